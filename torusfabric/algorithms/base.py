@@ -1,0 +1,87 @@
+"""What an algorithm of the catalogue is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from ..collective import Collective
+from ..errors import InputError
+from ..schedule import Schedule
+from ..topology import Topology
+
+__all__ = ["Algorithm", "Options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask of an algorithm; None (or the default) leaves the choice to it.
+
+    Parameters
+    ----------
+    ports : int or None
+        How many messages a node may send, and receive, in a round: 1 to the degree.
+    chunks : int or None
+        Into how many blocks a message is cut.
+    """
+
+    ports: int | None = None
+    chunks: int | None = None
+
+    def given(self):
+        """Names of the options that differ from their default."""
+        return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An entry of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        The paper and section.
+    summary : str
+        One line for people.
+    collectives : tuple of str
+        The kinds it plans.
+    options : tuple of str
+        The names of the `Options` it understands.
+    misfit : function of (Topology, Collective, Options) -> str or None
+        Which topologies or options it needs, if the given ones do not fit: completes the sentence
+        "hamiltonian needs ..".
+    plan : function of (Topology, Collective, Options) -> Schedule
+        Called only where `misfit` returns None.
+    """
+
+    name: str
+    source: str
+    summary: str
+    collectives: tuple[str, ...]
+    options: tuple[str, ...]
+    misfit: Callable[[Topology, Collective, Options], str | None]
+    plan: Callable[[Topology, Collective, Options], Schedule]
+
+    def why_not(self, topology, collective, options):
+        """Why this algorithm cannot serve a selection, or None if it can."""
+        if collective.kind not in self.collectives:
+            return f"one of the collectives {', '.join(self.collectives)}"
+        for name in options.given():
+            if name not in self.options:
+                return f"--{name.replace('_', '-')} left out"
+        return self.misfit(topology, collective, options)
+
+    def __call__(self, topology, collective, options=None):
+        """Plan a collective.
+
+        Raises
+        ------
+        InputError
+            If the algorithm does not fit.
+        """
+        options = options or Options()
+        reason = self.why_not(topology, collective, options)
+        if reason:
+            raise InputError(
+                f"Algorithm {self.name} needs {reason}, not {topology} {collective.kind}"
+            )
+        return self.plan(topology, collective, options)
