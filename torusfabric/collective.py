@@ -32,7 +32,7 @@ ROOTED = {"broadcast", "scatter", "gather", "reduce"}
 PERSONAL = {"scatter", "alltoall", "reduce-scatter"}
 REDUCING = {"reduce", "reduce-scatter", "allreduce"}
 
-#: How contributions of a reduction are combined; each is commutative and associative on W-bit words.
+#: How contributions of a reduction are combined: commutative and associative on W-bit words.
 OPERATORS = ("add", "min", "max", "and", "or", "xor")
 
 

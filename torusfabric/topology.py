@@ -51,7 +51,7 @@ class Topology(ABC):
 
     @abstractmethod
     def subtract(self, a, b):
-        """Difference in the group, elementwise over node numbers: the offset from ``b`` to ``a``."""
+        """Difference in the group, elementwise over node numbers: the offset of ``a`` from ``b``."""
 
     @property
     @abstractmethod
@@ -126,8 +126,8 @@ class Topology(ABC):
 class Torus(Topology):
     """A torus of any number of sides.
 
-    Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: the sign
-    and the axis. An axis of length 2 has two parallel links, told apart by port.
+    Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: sign
+    and axis. An axis of length 2 has two parallel links, told apart by port.
 
     Parameters
     ----------
@@ -143,9 +143,8 @@ class Torus(Topology):
     def __init__(self, sides):
         sides = tuple(sides)
         if not sides or not all(isinstance(s, int | np.integer) and s >= 2 for s in sides):
-            raise InputError(
-                f"Sides of a torus must be integers of at least 2, not {'x'.join(map(str, sides))!r}"
-            )
+            written = "x".join(map(str, sides))
+            raise InputError(f"Sides of a torus must be integers of at least 2, not {written!r}")
         if math.prod(sides) > MAX_NODES:
             raise InputError(f"Torus must have at most {MAX_NODES} nodes, not {math.prod(sides)}")
         self.sides = tuple(int(s) for s in sides)
@@ -156,7 +155,7 @@ class Torus(Topology):
         self.opposite = np.arange(self.ports) ^ 1
 
     def coordinates(self, nodes):
-        """Coordinates of nodes: an int array of shape (axes, \\*nodes.shape)."""
+        """Coordinates of nodes: an int array of shape (axes, nodes)."""
         return np.stack(np.unravel_index(nodes, self.sides))
 
     def node(self, coordinates):
