@@ -51,7 +51,7 @@ class Topology(ABC):
 
     @abstractmethod
     def subtract(self, a, b):
-        """Difference in the group, elementwise over node numbers: the offset of ``a`` from ``b``."""
+        """Difference in the group, elementwise: the offset of node ``a`` from node ``b``."""
 
     @property
     @abstractmethod
