@@ -165,6 +165,20 @@ class Blocks:
         """Chunks of blocks, elementwise."""
         return np.asarray(block) % self.chunks
 
+    def holder(self, block):
+        """The only node that holds each block at the beginning: its origin."""
+        return self.origin(block)
+
+    def owed_to(self, block):
+        """The node that must hold each block at the end, -1 where all nodes must.
+
+        Of a reduction, the node is owed the complete sum that the block is a contribution to.
+        """
+        if self.collective.personal:
+            return self.destination(block)
+        owed = self.collective.root if self.collective.kind in ("gather", "reduce") else -1
+        return np.full_like(np.asarray(block), owed)
+
     def name(self, block):
         """A block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
         middle = (int(self.destination(block)),) if self.collective.personal else ()

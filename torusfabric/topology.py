@@ -1,126 +1,23 @@
-"""Topologies: Cayley graphs of finite abelian groups, as numpy tables.
+"""The topologies: the torus here, the others in modules of their own, and how users name them.
 
-A node is an integer. Node 0 is the neutral element of the group; port ``p`` of node ``v`` leads to
-``v + generator[p]``. Everything translation-invariant follows from `Topology.add` and
-`Topology.subtract`; everything else from the `neighbours` table. A new topology implements the few
-abstract members of `Topology` and is entered in `parse_topology`.
+A new topology implements the few abstract members of `Topology` and is entered in `parse_topology`
+and `topology_from_json`.
 """
 
 import math
 import re
-from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
 
+from .arrowhead import Arrowhead
+from .cayley import Topology
 from .errors import InputError
 
-__all__ = ["Topology", "Torus", "parse_topology", "topology_from_json"]
+__all__ = ["Arrowhead", "Topology", "Torus", "parse_topology", "topology_from_json"]
 
 #: More nodes than this do not fit the 32-bit node numbers used in all tables.
 MAX_NODES = 2**31 - 1
-
-
-class Topology(ABC):
-    """A Cayley graph of a finite abelian group.
-
-    Attributes
-    ----------
-    name : str
-        What the user writes, e.g. ``8x8``.
-    nodes : int
-        Number of nodes, N.
-    ports : int
-        Number of ports of a node: the degree, counting parallel links.
-    port_names : tuple of str
-        The name of each port.
-    opposite : ndarray of int, shape (ports,)
-        The in-port of the neighbour by which a message leaving on a port arrives, which is also the
-        port that leads back.
-    """
-
-    name: str
-    nodes: int
-    ports: int
-    port_names: tuple[str, ...]
-    opposite: np.ndarray
-
-    @abstractmethod
-    def add(self, a, b):
-        """Sum in the group, elementwise over node numbers: node ``a`` translated by ``b``."""
-
-    @abstractmethod
-    def subtract(self, a, b):
-        """Difference in the group, elementwise: the offset of node ``a`` from node ``b``."""
-
-    @property
-    @abstractmethod
-    def generators(self):
-        """The neighbour of node 0 at each port, an int array of shape (ports,)."""
-
-    @property
-    @abstractmethod
-    def distances(self):
-        """The distance of every node from node 0, an int array of shape (nodes,)."""
-
-    @abstractmethod
-    def node_name(self, node):
-        """The name of a node for people, e.g. ``(1,2)``."""
-
-    @abstractmethod
-    def to_json(self):
-        """The topology as an entry of a schedule file."""
-
-    @property
-    def kind(self):
-        """The name of the family, as in a schedule file."""
-        return self.to_json()["kind"]
-
-    @cached_property
-    def neighbours(self):
-        """Neighbour table: an int32 array of shape (nodes, ports)."""
-        nodes = np.arange(self.nodes)
-        columns = [self.add(nodes, g) for g in self.generators]
-        return np.stack(columns, axis=1).astype(np.int32) if columns else np.empty((1, 0), np.int32)
-
-    @cached_property
-    def diameter(self):
-        """The largest distance between two nodes."""
-        return int(self.distances.max())
-
-    def distance(self, a, b):
-        """Distance from node ``a`` to node ``b``, elementwise."""
-        return self.distances[self.subtract(b, a)]
-
-    def port(self, name):
-        """The number of a port, given its name or number.
-
-        Raises
-        ------
-        InputError
-            If there is no such port.
-        """
-        if name in self.port_names:
-            return self.port_names.index(name)
-        if re.fullmatch(r"\d+", str(name)) and int(name) < self.ports:
-            return int(name)
-        raise InputError(f"Port must be one of {', '.join(self.port_names)}, not {name!r}")
-
-    def arc_name(self, node, port):
-        """An arc for people, e.g. ``node 9 (1,1) port +0``."""
-        return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
-
-    def __eq__(self, other):
-        return isinstance(other, Topology) and self.to_json() == other.to_json()
-
-    def __hash__(self):
-        return hash(self.name)
-
-    def __str__(self):
-        return self.name
-
-    def __repr__(self):
-        return f"<{type(self).__name__} {self.name}>"
 
 
 class Torus(Topology):
@@ -154,8 +51,11 @@ class Torus(Topology):
         self.port_names = tuple(f"{sign}{axis}" for axis in range(len(sides)) for sign in "+-")
         self.opposite = np.arange(self.ports) ^ 1
 
+    @property
+    def moduli(self):
+        return self.sides
+
     def coordinates(self, nodes):
-        """Coordinates of nodes: an int array of shape (axes, nodes)."""
         return np.stack(np.unravel_index(nodes, self.sides))
 
     def node(self, coordinates):
@@ -207,7 +107,7 @@ def parse_topology(text):
     Parameters
     ----------
     text : str
-        ``8x8``, ``7x7x7``, or a single number for a ring.
+        ``8x8``, ``7x7x7``, a single number for a ring, or ``arrowhead:3`` for an arrowhead torus.
 
     Raises
     ------
@@ -216,7 +116,11 @@ def parse_topology(text):
     """
     if re.fullmatch(r"\d+(x\d+)*", text):
         return Torus([int(side) for side in text.split("x")])
-    raise InputError(f"Topology must be side lengths such as 8x8 or 7x7x7, not {text!r}")
+    if match := re.fullmatch(r"arrowhead:(\d+)", text):
+        return Arrowhead(int(match[1]))
+    raise InputError(
+        f"Topology must be side lengths such as 8x8 or 7x7x7, or arrowhead:ORDER, not {text!r}"
+    )
 
 
 def topology_from_json(entry):
@@ -230,4 +134,9 @@ def topology_from_json(entry):
     match entry:
         case {"kind": "torus", "sides": [*sides]}:
             return Torus(sides)
-    raise InputError(f'Topology must be {{"kind": "torus", "sides": [..]}}, not {entry!r}')
+        case {"kind": "arrowhead", "order": order}:
+            return Arrowhead(order)
+    raise InputError(
+        'Topology must be {"kind": "torus", "sides": [..]} or {"kind": "arrowhead", "order": ..}, '
+        f"not {entry!r}"
+    )
