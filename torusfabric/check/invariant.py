@@ -1,0 +1,155 @@
+"""Proof of a translation-invariant `Table` by looking at one origin.
+
+Every node does the same relative to itself, so block (origin, chunk) is at ``origin + d`` exactly
+when (0, chunk) is at ``d``. In a step each node sends one block on each port in use: an arc never
+carries two, and ports are counted once for all nodes. So a table is right if every delivery at an
+offset follows an earlier one at the offset a hop before, or starts from the origin (Fragopoulou and
+Akl, Lemma 5), and if all offsets that are owed are delivered.
+"""
+
+import numpy as np
+
+from .report import Report, fault
+
+__all__ = ["check_table", "inspect_table", "raise_crowded", "table_traffic"]
+
+
+def inspect_table(schedule):
+    """Check that the entries of a table have the right shape and name blocks that exist.
+
+    Raises
+    ------
+    ScheduleError
+    """
+    topology = schedule.topology
+    personal = schedule.collective.personal and not schedule.collective.reducing
+    shape = (len(schedule.offset), topology.ports)
+    if personal and schedule.destination is None:
+        raise fault(schedule, None, f"a table for {schedule.collective.kind} needs destinations")
+    columns = [
+        (schedule.offset, -1, topology.nodes, "offset"),
+        (schedule.chunk, 0, schedule.chunks, "chunk"),
+    ]
+    if personal:
+        columns.append((schedule.destination, 0, topology.nodes, "destination"))
+    for column, _, _, _ in columns:
+        if np.shape(column) != shape:
+            raise fault(schedule, None, f"the entries of a table must have shape {shape}")
+    used = schedule.offset != -1
+    for column, low, high, name in columns:
+        bad = np.argwhere(used & ((column < low) | (column >= high)))
+        if len(bad):
+            raise fault(schedule, int(bad[0][0]) + 1, f"sends a block whose {name} does not exist",
+                        node=0, port=bad[0][1])  # fmt: skip
+
+
+def table_traffic(schedule):
+    """How much a table carries: transfers of all steps, and for each step 1 or 0 for none."""
+    used = schedule.offset >= 0
+    return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
+
+
+def check_table(schedule):
+    """Check a table for an all-gather or a total exchange.
+
+    Parameters
+    ----------
+    schedule : Table
+        With entries that `inspect_table` accepts.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ScheduleError
+        At the first fault, told for node 0.
+    """
+    step, port = np.nonzero(schedule.offset >= 0)
+    key, before, starts = _keys(schedule, step, port)
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    known = np.concatenate([key[first], [np.iinfo(np.int64).max]])
+    at = np.minimum(np.searchsorted(known, before), len(first))
+    delivered = np.append(step[first], schedule.round_count)
+    early = ~starts & ((known[at] != before) | (delivered[at] >= step))
+    _raise_first(schedule, step, port, early)
+    _check_coverage(schedule, known[:-1])
+    transfers, moving = table_traffic(schedule)
+    fresh = np.zeros(len(first), bool)
+    fresh[which] = schedule.offset[step, port] != 0
+    return Report(
+        rounds=schedule.round_count,
+        transfers=transfers,
+        arcs_used=transfers,
+        longest=max(moving, default=0),
+        duplicates=transfers - int(fresh.sum()) * schedule.topology.nodes,
+        round_hops=moving,
+        round_blocks=moving,
+    )
+
+
+def _encode(schedule, offset, chunk, destination):
+    """A number for (offset, chunk) or (destination, offset, chunk)."""
+    key = np.asarray(offset, np.int64) * schedule.chunks + chunk
+    if schedule.collective.personal:
+        key = key + np.asarray(destination, np.int64) * schedule.topology.nodes * schedule.chunks
+    return key
+
+
+def _keys(schedule, step, port):
+    """What each entry delivers, what must have been delivered before, and whether that is own."""
+    topology = schedule.topology
+    offset, chunk = schedule.offset[step, port], schedule.chunk[step, port]
+    destination = schedule.destination[step, port] if schedule.collective.personal else None
+    previous = topology.subtract(offset, topology.generators[port])
+    key = _encode(schedule, offset, chunk, destination)
+    return key, _encode(schedule, previous, chunk, destination), previous == 0
+
+
+def raise_crowded(schedule, step):
+    """Raise a fault if a step uses both ways of a link in half duplex, or too many ports."""
+    topology = schedule.topology
+    used = schedule.offset[step] >= 0
+    ports = np.flatnonzero(used)
+    both = ports[used[topology.opposite[ports]]]
+    if schedule.duplex == "half" and both.size:
+        raise fault(schedule, step + 1, "carries two messages at once (half duplex: counting both "
+                    "ways of its link)", node=0, port=both[0])  # fmt: skip
+    limit = schedule.ports
+    if len(ports) > limit:
+        raise fault(schedule, step + 1, f"sends message {limit + 1} of at most {limit} in a round",
+                    node=0, port=ports[limit])  # fmt: skip
+
+
+def _raise_first(schedule, step, port, early):
+    """Raise the first fault of any step, if any."""
+    topology = schedule.topology
+    first = np.flatnonzero(early)
+    stop = schedule.round_count if not first.size else step[first[0]] + 1
+    if schedule.duplex == "half" or schedule.ports < topology.ports:
+        for now in range(stop):
+            raise_crowded(schedule, now)
+    if not first.size:
+        return
+    now, bad = stop - 1, port[first[0]]
+    origin = topology.subtract(topology.generators[bad], schedule.offset[now, bad])
+    destination = None
+    if schedule.collective.personal:
+        destination = topology.add(origin, schedule.destination[now, bad])
+    block = schedule.blocks.encode(origin, schedule.chunk[now, bad], destination)
+    raise fault(schedule, now + 1, "sends {block} before it holds it", node=0, port=bad,
+                block=block)  # fmt: skip
+
+
+def _check_coverage(schedule, delivered):
+    """Check that all offsets, or all destinations, are delivered."""
+    topology = schedule.topology
+    offset = np.repeat(np.arange(1, topology.nodes), schedule.chunks)
+    chunk = np.tile(np.arange(schedule.chunks), topology.nodes - 1)
+    owed = _encode(schedule, offset, chunk, offset)
+    missing = ~np.isin(owed, delivered)
+    if missing.any():
+        origin = topology.subtract(0, offset[missing])
+        block = schedule.blocks.encode(origin, chunk[missing], 0).min()
+        raise fault(schedule, schedule.round_count, "ends without {block}", node=0, block=block)

@@ -1,0 +1,277 @@
+"""Proof of an oblivious `Pattern` without walking through its steps.
+
+What an out-arc carries at step t is what the out-arc that feeds it carried at step t - 1. Every
+arc is fed by at most one other, its *feeder*, so that at step t an arc carries the block that the
+arc t - 1 feeders back injected in step 1, if there is such an arc and it injected one. The set of
+blocks that passed an arc a in steps 1..t, S(t, a), thus obeys
+
+    S(t + u, a) = S(t, a) | S(u, feeder^t(a)),
+
+and log2(steps) doublings give it for all steps, exactly, for every arc and every block. An arc only
+carries what the node at its tail received in the step before, or its own message in step 1: so
+every block is held before it is sent.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from .holding import popcount
+from .report import Report, fault
+from .structure import ranks
+
+__all__ = ["check_pattern", "inspect_pattern", "pattern_is_static", "pattern_traffic"]
+
+#: Arcs with different feeders are followed in at most about this many groups.
+GROUPS = 16
+
+#: Words of state that are moved at a time: small enough for a cache.
+CHUNK = 2**16
+
+
+def inspect_pattern(schedule):
+    """Check that the tables of a pattern have the right shape and name ports and chunks.
+
+    Raises
+    ------
+    ScheduleError
+    """
+    topology, collective = schedule.topology, schedule.collective
+    shape = topology.nodes, topology.ports
+    if collective.personal:
+        raise fault(schedule, None, f"a pattern cannot address the blocks of {collective.kind}")
+    if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
+        raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
+    if schedule.steps < 0:
+        raise fault(schedule, None, f"steps must not be negative, not {schedule.steps}")
+    for table, limit, text in [
+        (schedule.feed, topology.ports, "is fed by a port that is none"),
+        (schedule.inject, schedule.chunks, "sends a block that does not exist"),
+    ]:
+        bad = np.argwhere((table < -1) | (table >= limit))
+        if len(bad):
+            raise fault(schedule, min(1, schedule.steps), text, node=bad[0][0], port=bad[0][1])
+
+
+def pattern_is_static(schedule):
+    """Whether ports and links are kept free whatever the step: all that are ever used fit."""
+    topology = schedule.topology
+    used = (schedule.feed >= 0) | (schedule.inject >= 0)
+    arriving = used[topology.neighbours, topology.opposite]
+    if used.sum(axis=1).max() > schedule.ports or arriving.sum(axis=1).max() > schedule.ports:
+        return False
+    return schedule.duplex == "full" or not (used & arriving).any()
+
+
+def pattern_traffic(schedule):
+    """How much a pattern carries.
+
+    Returns
+    -------
+    transfers : int
+        Blocks carried over an arc in all steps together.
+    busy : int
+        Number of steps until nothing moves any more.
+    """
+    feeder = _Feeders(schedule).feeder
+    injects = np.append(schedule.inject.reshape(-1) >= 0, False)
+    carried, last = injects.astype(np.int64), injects.astype(np.int64)
+    here, length = np.arange(len(feeder)), 1
+    transfers, busy, done = 0, 0, 0
+    while True:
+        if schedule.steps & length:
+            transfers += int(carried[here].sum())
+            until = last[here].max(initial=0)
+            busy = done + int(until) if until else busy
+            here, done = feeder[here], done + length
+        if 2 * length > schedule.steps:
+            return transfers, busy
+        carried = carried + carried[feeder]
+        later = last[feeder]
+        last = np.where(later > 0, later + length, last)
+        feeder, length = feeder[feeder], 2 * length
+
+
+def check_pattern(schedule, *, progress=None):
+    """Check a pattern that never uses more ports or links than it may.
+
+    Parameters
+    ----------
+    schedule : Pattern
+        With tables that `inspect_pattern` accepts, of one step or more and for which
+        `pattern_is_static` holds.
+    progress : function of (done, total), optional
+        Called now and then with how much is done of how much.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ScheduleError
+        At the first block that is sent but not held, or owed but not held at the end.
+    """
+    feeders = _Feeders(schedule)
+    feeders.check_injected()
+    fresh = _follow_words(schedule, feeders, progress)
+    transfers, busy = pattern_traffic(schedule)
+    moving = (1,) * busy + (0,) * (schedule.steps - busy)
+    return Report(
+        rounds=schedule.steps,
+        transfers=transfers,
+        arcs_used=transfers,
+        longest=min(busy, 1),
+        duplicates=transfers - fresh,
+        round_hops=moving,
+        round_blocks=moving,
+    )
+
+
+def _follow_words(schedule, feeders, progress):
+    """Follow all blocks, some words of 64 at a time; return how many blocks all nodes received."""
+    topology, blocks = schedule.topology, schedule.blocks
+    groups = feeders.groups()
+    words, fresh, missing = -(-blocks.count // 64), 0, []
+    step = max(1, CHUNK // topology.nodes)
+    for first in range(0, words, step):
+        last = min(first + step, words)
+        column = np.arange(64 * first, min(64 * last, blocks.count))
+        ids = feeders.block_at[column]
+        held = np.zeros((last - first, topology.nodes), np.uint64)
+        _set_bits(held, column - 64 * first, blocks.holder(ids))
+        for group in groups:
+            group.deliver(held, first, last)
+        fresh += int(popcount(held).sum(dtype=np.int64)) - len(ids)
+        missing += _lacking(held, ids, blocks.owed_to(ids))
+        if progress:
+            progress(last, words)
+    if missing:
+        node, block = min(missing)
+        raise fault(schedule, schedule.steps, "ends without {block}", node=node, block=block)
+    return fresh
+
+
+def _set_bits(state, column, place):
+    """Set the bits of columns at places in a state of shape (words, places)."""
+    bit = np.uint64(1) << (column & 63).astype(np.uint64)
+    np.bitwise_or.at(state, (column >> 6, place), bit)
+
+
+def _lacking(held, ids, owed):
+    """The lowest node that lacks one of the blocks it is owed, and the lowest such block."""
+    shift = np.arange(len(ids))
+    if owed[0] < 0:
+        full = np.zeros((len(held), 1), np.uint64)
+        _set_bits(full, shift, 0)
+        nodes = np.flatnonzero(((held & full) != full).any(axis=0))
+    else:
+        nodes = owed[:1]
+    for node in nodes[:1]:
+        bits = held[shift >> 6, node] >> (shift & 63).astype(np.uint64) & np.uint64(1)
+        if not bits.all():
+            return [(int(node), int(ids[bits == 0].min()))]
+    return []
+
+
+class _Feeders:
+    """The out-arc that feeds each out-arc: ``feeder[arc]``, or the number of arcs for none."""
+
+    def __init__(self, schedule):
+        self.schedule, topology = schedule, schedule.topology
+        nodes = np.arange(topology.nodes)[:, None]
+        self.arcs = topology.nodes * topology.ports
+        before = topology.neighbours[nodes, schedule.feed].astype(np.int64) * topology.ports
+        before += topology.opposite[schedule.feed]
+        feeder = np.where(schedule.feed >= 0, before, self.arcs).reshape(-1)
+        self.feeder = np.append(feeder, self.arcs)
+
+    @cached_property
+    def block_at(self):
+        """The blocks in the order in which they are followed: those of one chunk together."""
+        ids = np.arange(self.schedule.blocks.count)
+        return np.argsort(self.schedule.blocks.chunk(ids), kind="stable")
+
+    @cached_property
+    def injected(self):
+        """The arcs that inject, and what: block numbers."""
+        nodes, ports = np.nonzero(self.schedule.inject >= 0)
+        chunks = self.schedule.inject[nodes, ports]
+        return nodes * self.schedule.topology.ports + ports, self.schedule.blocks.encode(
+            nodes, chunks
+        )
+
+    def check_injected(self):
+        """Check that every node injects only blocks of its own."""
+        arcs, ids = self.injected
+        nodes = arcs // self.schedule.topology.ports
+        bad = np.flatnonzero(self.schedule.blocks.holder(ids) != nodes)
+        if bad.size:
+            raise fault(self.schedule, 1, "sends {block} before it holds it", node=nodes[bad[0]],
+                        port=arcs[bad[0]] % self.schedule.topology.ports,
+                        block=ids[bad[0]])  # fmt: skip
+
+    def groups(self):
+        """The arcs in groups within which all feeding happens, and in which something moves."""
+        fed = np.flatnonzero(self.feeder[:-1] < self.arcs)
+        pairs = coo_array((np.ones(len(fed)), (fed, self.feeder[fed])), (self.arcs, self.arcs))
+        _, label = connected_components(pairs, directed=False)
+        moving = np.zeros(label.max() + 1, bool)
+        moving[label[self.injected[0]]] = True
+        sizes = np.bincount(label)
+        order = np.argsort(-sizes, kind="stable")
+        filled = np.cumsum(sizes[order]) - sizes[order]
+        group = np.empty(len(sizes), np.int64)
+        group[order] = filled // max(1, self.arcs // GROUPS)
+        member = np.where(moving[label], group[label], -1)
+        return [_Group(self, np.flatnonzero(member == g)) for g in np.unique(member[member >= 0])]
+
+
+class _Group:
+    """Some arcs with all their feeders, and how far to jump back at each doubling."""
+
+    def __init__(self, feeders, arcs):
+        topology = feeders.schedule.topology
+        local = np.full(feeders.arcs + 1, len(arcs))
+        local[arcs] = np.arange(len(arcs))
+        self.size = len(arcs)
+        self.jumps = _jumps(np.append(local[feeders.feeder[arcs]], len(arcs)),
+                            feeders.schedule.steps)  # fmt: skip
+        head = topology.neighbours.reshape(-1)[arcs]
+        turn = ranks(head)
+        self.entries = np.full((turn.max() + 1, topology.nodes), len(arcs))
+        self.entries[turn, head] = np.arange(len(arcs))
+        column = np.empty(feeders.schedule.blocks.count, np.int64)
+        column[feeders.block_at] = np.arange(len(column))
+        injecting, ids = feeders.injected
+        mine = np.flatnonzero(local[injecting] < len(arcs))
+        mine = mine[np.argsort(column[ids[mine]], kind="stable")]
+        self.column, self.place = column[ids[mine]], local[injecting[mine]]
+
+    def deliver(self, held, first, last):
+        """Give the nodes all that passes these arcs in all steps, of some words of blocks."""
+        low, high = np.searchsorted(self.column, [64 * first, 64 * last])
+        if low == high:
+            return
+        passed = np.zeros((last - first, self.size + 1), np.uint64)
+        _set_bits(passed, self.column[low:high] - 64 * first, self.place[low:high])
+        for row, word in zip(passed, held, strict=True):
+            for jump in self.jumps:
+                row |= row[jump]
+            for entry in self.entries:
+                word |= row[entry]
+
+
+def _jumps(feeder, steps):
+    """Feeders at distances 1, 2, 4 .. and last so far that all steps are covered."""
+    jumps, length = [], 1
+    while 2 * length <= steps:
+        jumps.append(feeder)
+        feeder, length = feeder[feeder], 2 * length
+    rest, missing = np.arange(len(feeder)), steps - length
+    for power, jump in enumerate(jumps):
+        if missing >> power & 1:
+            rest = jump[rest]
+    return [*jumps, rest] if missing else jumps
