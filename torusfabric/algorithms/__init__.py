@@ -8,11 +8,30 @@ import difflib
 
 from ..errors import InputError
 from .base import Algorithm, Options
+from .bufferless import BUFFERLESS
+from .hamiltonian import HAMILTONIAN
+from .lee_code_broadcast import LEE_CODE
+from .matching import MATCHING
+from .necklace import NECKLACE
+from .one_packet import ONE_PACKET
+from .redistribute import REDISTRIBUTE
+from .spanning_tree import SPANNING_TREE
+from .wormhole_forest import WORMHOLE_FOREST
 
 __all__ = ["CATALOGUE", "Algorithm", "Options", "choose", "find"]
 
 #: All algorithms, in order of preference.
-CATALOGUE: tuple[Algorithm, ...] = ()
+CATALOGUE: tuple[Algorithm, ...] = (
+    HAMILTONIAN,
+    ONE_PACKET,
+    BUFFERLESS,
+    MATCHING,
+    NECKLACE,
+    REDISTRIBUTE,
+    LEE_CODE,
+    WORMHOLE_FOREST,
+    SPANNING_TREE,
+)  # fmt: skip
 
 
 def find(name):

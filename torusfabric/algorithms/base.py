@@ -21,10 +21,35 @@ class Options:
         How many messages a node may send, and receive, in a round: 1 to the degree.
     chunks : int or None
         Into how many blocks a message is cut.
+    large : bool
+        Prefer more rounds with shorter messages, for long messages.
+    seed : int
+        Where a search starts; the same seed gives the same schedule.
+    latency : int
+        What arrives in step t may leave in step t + latency at the earliest; 1 is the papers' model.
+    broken_links : tuple of (int, int)
+        Links out of order, each named by one of its arcs (node, out-port); both arcs are avoided.
+    duplex : str
+        ``full``: a link carries a message each way in a round, or ``half``: one in all.
+    trees : int or None
+        Over how many spanning trees a broadcast sends at once.
+    packets : int or None
+        Into how many packets each tree's share of a message is cut, to be sent one after another.
     """
 
     ports: int | None = None
     chunks: int | None = None
+    large: bool = False
+    seed: int = 0
+    latency: int = 1
+    broken_links: tuple[tuple[int, int], ...] = ()
+    duplex: str = "full"
+    trees: int | None = None
+    packets: int | None = None
+
+    def __post_init__(self):
+        if self.duplex not in ("full", "half"):
+            raise InputError(f"Duplex must be full or half, not {self.duplex!r}")
 
     def given(self):
         """Names of the options that differ from their default."""

@@ -1,0 +1,87 @@
+"""Collectives at their lower bound on any torus, by bipartite matching.
+
+Model: store-and-forward, all-port, full duplex: a node sends and receives at most one block a step
+on each of its ports, and what arrives in step ``t`` may leave from step ``t + latency`` on. Any
+sides from 2 on, and any other Cayley graph of an abelian group. Steps, with M chunks and G ports:
+
+============== ===================================================================
+allgather      max(ceil(M (N - 1) / G), diameter); see `lower_bound` for sides of 2
+scatter        the same
+alltoall       max(largest load of a port, diameter); see `alltoall_bound`
+reduce-scatter as all-gather, which it is in reverse
+allreduce      twice that: a reduce-scatter, then an all-gather, of N chunks a message
+============== ===================================================================
+
+The first two are not proved to be always reached: they are by every torus tried, with N <= 500.
+
+References
+----------
+[1] P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
+    Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
+"""
+
+from ..collective import Collective
+from ..schedule import Rounds, Table
+from .base import Algorithm
+from .matching_allgather import allgather
+from .matching_alltoall import alltoall
+from .matching_scatter import scatter
+from .table_reversal import allreduce_table, reduce_scatter_table
+
+__all__ = ["MATCHING", "misfit", "plan"]
+
+
+def misfit(topology, collective, options):
+    """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
+    if options.ports not in (None, topology.ports):
+        return f"--ports {topology.ports} (all of them)"
+    if options.latency < 1:
+        return "--latency of at least 1"
+    if options.chunks is not None and options.chunks < 1:
+        return "--chunks of at least 1"
+    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
+        return f"--chunks divisible by the number of nodes, {topology.nodes}"
+    return None
+
+
+def plan(topology, collective, options):
+    """Plan a collective.
+
+    Returns
+    -------
+    Table or Rounds
+        A table, but for a scatter.
+    """
+    share = topology.nodes if collective.kind == "allreduce" else 1
+    chunks = (options.chunks or share) // share
+    common = {
+        "topology": topology,
+        "collective": collective,
+        "algorithm": "matching",
+        "switching": "store-and-forward",
+        "ports": topology.ports,
+        "chunks": chunks,
+    }
+    if collective.kind == "scatter":
+        blocks = collective.blocks(topology, chunks)
+        transfers = scatter(topology, collective.root, blocks, chunks, options.latency)
+        return Rounds(**common, transfers=transfers)
+    if collective.kind == "alltoall":
+        offset, chunk, destination = alltoall(topology, chunks, options.latency)
+        return Table(**common, offset=offset, chunk=chunk, destination=destination)
+    offset, chunk = allgather(topology, chunks, options.latency, options.seed)
+    table = Table(**common | {"collective": Collective("allgather")}, offset=offset, chunk=chunk)
+    if collective.kind == "reduce-scatter":
+        return reduce_scatter_table(table)
+    return table if collective.kind == "allgather" else allreduce_table(table, options.latency)
+
+
+MATCHING = Algorithm(
+    name="matching",
+    source="beyond the papers; Lemma 5 of Fragopoulou and Akl 1994",
+    summary="ports are matched to open deliveries step by step: the lower bound on any torus",
+    collectives=("allgather", "scatter", "alltoall", "reduce-scatter", "allreduce"),
+    options=("ports", "chunks", "latency", "seed"),
+    misfit=misfit,
+    plan=plan,
+)

@@ -1,0 +1,190 @@
+"""Total exchange on any torus as a preemptive open shop.
+
+Offset ``d`` needs a fixed number of hops on each port, in any order: on a torus |d_i| hops in the
+direction of its i-th signed digit. So blocks are the jobs of an open shop and ports its machines;
+a block may rest in any node on its way. T = max(largest port load, longest route) steps are enough
+(Konig's edge colouring), and the plan for origin 0 serves all origins.
+
+References
+----------
+[1] T. Gonzalez, S. Sahni, "Open Shop Scheduling to Minimize Finish Time", J. ACM 23 (1976).
+"""
+
+from itertools import islice
+
+import numpy as np
+
+from .matching_allgather import match
+
+__all__ = ["alltoall", "alltoall_bound", "balanced_routes"]
+
+
+def alltoall_bound(routes, latency=1):
+    """Steps that blocks with these routes cannot do without.
+
+    Parameters
+    ----------
+    routes : ndarray of int, shape (blocks, ports)
+        The hops of each block on each port.
+    latency : int
+        Steps from the arrival of a block to its departure.
+    """
+    longest = int(routes.sum(axis=1).max())
+    return max(int(routes.sum(axis=0).max()), 1 + (longest - 1) * latency)
+
+
+def balanced_routes(topology, chunks=1):
+    """Choose shortest routes that load the ports evenly.
+
+    Parameters
+    ----------
+    topology : Topology
+        Any Cayley graph of an abelian group.
+    chunks : int
+        The chunks of a message; each is routed by itself.
+
+    Returns
+    -------
+    ndarray of int, shape (nodes * chunks, ports)
+        The hops on each port that block ``destination * chunks + chunk`` takes.
+
+    Notes
+    -----
+    Hops that all shortest routes of an offset share are counted first. Then each offset with a
+    choice (digits s / 2 of a torus) takes the route that keeps the sum of the squared loads least,
+    and may think again until nothing changes. On a torus axes do not depend on each other, so
+    this shares blocks evenly between the two directions of each axis, and no choice of shortest
+    routes has a smaller largest load.
+    """
+    choices = _shortest(topology)
+    shared = np.array([np.min(routes, axis=0) for routes in choices])
+    extras = {
+        node * chunks + chunk: (np.array(options) - shared[node]).tolist()
+        for node, options in enumerate(choices)
+        if len(options) > 1
+        for chunk in range(chunks)
+    }
+    load = (chunks * shared.sum(axis=0)).tolist()
+    taken: dict[int, list[int]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for block, extra in extras.items():
+            mine = taken.get(block)
+            if mine:
+                load = [carried - hops for carried, hops in zip(load, mine, strict=True)]
+            best = min(extra, key=lambda hops: (_squares(hops, load), hops != mine))
+            changed |= best != mine
+            taken[block] = best
+            load = [carried + hops for carried, hops in zip(load, best, strict=True)]
+    routes = np.repeat(shared, chunks, axis=0)
+    for block, best in taken.items():
+        routes[block] += best
+    return routes
+
+
+def _squares(hops, load):
+    """By how much hops raise the sum of the squared loads."""
+    return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
+
+
+def _shortest(topology):
+    """For each node all shortest routes from node 0, as tuples of hops on each port."""
+    distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
+    found = [set() for _ in distance]
+    found[0].add((0,) * topology.ports)
+    for node in np.argsort(topology.distances, kind="stable").tolist():
+        for port, onward in enumerate(neighbours[node]):
+            if distance[onward] == distance[node] + 1:
+                found[onward].update(
+                    (*hops[:port], hops[port] + 1, *hops[port + 1 :]) for hops in found[node]
+                )
+    return [sorted(choices) for choices in found]
+
+
+def alltoall(topology, chunks=1, latency=1):
+    """Send every node's own chunks from node 0, in the fewest steps.
+
+    Parameters
+    ----------
+    topology : Topology
+        Any Cayley graph of an abelian group.
+    chunks : int
+        The chunks of a message.
+    latency : int
+        What arrives in step t leaves in step t + latency or later.
+
+    Returns
+    -------
+    offset, chunk, destination : ndarray of int, shape (steps, ports)
+        Where each port takes a block, and which: its chunk and destination; -1 for an idle port.
+
+    Notes
+    -----
+    A step matches ports, those with most hops left to carry first, to blocks, those in flight
+    first and then those with the longest way. A port with hops to spare starts a new block only
+    while fewer than ``ports * (2 latency - 1)`` are in flight, so that few have to be kept.
+    """
+    routes = balanced_routes(topology, chunks)
+    shop = _Shop(topology, routes, latency)
+    rows = []
+    while shop.left:
+        rows.append(shop.step())
+    made = np.array(rows, dtype=np.int64).reshape(-1, topology.ports, 2)
+    node, block = made[..., 0], made[..., 1]
+    idle = block < 0
+    return node, np.where(idle, -1, block % chunks), np.where(idle, -1, block // chunks)
+
+
+class _Shop:
+    """The state of the open shop: what each block and each port has yet to do."""
+
+    def __init__(self, topology, routes, latency):
+        self.neighbours = topology.neighbours.tolist()
+        self.routes = routes.tolist()
+        self.length = routes.sum(axis=1).tolist()
+        self.load = routes.sum(axis=0).tolist()
+        self.left, self.time_left = sum(self.load), alltoall_bound(routes, latency)
+        self.capacity = topology.ports * (2 * latency - 1)
+        self.latency, self.now = latency, 0
+        order = np.argsort(routes.sum(axis=1), kind="stable")
+        self.waiting = [order[routes[order, port] > 0].tolist() for port in range(topology.ports)]
+        self.started = bytearray(len(routes))
+        self.flying = {}  # block -> (node, step from which it may leave)
+
+    def step(self):
+        """Move blocks for one step; the node reached and the block of each port, or -1."""
+        ready = [block for block, (_, when) in self.flying.items() if when <= self.now]
+        ready.sort(key=lambda block: -self.length[block])
+        ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])
+        made = [(-1, -1)] * len(ports)
+        candidates = [self._candidates(port, ready) for port in ports]
+        late = {b for mine in candidates for b in mine if self.length[b] >= self.time_left}
+        for place, block in match(candidates, sorted(late)).items():
+            made[ports[place]] = self._move(ports[place], block), block
+        self.now += 1
+        self.time_left -= 1
+        return made
+
+    def _candidates(self, port, ready):
+        """Which blocks a port may take, best first."""
+        mine = [block for block in ready if self.routes[block][port]]
+        if self.load[port] >= self.time_left or len(self.flying) < self.capacity:
+            waiting = self.waiting[port]
+            while waiting and self.started[waiting[-1]]:
+                waiting.pop()
+            fresh = (block for block in reversed(waiting) if not self.started[block])
+            mine += islice(fresh, len(self.load))
+        return mine
+
+    def _move(self, port, block):
+        """Take a block one hop on; the node it reaches."""
+        node = self.neighbours[self.flying.pop(block, (0, 0))[0]][port]
+        self.started[block] = 1
+        self.routes[block][port] -= 1
+        self.length[block] -= 1
+        self.load[port] -= 1
+        self.left -= 1
+        if self.length[block]:
+            self.flying[block] = node, self.now + self.latency
+        return node
