@@ -1,0 +1,174 @@
+"""The reference engine: Amaranth's own simulator."""
+
+import contextlib
+
+from amaranth.hdl import Cat
+from amaranth.sim import Simulator
+
+from ..errors import WorkFailed
+from ..rtl.netlist import Assembly
+from .base import Engine, Run
+
+__all__ = ["AmaranthEngine"]
+
+#: Cycles after the predicted end before a run is given up.
+PATIENCE = 16
+
+
+class AmaranthEngine(Engine):
+    """Runs the whole fabric in Amaranth's simulator.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    vcd : str, optional
+        File that every signal's changes are written to.
+    gated : bool, optional
+        Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
+        which changes nothing but the time it takes. By default yes, unless a file is written.
+    """
+
+    name = "amaranth"
+
+    def __init__(self, fabric, *, vcd=None, gated=None):
+        super().__init__(fabric)
+        self._vcd = vcd
+        self._gated = vcd is None if gated is None else gated
+        self.design = Assembly(fabric.netlist, gated=self._gated)
+
+    def run(self, messages, *, progress=None):
+        return self.run_many([messages], progress=progress)[0]
+
+    def run_many(self, batches, *, progress=None):
+        """Run several collectives one after another, without a reset between them.
+
+        Returns
+        -------
+        list of Run
+        """
+        runs = []
+
+        async def testbench(ctx):
+            clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
+            driver = HostDriver(ctx, clock, self.fabric, self.design, progress)
+            for messages in batches:
+                await driver.load(messages)
+                edges = await driver.collect()
+                words = await driver.read()
+                runs.append(Run(words, ctx.get(self.design.cycles), edges, clock.ticks))
+
+        self.simulate(testbench)
+        return runs
+
+    def simulate(self, testbench):
+        """Run a testbench of one's own on the design."""
+        simulator = Simulator(self.design)
+        if not self._gated:
+            simulator.add_clock(1e-8)
+        simulator.add_testbench(testbench)
+        with simulator.write_vcd(self._vcd) if self._vcd else contextlib.nullcontext():
+            simulator.run()
+
+
+class FreeClock:
+    """One clock for the whole design."""
+
+    def __init__(self, ctx, design):
+        self._ctx, self.ticks = ctx, 0
+
+    async def tick(self, *nodes):
+        """Pass one edge; the nodes concerned do not matter."""
+        await self._ctx.tick()
+        self.ticks += 1
+
+
+class GatedClock:
+    """A clock for each node, at rest unless asked for."""
+
+    def __init__(self, ctx, design):
+        self._ctx, self.ticks = ctx, 0
+        self._rest = design.domains[None].clk
+        self._nodes = {node: d.clk for node, d in design.domains.items() if node is not None}
+        self._all = Cat(self._rest, *self._nodes.values())
+
+    async def tick(self, *nodes):
+        """Pass one edge of the common part and of these nodes (of all nodes, without any)."""
+        clocks = Cat(self._rest, *(self._nodes[n] for n in {*nodes})) if nodes else self._all
+        self._ctx.set(clocks, -1)
+        self._ctx.set(clocks, 0)
+        self.ticks += 1
+
+
+class HostDriver:
+    """Drives the host port of a design, one word a cycle.
+
+    Parameters
+    ----------
+    ctx : SimulatorContext
+    clock : FreeClock or GatedClock
+    fabric : Fabric
+    design : Assembly
+    progress : function of (done, total), optional
+    """
+
+    def __init__(self, ctx, clock, fabric, design, progress=None):
+        self._ctx, self._clock = ctx, clock
+        self._fabric, self._design = fabric, design
+        self._progress = progress or (lambda done, total: None)
+        self._layout = fabric.layout
+        words = self._layout.send_words + self._layout.recv_words
+        self._total, self._done = fabric.nodes * words, 0
+
+    def _advance(self, words):
+        self._done += words
+        self._progress(self._done, self._total)
+
+    async def load(self, messages):
+        """Write every node's send memory."""
+        design, ctx, last = self._design, self._ctx, 0
+        self._done = 0
+        ctx.set(design.host_we, 1)
+        for node, message in enumerate(messages):
+            ctx.set(design.host_node, node)
+            for place, word in enumerate(message):
+                ctx.set(design.host_addr, self._layout.send_base + place)
+                ctx.set(design.host_wdata, int(word))
+                await self._clock.tick(last, node)
+                last = node
+            self._advance(len(message))
+        ctx.set(design.host_we, 0)
+
+    async def collect(self):
+        """Start, and wait for done; returns the clock edges between."""
+        design, ctx = self._design, self._ctx
+        ctx.set(design.start, 1)
+        await self._clock.tick()
+        ctx.set(design.start, 0)
+        edges, limit = 0, self._fabric.cycles + PATIENCE
+        while not ctx.get(design.done):
+            if not ctx.get(design.busy) or edges == limit:
+                raise WorkFailed(
+                    f"Fabric must be done {self._fabric.cycles} edges after its start, "
+                    f"not {'busy' if ctx.get(design.busy) else 'idle'} after {edges}"
+                )
+            await self._clock.tick()
+            edges += 1
+        await self._clock.tick()
+        return edges
+
+    async def read(self):
+        """Read every node's receive memory."""
+        design, ctx, latency = self._design, self._ctx, self._fabric.read_latency
+        base, count = self._layout.recv_base, self._layout.recv_words
+        total = self._fabric.nodes * count
+        words: list[int] = []
+        for k in range(total + latency):
+            if k >= latency:
+                words.append(ctx.get(design.host_rdata))
+            node, place = divmod(min(k, total - 1), count)
+            if not place:
+                ctx.set(design.host_node, node)
+                self._advance(count)
+            ctx.set(design.host_addr, base + place)
+            await self._clock.tick(*range(max(k - latency, 0) // count, node + 1))
+        return [words[start : start + count] for start in range(0, total, count)]

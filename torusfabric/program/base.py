@@ -1,0 +1,167 @@
+"""What every switch program knows.
+
+A *switch program* is a schedule seen from the nodes: which in-port feeds which out-port in each
+round, what a node sends, and where it stores what arrives. It is a plain value; the hardware only
+builds what it says.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..collective import Blocks
+from ..errors import InputError
+from ..schedule import Schedule
+
+__all__ = ["IDLE", "OWN", "SwitchProgram", "classify"]
+
+#: Setting of an out-port whose value does not matter in a round.
+IDLE = -1
+
+#: Bank number of the memory that holds what a node itself sends, in `SwitchProgram.locate`.
+OWN = -1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SwitchProgram(ABC):
+    """The settings of all routers, and the memory layout of all endpoints.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What the program carries out.
+    select : ndarray of int16, shape (settings, router classes, ports)
+        What feeds each out-port: an in-port ``q``, a local lane ``ports + g``, or `IDLE`.
+    node_class : ndarray of int32, shape (nodes,)
+        The router class of each node.
+    """
+
+    schedule: Schedule
+    select: np.ndarray
+    node_class: np.ndarray
+
+    @property
+    def topology(self):
+        """The topology."""
+        return self.schedule.topology
+
+    @property
+    def ports(self):
+        """Number of ports of a node."""
+        return self.topology.ports
+
+    @property
+    def blocks(self) -> Blocks:
+        """The numbered blocks."""
+        return self.schedule.blocks
+
+    @property
+    def lanes(self):
+        """Number of local inputs of each router class, an int array of shape (classes,)."""
+        lane = np.where(self.select >= self.ports, self.select - self.ports + 1, 0)
+        return lane.max(axis=(0, 2), initial=0)
+
+    @property
+    def class_sizes(self):
+        """Number of nodes of each router class."""
+        return np.bincount(self.node_class, minlength=self.select.shape[1])
+
+    def block_flits(self, flits):
+        """Flits of one block, given the flits of a message.
+
+        Raises
+        ------
+        InputError
+            If a message of so many flits cannot be cut into equal chunks.
+        """
+        chunks = self.schedule.chunks
+        if flits < 1 or flits % chunks:
+            values = ", ".join(str(chunks * k) for k in (1, 2, 3))
+            raise InputError(
+                f"Flits must be a positive multiple of {chunks} ({values}, ..), because "
+                f"{self.schedule.algorithm} cuts a message into {chunks} chunks, not {flits}"
+                if chunks > 1
+                else f"Flits must be at least 1, not {flits}"
+            )
+        return flits // chunks
+
+    @property
+    def sent_blocks(self):
+        """Number of blocks in a node's send memory, as the host addresses it."""
+        return self.schedule.chunks * (
+            self.topology.nodes if self.blocks.collective.personal else 1
+        )
+
+    @property
+    def view_blocks(self):
+        """Number of blocks in a node's receive memory, as the host addresses it."""
+        from_all = self.schedule.collective.kind in ("allgather", "gather", "alltoall")
+        return self.schedule.chunks * (self.topology.nodes if from_all else 1)
+
+    def view(self, nodes, index):
+        """The block at a place of the host's view of a node's receive memory, elementwise.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+        index : ndarray of int
+            From 0 to `view_blocks` - 1.
+        """
+        nodes, index = np.broadcast_arrays(nodes, index)
+        blocks, chunk = self.blocks, index % self.schedule.chunks
+        origin = index // self.schedule.chunks
+        if blocks.single_origin:
+            origin = np.full_like(origin, self.schedule.collective.root)
+        return blocks.encode(origin, chunk, nodes if blocks.collective.personal else None)
+
+    @abstractmethod
+    def cycles(self, flits):
+        """Clock edges from the start pulse to done, for messages of so many flits."""
+
+    @abstractmethod
+    def locate(self, nodes, blocks):
+        """Where nodes store blocks, elementwise.
+
+        Returns
+        -------
+        bank, slot : ndarray of int
+            The bank (an in-port, or `OWN`) and the place in it, counted in blocks; slot -1 where a
+            block never arrives.
+        """
+
+    @abstractmethod
+    def execute(self, messages):
+        """Carry out the program on data, as the hardware does.
+
+        Parameters
+        ----------
+        messages : ndarray, shape (nodes, send words)
+            What each node sends, as the host writes it.
+
+        Returns
+        -------
+        ndarray, shape (nodes, receive words)
+            What the host reads at each node; 0 where nothing is delivered.
+        """
+
+
+def classify(rows):
+    """Number equal rows, in the order of their first appearance.
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (nodes, n)
+
+    Returns
+    -------
+    number : ndarray of int32, shape (nodes,)
+        The class of each row.
+    first : ndarray of int, shape (classes,)
+        A row of each class.
+    """
+    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[inverse.ravel()].astype(np.int32), first[order]

@@ -1,0 +1,286 @@
+"""Programs of round schedules: circuits that are set up round by round.
+
+In a round every node with something to send streams it over its local lanes, and the crossbars on
+the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest path
+of ``h`` hops and a longest message of ``m`` flits. What arrives at an in-port is appended to the
+bank of that port, so the place of every block is known in advance.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from ..schedule import Everything, Grouped
+from .base import IDLE, OWN, SwitchProgram, classify
+
+__all__ = ["EndpointProgram", "RoundProgram", "Run", "compile_rounds"]
+
+#: Clock edges of a round beyond its hops and flits: the read of the first flit from its memory.
+SETUP = 1
+
+
+class Run(NamedTuple):
+    """Consecutive blocks of one bank that a node sends: ``count`` from place ``slot`` on."""
+
+    bank: int
+    slot: int
+    count: int
+
+
+@dataclass(frozen=True)
+class EndpointProgram:
+    """What the nodes of one endpoint class send and receive.
+
+    Parameters
+    ----------
+    send : tuple of tuple of (tuple of Run)
+        ``send[round][lane]`` lists the runs sent; empty where the lane is idle.
+    receive : tuple of (tuple of int)
+        ``receive[round][port]`` is the number of hops of the path that ends at an in-port, 0 where
+        none does.
+    depth : tuple of int
+        Blocks that each in-port's bank holds, followed by those of the node's own send memory.
+    """
+
+    send: tuple
+    receive: tuple
+    depth: tuple
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RoundProgram(SwitchProgram):
+    """The program of a schedule in rounds.
+
+    Parameters
+    ----------
+    hops : ndarray of int, shape (rounds,)
+        The longest path of each round.
+    message : ndarray of int, shape (rounds,)
+        The longest message of each round, in blocks.
+    endpoint_class : ndarray of int32, shape (nodes,)
+    endpoints : tuple of EndpointProgram
+        One for each endpoint class.
+    bank, slot : ndarray of int, shape (nodes, view blocks)
+        Where each block of the host's view of a node's receive memory lies; slot -1 for nowhere.
+    """
+
+    hops: np.ndarray
+    message: np.ndarray
+    endpoint_class: np.ndarray
+    endpoints: tuple[EndpointProgram, ...]
+    bank: np.ndarray
+    slot: np.ndarray
+
+    @property
+    def rounds(self):
+        """Number of rounds."""
+        return len(self.hops)
+
+    def durations(self, flits):
+        """Clock cycles of each round, for messages of so many flits."""
+        return SETUP + self.hops + self.message * self.block_flits(flits)
+
+    def cycles(self, flits):
+        return int(self.durations(flits).sum())
+
+    @cached_property
+    def _view_index(self):
+        """The place of each block in the host's view, for each node: a dictionary a node."""
+        index = np.arange(self.view_blocks)
+        nodes = np.arange(self.topology.nodes)[:, None]
+        return self.view(nodes, index[None, :])
+
+    def locate(self, nodes, blocks):
+        nodes, blocks = np.broadcast_arrays(nodes, blocks)
+        place = (self._view_index[nodes] == blocks[..., None]).argmax(axis=-1)
+        return self.bank[nodes, place], self.slot[nodes, place]
+
+    def execute(self, messages):
+        nodes = self.topology.nodes
+        flits = messages.shape[1] // self.sent_blocks
+        own = messages.reshape(nodes, self.sent_blocks, flits)
+        memory = [{OWN: list(own[node])} for node in range(nodes)]
+        for number in range(self.rounds):
+            arriving = []
+            for node in range(nodes):
+                for lane, runs in enumerate(self.endpoints[self.endpoint_class[node]].send[number]):
+                    if runs:
+                        message = [
+                            b for r in runs for b in memory[node][r.bank][r.slot :][: r.count]
+                        ]
+                        message += [message[-1]] * (self.message[number] - len(message))
+                        arriving += [(end, message) for end in self._ends(number, node, lane)]
+            for (node, port), message in arriving:
+                memory[node].setdefault(port, []).extend(message)
+        view = np.zeros((nodes, self.view_blocks, flits), messages.dtype)
+        for node, place in np.argwhere(self.slot >= 0):
+            view[node, place] = memory[node][self.bank[node, place]][self.slot[node, place]]
+        return view.reshape(nodes, -1)
+
+    def _ends(self, number, node, lane):
+        """The (node, in-port) at which what enters a router by a local lane leaves the fabric."""
+        topology = self.topology
+        heads = [(node, self.ports + lane)]
+        while heads:
+            here, source = heads.pop()
+            for port in np.nonzero(self.select[number, self.node_class[here]] == source)[0]:
+                there = int(topology.neighbours[here, port]), int(topology.opposite[port])
+                heads.append(there)
+                endpoint = self.endpoints[self.endpoint_class[there[0]]]
+                if endpoint.receive[number][there[1]]:
+                    yield there
+
+
+def compile_rounds(schedule):
+    """The switch program of a schedule in rounds.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Returns
+    -------
+    RoundProgram
+    """
+    return _Compiler(schedule).program()
+
+
+class _Compiler:
+    """Follows the blocks of a schedule through the memories of all nodes."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+        self.topology = schedule.topology
+        nodes, ports = self.topology.nodes, self.topology.ports
+        self.held: list[dict] = [{} for _ in range(nodes)]
+        self.fill = np.zeros((nodes, ports), int)
+        self.own = Counter[int]()
+        self.select: list[np.ndarray] = []
+        self.send: list[dict] = []
+        self.receive: list[np.ndarray] = []
+        self.hops: list[int] = []
+        self.message: list[int] = []
+        self._own_blocks()
+        for transfers in schedule.rounds():
+            self._round(transfers)
+
+    def _own_blocks(self):
+        """Fill the send memories: block (origin, [destination,] chunk) in the order of the host."""
+        blocks = self.schedule.blocks
+        numbers = np.arange(blocks.count)
+        origin = blocks.origin(numbers)
+        for block, node in zip(numbers.tolist(), np.asarray(origin).tolist(), strict=True):
+            self.held[node][block] = (OWN, self.own[node])
+            self.own[node] += 1
+
+    def _payloads(self, transfers):
+        """The blocks of each transfer, in the order they are sent: that of the memories if free."""
+        match transfers.payload:
+            case Everything():
+                return [self._in_order(node) for node in transfers.source.tolist()]
+            case Grouped(group, wanted):
+                return [
+                    [block for block in self._in_order(node) if group[block] == want]
+                    for node, want in zip(transfers.source.tolist(), wanted, strict=True)
+                ]
+            case listed:
+                bounds = zip(listed.indptr[:-1], listed.indptr[1:], strict=True)
+                return [listed.ids[a:b].tolist() for a, b in bounds]
+
+    def _in_order(self, node):
+        """What a node holds, bank by bank."""
+        return sorted(self.held[node], key=self.held[node].__getitem__)
+
+    def _round(self, transfers):
+        topology = self.topology
+        payloads = self._payloads(transfers)
+        lanes = self._lanes(transfers, payloads)
+        walk, hops = transfers.walk(topology), transfers.hops
+        select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
+        entry = topology.ports + lanes
+        for hop in range(hops.shape[1]):
+            on = hops[:, hop] >= 0
+            select[walk[on, hop], hops[on, hop]] = entry[on]
+            entry = np.where(on, topology.opposite[hops[:, hop]], entry)
+        self.select.append(select)
+        self.hops.append(int(transfers.lengths.max(initial=0)))
+        self.message.append(max(map(len, payloads), default=0))
+        self._deliver(walk[:, -1], entry, transfers.lengths, payloads)
+
+    def _lanes(self, transfers, payloads):
+        """Number the different messages of each sender, and note what each lane sends."""
+        send: dict[int, list] = {}
+        lanes = np.zeros(len(transfers), int)
+        order = sorted(range(len(payloads)), key=lambda k: (payloads[k], transfers.hops[k, 0]))
+        for k in order:
+            queue = send.setdefault(int(transfers.source[k]), [])
+            if payloads[k] not in queue:
+                queue.append(payloads[k])
+            lanes[k] = queue.index(payloads[k])
+        self.send.append({
+            node: tuple(self._runs(node, payload) for payload in queue)
+            for node, queue in send.items()
+        })  # fmt: skip
+        return lanes
+
+    def _runs(self, node, payload):
+        """Where the blocks of a message lie in its sender's memories, as runs."""
+        places = [self.held[node][block] for block in payload]
+        steps = [(bank, slot - k) for k, (bank, slot) in enumerate(places)]
+        runs, start = [], 0
+        for _, group in groupby(steps):
+            count = len(list(group))
+            runs.append(Run(*places[start], count))
+            start += count
+        return tuple(runs)
+
+    def _deliver(self, destinations, ports, lengths, payloads):
+        """Append each message to the bank of the in-port where it arrives."""
+        receive = np.zeros(self.fill.shape, np.int16)
+        for node, port, length, payload in zip(destinations, ports, lengths, payloads, strict=True):
+            receive[node, port] = length
+            first = int(self.fill[node, port])
+            for k, block in enumerate(payload):
+                self.held[node].setdefault(block, (int(port), first + k))
+            self.fill[node, port] += self.message[-1]
+        self.receive.append(receive)
+
+    def _endpoint(self, node):
+        """The program of one node's endpoint."""
+        receive = tuple(tuple(row[node].tolist()) for row in self.receive)
+        send = tuple(row.get(node, ()) for row in self.send)
+        return EndpointProgram(send, receive, (*self.fill[node].tolist(), self.own[node]))
+
+    def program(self):
+        """The whole program."""
+        nodes = self.topology.nodes
+        rows = np.stack(self.select, axis=1) if self.select else np.empty((nodes, 0, 0), np.int16)
+        # A node's program is what its crossbar does and what it takes off the links.
+        taken = np.stack(self.receive, axis=1).reshape(nodes, -1) > 0
+        node_class, first = classify(np.hstack([rows.reshape(nodes, -1), taken]))
+        endpoints: dict[EndpointProgram, int] = {}
+        endpoint_class = [
+            endpoints.setdefault(self._endpoint(node), len(endpoints)) for node in range(nodes)
+        ]
+        bare = RoundProgram(
+            schedule=self.schedule,
+            select=rows[first].transpose(1, 0, 2),
+            node_class=node_class,
+            hops=np.array(self.hops),
+            message=np.array(self.message),
+            endpoint_class=np.array(endpoint_class, np.int32),
+            endpoints=tuple(endpoints),
+            bank=np.empty(0),
+            slot=np.empty(0),
+        )
+        wanted = bare._view_index
+        places = [
+            [self.held[node].get(block, (OWN, -1)) for block in row]
+            for node, row in enumerate(wanted.tolist())
+        ]
+        table = np.array(places).reshape(nodes, -1, 2)
+        return replace(bare, bank=table[..., 0], slot=table[..., 1])

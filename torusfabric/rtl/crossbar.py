@@ -1,0 +1,137 @@
+"""The crossbar of a router: only the inputs that its settings use, in the cheapest form.
+
+An out-port with k inputs is a cascade of ceil(k / 2) stages a bit, each one 4-input look-up table::
+
+    f = x ? y : (y ? s1 : s0)           first stage
+    f = z ? (f ? odd : even) : f        one for each further pair
+    f = z ? s : f                       a single last input
+
+With x = 1 the first stage passes the constant y down to the pair that z selects. What an idle
+out-port carries does not matter, and select bits that may always be equal are one register.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth.hdl import Mux
+
+__all__ = ["Crossbar", "Output", "cascade", "plan_crossbar"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One out-port.
+
+    Parameters
+    ----------
+    sources : tuple of int
+        The inputs it can select: in-ports, and lanes counted from the number of ports.
+    bits : tuple of int
+        The select register of each select bit, in the order y, x, z1, z2, ..
+    """
+
+    sources: tuple[int, ...]
+    bits: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Crossbar:
+    """A crossbar, and the values of its select registers.
+
+    Parameters
+    ----------
+    outputs : tuple of Output
+        One for each out-port.
+    rom : ndarray of int8, shape (settings, select registers)
+        The value of each select register for each setting.
+    """
+
+    outputs: tuple[Output, ...]
+    rom: np.ndarray
+
+    @property
+    def rows(self):
+        """The ROM as integers, one a setting; bit k is select register k."""
+        weights = [1 << k for k in range(self.rom.shape[1])]
+        return [sum(w for w, bit in zip(weights, row, strict=True) if bit) for row in self.rom]
+
+    @property
+    def luts_per_bit(self):
+        """4-input look-up tables for each bit of the width, over all out-ports."""
+        counts = [len(out.sources) for out in self.outputs]
+        return sum((count + 1) // 2 for count in counts if count > 1)
+
+
+def select_bits(sources, source):
+    """The select bits that make a cascade over `sources` choose one of them.
+
+    Returns
+    -------
+    list of int
+        y, x, z1, z2, ..; x is left out where no further pair needs it.
+    """
+    place, count = sources.index(source), len(sources)
+    if count == 1:
+        return []
+    stages = (count - 1) // 2
+    bits = [place % 2] + ([int(place >= 2)] if count >= 4 else [])
+    return bits + [int(place // 2 == stage) for stage in range(1, stages + 1)]
+
+
+def plan_crossbar(select):
+    """The crossbar of a router class.
+
+    Parameters
+    ----------
+    select : ndarray of int, shape (settings, ports)
+        What feeds each out-port in each setting; negative where it does not matter.
+
+    Returns
+    -------
+    Crossbar
+    """
+    registers: list[np.ndarray] = []
+    outputs = []
+    for column in select.T:
+        sources = tuple(sorted({int(s) for s in column if s >= 0}))
+        rows = [select_bits(sources, s) if s >= 0 else None for s in column.tolist()]
+        width = next((len(row) for row in rows if row is not None), 0)
+        wanted = np.array([row if row is not None else [-1] * width for row in rows], np.int8)
+        bits = tuple(_share(registers, wanted[:, k]) for k in range(width))
+        outputs.append(Output(sources, bits))
+    rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
+    return Crossbar(tuple(outputs), np.maximum(rom, 0))
+
+
+def _share(registers, wanted):
+    """The first register that can serve a column of select bits (-1: does not matter)."""
+    for k, column in enumerate(registers):
+        if not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
+            registers[k] = np.where(column >= 0, column, wanted)
+            return k
+    registers.append(wanted)
+    return len(registers) - 1
+
+
+def cascade(inputs, bits, width):
+    """The value of an out-port.
+
+    Parameters
+    ----------
+    inputs : list of Value
+        At least one.
+    bits : list of Value
+        The select bits y, x, z1, z2, ..
+    width : int
+    """
+    if len(inputs) == 1:
+        return inputs[0]
+    y, *bits = bits
+    f = Mux(y, inputs[1], inputs[0])
+    if len(inputs) >= 4:
+        x, *bits = bits
+        f = Mux(x, Mux(y, (1 << width) - 1, 0), f)
+    for z, even, odd in zip(bits, inputs[2::2], [*inputs[3::2], None], strict=False):
+        chosen = even if odd is None else (f & odd) | (~f & even)
+        f = Mux(z, chosen, f)
+    return f

@@ -1,0 +1,208 @@
+"""The host: a whole fabric behind one memory-mapped port."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..program import WaveProgram
+from .memories import address_width, choose
+from .netlist import Leaf
+
+__all__ = ["RADIX", "Host", "HostMap", "ReadMux", "mux_levels"]
+
+#: Inputs of a read multiplexer.
+RADIX = 16
+
+
+class HostMap:
+    """The address map of a node behind the host port, and what it takes to serve it.
+
+    Parameters
+    ----------
+    program : SwitchProgram
+    flits : int
+        Flits of a message.
+    """
+
+    def __init__(self, program, flits):
+        self.program = program
+        self.flits = flits
+        self.block_flits = program.block_flits(flits)
+        self.send_words = program.sent_blocks * self.block_flits
+        self.recv_words = program.view_blocks * self.block_flits
+        self.send_base = 0
+        # A power of two, so that one address bit tells the parts and no subtraction is needed.
+        self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
+        self.address_bits = address_width(2 * self.recv_base)
+
+    @property
+    def origins(self):
+        """Number of origins in the receive part: 1 where all blocks are of one message."""
+        return self.recv_words // self.flits
+
+
+def mux_levels(nodes):
+    """Numbers of multiplexers on each level of the tree over the read data of all nodes."""
+    levels = []
+    while nodes > 1:
+        nodes = -(-nodes // RADIX)
+        levels.append(nodes)
+    return levels
+
+
+class ReadMux(Leaf):
+    """Passes on one of several words, one cycle later.
+
+    Parameters
+    ----------
+    inputs : int
+        At most `RADIX`.
+    width : int
+
+    Members
+    -------
+    select : In(4)
+    data : In(inputs * width)
+    word : Out(width)
+    """
+
+    def __init__(self, inputs, width):
+        self._width = width
+        super().__init__({
+            "select": In(address_width(RADIX)),
+            "data": In(inputs * width),
+            "word": Out(width),
+        })  # fmt: skip
+        self.word = Signal(width, reset_less=True)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.word.eq(choose(self.words("data", self._width), self.value("select")))
+        return m
+
+
+class Host(Leaf):
+    """Turns what the host asks into reads and writes of the nodes' memories.
+
+    A write is done two edges after it is given, in time for a start given with the next edge. A read
+    takes `read_latency` edges, and one can be given with every edge: while no run is under way.
+
+    Parameters
+    ----------
+    layout : HostMap
+    locator : Locator
+    width : int
+        Bits of a word.
+    address_bits : int
+        Of the memories' addresses.
+
+    Members
+    -------
+    host_we, host_node, host_addr, host_wdata : In
+        The host port.
+    write_node, write_chunk, write_address, write_data, write_enable : Out
+        A write into a send memory.
+    read_node, read_bank, read_address, own_address : Out
+        A read; `read_bank` comes one cycle after the address.
+    select_k : Out(4)
+        What level k of the read multiplexers passes on.
+    """
+
+    def __init__(self, layout, locator, width, address_bits):
+        self._layout, self._locator = layout, locator
+        nodes = layout.program.topology.nodes
+        self._levels = len(mux_levels(nodes))
+        chunks = layout.program.schedule.chunks
+        super().__init__({
+            "host_we": In(1),
+            "host_node": In(address_width(nodes)),
+            "host_addr": In(layout.address_bits),
+            "host_wdata": In(width),
+            "write_node": Out(address_width(nodes)),
+            "write_chunk": Out(address_width(chunks)),
+            "write_address": Out(address_bits),
+            "write_data": Out(width),
+            "write_enable": Out(1),
+            "read_node": Out(address_width(nodes)),
+            "read_bank": Out(len(locator.bank)),
+            "read_address": Out(address_bits),
+            "own_address": Out(address_width(layout.block_flits)),
+        } | {f"select_{k}": Out(address_width(RADIX)) for k in range(self._levels)})  # fmt: skip
+
+    @property
+    def divider_stages(self):
+        """Cycles to divide an address by the flits of a message."""
+        origins, flits = self._layout.origins, self._layout.flits
+        return 0 if origins == 1 or not flits & (flits - 1) else (origins - 1).bit_length()
+
+    @property
+    def read_latency(self):
+        """Edges from an address to its data: input register, division, location, memory, tree."""
+        return 1 + self.divider_stages + self._locator.latency + 1 + self._levels
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.locator = locator = self._locator
+        self._write(m)
+        later = locator.delayed
+        node = later(m, self.value("host_node"), 1 + self.divider_stages)
+        address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
+        origin, flit = self._divide(m, address)
+        chunk, flit = self._split(flit)
+        m.d.comb += [
+            locator.node.eq(node),
+            locator.origin.eq(origin),
+            locator.chunk.eq(chunk),
+            locator.flit.eq(flit),
+            self.read_node.eq(later(m, node, locator.latency)),
+            self.read_address.eq(locator.address),
+            self.own_address.eq(locator.address),
+        ]
+        m.d.sync += self.read_bank.eq(locator.bank)
+        select = later(m, self.read_node, 1)
+        for level in range(self._levels):
+            digit = later(m, select[4 * level : 4 * level + 4], level)
+            m.d.comb += getattr(self, f"select_{level}").eq(digit)
+        return m
+
+    def _write(self, m):
+        """Register a write, and tell chunks apart where each has a bank of its own."""
+        address = self.value("host_addr")
+        chunk, place = Const(0), address[:-1]
+        if isinstance(self._layout.program, WaveProgram):
+            chunk, place = self._split(place)
+        m.d.sync += [
+            self.write_enable.eq(self.value("host_we") & ~address[-1]),
+            self.write_node.eq(self.value("host_node")),
+            self.write_chunk.eq(chunk),
+            self.write_address.eq(place),
+            self.write_data.eq(self.value("host_wdata")),
+        ]
+
+    def _split(self, flit):
+        """Chunk, and flit within it, of a flit of a message."""
+        size, chunks = self._layout.block_flits, self._layout.program.schedule.chunks
+        past = [flit >= size * c for c in range(1, chunks)]
+        if not past:
+            return Const(0), flit
+        start = Const(0)
+        for c, reached in enumerate(past, 1):
+            start = Mux(reached, size * c, start)
+        return sum(past[1:], past[0]), (flit - start)[: address_width(size)]
+
+    def _divide(self, m, address):
+        """Origin, and flit of its message, of an address; one cycle for each bit of the origin."""
+        flits, origins = self._layout.flits, self._layout.origins
+        if origins == 1:
+            return Const(0), address
+        if not self.divider_stages:
+            shift = flits.bit_length() - 1
+            return address[shift:], address[:shift] if shift else Const(0)
+        quotient, rest = [], address
+        for k in reversed(range(self.divider_stages)):
+            fits = rest >= flits << k
+            quotient = [self._locator.delayed(m, bit, 1) for bit in quotient]
+            taken, remaining = Signal(reset_less=True), Signal(len(address), reset_less=True)
+            m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (flits << k), rest))]
+            quotient.insert(0, taken)
+            rest = remaining
+        return Cat(*quotient), rest
