@@ -1,0 +1,26 @@
+"""A model of store-and-forward all-gather for tests: every block of every node is noted."""
+
+import numpy as np
+
+
+def steps_until_complete(schedule):
+    """The number of rounds after which every node has every block.
+
+    Fails if an arc carries two messages in a round, if a block is sent that its sender does not
+    have, or if something is still missing after the last round.
+    """
+    torus, blocks = schedule.topology, schedule.blocks
+    held = np.zeros((torus.nodes, blocks.count), bool)
+    held[blocks.origin(np.arange(blocks.count)), np.arange(blocks.count)] = True
+    complete = None
+    for number, transfers in enumerate(schedule.rounds(), 1):
+        source, port = transfers.source, transfers.hops[:, 0]
+        assert len(set(zip(source.tolist(), port.tolist(), strict=True))) == len(source)
+        counts = np.diff(transfers.payload.indptr)
+        ids = transfers.payload.ids
+        assert held[np.repeat(source, counts), ids].all(), f"not held in round {number}"
+        held[np.repeat(torus.neighbours[source, port], counts), ids] = True
+        if complete is None and held.all():
+            complete = number
+    assert complete is not None, f"{(~held).sum()} blocks missing"
+    return complete

@@ -1,0 +1,64 @@
+"""The command line."""
+
+import argparse
+import os
+import sys
+
+from .. import __version__
+from ..errors import InputError, TorusfabricError
+from . import hardware, planning
+
+__all__ = ["main"]
+
+EPILOG = """\
+examples:
+  torusfabric algorithms
+  torusfabric plan 6x8 allgather -o plan.json
+  torusfabric simulate 8x8 allgather --width 32 --flits 4
+
+exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing, 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are ours."""
+
+    def error(self, message):
+        """Raise what argparse would print."""
+        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
+
+
+def make_parser():
+    """The parser of all commands."""
+    parser = Parser(
+        prog="torusfabric",
+        description="Contention-free switch fabrics for collective communication on torus networks.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"torusfabric {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    planning.add_commands(commands)
+    hardware.add_commands(commands)
+    return parser
+
+
+def main(argv=None):
+    """Run a command; returns the exit status."""
+    try:
+        arguments = make_parser().parse_args(argv)
+        return arguments.run(arguments) or 0
+    except TorusfabricError as error:
+        print(f"torusfabric: {error}", file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        print("torusfabric: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader has gone; nothing must be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""The commands of the hardware side: verilog, simulate, synth."""
+
+from ..errors import InputError
+from ..program import compile_program
+from .output import print_facts, print_json, progress_bar
+from .planning import _add, checked_facts
+from .selection import add_selection, command_line, natural, parse_schedule, positive
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands):
+    """Add the commands to a parser."""
+    verilog = _add(commands, "verilog", run_verilog, "write the Verilog of a fabric",
+                   "torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/")  # fmt: skip
+    simulate = _add(commands, "simulate", run_simulate,
+                    "simulate a whole fabric, cycle by cycle, and compare every word",
+                    "torusfabric simulate 8x8 allgather --width 32 --flits 4")  # fmt: skip
+    synth = _add(commands, "synth", run_synth, "synthesize a fabric and report what it costs",
+                 "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr")  # fmt: skip
+    for parser in (verilog, simulate, synth):
+        add_selection(parser)
+        group = parser.add_argument_group("hardware")
+        group.add_argument("--width", metavar="W", type=natural, default=32,
+                           help="bits of a flit, 1 to 1024 (default 32)")  # fmt: skip
+        group.add_argument("--flits", metavar="L", type=natural,
+                           help="flits of a message (default one for each chunk)")  # fmt: skip
+    verilog.add_argument("--top", choices=("host", "core"), default="host",
+                         help="behind one memory-mapped port, or with each node's streams exposed")  # fmt: skip
+    verilog.add_argument(
+        "-o", "--output", metavar="DIR", required=True, help="folder for the files"
+    )
+    simulate.add_argument("--data-seed", metavar="N", type=natural, default=1,
+                          help="seed of the random payloads (default 1)")  # fmt: skip
+    simulate.add_argument("--vcd", metavar="FILE", help="write the waves of all signals there")
+    synth.add_argument("--target", required=True, metavar="NAME",
+                       help="ice40-hx8k, ice40-up5k, ecp5-25k or ecp5-85k")  # fmt: skip
+    synth.add_argument(
+        "--pnr", action="store_true", help="place and route too, for clock frequencies"
+    )
+    synth.add_argument("--seeds", metavar="N", type=positive, default=1,
+                       help="placements to try; the median counts (default 1)")  # fmt: skip
+
+
+def _fabric(arguments, **settings):
+    """Plan, check and build what was selected."""
+    from ..rtl import build_fabric
+
+    schedule = parse_schedule(arguments)
+    with progress_bar("checking") as progress:
+        facts = checked_facts(schedule, progress)
+    program = compile_program(schedule)
+    fabric = build_fabric(program, width=arguments.width, flits=arguments.flits, **settings)
+    return fabric, facts
+
+
+def run_verilog(arguments):
+    """Write Verilog and manifest."""
+    from .. import verilog
+
+    fabric, facts = _fabric(arguments, top=arguments.top)
+    command = command_line(arguments, fabric.program.schedule, width=fabric.width,
+                           flits=fabric.flits, top=arguments.top)  # fmt: skip
+    design = verilog.write(fabric, arguments.output, command=command)
+    facts = {
+        "folder": arguments.output,
+        "files": ["fabric.v", "manifest.json"],
+        "modules": len(design.modules),
+        "router_classes": len(design.classes),
+        "lines": design.text.count("\n"),
+        "predicted_cycles": fabric.cycles,
+    } | facts
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts(facts | {"files": " ".join(facts["files"])})
+
+
+def run_simulate(arguments):
+    """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
+    from ..engines import AmaranthEngine
+    from ..simulate import simulate
+    from ..verilog import writable
+
+    if arguments.vcd:
+        writable(arguments.vcd)
+    fabric, facts = _fabric(arguments)
+    engine = AmaranthEngine(fabric, vcd=arguments.vcd)
+    with progress_bar("simulating") as progress:
+        report = simulate(fabric, seed=arguments.data_seed, engine=engine, progress=progress)
+    result = report.to_json() | {"delta": facts["delta"], "tau": facts["tau"]}
+    if arguments.json:
+        print_json(result)
+    else:
+        _print_simulation(result)
+    if report.first_wrong:
+        raise _wrong(f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
+                     f"{report.first_wrong}")  # fmt: skip
+    if not report.passed:
+        raise _wrong(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
+
+
+def _wrong(text):
+    from ..errors import WorkFailed
+
+    return WorkFailed(text)
+
+
+def _print_simulation(result):
+    steps = "steps" if result["switching"] == "store-and-forward" else "rounds"
+    speed = result.pop("node_cycles_per_second")
+    names = ("topology", "collective", "algorithm", "engine", "nodes", "width", "flits",
+             "router_classes", "origins", "rounds", "bound", "delta", "tau", "cycles",
+             "predicted_cycles", "words_checked", "words_wrong")  # fmt: skip
+    shown = {
+        (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
+    }
+    shown["lower bound"] = shown.pop("bound")
+    shown["time"] = (
+        f"{result['seconds']:.1f} s, {result['clocks']} clocks, {speed:,} node cycles a second"
+    )
+    print_facts(shown)
+
+
+def run_synth(arguments):
+    """Synthesize and report."""
+    from .. import verilog
+    from ..synthesis import synthesize
+    from ..synthesis.target import find_target
+
+    find_target(arguments.target)
+    fabric, _ = _fabric(arguments)
+    command = command_line(arguments, fabric.program.schedule, width=fabric.width,
+                           flits=fabric.flits)  # fmt: skip
+    design = verilog.emit(fabric, command=command)
+    with progress_bar("synthesizing") as progress:
+        report = synthesize(design, arguments.target, pnr=arguments.pnr,
+                            seeds=tuple(range(1, arguments.seeds + 1)), progress=progress)  # fmt: skip
+    if arguments.json:
+        print_json(report.to_json())
+    else:
+        print(report.render())

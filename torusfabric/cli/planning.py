@@ -1,0 +1,120 @@
+"""The commands of the planning side: algorithms, plan, check."""
+
+import time
+
+from ..algorithms import CATALOGUE
+from ..bounds import bound
+from ..check import check
+from ..cost import measure
+from ..schedule_file import load, save
+from .output import print_facts, print_json, print_table, progress_bar
+from .selection import add_selection, parse_schedule
+
+__all__ = ["add_commands", "checked_facts"]
+
+
+def add_commands(commands):
+    """Add the commands to a parser."""
+    _add(commands, "algorithms", run_algorithms, "list the algorithms",
+         "torusfabric algorithms --json")  # fmt: skip
+    plan = _add(commands, "plan", run_plan, "plan and check a schedule",
+                "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json")  # fmt: skip
+    add_selection(plan)
+    plan.add_argument("-o", "--output", metavar="FILE",
+                      help="write the schedule there, as JSON (compressed if it ends in .gz)")  # fmt: skip
+    checker = _add(commands, "check", run_check, "check a schedule file",
+                   "torusfabric check plan.json")  # fmt: skip
+    checker.add_argument("file", metavar="FILE", help="a schedule file, from here or elsewhere")
+
+
+def _add(commands, name, run, text, example):
+    """Add a command."""
+    parser = commands.add_parser(name, help=text, description=text.capitalize() + ".",
+                                 epilog=f"example: {example}")  # fmt: skip
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run_algorithms(arguments):
+    """List the catalogue."""
+    rows = [
+        {
+            "name": entry.name,
+            "collectives": list(entry.collectives),
+            "summary": entry.summary,
+            "source": entry.source,
+            "options": list(entry.options),
+        }
+        for entry in CATALOGUE
+    ]
+    if arguments.json:
+        print_json({"algorithms": rows})
+    else:
+        print_table(
+            ("algorithm", "collectives", "what it does", "source"),
+            [(r["name"], " ".join(r["collectives"]), r["summary"], r["source"]) for r in rows],
+        )
+
+
+def checked_facts(schedule, progress=None):
+    """Check a schedule and say what there is to know about it.
+
+    Raises
+    ------
+    ScheduleError
+        If it has a fault.
+    """
+    report = check(schedule, progress=progress)
+    cost = measure(schedule, report)
+    return {
+        "topology": str(schedule.topology),
+        "nodes": schedule.topology.nodes,
+        "collective": str(schedule.collective),
+        "algorithm": schedule.algorithm,
+        "switching": schedule.switching,
+        "ports": schedule.ports,
+        "chunks": schedule.chunks,
+        "duplex": schedule.duplex,
+        "rounds": schedule.round_count,
+        "bound": bound(schedule, report),
+        "delta": cost.delta,
+        "tau": cost.tau,
+        "transfers": cost.transfers,
+        "checked": True,
+    }
+
+
+def _print(arguments, facts):
+    if arguments.json:
+        print_json(facts)
+        return
+    steps = "steps" if facts["switching"] == "store-and-forward" else "rounds"
+    shown = {(steps if name == "rounds" else name): value for name, value in facts.items()}
+    shown["checked"] = "every block reaches every node it is owed to, and no arc is used twice"
+    print_facts(shown)
+
+
+def run_plan(arguments):
+    """Plan, check, and write a schedule."""
+    began = time.perf_counter()
+    with progress_bar("planning"):
+        schedule = parse_schedule(arguments)
+    with progress_bar("checking") as progress:
+        facts = checked_facts(schedule, progress)
+    facts["seconds"] = round(time.perf_counter() - began, 3)
+    if arguments.output:
+        save(schedule, arguments.output)
+        facts["file"] = arguments.output
+    _print(arguments, facts)
+
+
+def run_check(arguments):
+    """Check a schedule file."""
+    began = time.perf_counter()
+    schedule = load(arguments.file)
+    with progress_bar("checking") as progress:
+        facts = checked_facts(schedule, progress)
+    _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

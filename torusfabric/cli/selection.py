@@ -1,0 +1,137 @@
+"""How a user says what to plan: the same in every command."""
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+from ..algorithms import Options, choose, find
+from ..collective import parse_collective
+from ..errors import InputError
+from ..topology import parse_topology
+
+__all__ = ["add_selection", "command_line", "parse_schedule", "positive"]
+
+
+def positive(text):
+    """An integer of at least 1."""
+    if not re.fullmatch(r"\d+", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
+    return int(text)
+
+
+def natural(text):
+    """An integer of at least 0."""
+    if not re.fullmatch(r"\d+", text):
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
+    return int(text)
+
+
+def add_selection(parser):
+    """Add the arguments that select a topology, a collective and an algorithm."""
+    parser.add_argument("topology", metavar="TOPOLOGY",
+                        help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER")  # fmt: skip
+    parser.add_argument("collective", metavar="COLLECTIVE",
+                        help="broadcast, allgather, scatter, gather, alltoall, reduce, "
+                             "reduce-scatter or allreduce")  # fmt: skip
+    group = parser.add_argument_group("selection")
+    add = group.add_argument
+    add(
+        "--algorithm",
+        metavar="NAME",
+        help="by default the best that fits; see the algorithms command",
+    )
+    add("--root", metavar="NODE", type=natural, help="node that sends or receives (default 0)")
+    add(
+        "--ports", metavar="A", type=positive, help="messages a node may send at once (default all)"
+    )
+    add("--chunks", metavar="C", type=positive, help="parts that a message is cut into")
+    add("--large", action="store_true", help="more rounds with shorter messages (lee-code)")
+    add("--seed", metavar="N", type=natural, default=0, help="where a search starts (default 0)")
+    add("--latency", metavar="K", type=positive, default=1,
+        help="steps from the arrival of a block to its departure (default 1)")  # fmt: skip
+    add("--duplex", choices=("full", "half"), default="full",
+        help="whether a link carries a message each way at once (default full)")  # fmt: skip
+    add("--trees", metavar="T", type=positive, help="spanning trees used at once (spanning-tree)")
+    add("--packets", metavar="P", type=positive, help="packets a tree's share is cut into")
+    add("--broken-link", metavar="NODE:PORT", action="append", default=[],
+        help="a link out of order, e.g. 9:+0; may be repeated (max-flow)")  # fmt: skip
+    add("--broken-links", metavar="FILE", help="file with one NODE:PORT a line")
+
+
+def parse_schedule(arguments):
+    """Plan what was selected.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or no algorithm fits.
+    """
+    topology = parse_topology(arguments.topology)
+    collective = parse_collective(arguments.collective, root=arguments.root, nodes=topology.nodes)
+    ports = arguments.ports
+    if ports is not None and ports > topology.ports:
+        raise InputError(f"Ports must be from 1 to {topology.ports} on {topology}, not {ports}")
+    options = Options(
+        ports=ports,
+        chunks=arguments.chunks,
+        large=arguments.large,
+        seed=arguments.seed,
+        latency=arguments.latency,
+        broken_links=_broken_links(topology, arguments),
+        duplex=arguments.duplex,
+        trees=arguments.trees,
+        packets=arguments.packets,
+    )
+    algorithm = (
+        find(arguments.algorithm) if arguments.algorithm else choose(topology, collective, options)
+    )
+    return algorithm(topology, collective, options)
+
+
+def _broken_links(topology, arguments):
+    """The links that are out of order, as arcs."""
+    texts = list(arguments.broken_link)
+    if arguments.broken_links:
+        try:
+            lines = Path(arguments.broken_links).read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not text"
+            raise InputError(
+                f"File of broken links must be readable, not {arguments.broken_links} ({reason})"
+            ) from None
+        texts += [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+    return tuple(_arc(topology, text) for text in texts)
+
+
+def _arc(topology, text):
+    """An arc written NODE:PORT."""
+    node, _, port = text.partition(":")
+    if not re.fullmatch(r"\d+", node) or not port or int(node) >= topology.nodes:
+        raise InputError(
+            f"Broken link must be NODE:PORT with a node from 0 to {topology.nodes - 1}, not {text!r}"
+        )
+    return int(node), topology.port(port)
+
+
+def command_line(arguments, schedule, **others):
+    """The command that selects the same again, in a fixed form and without file names."""
+    words = ["torusfabric", arguments.command, str(schedule.topology), schedule.collective.kind]
+    settings = {"algorithm": schedule.algorithm} | {
+        name: getattr(arguments, name)
+        for name in ("root", "ports", "chunks", "seed", "latency", "trees", "packets")
+    }
+    if arguments.duplex != "full":
+        settings["duplex"] = arguments.duplex
+    defaults = {"seed": 0, "latency": 1}
+    for name, value in (settings | others).items():
+        if value is not None and value != defaults.get(name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    words += ["--large"] * arguments.large
+    for node, port in _broken_links(schedule.topology, arguments):
+        words += ["--broken-link", f"{node}:{schedule.topology.port_names[port]}"]
+    return shlex.join(words)

@@ -1,0 +1,214 @@
+"""Synthesis: what a fabric costs on an FPGA and how fast it runs.
+
+Each module is synthesized once, out of context, with its children as black boxes, so the effort
+does not grow with the number of nodes; the fabric's cost is the sum over its instances. Nothing
+is optimised across the borders of modules, so the sum is an upper bound of what a whole build
+needs. With place and route, each router class alone and, where it fits, the whole fabric are
+placed and routed in a harness that takes the pins out of the question.
+"""
+
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+
+from .. import tools
+from ..cache import Cache
+from ..errors import InputError, WorkFailed
+from .flow import Flow
+from .report import Report, per_bit
+from .target import FAMILIES, TARGETS, Cost, find_target
+
+__all__ = ["TARGETS", "Report", "synthesize"]
+
+
+def synthesize(
+    design,
+    target,
+    *,
+    pnr=False,
+    seeds=(1,),
+    mapping="compact",
+    progress=None,
+    folder=None,
+    cache=None,
+    jobs=2,
+):
+    """Synthesize a design for a device.
+
+    Parameters
+    ----------
+    design : Design
+        What the Verilog side emitted.
+    target : str
+        A name from `TARGETS`.
+    pnr : bool
+        Whether to place and route as well, for clock rates.
+    seeds : sequence of int
+        Seeds of place and route; a clock rate is the median over them.
+    mapping : str
+        "compact" for few LUTs, "fast" for wide multiplexers where the device has them.
+    progress : function of (int, int, str), optional
+        Called after each step with the number of steps done, of all steps, and the step's name.
+    folder : path, optional
+        Where the tools work and leave their logs; by default a folder that is removed, except
+        after a failure of a tool.
+    cache : Cache, optional
+        What was done before; results are kept under a digest of the text, the options and the
+        versions of the tools.
+    jobs : int
+        How many tools may run at once.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        If the target, the mapping or the seeds are not valid.
+    WorkFailed
+        If a tool fails.
+    MissingTool
+        If a tool is not installed.
+    """
+    device = find_target(target)
+    if mapping not in ("compact", "fast"):
+        raise InputError(f"Mapping must be compact or fast, not {mapping!r}")
+    seeds = list(seeds)
+    if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
+        raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
+    used = ["yosys", *([FAMILIES[device.family].pnr] if pnr else [])]
+    versions = {tool: tools.version(tool) for tool in used}
+    work = Path(folder or tempfile.mkdtemp(prefix="torusfabric-synth-"))
+    work.mkdir(parents=True, exist_ok=True)
+    flow = Flow(design, device, mapping, versions, work, Cache() if cache is None else cache)
+    keep = folder is not None
+    try:
+        return _synthesize(flow, seeds if pnr else [], _Counter(progress), jobs)
+    except WorkFailed:
+        keep = True  # with the logs that tell why
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _synthesize(flow, seeds, count, jobs):
+    """Run all steps and put the report together."""
+    design, device = flow.design, flow.device
+    candidates = list(dict.fromkeys([name for name, _ in design.classes] + [design.top]))
+    count.steps = len(design.modules) + (len(candidates) * (1 + len(seeds)) if seeds else 0)
+    mapped = {}
+    for name, result in zip(
+        design.modules, tools.parallel(flow.map_module, design.modules, jobs=jobs), strict=True
+    ):
+        mapped[name] = result
+        count(f"synthesized {name}")
+    totals = _totals(design, {name: Cost(**result["cost"]) for name, result in mapped.items()})
+    over = {name: device.over(totals[name]) for name in candidates}
+    clocks = {name: {"fmax_mhz": None, "why": over[name]} for name in candidates}
+    if seeds:
+        count.steps -= sum(1 + len(seeds) for name in candidates if over[name])
+        fitting = [name for name in candidates if not over[name]]
+        clocks.update(_clocks(flow, fitting, mapped, seeds, count, jobs))
+    return Report(
+        target=device.name,
+        mapping=flow.mapping,
+        classes=[
+            _class(design, name, nodes, mapped[name], totals[name], clocks[name])
+            for name, nodes in design.classes
+        ],
+        fabric=_fabric(device, totals[design.top], over[design.top], clocks[design.top]),
+        modules=_modules(design, mapped),
+        seeds=seeds,
+        tools=flow.versions,
+    )
+
+
+class _Counter:
+    """Tells the caller how far we are."""
+
+    def __init__(self, progress):
+        self._progress = progress
+        self._done = 0
+        self.steps = 0
+
+    def __call__(self, text):
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self.steps, text)
+
+
+def _totals(design, own):
+    """What each module costs with all its children and theirs."""
+    totals: dict[str, Cost] = {}
+    for name in design.modules:  # children come before their parents
+        total = own[name]
+        for child, times in design.instances.get(name, {}).items():
+            if child not in totals:
+                raise ValueError(f"Module {child} must come before {name}, which has it")
+            total = total.plus(totals[child], times)
+        totals[name] = total
+    return totals
+
+
+def _clocks(flow, names, mapped, seeds, count, jobs):
+    """Place and route modules with every seed: module -> keys of the report."""
+
+    def prepare(name):
+        return flow.harnessed(name, mapped[name]["ports"], seeds)
+
+    def place(run):
+        return flow.place(run[0], mapped[run[0]]["ports"], run[1])
+
+    for name, _ in zip(names, tools.parallel(prepare, names, jobs=jobs), strict=True):
+        count(f"put {name} in a harness")
+    runs = [(name, seed) for name in names for seed in seeds]
+    placed = {}
+    for run, result in zip(runs, tools.parallel(place, runs, jobs=jobs), strict=True):
+        placed[run] = result
+        count(f"placed and routed {run[0]}, seed {run[1]}")
+    return {name: _clock([placed[name, seed] for seed in seeds]) for name in names}
+
+
+def _clock(results):
+    """The clock rate of one module, from the results of all seeds."""
+    rates = [result["mhz"] for result in results]
+    good = [rate for rate in rates if rate is not None]
+    why = next((result["why"] for result in results if result["why"]), None)
+    return {
+        "fmax_mhz": round(statistics.median(good), 2) if good else None,
+        "fmax_by_seed": rates,
+        "placed": results[0]["placed"],
+        "why": why,
+    }
+
+
+def _class(design, name, nodes, mapped, total, clock):
+    """The report of a node class."""
+    bits = per_bit(total, mapped["outports"]) if name in design.outports else {"why": None}
+    why = "; ".join(filter(None, (bits["why"], clock["why"])))
+    return {"name": name, "nodes": nodes, **total.to_json(), **bits, **clock, "why": why or None}
+
+
+def _fabric(device, total, over, clock):
+    """The report of the whole fabric."""
+    return {
+        **total.to_json(),
+        "fits": over is None,
+        "capacity": device.capacity,
+        **clock,
+    }
+
+
+def _modules(design, mapped):
+    """The report of each module: how often it is there, and what it costs without its children."""
+    times = {design.top: 1}
+    for name in reversed(design.modules):  # parents come before their children
+        for child, count in design.instances.get(name, {}).items():
+            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    return [
+        {"name": name, "instances": times.get(name, 0), **mapped[name]["cost"]}
+        for name in design.modules
+    ]

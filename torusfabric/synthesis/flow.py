@@ -1,0 +1,211 @@
+"""Running yosys and nextpnr on a design, one module at a time, with the results kept."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import tools
+from ..cache import Cache, digest
+from ..errors import WorkFailed
+from ..verilog_design import Design
+from .harness import HARNESS, harness
+from .target import FAMILIES, Target, measure
+
+__all__ = ["Flow"]
+
+#: What place and route says of a design that is too large, as opposed to one that is wrong.
+_TOO_LARGE = re.compile(
+    r"no BELs remaining|[Ff]ailed to (find|place|expand)|Unable to (find|place)"
+)
+
+#: Counted up when what is kept under the same key changes its form or meaning.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The steps of synthesis; each may run beside the others, and each is kept in the cache.
+
+    Parameters
+    ----------
+    design : Design
+    device : Target
+    mapping : str
+        "compact" or "fast".
+    versions : dict
+        Tool -> version, for the keys of the cache.
+    folder : Path
+        Where the tools work.
+    cache : Cache
+    """
+
+    design: Design
+    device: Target
+    mapping: str
+    versions: dict[str, str]
+    folder: Path
+    cache: Cache
+
+    @property
+    def family(self):
+        """The family of the device."""
+        return FAMILIES[self.device.family]
+
+    def map_module(self, name):
+        """Map a module to the cells of the device, with its children as black boxes.
+
+        Returns
+        -------
+        dict
+            `cost` (fields of `Cost`), `ports` (name -> direction and number of bits) and
+            `outports` (number of their bits, and of the LUTs and flip-flops that drive them).
+        """
+        text = self.design.modules[name]
+        children = sorted(self.design.instances.get(name, {}))
+        outports = list(self.design.outports.get(name, ()))
+        stubs = [self.design.modules[child] for child in children]
+        key = self._key("map", self._synth, name, text, stubs, outports)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        stem = self._stem(name)
+        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        script = f"read_verilog {stem}.v\n"
+        if stubs:
+            (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
+            script = f"read_verilog -lib {stem}-children.v\n{script}"
+        module = self._yosys(stem, script, name, name)
+        return self.cache.put(
+            key,
+            {
+                "cost": measure(self.device, module, children).to_json(),
+                "ports": {
+                    port: [p["direction"], len(p["bits"])] for port, p in module["ports"].items()
+                },
+                "outports": _drivers(module, outports),
+            },
+        )
+
+    def harnessed(self, name, ports, seeds):
+        """Map a module and all below it, flat and in its harness, if a seed is not known yet."""
+        text = self._whole(name, ports)
+        if all(self.cache.get(self._place_key(text, seed)) is not None for seed in seeds):
+            return
+        stem = self._stem(name) + "-pnr"
+        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        self._yosys(stem, f"read_verilog {stem}.v\n", HARNESS, name)
+
+    def place(self, name, ports, seed):
+        """Place and route a module that was prepared by `harnessed`.
+
+        Returns
+        -------
+        dict
+            `mhz`, the clock rate; `why` there is none, if it does not fit; `placed`, how many of
+            each kind of place are used, with those of the harness.
+        """
+        key = self._place_key(self._whole(name, ports), seed)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        stem = self._stem(name) + "-pnr"
+        args = (
+            *self.device.device,
+            *self.family.pnr_args,
+            *("--timing-allow-fail", "--seed", str(seed)),
+            *("--json", f"{stem}.json", "--report", f"{stem}-{seed}.report.json"),
+        )
+        log = f"{stem}-{seed}.log"
+        try:
+            tools.run(self.family.pnr, args, folder=self.folder, log=log, what=name)
+        except WorkFailed as error:
+            if not _TOO_LARGE.search(str(error)):
+                raise
+            reason = _too_large((self.folder / log).read_text(encoding="utf-8", errors="replace"))
+            return self.cache.put(key, {"mhz": None, "why": reason, "placed": None})
+        report = _load(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
+        rates = [clock["achieved"] for clock in report["fmax"].values()]
+        if not rates:
+            raise WorkFailed(f"{self.family.pnr} on {name} must find a clock, but found none")
+        placed = {kind: u["used"] for kind, u in report["utilization"].items() if u["used"]}
+        return self.cache.put(key, {"mhz": round(min(rates), 2), "why": None, "placed": placed})
+
+    @property
+    def _synth(self):
+        return self.family.fast if self.mapping == "fast" else self.family.synth
+
+    def _key(self, *parts):
+        return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
+
+    def _place_key(self, text, seed):
+        tool = self.family.pnr
+        return self._key(
+            "place", self._synth, tool, self.versions[tool], *self.device.device, text, seed
+        )
+
+    def _stem(self, name):
+        # Module names may hold characters that file names or scripts may not, or differ by case.
+        place = list(self.design.modules).index(name)
+        return f"{place}-" + re.sub(r"\W", "_", name)
+
+    def _whole(self, name, ports):
+        """The text of a module, all below it, and its harness."""
+        below = {name}
+        for parent in reversed(self.design.modules):  # parents come before their children
+            if parent in below:
+                below.update(self.design.instances.get(parent, {}))
+        texts = [text for module, text in self.design.modules.items() if module in below]
+        return "\n".join([*texts, harness(name, ports)])
+
+    def _yosys(self, stem, script, top, what):
+        """Map what a script reads; returns the module `top` of the netlist."""
+        script += f"{self._synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
+        (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
+        args = ["-s", f"{stem}.ys"]
+        tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what)
+        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"][top]
+
+
+def _escape(name):
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"\\{name}"
+
+
+def _load(path, tool, what):
+    """The JSON value in a file that a tool wrote."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WorkFailed(f"{tool} on {what} left no readable {path.name}: {error}") from None
+
+
+def _too_large(log):
+    """Why a design does not fit, from the utilisation that place and route logged."""
+    for kind, used, most in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log):
+        if int(used) > int(most):
+            return f"does not fit: {used} {kind} of {most}"
+    return f"does not fit: {tools.telling_line(log)}"
+
+
+def _drivers(module, outports):
+    """How many LUTs and flip-flops drive out-ports: the flip-flop of each bit and the LUT at it."""
+    driver: dict[object, str] = {}
+    for name, cell in module["cells"].items():
+        for port, direction in cell.get("port_directions", {}).items():
+            if direction == "output":
+                driver.update((bit, name) for bit in cell["connections"][port])
+    bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
+    found: dict[str, set] = {"luts": set(), "ffs": set()}
+    for bit in bits:
+        name = driver.get(bit)
+        if name and _kind(module["cells"][name]) == "ffs":
+            found["ffs"].add(name)
+            connections = module["cells"][name]["connections"]
+            name = driver.get((connections.get("D") or connections.get("DI") or [None])[0])
+        if name and _kind(module["cells"][name]) == "luts":
+            found["luts"].add(name)
+    return {"bits": len(bits), **{k: len(v) for k, v in found.items()}}
+
+
+def _kind(cell):
+    if cell["type"] in ("SB_LUT4", "LUT4"):
+        return "luts"
+    return "ffs" if cell["type"].startswith(("SB_DFF", "TRELLIS_FF")) else None

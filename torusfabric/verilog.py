@@ -1,0 +1,251 @@
+"""Verilog of a fabric: every module once, and a structural top."""
+
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from amaranth.back import rtlil
+
+from . import __version__, tools
+from .errors import InputError
+from .rtl.netlist import Fixed
+from .verilog_design import Design
+
+__all__ = ["emit", "manifest", "writable", "write"]
+
+#: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
+WAIVED = {
+    "DECLFILENAME": "one file holds all modules, so that it can be copied as one",
+    "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
+    "WIDTHTRUNC": "a logical not asks whether a whole word is zero",
+    "WIDTHEXPAND": "operands of sums and comparisons are written at their own widths",
+}
+
+#: Makes plain Verilog of RTLIL: one module a component, without traces of its source.
+SCRIPT = """\
+read_rtlil modules.il
+proc -nomux -norom
+memory_collect
+write_verilog -noattr modules.v
+"""
+
+
+def emit(fabric, *, command):
+    """The Verilog of a fabric.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    command : str
+        The command that makes it, for the header.
+
+    Returns
+    -------
+    Design
+    """
+    netlist = fabric.netlist
+    modules = module_texts(netlist)
+    top = top_text(netlist, modules)
+    counts = Counter(instance.module for instance in netlist.instances)
+    inner = {
+        name: Counter(re.findall(rf"^  ({'|'.join(modules)}) \w+ \(", text, re.M))
+        for name, text in modules.items()
+    }
+    routers = [name for name in modules if name.startswith("router_")]
+    return Design(
+        modules=modules | {"fabric": top},
+        top="fabric",
+        instances={name: dict(c) for name, c in inner.items() if c} | {"fabric": dict(counts)},
+        classes=[(name, counts[name]) for name in routers],
+        outports={name: ("tx",) for name in routers},
+        header=header(fabric, command),
+    )
+
+
+def header(fabric, command):
+    """The comment above the text: what it is, and how to make it again."""
+    schedule = fabric.program.schedule
+    lines = [
+        f"{schedule.topology} {schedule.collective} by {schedule.algorithm}: "
+        f"{fabric.width} bits a flit, {fabric.flits} flits a message, {fabric.cycles} cycles",
+        f"made by torusfabric {__version__}:",
+        f"  {command}",
+    ]
+    text = "".join(f"// {line}\n" for line in lines)
+    for name, reason in WAIVED.items():
+        text += f"/* verilator lint_off {name} */ // {reason}\n"
+    return text
+
+
+def module_texts(netlist):
+    """The text of each module of a netlist, by name."""
+    il = "".join(
+        rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
+    )
+    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+        Path(folder, "modules.il").write_text(il)
+        Path(folder, "script.ys").write_text(SCRIPT)
+        tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+                  what="writing Verilog")  # fmt: skip
+        text = Path(folder, "modules.v").read_text()
+    # A component inside a component becomes a module whose name has a dot in it.
+    text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2 ", text)
+    # Verilator frowns on values in declarations of registers, not on those of initial blocks.
+    # Processes that must run once at the start are triggered by a register that never changes.
+    text = re.sub(r"\\\$auto\$\S+", "unused_trigger", text)
+    text = re.sub(
+        r"^  reg (.*?)(\S+ ?) = (\S+);$", r"  reg \1\2;\n  initial \2 = \3;", text, flags=re.M
+    )
+    texts = re.findall(r"^module .*?^endmodule\n", text, re.M | re.S)
+    return {re.match(r"module (\w+)", text)[1]: _short_memories(text) for text in reversed(texts)}
+
+
+def _short_memories(text):
+    """Write memories that start as zeros with a loop instead of a line a word."""
+
+    def loop(match):
+        name, last, zero = match["name"], match["last"], match["zero"]
+        label = "init_" + re.sub(r"\W", "_", name.strip("\\ "))
+        return (
+            f"  initial begin : {label}\n    integer k;\n"
+            f"    for (k = 0; k <= {last}; k = k + 1) {name}[k] = {zero};\n  end\n"
+        )
+
+    return re.sub(
+        r"  initial begin\n(?:    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>\d+'h0+);\n)+  end\n",
+        lambda m: loop(m) if len({*re.findall(r"= (\d+'h0+);", m[0])}) == 1 else m[0],
+        text,
+    )
+
+
+def top_text(netlist, modules):
+    """The structural top of a netlist."""
+    ports = ["clk", "rst", *netlist.inputs, *netlist.outputs]
+    lines = [f"module fabric({', '.join(ports)});", "  input clk;", "  input rst;"]
+    for kind, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
+        lines += [f"  {kind} {_range(width)}{name};" for name, width in nets.items()]
+    lines += [
+        f"  wire {_range(width)}{name};"
+        for name, width in netlist.nets.items()
+        if name not in netlist.inputs
+    ]
+    for instance in netlist.instances:
+        has_ports = re.search(r"\((.*?)\);", modules[instance.module], re.S)[1]
+        shared = [name for name in ("clk", "rst") if re.search(rf"\b{name}\b", has_ports)]
+        pins = [f".{name}({name})" for name in shared]
+        pins += [
+            f".{port}({_concatenation(netlist, parts)})"
+            for port, parts in instance.inputs.items()
+            if re.search(rf"\b{port}\b", has_ports)
+        ]
+        pins += [f".{port}({net})" for port, net in instance.outputs.items()]
+        lines.append(f"  {instance.module} {instance.name} (")
+        lines.append(",\n".join(f"    {pin}" for pin in pins) + "\n  );")
+    return "\n".join([*lines, "endmodule\n"])
+
+
+def _range(width):
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+def _concatenation(netlist, parts):
+    """Parts of nets as an expression, the most significant first."""
+    texts = [_part(netlist, part) for part in reversed(parts)]
+    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
+
+
+def _part(netlist, part):
+    if isinstance(part, Fixed):
+        return f"{part.width}'d{part.value}"
+    if part.start == 0 and part.width == netlist.nets[part.net]:
+        return part.net
+    if part.width == 1:
+        return f"{part.net}[{part.start}]"
+    return f"{part.net}[{part.start + part.width - 1}:{part.start}]"
+
+
+def manifest(fabric, *, command, files):
+    """What a user of the Verilog has to know, as plain data."""
+    program, layout = fabric.program, fabric.layout
+    schedule = program.schedule
+    return {
+        "top": "fabric",
+        "files": files,
+        "ports": {name: {"direction": direction, "width": width}
+                  for direction, nets in (("input", {"clk": 1, "rst": 1} | fabric.netlist.inputs),
+                                          ("output", fabric.netlist.outputs))
+                  for name, width in nets.items()},
+        "nodes": fabric.nodes,
+        "width": fabric.width,
+        "flits": fabric.flits,
+        "send_base": layout.send_base,
+        "send_words": layout.send_words,
+        "recv_base": layout.recv_base,
+        "recv_words": layout.recv_words,
+        "read_latency": fabric.read_latency,
+        "predicted_cycles": fabric.cycles,
+        "topology": schedule.topology.to_json(),
+        "collective": schedule.collective.to_json(),
+        "algorithm": schedule.algorithm,
+        "chunks": schedule.chunks,
+        "rounds": schedule.round_count,
+        "router_classes": len(program.class_sizes),
+        "command": command,
+        "schedule_digest": schedule.digest,
+    }  # fmt: skip
+
+
+def write(fabric, folder, *, command):
+    """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written.
+    """
+    folder = Path(folder)
+    writable(folder / "fabric.v", make=True)
+    design = emit(fabric, command=command)
+    described = manifest(fabric, command=command, files=["fabric.v"])
+    write_file(folder / "fabric.v", design.text)
+    write_file(folder / "manifest.json", json.dumps(described, indent=2) + "\n")
+    return design
+
+
+def writable(path, *, make=False):
+    """See that a file can be written, before hours are spent on what goes into it.
+
+    Raises
+    ------
+    InputError
+        If its folder does not exist (and may not be made) or cannot be written.
+    """
+    folder = Path(path).parent
+    try:
+        if make:
+            folder.mkdir(parents=True, exist_ok=True)
+        elif not folder.is_dir():
+            raise FileNotFoundError(2, os.strerror(2))
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"Folder must be writable, not {folder} ({error.strerror})") from None
+
+
+def write_file(path, text):
+    """Write a file as a whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"File must be writable, not {path} ({error.strerror})") from None
+    finally:
+        temporary.unlink(missing_ok=True)
