@@ -1,0 +1,33 @@
+"""Drawing a schedule: which message goes where, as a picture in scalable vector graphics.
+
+A pattern is drawn with one colour a cycle, a table as the trees along which the message of node 0
+spreads, rounds of circuits with one panel and one colour a round. A torus is drawn in rows and
+columns, layer by layer from three axes on; an arrowhead torus both as the arrowhead of the paper
+and folded to a hexagon. A link whose ends are not drawn side by side is a stub at either end.
+"""
+
+from .contents import contents
+from .page import paint
+
+__all__ = ["draw"]
+
+
+def draw(schedule):
+    """The picture of a schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        On at most 4096 nodes.
+
+    Returns
+    -------
+    str
+        A whole SVG document.
+
+    Raises
+    ------
+    InputError
+        If the topology has more nodes than a picture can show.
+    """
+    return paint(contents(schedule))

@@ -1,0 +1,101 @@
+"""Laying out a page: the title, the panels side by side, and the legend."""
+
+import math
+
+import numpy as np
+
+from .brush import HOP, INK, Brush
+from .svg import Svg
+
+__all__ = ["paint"]
+
+#: Least size of letters, and the share of the width that they have on a wide page.
+LETTERS = 12.0
+SHARE = 1 / 150
+
+MARGIN = 24.0
+
+
+def paint(picture):
+    """The text of a picture.
+
+    Parameters
+    ----------
+    picture : Picture
+        What to draw.
+
+    Returns
+    -------
+    str
+        A whole SVG document.
+    """
+    svg = Svg()
+    sizes = np.array([HOP * np.ptp(panel.layout.box, axis=0) for panel in picture.panels])
+    wide, high = sizes.max(axis=0)
+    columns = _columns(len(sizes), wide, high, picture.stacked)
+    letters = max(LETTERS, SHARE * columns * sizes[:, 0].max())
+    titles = [0.65 * letters * len(panel.title) for panel in picture.panels]
+    sizes = np.stack([np.maximum(sizes[:, 0], titles), sizes[:, 1]], axis=1)
+    middles, (wide, below) = _grid(sizes, columns, 2 * letters * any(titles), letters)
+    for panel, size, middle in zip(picture.panels, sizes, middles, strict=True):
+        x, y = middle[0], middle[1] - size[1] / 2 - letters
+        svg.text(x, y, panel.title, letters, fill=INK, text_anchor="middle")
+        Brush(svg, panel, middle, letters).paint()
+    words = max(0.75 * len(picture.title), 0.6 * len(picture.subtitle)) * letters
+    wide = max(wide, words + 2 * MARGIN)
+    svg.text(MARGIN, MARGIN + 0.8 * letters, picture.title, 1.2 * letters, font_weight="bold")
+    svg.text(MARGIN, MARGIN + 2.4 * letters, picture.subtitle, 0.9 * letters, fill="#5f6368")
+    height = _legend(svg, picture.keys, below, wide, 0.9 * letters)
+    return svg.render(wide, height, f"{picture.title}: {picture.subtitle}")
+
+
+def _columns(count, width, height, stacked):
+    """How many panels stand side by side, for a page somewhat wider than high."""
+    if stacked:
+        return 1
+    columns = min(count, max(1, math.ceil(math.sqrt(1.6 * count * height / width))))
+    # as few lines, but filled evenly
+    return math.ceil(count / math.ceil(count / columns))
+
+
+def _grid(sizes, columns, title, letters):
+    """The middles of panels of the given sizes below their titles, and the corner after the last.
+
+    Returns
+    -------
+    middles : list of (float, float)
+    corner : (float, float)
+    """
+    widths = [sizes[k::columns, 0].max() for k in range(columns)]
+    heights = [sizes[k : k + columns, 1].max() + title for k in range(0, len(sizes), columns)]
+    lefts = MARGIN + np.cumsum([0, *widths]) + MARGIN * np.arange(columns + 1)
+    tops = MARGIN + 3.6 * letters + np.cumsum([0, *heights]) + MARGIN * np.arange(len(heights) + 1)
+    middles = []
+    for k in range(len(sizes)):
+        column, line = k % columns, k // columns
+        y = tops[line] + (heights[line] + title) / 2
+        middles.append((lefts[column] + widths[column] / 2, y))
+    return middles, (lefts[-1], tops[-1])
+
+
+def _legend(svg, keys, top, wide, letters):
+    """Paint the legend from left to right and line by line; return the height of the page."""
+    x, y = MARGIN, top
+    for key in keys:
+        many = len(key.colours) > 1
+        before = f"{key.text} {key.first}" if many else ""
+        after = key.last if many else key.text
+        bar, gap = (10 if many else 2.4) * letters, 0.6 * letters
+        start = x + (0.64 * letters * len(before) + gap if many else 0)
+        end = start + bar + gap + 0.64 * letters * len(after)
+        if x > MARGIN and end > wide - MARGIN:
+            start, end = start - x + MARGIN, end - x + MARGIN
+            x, y = MARGIN, y + 1.8 * letters
+        svg.text(x, y + 0.36 * letters, before, letters, fill=INK)
+        each = bar / len(key.colours)
+        for k, colour in enumerate(key.colours):
+            place = {"x": start + k * each, "y": y - 0.36 * letters}
+            svg.add("rect", **place, width=each + 0.3, height=0.72 * letters, fill=colour)
+        svg.text(start + bar + gap, y + 0.36 * letters, after, letters, fill=INK)
+        x = end + 2 * letters
+    return y + MARGIN

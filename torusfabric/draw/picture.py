@@ -1,0 +1,91 @@
+"""The values that a picture is made of, between what a schedule means and how it is painted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .layout import Layout
+
+__all__ = ["Key", "Panel", "Part", "Picture", "Stroke"]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A path, or a link where it is drawn without an arrow.
+
+    Parameters
+    ----------
+    node : int
+        Where it begins.
+    ports : sequence of int
+        The out-port of each hop.
+    colour : str
+    lane : float
+        How far beside the middle of a link it is drawn, to the right, in hops.
+    width : float
+    arrow : bool
+    """
+
+    node: int
+    ports: Sequence[int]
+    colour: str
+    lane: float = 0.27
+    width: float = 1.8
+    arrow: bool = True
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One drawing of the network.
+
+    Parameters
+    ----------
+    layout : Layout
+    title : str
+    strokes : list of Stroke
+    fills : list of str
+        The colour of each node.
+    """
+
+    layout: Layout
+    title: str
+    strokes: list[Stroke]
+    fills: list[str]
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of the legend: one colour, or the colours from ``first`` to ``last``."""
+
+    text: str
+    colours: Sequence[str]
+    first: str = ""
+    last: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Panels and their legend.
+
+    Parameters
+    ----------
+    title, subtitle : str
+    panels : list of Panel
+    keys : list of Key
+    stacked : bool
+        Whether the panels stand one below the other.
+    """
+
+    title: str
+    subtitle: str
+    panels: list[Panel]
+    keys: list[Key] = field(default_factory=list)
+    stacked: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """Strokes and nodes that belong together, before it is known where they are drawn."""
+
+    title: str
+    strokes: list[Stroke]
+    fills: list[str]
