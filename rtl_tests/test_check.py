@@ -448,6 +448,13 @@ def test_patterns_keep_ports_and_links(plain):
         check(replace(ring(5, 2), ports=1), plain=plain)
     with pytest.raises(ScheduleError, match=r"^Round 1: node \d .* carries two .* \(half duplex"):
         check(replace(ring(5, 2), duplex="half"), plain=plain)
+    alone = replace(ring(3, 1, kind="broadcast"), ports=1, feed=np.full((3, 2), -1))
+    with pytest.raises(ScheduleError, match=r"^Round 1: node 0 .* sends message 2 of at most 1"):
+        check(alone, plain=plain)
+    inject = np.array([[-1, -1], [-1, 0], [0, -1]])
+    inward = replace(alone, collective=collective("gather"), inject=inject)
+    with pytest.raises(ScheduleError, match=r"^Round 1: node 0 .* receives message 2 of at most 1"):
+        check(inward, plain=plain)
     one_way = replace(
         ring(5, 4), feed=np.tile([1, -1], (5, 1)), inject=np.tile([0, -1], (5, 1)), ports=1,
         duplex="half",

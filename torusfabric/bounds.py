@@ -242,7 +242,8 @@ def one_packet_steps(n, d):
     A node off a cycle of length m, fed by two nodes that are L apart on it, is complete after
     ceil((m + L + 1) / 2) steps: n^2 / 4 + n + 3/2, rounded up, for d = 2 and even n, and n^3 / 6 +
     5/6 n^2 + 3/2 n + 3/2 for d = 3 and n a multiple of 3 from 6 on (Meyer and Sibeyn, sections 4.1
-    and 4.2, completed by the receipts that their text leaves out). An upper bound for n = 4 and odd n.
+    and 4.2, completed by the receipts that their text leaves out). Only an upper bound for n = 4
+    and for odd n.
     """
     if d == 2:
         cycle, apart = Fraction(n**2, 2) + n, n + 2

@@ -239,7 +239,7 @@ class Table(Schedule):
     chunk : ndarray of int, shape (steps, ports)
         Its chunk.
     destination : ndarray of int, shape (steps, ports), or None
-        The offset from its origin to which a block is going; of a sum 0.
+        The offset from its origin to which a block is going; a sum goes to its owner.
     reducing : int
         In how many steps, from the first on, partial sums move.
     """

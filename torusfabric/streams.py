@@ -139,13 +139,14 @@ def cycles(pattern: Pattern):
     streams, topology = Streams.of(pattern), pattern.topology
     nodes, ports = np.divmod(np.arange(pattern.feed.size), topology.ports)
     back = topology.neighbours[nodes, ports] * topology.ports + topology.opposite[ports]
+    cycle = np.where(streams.on_cycle, streams.stream, -1).ravel()
     found = []
-    seen = np.zeros(pattern.feed.size, bool)
     for number in np.nonzero(streams.length)[0]:
         arcs = streams.arcs[streams.indptr[number] : streams.indptr[number + 1]]
-        if not seen[back[arcs]].all():
+        reverse = back[arcs]
+        runs_back = (streams.feeder[reverse] == np.roll(reverse, -1)).all()
+        if not (runs_back and 0 <= cycle[reverse[0]] < number):
             found.append(nodes[arcs])
-        seen[arcs] = True
     return found
 
 

@@ -29,7 +29,9 @@ SCRIPT = """\
 read_rtlil modules.il
 proc -nomux -norom
 memory_collect
-write_verilog -noattr modules.v
+attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove init
+attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
+write_verilog modules.v
 """
 
 
@@ -60,7 +62,7 @@ def emit(fabric, *, command):
         top="fabric",
         instances={name: dict(c) for name, c in inner.items() if c} | {"fabric": dict(counts)},
         classes=[(name, counts[name]) for name in routers],
-        outports={name: ("tx",) for name in routers},
+        outports=dict.fromkeys(routers, ("tx",)),
         header=header(fabric, command),
     )
 
@@ -88,11 +90,16 @@ def module_texts(netlist):
     with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
         Path(folder, "modules.il").write_text(il)
         Path(folder, "script.ys").write_text(SCRIPT)
-        tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
-                  what="writing Verilog")  # fmt: skip
+        tools.run(
+            "yosys",
+            ["-q", "-s", "script.ys"],
+            folder=folder,
+            log="yosys.log",
+            what="writing Verilog",
+        )
         text = Path(folder, "modules.v").read_text()
     # A component inside a component becomes a module whose name has a dot in it.
-    text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2 ", text)
+    text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2", text)
     # Verilator frowns on values in declarations of registers, not on those of initial blocks.
     # Processes that must run once at the start are triggered by a register that never changes.
     text = re.sub(r"\\\$auto\$\S+", "unused_trigger", text)
@@ -131,6 +138,9 @@ def top_text(netlist, modules):
         f"  wire {_range(width)}{name};"
         for name, width in netlist.nets.items()
         if name not in netlist.inputs
+    ]
+    lines += [
+        f"  assign {name} = {_concatenation(netlist, parts)};" for name, parts in netlist.wired.items()
     ]
     for instance in netlist.instances:
         has_ports = re.search(r"\((.*?)\);", modules[instance.module], re.S)[1]
@@ -174,10 +184,14 @@ def manifest(fabric, *, command, files):
     return {
         "top": "fabric",
         "files": files,
-        "ports": {name: {"direction": direction, "width": width}
-                  for direction, nets in (("input", {"clk": 1, "rst": 1} | fabric.netlist.inputs),
-                                          ("output", fabric.netlist.outputs))
-                  for name, width in nets.items()},
+        "ports": {
+            name: {"direction": direction, "width": width}
+            for direction, nets in (
+                ("input", {"clk": 1, "rst": 1} | fabric.netlist.inputs),
+                ("output", fabric.netlist.outputs),
+            )
+            for name, width in nets.items()
+        },
         "nodes": fabric.nodes,
         "width": fabric.width,
         "flits": fabric.flits,
@@ -195,7 +209,7 @@ def manifest(fabric, *, command, files):
         "router_classes": len(program.class_sizes),
         "command": command,
         "schedule_digest": schedule.digest,
-    }  # fmt: skip
+    }
 
 
 def write(fabric, folder, *, command):

@@ -22,13 +22,13 @@ __all__ = ["CATALOGUE", "Algorithm", "Options", "choose", "find"]
 
 #: All algorithms, in order of preference.
 CATALOGUE: tuple[Algorithm, ...] = (
+    LEE_CODE,
     HAMILTONIAN,
-    ONE_PACKET,
     BUFFERLESS,
+    ONE_PACKET,
     MATCHING,
     NECKLACE,
     REDISTRIBUTE,
-    LEE_CODE,
     WORMHOLE_FOREST,
     SPANNING_TREE,
 )  # fmt: skip

@@ -17,19 +17,21 @@ from collections import defaultdict
 import numpy as np
 
 from ..schedule import Table
+from ..topology import Torus
 from .base import Algorithm
 from .matching_allgather import lower_bound, match
 
 __all__ = ["BUFFERLESS", "bufferless_bound", "plan", "search", "snake"]
 
 #: Steps that one run of the search may try, and these times nodes; at least two full attempts.
-BUDGET, WORK = 20_000, 10_000_000
+BUDGET, WORK = 40_000, 20_000_000
 
 #: Even squares with longer sides start with the snakes.
 SMALL = 14
 
-#: How often the search goes back over one more step, and how much it favours far and odd choices.
-RETREAT, FARNESS, NOISE = 0.75, 0.1, 1.0
+#: How often the search goes back over one more step, how much it shuns far offsets, and how much
+#: it leaves to chance, drawn anew each time it goes back.
+RETREAT, FARNESS, CHANCE = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
 
 
 def bufferless_bound(topology):
@@ -44,7 +46,8 @@ def bufferless_bound(topology):
     -----
     `lower_bound` holds. If the network is bipartite (a torus with all sides even), only offsets at
     an odd distance are reached in odd steps and only others in even steps: with G ports and half
-    of the nodes in each part, max(2 ceil((N / 2) / G) - 1, 2 ceil((N / 2 - 1) / G)).
+    of the nodes in each part, max(2 ceil((N / 2) / G) - 1, 2 ceil((N / 2 - 1) / G)). The first
+    step reaches fewer than G where two ports lead to the same node.
     """
     least = lower_bound(topology)
     parity = _parity(topology)
@@ -52,7 +55,8 @@ def bufferless_bound(topology):
         return least
     odd = int(parity.sum())
     even = topology.nodes - odd - 1
-    return max(least, 2 * -(-odd // topology.ports) - 1, 2 * -(-even // topology.ports))
+    after_first = odd - len(np.unique(topology.generators))
+    return max(least, 2 * -(-after_first // topology.ports) + 1, 2 * -(-even // topology.ports))
 
 
 def _parity(topology):
@@ -150,6 +154,7 @@ class _Search:
         steps, ports = self.bound + extra, self.topology.ports
         self.done = bytearray(self.topology.nodes)
         self.free = [ports] * self.topology.nodes
+        self.chance = CHANCE[0]
         self.left = [0, 0]
         for parity in self.parity:
             self.left[parity] += 1
@@ -179,6 +184,7 @@ class _Search:
 
     def _retreat(self):
         """Take back some steps, mostly few."""
+        self.chance = self.rng.choice(CHANCE)
         while self.rows:
             self.rows.pop()
             for offset in self.fresh.pop():
@@ -198,7 +204,9 @@ class _Search:
                 if not self.done[offset]:
                     reach[offset].append(port)
         urgency = {
-            offset: self.free[offset] + FARNESS * self.distance[offset] + NOISE * self.rng.random()
+            offset: self.free[offset]
+            + FARNESS * self.distance[offset]
+            + self.chance * self.rng.random()
             for offset in reach
         }
         order = sorted(reach, key=urgency.__getitem__)
@@ -214,14 +222,12 @@ class _Search:
 
     def _walk(self, heads):
         """Bring the head nearest to an offset that is left one hop nearer, past delivered ones."""
-        left = np.nonzero(np.frombuffer(self.done, np.uint8) == 0)[0]
-        _, head, goal = min(
-            (int(self.topology.distance(head, left).min()), head, int(left[index]))
-            for head in heads
-            for index in [int(self.topology.distance(head, left).argmin())]
-        )
-        onward = self.topology.distance(np.array(self.neighbours[head]), goal)
-        return {int(onward.argmin()): self.neighbours[head][int(onward.argmin())]}
+        heads, left = np.array(list(heads)), np.nonzero(np.frombuffer(self.done, np.uint8) == 0)[0]
+        ways = self.topology.distance(heads[:, None], left[None, :])
+        nearest, goal = np.unravel_index(ways.argmin(), ways.shape)
+        onward = self.neighbours[heads[nearest]]
+        port = int(self.topology.distance(np.array(onward), left[goal]).argmin())
+        return {port: onward[port]}
 
 
 def misfit(topology, collective, options):
@@ -238,7 +244,7 @@ def plan(topology, collective, options):
     -------
     Table
     """
-    sides = getattr(topology, "sides", ())
+    sides = topology.sides if isinstance(topology, Torus) else ()
     square = len(sides) == 2 and sides[0] == sides[1]
     if square and sides[0] % 2:
         offset = snake(topology)

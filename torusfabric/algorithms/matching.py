@@ -7,6 +7,7 @@ sides from 2 on, and any other Cayley graph of an abelian group. Steps, with M c
 ============== ===================================================================
 allgather      max(ceil(M (N - 1) / G), diameter); see `lower_bound` for sides of 2
 scatter        the same
+gather         as scatter, which it is in reverse
 alltoall       max(largest load of a port, diameter); see `alltoall_bound`
 reduce-scatter as all-gather, which it is in reverse
 allreduce      twice that: a reduce-scatter, then an all-gather, of N chunks a message
@@ -20,13 +21,16 @@ References
     Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
 """
 
+from dataclasses import replace
+
 from ..collective import Collective
 from ..schedule import Rounds, Table
 from .base import Algorithm
 from .matching_allgather import allgather
 from .matching_alltoall import alltoall
 from .matching_scatter import scatter
-from .table_reversal import allreduce_table, reduce_scatter_table
+from .reversal import reverse
+from .table_reversal import as_kind
 
 __all__ = ["MATCHING", "misfit", "plan"]
 
@@ -50,8 +54,10 @@ def plan(topology, collective, options):
     Returns
     -------
     Table or Rounds
-        A table, but for a scatter.
+        Rounds for a scatter or gather, a table for the others.
     """
+    if collective.kind == "gather":
+        return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
     share = topology.nodes if collective.kind == "allreduce" else 1
     chunks = (options.chunks or share) // share
     common = {
@@ -64,23 +70,21 @@ def plan(topology, collective, options):
     }
     if collective.kind == "scatter":
         blocks = collective.blocks(topology, chunks)
-        transfers = scatter(topology, collective.root, blocks, chunks, options.latency)
+        transfers = scatter(topology, collective.root, blocks, options.latency)
         return Rounds(**common, transfers=transfers)
     if collective.kind == "alltoall":
         offset, chunk, destination = alltoall(topology, chunks, options.latency)
         return Table(**common, offset=offset, chunk=chunk, destination=destination)
     offset, chunk = allgather(topology, chunks, options.latency, options.seed)
-    table = Table(**common | {"collective": Collective("allgather")}, offset=offset, chunk=chunk)
-    if collective.kind == "reduce-scatter":
-        return reduce_scatter_table(table)
-    return table if collective.kind == "allgather" else allreduce_table(table, options.latency)
+    common["collective"] = Collective("allgather")
+    return as_kind(Table(**common, offset=offset, chunk=chunk), collective.kind, options.latency)
 
 
 MATCHING = Algorithm(
     name="matching",
     source="beyond the papers; Lemma 5 of Fragopoulou and Akl 1994",
     summary="ports are matched to open deliveries step by step: the lower bound on any torus",
-    collectives=("allgather", "scatter", "alltoall", "reduce-scatter", "allreduce"),
+    collectives=("allgather", "scatter", "gather", "alltoall", "reduce-scatter", "allreduce"),
     options=("ports", "chunks", "latency", "seed"),
     misfit=misfit,
     plan=plan,

@@ -138,7 +138,7 @@ def _attempt(topology, chunks, latency, urgency):
     done = bytearray(topology.nodes * chunks)
     done[:chunks] = b"\1" * chunks
     neighbours = topology.neighbours.tolist()
-    heaps = [[] for _ in range(topology.ports)]
+    heaps: list[list[int]] = [[] for _ in range(topology.ports)]
     ready = [list(range(chunks)), *([] for _ in range(latency - 1))]
     left, steps = (topology.nodes - 1) * chunks, []
     while left:
@@ -170,7 +170,7 @@ def _open(heap, order, done, count):
 
     With as many candidates as there are ports it finds one whatever the others take.
     """
-    best = []
+    best: list[int] = []
     while heap and len(best) < count:
         delivery = order[heappop(heap)]
         if not done[delivery]:
@@ -194,7 +194,7 @@ def match(candidates, must=()):
     dict
         What each matched port takes.
     """
-    owner = {}
+    owner: dict[int, int] = {}
 
     def augment(port, first, seen):
         for item in candidates[port]:

@@ -91,7 +91,7 @@ def _squares(hops, load):
 def _shortest(topology):
     """For each node all shortest routes from node 0, as tuples of hops on each port."""
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
-    found = [set() for _ in distance]
+    found: list[set[tuple[int, ...]]] = [set() for _ in distance]
     found[0].add((0,) * topology.ports)
     for node in np.argsort(topology.distances, kind="stable").tolist():
         for port, onward in enumerate(neighbours[node]):

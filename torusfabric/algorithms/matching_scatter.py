@@ -54,7 +54,7 @@ def port_trees(topology):
     return last
 
 
-def scatter(topology, root, blocks, chunks=1, latency=1):
+def scatter(topology, root, blocks, latency=1):
     """Plan a scatter in the fewest steps that these trees allow.
 
     Parameters
@@ -65,8 +65,6 @@ def scatter(topology, root, blocks, chunks=1, latency=1):
         Where all blocks are.
     blocks : Blocks
         The numbered blocks of the collective.
-    chunks : int
-        The chunks for each node.
     latency : int
         What arrives in step t leaves in step t + latency or later.
 
@@ -77,7 +75,7 @@ def scatter(topology, root, blocks, chunks=1, latency=1):
     """
     if topology.nodes == 1:
         return ()
-    last = port_trees(topology)
+    last, chunks = port_trees(topology), blocks.chunks
     steps = lower_bound(topology, chunks, latency)
     while (shares := _share(topology, last, chunks, latency, steps)) is None:
         steps += 1

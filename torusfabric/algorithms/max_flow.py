@@ -12,6 +12,7 @@ they are chosen far from each other and from the informed ones, as if these repe
 """
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..errors import InputError
 from ..schedule import Rounds, Transfers
 from .base import Algorithm
 from .reversal import from_broadcast
+from .segments import clog
 
 __all__ = ["MAX_FLOW", "max_flow_broadcast"]
 
@@ -42,7 +44,7 @@ class Network:
         Links out of order, each named by one of its arcs.
     """
 
-    def __init__(self, topology, broken_links):
+    def __init__(self, topology, broken_links=()):
         self.topology, self.nodes = topology, topology.nodes
         alive = topology.neighbours != np.arange(self.nodes)[:, None]
         for node, port in broken_links:
@@ -115,7 +117,7 @@ def max_flow_broadcast(topology, collective, options):
             f"Broken links must leave a path from node {root} to every node, "
             f"not cut off node {node} {topology.node_name(node)}"
         )
-    rounds = search(network, ports, options.seed)
+    rounds = search(network, np.arange(topology.nodes) == 0, ports, options.seed)
     return Rounds(
         topology=topology,
         collective=collective,
@@ -136,29 +138,42 @@ def check_broken(topology, broken_links):
             )
 
 
-def search(network, ports, seed):
-    """The rounds of the first try that meets the bound, or the fewest of all tries."""
-    bound = 0
-    while (ports + 1) ** bound < network.nodes:
-        bound += 1
-    best, limit = None, network.nodes
+def search(network, informed, ports, seed=0):
+    """The rounds of the first try that meets the bound, or the fewest of all tries.
+
+    Parameters
+    ----------
+    network : Network
+    informed : ndarray of bool, shape (nodes,)
+        The nodes that are informed at first.
+    ports : int
+        How many messages a node may send in a round.
+    seed : int
+        Where to start.
+
+    Returns
+    -------
+    list of Transfers
+    """
+    bound = clog(Fraction(network.nodes, int(informed.sum())), ports)
+    best, limit = [], network.nodes
     for trial in range(TRIES):
         random = np.random.default_rng([seed, trial]) if seed or trial else None
-        rounds = attempt(network, ports, random, limit)
+        rounds = attempt(network, informed, ports, random, limit)
         if rounds is not None:
             best, limit = rounds, len(rounds) - 1
-            if len(rounds) == bound:
+            if len(rounds) <= bound:
                 break
     return best
 
 
-def attempt(network, ports, random, limit):
+def attempt(network, informed, ports, random, limit):
     """The rounds of one try, or None as soon as it cannot do with the limit."""
-    informed = np.zeros(network.nodes, bool)
-    informed[0] = True
+    informed = informed.copy()
     repulsion = Repulsion(network.topology, random)
-    repulsion.add(0)
-    rounds = []
+    for node in np.flatnonzero(informed):
+        repulsion.add(node)
+    rounds: list[Transfers] = []
     while not informed.all():
         left = limit - len(rounds)
         if int(informed.sum()) * (ports + 1) ** left < network.nodes:

@@ -15,10 +15,10 @@ reduce-scatter as all-gather
 allreduce      twice that
 ============== ==========================================================================
 
-for latency 1, and for those of the all-to-all kinds and scatter if M is a multiple of the odd part
-of n (odd k), of 2 n (even k >= 4) or of n (k = 2): M = 1 will do where k is odd and n a power of 2.
-By default M is the smallest such number, 1 for a broadcast. With other M, a necklace whose blocks
-cannot be shared evenly leaves some ports idle in one step.
+with latency 1; and, but for broadcast and reduce, if M is a multiple of the odd part of n (odd k),
+of 2 n (even k >= 4) or of n (k = 2): M = 1 will do where k is odd and n a power of 2. The default
+for M is the smallest such number, and 1 for broadcast and reduce. With other M, a necklace whose
+blocks cannot be shared evenly leaves some ports idle in one step.
 
 References
 ----------
@@ -27,20 +27,26 @@ References
 """
 
 from collections import defaultdict
+from dataclasses import replace
 from heapq import heappop, heappush
 
 import numpy as np
 
 from ..collective import Collective
 from ..schedule import Listed, Rounds, Table, Transfers
+from ..topology import Torus
 from .base import Algorithm
 from .necklace_trees import Necklaces
-from .table_reversal import allreduce_table, reduce_scatter_table
+from .reversal import reverse
+from .table_reversal import as_kind
 
-__all__ = ["NECKLACE", "misfit", "plan"]
+__all__ = ["NECKLACE", "allgather", "alltoall", "broadcast", "misfit", "plan", "scatter"]
+
+#: Collectives that are others in reverse (section 6 of [1]).
+REVERSED = {"gather": "scatter", "reduce": "broadcast"}
 
 
-def broadcast(necklaces, root, chunks, latency=1):
+def broadcast(necklaces, root, blocks, latency=1):
     """Send chunk m to all neighbours in step m; every node forwards at once (section 5.2).
 
     Parameters
@@ -49,8 +55,8 @@ def broadcast(necklaces, root, chunks, latency=1):
         Of the torus.
     root : int
         The node that sends.
-    chunks : int
-        M.
+    blocks : Blocks
+        The M numbered chunks of the broadcast.
     latency : int
         Steps from arrival to departure.
 
@@ -59,16 +65,15 @@ def broadcast(necklaces, root, chunks, latency=1):
     tuple of Transfers
         The steps. Subtree i is rotated from the nodes with displacement i; M (N - 1) transfers.
     """
-    topology = necklaces.topology
+    topology, chunks = necklaces.topology, blocks.chunks
     tail, port = necklaces.spanning_tree
     depth = (topology.distances - 1) * latency
     steps = []
     for step in range(depth.max() + chunks):
         node = np.nonzero((depth <= step) & (step < depth + chunks) & (tail >= 0))[0]
         source = topology.add(tail[node], root)
-        steps.append(
-            Transfers(source, port[node, None].astype(np.int8), Listed.single(step - depth[node]))
-        )
+        payload = Listed.single(blocks.encode(source, step - depth[node]))
+        steps.append(Transfers(source, port[node, None].astype(np.int8), payload))
     return tuple(steps)
 
 
@@ -100,7 +105,7 @@ def allgather(necklaces, chunks, latency=1):
     clock, start = 0, {0: -chunks - latency}
     for node in _depth_first(parent) if latency == 1 else necklaces.generators.tolist():
         share, first = necklaces.shares(node, chunks)
-        clock = max(clock, start[parent[node]] + int(first[-1]) + latency)
+        clock = max(clock, start[parent[node]] + int(first[first < chunks].max()) + latency)
         entries.add(clock, [node], [port[node]], node, chunks, latency)
         start[node] = clock
         clock += share
@@ -141,11 +146,12 @@ def scatter(necklaces, root, blocks, latency=1):
     Notes
     -----
     Blocks of one necklace leave in one step by distinct ports and use distinct ports ever after.
-    Blocks that leave in different steps are never equally far, so they never meet.
+    Others never meet them: an arc is at one distance from the root, and they left at other times.
     """
     topology, entries, clock = necklaces.topology, _Entries(necklaces), 0
     for node in necklaces.generators[::-1].tolist():
-        entries.add(clock, *necklaces.route(node), node, blocks.chunks, latency)
+        nodes, ports = necklaces.route(node)
+        entries.add(clock, nodes, ports, node, blocks.chunks, latency)
         clock += necklaces.shares(node, blocks.chunks)[0]
     step, port, node, chunk, destination = entries.arrays()
     source = topology.add(topology.subtract(node, topology.generators[port]), root)
@@ -218,8 +224,7 @@ class _Entries:
 
 def misfit(topology, collective, options):
     """What the algorithm needs, if a selection does not fit, or None."""
-    sides = getattr(topology, "sides", ())
-    if not sides or len(set(sides)) > 1:
+    if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
     if options.ports not in (None, topology.ports, Necklaces(topology).ports):
         return f"--ports {Necklaces(topology).ports} (all of them)"
@@ -240,6 +245,9 @@ def plan(topology, collective, options):
     Table or Rounds
         Rounds for a collective with a root, a table for the others.
     """
+    if collective.kind in REVERSED:
+        forward = replace(collective, kind=REVERSED[collective.kind])
+        return reverse(plan(topology, forward, options), collective.kind)
     necklaces, latency = Necklaces(topology), options.latency
     share = topology.nodes if collective.kind == "allreduce" else 1
     default = 1 if collective.kind == "broadcast" else necklaces.even_chunks
@@ -252,30 +260,32 @@ def plan(topology, collective, options):
         "ports": necklaces.ports,
         "chunks": chunks,
     }
-    match collective.kind:
-        case "broadcast":
-            transfers = broadcast(necklaces, collective.root, chunks, latency)
-            return Rounds(**common, transfers=transfers)
-        case "scatter":
-            blocks = collective.blocks(topology, chunks)
-            transfers = scatter(necklaces, collective.root, blocks, latency)
-            return Rounds(**common, transfers=transfers)
-        case "alltoall":
-            offset, chunk, destination = alltoall(necklaces, chunks, latency)
-            return Table(**common, offset=offset, chunk=chunk, destination=destination)
+    if collective.rooted:
+        send = broadcast if collective.kind == "broadcast" else scatter
+        blocks = collective.blocks(topology, chunks)
+        return Rounds(**common, transfers=send(necklaces, collective.root, blocks, latency))
+    if collective.kind == "alltoall":
+        offset, chunk, destination = alltoall(necklaces, chunks, latency)
+        return Table(**common, offset=offset, chunk=chunk, destination=destination)
     offset, chunk = allgather(necklaces, chunks, latency)
     common["collective"] = Collective("allgather")
-    table = Table(**common, offset=offset, chunk=chunk)
-    if collective.kind == "reduce-scatter":
-        return reduce_scatter_table(table)
-    return table if collective.kind == "allgather" else allreduce_table(table, latency)
+    return as_kind(Table(**common, offset=offset, chunk=chunk), collective.kind, latency)
 
 
 NECKLACE = Algorithm(
     name="necklace",
     source="Fragopoulou and Akl 1994",
     summary="trees that are rotations of each other, balanced over all ports of a k-ary n-cube",
-    collectives=("broadcast", "allgather", "scatter", "alltoall", "reduce-scatter", "allreduce"),
+    collectives=(
+        "broadcast",
+        "allgather",
+        "scatter",
+        "gather",
+        "alltoall",
+        "reduce",
+        "reduce-scatter",
+        "allreduce",
+    ),
     options=("ports", "chunks", "latency"),
     misfit=misfit,
     plan=plan,

@@ -31,7 +31,10 @@ def misfit(topology, collective, options):
     if len(topology.sides) == 3 and not any(roles_3d(topology.sides)):
         return "two sides that are multiples of 3 and a third of at least 3"
     if len(topology.sides) == 4 and not any(roles_4d(topology.sides)):
-        return "two sides that are multiples of 4, an even one, and a fourth of at least 4"
+        return (
+            "two sides that are multiples of 4, an even one and a fourth of at least 4, "
+            "on which the laps close to one cycle"
+        )
     if options.ports not in (None, topology.ports):
         return f"all {topology.ports} ports"
     return None

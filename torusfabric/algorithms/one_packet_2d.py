@@ -35,7 +35,7 @@ NARROW = (
 )
 
 # On 3 x 3 nodes every message turns left after one hop, and has then reached all corners.
-LEFT = "RLBT"
+LEFT = "RLTB"
 
 
 def feeds_2d(sides):
@@ -43,7 +43,7 @@ def feeds_2d(sides):
     if sides == (3, 3):
         yield np.tile(letters(LEFT), (9, 1))
         return
-    for axes in ((0, 1), (1, 0)):
+    for axes in sorted(((0, 1), (1, 0)), key=lambda axes: -sides[axes[1]]):
         rows, columns = (sides[axis] for axis in axes)
         if columns % 2 == 0 or (columns >= 5 and rows >= 3):
             yield turn(rod_feed(rows, columns), sides, axes)

@@ -13,7 +13,28 @@ import numpy as np
 
 from ..collective import Collective
 
-__all__ = ["allreduce_table", "reduce_scatter_table"]
+__all__ = ["allreduce_table", "as_kind", "reduce_scatter_table"]
+
+
+def as_kind(table, kind, latency=1):
+    """An all-gather table as a table for a collective it can serve.
+
+    Parameters
+    ----------
+    table : Table
+        An all-gather that delivers each chunk to each offset once.
+    kind : str
+        ``allgather``, ``reduce-scatter`` or ``allreduce``.
+    latency : int
+        Steps from the arrival of a sum to its departure.
+
+    Returns
+    -------
+    Table
+    """
+    if kind == "reduce-scatter":
+        return reduce_scatter_table(table)
+    return allreduce_table(table, latency) if kind == "allreduce" else table
 
 
 def reduce_scatter_table(table):
@@ -42,7 +63,6 @@ def reduce_scatter_table(table):
         collective=Collective("reduce-scatter"),
         offset=np.where(idle, -1, tail)[::-1, topology.opposite],
         chunk=table.chunk[::-1, topology.opposite],
-        destination=np.zeros_like(table.offset),
         reducing=table.round_count,
     )
 

@@ -32,7 +32,7 @@ def make_parser():
     """The parser of all commands."""
     parser = Parser(
         prog="torusfabric",
-        description="Contention-free switch fabrics for collective communication on torus networks.",
+        description="Switch fabrics, free of contention, for collectives on torus networks.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,8 +1,7 @@
 """The commands of the hardware side: verilog, simulate, synth."""
 
-from ..errors import InputError
 from ..program import compile_program
-from .output import print_facts, print_json, progress_bar
+from .output import print_facts, print_json, print_rendered, progress_bar
 from .planning import _add, checked_facts
 from .selection import add_selection, command_line, natural, parse_schedule, positive
 
@@ -11,35 +10,76 @@ __all__ = ["add_commands"]
 
 def add_commands(commands):
     """Add the commands to a parser."""
-    verilog = _add(commands, "verilog", run_verilog, "write the Verilog of a fabric",
-                   "torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/")  # fmt: skip
-    simulate = _add(commands, "simulate", run_simulate,
-                    "simulate a whole fabric, cycle by cycle, and compare every word",
-                    "torusfabric simulate 8x8 allgather --width 32 --flits 4")  # fmt: skip
-    synth = _add(commands, "synth", run_synth, "synthesize a fabric and report what it costs",
-                 "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr")  # fmt: skip
+    verilog = _add(
+        commands,
+        "verilog",
+        run_verilog,
+        "write the Verilog of a fabric",
+        "torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/",
+    )
+    simulate = _add(
+        commands,
+        "simulate",
+        run_simulate,
+        "simulate a whole fabric, cycle by cycle, and compare every word",
+        "torusfabric simulate 8x8 allgather --width 32 --flits 4",
+    )
+    synth = _add(
+        commands,
+        "synth",
+        run_synth,
+        "synthesize a fabric and report what it costs",
+        "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
+    )
     for parser in (verilog, simulate, synth):
         add_selection(parser)
         group = parser.add_argument_group("hardware")
-        group.add_argument("--width", metavar="W", type=natural, default=32,
-                           help="bits of a flit, 1 to 1024 (default 32)")  # fmt: skip
-        group.add_argument("--flits", metavar="L", type=natural,
-                           help="flits of a message (default one for each chunk)")  # fmt: skip
-    verilog.add_argument("--top", choices=("host", "core"), default="host",
-                         help="behind one memory-mapped port, or with each node's streams exposed")  # fmt: skip
+        group.add_argument(
+            "--width",
+            metavar="W",
+            type=natural,
+            default=32,
+            help="bits of a flit, 1 to 1024 (default 32)",
+        )
+        group.add_argument(
+            "--flits",
+            metavar="L",
+            type=natural,
+            help="flits of a message (default one for each chunk)",
+        )
+    verilog.add_argument(
+        "--top",
+        choices=("host", "core"),
+        default="host",
+        help="behind one memory-mapped port, or with each node's streams exposed",
+    )
     verilog.add_argument(
         "-o", "--output", metavar="DIR", required=True, help="folder for the files"
     )
-    simulate.add_argument("--data-seed", metavar="N", type=natural, default=1,
-                          help="seed of the random payloads (default 1)")  # fmt: skip
+    simulate.add_argument(
+        "--data-seed",
+        metavar="N",
+        type=natural,
+        default=1,
+        help="seed of the random payloads (default 1)",
+    )
     simulate.add_argument("--vcd", metavar="FILE", help="write the waves of all signals there")
-    synth.add_argument("--target", required=True, metavar="NAME",
-                       help="ice40-hx8k, ice40-up5k, ecp5-25k or ecp5-85k")  # fmt: skip
+    synth.add_argument(
+        "--target",
+        required=True,
+        metavar="NAME",
+        help="ice40-hx8k, ice40-up5k, ecp5-25k or ecp5-85k",
+    )
     synth.add_argument(
         "--pnr", action="store_true", help="place and route too, for clock frequencies"
     )
-    synth.add_argument("--seeds", metavar="N", type=positive, default=1,
-                       help="placements to try; the median counts (default 1)")  # fmt: skip
+    synth.add_argument(
+        "--seeds",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="placements to try; the median counts (default 1)",
+    )
 
 
 def _fabric(arguments, **settings):
@@ -59,8 +99,13 @@ def run_verilog(arguments):
     from .. import verilog
 
     fabric, facts = _fabric(arguments, top=arguments.top)
-    command = command_line(arguments, fabric.program.schedule, width=fabric.width,
-                           flits=fabric.flits, top=arguments.top)  # fmt: skip
+    command = command_line(
+        arguments,
+        fabric.program.schedule,
+        width=fabric.width,
+        flits=fabric.flits,
+        top=arguments.top,
+    )
     design = verilog.write(fabric, arguments.output, command=command)
     facts = {
         "folder": arguments.output,
@@ -94,8 +139,10 @@ def run_simulate(arguments):
     else:
         _print_simulation(result)
     if report.first_wrong:
-        raise _wrong(f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
-                     f"{report.first_wrong}")  # fmt: skip
+        raise _wrong(
+            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
+            f"{report.first_wrong}"
+        )
     if not report.passed:
         raise _wrong(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
 
@@ -109,9 +156,25 @@ def _wrong(text):
 def _print_simulation(result):
     steps = "steps" if result["switching"] == "store-and-forward" else "rounds"
     speed = result.pop("node_cycles_per_second")
-    names = ("topology", "collective", "algorithm", "engine", "nodes", "width", "flits",
-             "router_classes", "origins", "rounds", "bound", "delta", "tau", "cycles",
-             "predicted_cycles", "words_checked", "words_wrong")  # fmt: skip
+    names = (
+        "topology",
+        "collective",
+        "algorithm",
+        "engine",
+        "nodes",
+        "width",
+        "flits",
+        "router_classes",
+        "origins",
+        "rounds",
+        "bound",
+        "delta",
+        "tau",
+        "cycles",
+        "predicted_cycles",
+        "words_checked",
+        "words_wrong",
+    )
     shown = {
         (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
     }
@@ -130,13 +193,19 @@ def run_synth(arguments):
 
     find_target(arguments.target)
     fabric, _ = _fabric(arguments)
-    command = command_line(arguments, fabric.program.schedule, width=fabric.width,
-                           flits=fabric.flits)  # fmt: skip
+    command = command_line(
+        arguments, fabric.program.schedule, width=fabric.width, flits=fabric.flits
+    )
     design = verilog.emit(fabric, command=command)
     with progress_bar("synthesizing") as progress:
-        report = synthesize(design, arguments.target, pnr=arguments.pnr,
-                            seeds=tuple(range(1, arguments.seeds + 1)), progress=progress)  # fmt: skip
+        report = synthesize(
+            design,
+            arguments.target,
+            pnr=arguments.pnr,
+            seeds=tuple(range(1, arguments.seeds + 1)),
+            progress=progress,
+        )
     if arguments.json:
         print_json(report.to_json())
     else:
-        print(report.render())
+        print_rendered(report.render())

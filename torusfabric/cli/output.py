@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["print_facts", "print_json", "print_table", "progress_bar"]
+__all__ = ["print_facts", "print_json", "print_rendered", "print_table", "progress_bar"]
 
 
 def print_json(value):
@@ -33,6 +33,11 @@ def print_facts(facts):
         print(f"{name:<{width}}  {value}")
 
 
+def print_rendered(renderable):
+    """Print what rich can draw; lines are not folded where nobody looks at a terminal."""
+    Console(soft_wrap=not sys.stdout.isatty()).print(renderable)
+
+
 def print_table(columns, rows):
     """Print a table."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -40,7 +45,7 @@ def print_table(columns, rows):
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*map(str, row))
-    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+    print_rendered(table)
 
 
 @contextlib.contextmanager
@@ -49,13 +54,21 @@ def progress_bar(what):
 
     Yields
     ------
-    function of (done, total)
+    function of (done, total, what=None)
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-               TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
     console = Console(stderr=True)
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def advance(done, total, text=None):
+            bar.update(task, completed=done, total=total, description=text or what)
+
+        yield advance

@@ -15,22 +15,38 @@ __all__ = ["add_commands", "checked_facts"]
 
 def add_commands(commands):
     """Add the commands to a parser."""
-    _add(commands, "algorithms", run_algorithms, "list the algorithms",
-         "torusfabric algorithms --json")  # fmt: skip
-    plan = _add(commands, "plan", run_plan, "plan and check a schedule",
-                "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json")  # fmt: skip
+    _add(
+        commands,
+        "algorithms",
+        run_algorithms,
+        "list the algorithms",
+        "torusfabric algorithms --json",
+    )
+    plan = _add(
+        commands,
+        "plan",
+        run_plan,
+        "plan and check a schedule",
+        "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json",
+    )
     add_selection(plan)
-    plan.add_argument("-o", "--output", metavar="FILE",
-                      help="write the schedule there, as JSON (compressed if it ends in .gz)")  # fmt: skip
-    checker = _add(commands, "check", run_check, "check a schedule file",
-                   "torusfabric check plan.json")  # fmt: skip
+    plan.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the schedule there, as JSON (compressed if it ends in .gz)",
+    )
+    checker = _add(
+        commands, "check", run_check, "check a schedule file", "torusfabric check plan.json"
+    )
     checker.add_argument("file", metavar="FILE", help="a schedule file, from here or elsewhere")
 
 
 def _add(commands, name, run, text, example):
     """Add a command."""
-    parser = commands.add_parser(name, help=text, description=text.capitalize() + ".",
-                                 epilog=f"example: {example}")  # fmt: skip
+    parser = commands.add_parser(
+        name, help=text, description=text.capitalize() + ".", epilog=f"example: {example}"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"
     )

@@ -29,11 +29,16 @@ def natural(text):
 
 def add_selection(parser):
     """Add the arguments that select a topology, a collective and an algorithm."""
-    parser.add_argument("topology", metavar="TOPOLOGY",
-                        help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER")  # fmt: skip
-    parser.add_argument("collective", metavar="COLLECTIVE",
-                        help="broadcast, allgather, scatter, gather, alltoall, reduce, "
-                             "reduce-scatter or allreduce")  # fmt: skip
+    parser.add_argument(
+        "topology",
+        metavar="TOPOLOGY",
+        help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
+    )
+    parser.add_argument(
+        "collective",
+        metavar="COLLECTIVE",
+        help="broadcast, allgather, scatter, gather, alltoall, reduce, reduce-scatter or allreduce",
+    )
     group = parser.add_argument_group("selection")
     add = group.add_argument
     add(
@@ -48,14 +53,28 @@ def add_selection(parser):
     add("--chunks", metavar="C", type=positive, help="parts that a message is cut into")
     add("--large", action="store_true", help="more rounds with shorter messages (lee-code)")
     add("--seed", metavar="N", type=natural, default=0, help="where a search starts (default 0)")
-    add("--latency", metavar="K", type=positive, default=1,
-        help="steps from the arrival of a block to its departure (default 1)")  # fmt: skip
-    add("--duplex", choices=("full", "half"), default="full",
-        help="whether a link carries a message each way at once (default full)")  # fmt: skip
+    add(
+        "--latency",
+        metavar="K",
+        type=positive,
+        default=1,
+        help="steps from the arrival of a block to its departure (default 1)",
+    )
+    add(
+        "--duplex",
+        choices=("full", "half"),
+        default="full",
+        help="whether a link carries a message each way at once (default full)",
+    )
     add("--trees", metavar="T", type=positive, help="spanning trees used at once (spanning-tree)")
     add("--packets", metavar="P", type=positive, help="packets a tree's share is cut into")
-    add("--broken-link", metavar="NODE:PORT", action="append", default=[],
-        help="a link out of order, e.g. 9:+0; may be repeated (max-flow)")  # fmt: skip
+    add(
+        "--broken-link",
+        metavar="NODE:PORT",
+        action="append",
+        default=[],
+        help="a link out of order, e.g. 9:+0; may be repeated (max-flow)",
+    )
     add("--broken-links", metavar="FILE", help="file with one NODE:PORT a line")
 
 
@@ -113,7 +132,7 @@ def _arc(topology, text):
     node, _, port = text.partition(":")
     if not re.fullmatch(r"\d+", node) or not port or int(node) >= topology.nodes:
         raise InputError(
-            f"Broken link must be NODE:PORT with a node from 0 to {topology.nodes - 1}, not {text!r}"
+            f"Broken link must be NODE:PORT with a node below {topology.nodes}, not {text!r}"
         )
     return int(node), topology.port(port)
 

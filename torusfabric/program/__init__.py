@@ -5,8 +5,16 @@ from .base import IDLE, OWN, SwitchProgram
 from .rounds import EndpointProgram, RoundProgram, Run, compile_rounds
 from .waves import WaveProgram, compile_waves
 
-__all__ = ["IDLE", "OWN", "EndpointProgram", "RoundProgram", "Run", "SwitchProgram", "WaveProgram",
-           "compile_program"]  # fmt: skip
+__all__ = [
+    "IDLE",
+    "OWN",
+    "EndpointProgram",
+    "RoundProgram",
+    "Run",
+    "SwitchProgram",
+    "WaveProgram",
+    "compile_program",
+]
 
 
 def compile_program(schedule):

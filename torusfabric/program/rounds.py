@@ -221,10 +221,12 @@ class _Compiler:
             if payloads[k] not in queue:
                 queue.append(payloads[k])
             lanes[k] = queue.index(payloads[k])
-        self.send.append({
-            node: tuple(self._runs(node, payload) for payload in queue)
-            for node, queue in send.items()
-        })  # fmt: skip
+        self.send.append(
+            {
+                node: tuple(self._runs(node, payload) for payload in queue)
+                for node, queue in send.items()
+            }
+        )
         return lanes
 
     def _runs(self, node, payload):

@@ -1,8 +1,8 @@
 """Where waves put blocks: the places of in-arcs and origins on their streams.
 
 All that arrives at an in-port comes along one stream. On a stream of length m, what a node receives
-in step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step in
-which a block arrives is a difference of two numbers, one for the node and one for the origin.
+in step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step
+in which a block arrives is a difference of two numbers, one for the node and one for the origin.
 """
 
 from dataclasses import dataclass

@@ -2,8 +2,8 @@
 
 Every router knows two settings: inject (step 1 of a wave) and forward (all later steps). A message
 of L flits in C chunks travels as L / C waves, one after another without a gap. Whatever arrives in
-a step is stored at the place ``wave * steps + step - 1`` of its in-port's bank, in every node alike;
-which block that is follows from the position of the in-arc on its stream.
+a step is stored at the place ``wave * steps + step - 1`` of its in-port's bank, in every node
+alike; which block that is follows from the position of the in-arc on its stream.
 """
 
 from dataclasses import dataclass

@@ -9,8 +9,9 @@ from .netlist import Leaf
 
 __all__ = ["RADIX", "Host", "HostMap", "ReadMux", "mux_levels"]
 
-#: Inputs of a read multiplexer.
-RADIX = 16
+#: Inputs of a read multiplexer: two 4-input look-up tables a bit, and the fewest levels of them.
+RADIX = 4
+DIGIT = 2
 
 
 class HostMap:
@@ -60,18 +61,20 @@ class ReadMux(Leaf):
 
     Members
     -------
-    select : In(4)
+    select : In(2)
     data : In(inputs * width)
     word : Out(width)
     """
 
     def __init__(self, inputs, width):
         self._width = width
-        super().__init__({
-            "select": In(address_width(RADIX)),
-            "data": In(inputs * width),
-            "word": Out(width),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "select": In(address_width(RADIX)),
+                "data": In(inputs * width),
+                "word": Out(width),
+            }
+        )
         self.word = Signal(width, reset_less=True)
 
     def elaborate(self, platform):
@@ -83,8 +86,8 @@ class ReadMux(Leaf):
 class Host(Leaf):
     """Turns what the host asks into reads and writes of the nodes' memories.
 
-    A write is done two edges after it is given, in time for a start given with the next edge. A read
-    takes `read_latency` edges, and one can be given with every edge: while no run is under way.
+    A write is done two edges after it is given, in time for a start given with the next edge. A
+    read takes `read_latency` edges, and one can be given with every edge while no run is under way.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ class Host(Leaf):
         A write into a send memory.
     read_node, read_bank, read_address, own_address : Out
         A read; `read_bank` comes one cycle after the address.
-    select_k : Out(4)
+    select_k : Out(2)
         What level k of the read multiplexers passes on.
     """
 
@@ -112,21 +115,24 @@ class Host(Leaf):
         nodes = layout.program.topology.nodes
         self._levels = len(mux_levels(nodes))
         chunks = layout.program.schedule.chunks
-        super().__init__({
-            "host_we": In(1),
-            "host_node": In(address_width(nodes)),
-            "host_addr": In(layout.address_bits),
-            "host_wdata": In(width),
-            "write_node": Out(address_width(nodes)),
-            "write_chunk": Out(address_width(chunks)),
-            "write_address": Out(address_bits),
-            "write_data": Out(width),
-            "write_enable": Out(1),
-            "read_node": Out(address_width(nodes)),
-            "read_bank": Out(len(locator.bank)),
-            "read_address": Out(address_bits),
-            "own_address": Out(address_width(layout.block_flits)),
-        } | {f"select_{k}": Out(address_width(RADIX)) for k in range(self._levels)})  # fmt: skip
+        super().__init__(
+            {
+                "host_we": In(1),
+                "host_node": In(address_width(nodes)),
+                "host_addr": In(layout.address_bits),
+                "host_wdata": In(width),
+                "write_node": Out(address_width(nodes)),
+                "write_chunk": Out(address_width(chunks)),
+                "write_address": Out(address_bits),
+                "write_data": Out(width),
+                "write_enable": Out(1),
+                "read_node": Out(address_width(nodes)),
+                "read_bank": Out(len(locator.bank)),
+                "read_address": Out(address_bits),
+                "own_address": Out(address_width(layout.block_flits)),
+            }
+            | {f"select_{k}": Out(address_width(RADIX)) for k in range(self._levels)}
+        )
 
     @property
     def divider_stages(self):
@@ -136,8 +142,11 @@ class Host(Leaf):
 
     @property
     def read_latency(self):
-        """Edges from an address to its data: input register, division, location, memory, tree."""
-        return 1 + self.divider_stages + self._locator.latency + 1 + self._levels
+        """Edges from an address to its data.
+
+        These are the input register, division, location, memory, choice of the bank, and the tree.
+        """
+        return 1 + self.divider_stages + self._locator.latency + 2 + self._levels
 
     def elaborate(self, platform):
         m = Module()
@@ -158,9 +167,9 @@ class Host(Leaf):
             self.own_address.eq(locator.address),
         ]
         m.d.sync += self.read_bank.eq(locator.bank)
-        select = later(m, self.read_node, 1)
+        select = later(m, self.read_node, 2)
         for level in range(self._levels):
-            digit = later(m, select[4 * level : 4 * level + 4], level)
+            digit = later(m, select[DIGIT * level :][:DIGIT], level)
             m.d.comb += getattr(self, f"select_{level}").eq(digit)
         return m
 

@@ -1,7 +1,7 @@
 """Locators: where a node stores a flit, for the host that asks by origin.
 
-Nodes store what arrives in the order in which it arrives. A locator turns (node, origin, chunk, flit)
-into a bank and an address, once for the whole fabric: no flit carries a header, and no node
+Nodes store what arrives in the order in which it arrives. A locator turns (node, origin, chunk,
+flit) into a bank and an address, once for the whole fabric: no flit carries a header, and no node
 translates anything.
 """
 
@@ -35,14 +35,16 @@ class Locator(wiring.Component):
     latency: int
 
     def __init__(self, *, nodes, chunks, flits, banks, depth):
-        super().__init__({
-            "node": In(address_width(nodes)),
-            "origin": In(address_width(nodes)),
-            "chunk": In(address_width(chunks)),
-            "flit": In(address_width(flits)),
-            "bank": Out(address_width(banks)),
-            "address": Out(address_width(depth)),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "node": In(address_width(nodes)),
+                "origin": In(address_width(nodes)),
+                "chunk": In(address_width(chunks)),
+                "flit": In(address_width(flits)),
+                "bank": Out(address_width(banks)),
+                "address": Out(address_width(depth)),
+            }
+        )
 
     @staticmethod
     def delayed(m, value, cycles):
@@ -141,8 +143,13 @@ class WaveLocator(Locator):
     def __init__(self, program, waves):
         self._program, self._waves = program, waves
         topology, chunks = program.topology, program.schedule.chunks
-        super().__init__(nodes=topology.nodes, chunks=chunks, flits=waves,
-                         banks=topology.ports + chunks, depth=program.steps * waves)  # fmt: skip
+        super().__init__(
+            nodes=topology.nodes,
+            chunks=chunks,
+            flits=waves,
+            banks=topology.ports + chunks,
+            depth=program.steps * waves,
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -172,8 +179,10 @@ class WaveLocator(Locator):
         at, of = by_node.read(np.maximum(at_values, 0)), by_origin.read(np.maximum(of_values, 0))
         difference = (at - of if sign > 0 else of - at) + offset
         place = Mux(difference < 0, difference + int(modulus), difference)
-        hits = [by_node.read(np.where(route.position >= 0, 1, 0)),
-                by_origin.read(np.where(route.entry >= 0, 1, 0))]  # fmt: skip
+        hits = [
+            by_node.read(np.where(route.position >= 0, 1, 0)),
+            by_origin.read(np.where(route.entry >= 0, 1, 0)),
+        ]
         if not route.length:
             hits.append(difference >= 0)
         if steps < modulus:
@@ -232,8 +241,13 @@ class TableLocator(Locator):
         self._by_offset = self._rows_by_offset()
         self.latency = 2 if self._by_offset is None else 4
         deepest = max((max(e.depth) for e in program.endpoints), default=1)
-        super().__init__(nodes=topology.nodes, chunks=chunks, flits=flits,
-                         banks=topology.ports + 1, depth=max(deepest, 1) * flits)  # fmt: skip
+        super().__init__(
+            nodes=topology.nodes,
+            chunks=chunks,
+            flits=flits,
+            banks=topology.ports + 1,
+            depth=max(deepest, 1) * flits,
+        )
 
     def _places(self):
         """Bank and slot of each (node, origin, chunk)."""

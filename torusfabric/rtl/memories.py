@@ -6,6 +6,10 @@ from amaranth.lib import memory
 __all__ = ["add_memory", "add_rom", "address_width", "choose"]
 
 
+#: Tells synthesis that no word is used that was read in the very cycle in which it was written.
+NO_COLLISIONS = {"no_rw_check": 1}
+
+
 def address_width(depth):
     """Bits that address so many words; at least one, for no port is without bits."""
     return max((depth - 1).bit_length(), 1)
@@ -43,9 +47,9 @@ def add_memory(m, name, *, width, depth, write, read, granularity=None):
     """Add a memory with one write port and one read port.
 
     Both ports are synchronous: a word is there one cycle after its address. A word written in a
-    cycle is first seen by a read in the next. A memory of one word is a register. The signals of
-    the ports are replaced rather than assigned, so that the simulator has nothing to evaluate
-    between memories and their drivers.
+    cycle may be read in the next; what a read in the same cycle gives is not defined. A memory of
+    one word is a register. The signals of the ports are replaced rather than assigned, so that the
+    simulator has nothing to evaluate between memories and their drivers.
 
     Parameters
     ----------
@@ -65,7 +69,8 @@ def add_memory(m, name, *, width, depth, write, read, granularity=None):
     """
     if depth == 1:
         return _add_register(m, name, width, write[1], write[2], granularity or width)
-    m.submodules[name] = ram = memory.Memory(shape=width, depth=depth, init=[])
+    ram = memory.Memory(shape=width, depth=depth, init=[], attrs=NO_COLLISIONS)
+    m.submodules[name] = ram
     into, out = ram.write_port(granularity=granularity), ram.read_port()
     into.addr, into.data, into.en = (
         _fitting(value, len(port))

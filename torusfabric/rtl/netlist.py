@@ -68,6 +68,8 @@ class Netlist:
     nets : dict of str to int
         The width of every net, ports included.
     instances : list of Instance
+    wired : dict of str to tuple of Part
+        Outputs that no instance drives by itself, and the bits of nets they are made of.
     """
 
     inputs: dict[str, int] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class Netlist:
     modules: dict[str, Callable[[], "Leaf"]] = field(default_factory=dict)
     nets: dict[str, int] = field(default_factory=dict)
     instances: list[Instance] = field(default_factory=list)
+    wired: dict[str, tuple[Part, ...]] = field(default_factory=dict)
 
     def add_input(self, name, width=1):
         """Declare an input of the whole; returns all of it."""
@@ -84,6 +87,11 @@ class Netlist:
     def add_output(self, name, width=1):
         """Declare an output of the whole; some instance must drive the net of this name."""
         self.outputs[name] = self.nets[name] = width
+
+    def wire_output(self, name, parts):
+        """Declare an output made of bits of nets."""
+        self.add_output(name, sum(part.width for part in parts))
+        self.wired[name] = parts
 
     def add_module(self, name, make):
         """Declare a module."""
@@ -214,5 +222,7 @@ class Assembly(wiring.Component):
                 DomainRenamer(f"node_{instance.node}")(leaf) if gate else leaf
             )
         for name in self._netlist.outputs:
-            m.d.comb += getattr(self, name).eq(self._nets[name])
+            parts = self._netlist.wired.get(name)
+            driver = Cat(*map(self._part, parts)) if parts else self._nets[name]
+            m.d.comb += getattr(self, name).eq(driver)
         return m

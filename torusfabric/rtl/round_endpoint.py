@@ -61,6 +61,8 @@ class RoundEndpoint(Leaf):
     nodes, address_bits, word_bits, reach : int
         Of the whole fabric: nodes, bits of a bank's address and of the word counter, and hops of
         the longest path.
+    private : bool
+        Whether every node has a read address of its own, instead of one from the host.
 
     Members
     -------
@@ -73,37 +75,52 @@ class RoundEndpoint(Leaf):
     write_node, write_address, write_data, write_enable : In
         Writes a word into the send memory of the node whose number is `node`.
     read_node, read_bank, read_address : In
-        Reads a word, one cycle later, when `read_bank` chooses the bank: an in-port, or the send
-        memory, numbered after those.
+        Reads a word, two cycles later; `read_bank`, given one cycle after the address, chooses the
+        bank: an in-port, or the send memory, numbered after those.
     read_data : Out(width)
     node : In
         The number of this node.
     """
 
-    def __init__(self, *, endpoint, messages, viewed, flits, width, nodes,
-                 address_bits, word_bits, reach):  # fmt: skip
-        self._endpoint, self._messages = endpoint, messages
+    def __init__(
+        self,
+        *,
+        endpoint,
+        messages,
+        viewed,
+        flits,
+        width,
+        nodes,
+        address_bits,
+        word_bits,
+        reach,
+        private=False,
+    ):
+        self._endpoint, self._messages, self._private = endpoint, messages, private
         self._viewed = sorted({self._bank(bank, len(endpoint.depth) - 1) for bank in viewed})
         self._flits, self._width = flits, width
         ports = len(endpoint.depth) - 1
         self._lanes = max((len(lanes) for lanes in endpoint.send), default=0)
-        super().__init__({
-            "rx": In(ports * width),
-            "round": In(range(max(len(messages), 2))),
-            "phase": In(reach + 2),
-            "word": In(word_bits),
-            "busy": In(1),
-            "inject": Out(max(self._lanes, 1) * width),
-            "node": In(address_width(nodes)),
-            "write_node": In(address_width(nodes)),
-            "write_address": In(address_bits),
-            "write_data": In(width),
-            "write_enable": In(1),
-            "read_node": In(address_width(nodes)),
-            "read_bank": In(address_width(ports + 1)),
-            "read_address": In(address_bits),
-            "read_data": Out(width),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "rx": In(ports * width),
+                "round": In(range(max(len(messages), 2))),
+                "phase": In(reach + 2),
+                "word": In(word_bits),
+                "busy": In(1),
+                "inject": Out(max(self._lanes, 1) * width),
+                "node": In(address_width(nodes)),
+                "write_node": In(address_width(nodes)),
+                "write_address": In(address_bits),
+                "write_data": In(width),
+                "write_enable": In(1),
+                "read_node": In(address_width(nodes)),
+                "read_bank": In(address_width(ports + 1)),
+                "read_address": In(address_bits),
+                "read_data": Out(width),
+            }
+        )
+        self.read_data = Signal(width, reset_less=True)
 
     @staticmethod
     def _bank(bank, ports):
@@ -123,12 +140,16 @@ class RoundEndpoint(Leaf):
                 words[bank, lane] = self._memory(m, bank, readers[lane], write, shared=shared)
             if bank in self._viewed and depth:
                 read[bank] = words[bank, lanes[0]] if lanes else self._memory(m, bank, None, write)
-        m.d.comb += self.inject.eq(Cat(*(
-            choose([words[bank, lane] for bank in reader.banks], reader.select)
-            for lane, reader in enumerate(readers)
-        )))  # fmt: skip
+        m.d.comb += self.inject.eq(
+            Cat(
+                *(
+                    choose([words[bank, lane] for bank in reader.banks], reader.select)
+                    for lane, reader in enumerate(readers)
+                )
+            )
+        )
         if read:
-            m.d.comb += self.read_data.eq(self._viewed_word(read))
+            m.d.sync += self.read_data.eq(self._viewed_word(read))
         return m
 
     def _viewed_word(self, read):
@@ -148,7 +169,8 @@ class RoundEndpoint(Leaf):
         else:
             name, address = f"bank_{bank}_lane_{reader.lane}", reader.address
             # The word counter of the sequencer passes on the host's address by itself.
-            if shared and address is not self.value("word"):
+            counted = address is self.value("word") and not self._private
+            if shared and not counted:
                 address = Mux(self.value("busy"), address, host)
             enable = self.value("busy") | chosen if shared else self.value("busy")
             read = (address, enable)

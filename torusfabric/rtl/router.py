@@ -49,13 +49,15 @@ class Router(Leaf):
         settings, ports = select.shape
         self._crossbar = plan_crossbar(select)
         self._width = width
-        super().__init__({
-            "setting": In(range(max(settings, 2))),
-            "enable": In(1),
-            "rx": In(ports * width),
-            "inject": In(max(lanes, 1) * width),
-            "tx": Out(ports * width),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "setting": In(range(max(settings, 2))),
+                "enable": In(1),
+                "rx": In(ports * width),
+                "inject": In(max(lanes, 1) * width),
+                "tx": Out(ports * width),
+            }
+        )
         self.tx = Signal(ports * width, reset_less=True)
 
     @property

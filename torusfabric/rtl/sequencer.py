@@ -25,12 +25,15 @@ class Sequencer(Leaf):
     """
 
     def __init__(self, signature):
-        super().__init__({
-            "start": In(1),
-            "busy": Out(1),
-            "done": Out(1),
-            "cycles": Out(32),
-        } | signature)  # fmt: skip
+        super().__init__(
+            {
+                "start": In(1),
+                "busy": Out(1),
+                "done": Out(1),
+                "cycles": Out(32),
+            }
+            | signature
+        )
 
     def run(self, m, last):
         """Keep `busy`, `done` and `cycles`; `last` is high in the last cycle of a run.
@@ -71,13 +74,15 @@ class WaveSequencer(Sequencer):
 
     def __init__(self, *, steps, waves):
         self._steps, self._waves = steps, waves
-        super().__init__({
-            "idle_address": In(address_width(waves)),
-            "setting": Out(1, init=1),
-            "tx_address": Out(address_width(waves)),
-            "rx_address": Out(address_width(steps * waves)),
-            "rx_enable": Out(1),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "idle_address": In(address_width(waves)),
+                "setting": Out(1, init=1),
+                "tx_address": Out(address_width(waves)),
+                "rx_address": Out(address_width(steps * waves)),
+                "rx_enable": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -130,12 +135,14 @@ class RoundSequencer(Sequencer):
 
     def __init__(self, *, durations, messages, reach, address_bits, word_bits):
         self._durations, self._messages = durations, messages
-        super().__init__({
-            "idle_address": In(address_bits),
-            "round": Out(range(max(len(durations), 2))),
-            "word": Out(word_bits),
-            "phase": Out(reach + 2),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "idle_address": In(address_bits),
+                "round": Out(range(max(len(durations), 2))),
+                "word": Out(word_bits),
+                "phase": Out(reach + 2),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()

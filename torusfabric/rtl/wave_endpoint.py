@@ -4,7 +4,7 @@ All in-ports of all nodes store what arrives at the same place in the same cycle
 the sequencer addresses every memory.
 """
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from .memories import add_memory, address_width, choose
@@ -39,8 +39,9 @@ class WaveEndpoint(Leaf):
     write_node, write_chunk, write_address, write_data, write_enable : In
         Writes a word into the send memory of the node whose number is `node`.
     read_node, read_bank, read_address : In
-        Reads a word, one cycle later, when `read_bank` chooses the bank: that of an in-port, or,
-        numbered after those, a chunk of the send memory (which is addressed by `tx_address`).
+        Reads a word, two cycles later; `read_bank`, given one cycle after the address, chooses the
+        bank: that of an in-port, or, numbered after those, a chunk of the send memory (which is
+        addressed by `tx_address`).
     node : In
         The number of this node.
     read_data : Out(width)
@@ -49,24 +50,27 @@ class WaveEndpoint(Leaf):
     def __init__(self, *, ports, chunks, waves, steps, width, nodes):
         self._ports, self._chunks, self._waves, self._depth = ports, chunks, waves, waves * steps
         self._width = width
-        super().__init__({
-            "rx": In(ports * width),
-            "rx_address": In(address_width(self._depth)),
-            "rx_enable": In(1),
-            "tx_address": In(address_width(waves)),
-            "tx_enable": In(1),
-            "inject": Out(chunks * width),
-            "node": In(address_width(nodes)),
-            "write_node": In(address_width(nodes)),
-            "write_chunk": In(address_width(chunks)),
-            "write_address": In(address_width(waves)),
-            "write_data": In(width),
-            "write_enable": In(1),
-            "read_node": In(address_width(nodes)),
-            "read_bank": In(address_width(ports + chunks)),
-            "read_address": In(address_width(self._depth)),
-            "read_data": Out(width),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "rx": In(ports * width),
+                "rx_address": In(address_width(self._depth)),
+                "rx_enable": In(1),
+                "tx_address": In(address_width(waves)),
+                "tx_enable": In(1),
+                "inject": Out(chunks * width),
+                "node": In(address_width(nodes)),
+                "write_node": In(address_width(nodes)),
+                "write_chunk": In(address_width(chunks)),
+                "write_address": In(address_width(waves)),
+                "write_data": In(width),
+                "write_enable": In(1),
+                "read_node": In(address_width(nodes)),
+                "read_bank": In(address_width(ports + chunks)),
+                "read_address": In(address_width(self._depth)),
+                "read_data": Out(width),
+            }
+        )
+        self.read_data = Signal(width, reset_less=True)
 
     def elaborate(self, platform):
         m = Module()
@@ -76,20 +80,35 @@ class WaveEndpoint(Leaf):
         chunk = self.value("write_chunk")
         reading = self.value("read_node") == node
         local = add_memory(
-            m, "send", width=chunks * width, depth=self._waves, granularity=width,
-            write=(self.value("write_address"), Cat(*[self.value("write_data")] * chunks),
-                   Cat(*(chosen & (chunk == c) for c in range(chunks)))),
+            m,
+            "send",
+            width=chunks * width,
+            depth=self._waves,
+            granularity=width,
+            write=(
+                self.value("write_address"),
+                Cat(*[self.value("write_data")] * chunks),
+                Cat(*(chosen & (chunk == c) for c in range(chunks))),
+            ),
             read=(self.value("tx_address"), self.value("tx_enable") | reading),
-        )  # fmt: skip
+        )
         received = add_memory(
-            m, "receive", width=ports * width, depth=self._depth,
-            write=(self.value("rx_address"), Cat(*self.words("rx", width)), self.value("rx_enable")),
+            m,
+            "receive",
+            width=ports * width,
+            depth=self._depth,
+            write=(
+                self.value("rx_address"),
+                Cat(*self.words("rx", width)),
+                self.value("rx_enable"),
+            ),
             read=(self.value("read_address"), reading),
-        )  # fmt: skip
-        banks = [word for bank in (received, local) for word in
-                 (bank[k : k + width] for k in range(0, len(bank), width))]  # fmt: skip
-        m.d.comb += [
-            self.inject.eq(local),
-            self.read_data.eq(choose(banks, self.value("read_bank"))),
+        )
+        banks = [
+            word
+            for bank in (received, local)
+            for word in (bank[k : k + width] for k in range(0, len(bank), width))
         ]
+        m.d.comb += self.inject.eq(local)
+        m.d.sync += self.read_data.eq(choose(banks, self.value("read_bank")))
         return m

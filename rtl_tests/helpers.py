@@ -1,0 +1,42 @@
+"""What several tests need: fabrics by name, and their messages."""
+
+import numpy as np
+
+from torusfabric.algorithms import Options, find
+from torusfabric.collective import parse_collective
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.simulate import random_messages
+from torusfabric.topology import parse_topology
+
+__all__ = ["as_executed", "fabric_of", "plan", "program_of"]
+
+
+def plan(topology, collective, algorithm, *, root=None, **options):
+    """A schedule, by names."""
+    topology = parse_topology(topology)
+    collective = parse_collective(collective, root=root, nodes=topology.nodes)
+    return find(algorithm)(topology, collective, Options(**options))
+
+
+def program_of(topology, collective, algorithm, **options):
+    """A switch program, by names."""
+    return compile_program(plan(topology, collective, algorithm, **options))
+
+
+def fabric_of(topology, collective, algorithm, *, width=8, flits=None, top="host", **options):
+    """A fabric, by names."""
+    program = program_of(topology, collective, algorithm, **options)
+    return build_fabric(program, width=width, flits=flits, top=top)
+
+
+def as_executed(fabric, seed=1):
+    """Random messages, and what the executed program says the host reads.
+
+    Returns
+    -------
+    messages : list of (list of int)
+    words : ndarray of Python int, shape (nodes, receive words)
+    """
+    messages = random_messages(fabric, seed)
+    return messages.tolist(), fabric.program.execute(np.array(messages))

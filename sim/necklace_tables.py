@@ -1,0 +1,162 @@
+"""Tables of Fragopoulou and Akl, recomputed beside what is printed.
+
+P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
+Network", Technical Report 94-363, Queen's University, Kingston, 1994.
+
+Table 1: steps of the four collectives, by formula and as planned and checked here. (Its broadcast
+is 2 too many: the text of section 5.2 has M + n floor(k / 2) - 1, which is what is planned.)
+Table 4: necklaces and subtrees. Where a torus has at most --limit nodes its necklaces are built;
+beyond, they are counted by the fixed points of rotations (Burnside). Values that differ from the
+printed ones are marked with an asterisk.
+
+    python sim/necklace_tables.py
+    python sim/necklace_tables.py --limit 100000 --largest 600
+"""
+
+import argparse
+from math import gcd
+
+import numpy as np
+
+from torusfabric.algorithms import find
+from torusfabric.algorithms.necklace_trees import Necklaces
+from torusfabric.check import check
+from torusfabric.collective import Collective
+from torusfabric.topology import Torus
+
+#: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest
+#: subtree, "k^n / 2n", ratio. (The seventh column is in fact (k^n - 1) / 2n.)
+PRINTED = """
+4 3 81 1 11 10 10 10.00 1.00
+4 4 256 16 36 30 35 31.88 1.10
+4 5 625 1 79 78 78 78.00 1.00
+4 6 1296 16 166 160 165 161.88 1.10
+4 7 2401 1 301 300 300 300.00 1.00
+5 3 243 3 26 24 25 24.20 1.03
+5 4 1024 34 108 99 107 102.30 1.04
+5 5 3125 5 315 312 314 312.40 1.00
+5 6 7776 36 784 774 783 777.50 1.01
+5 7 16807 7 1684 1680 1683 1680.60 1.00
+6 3 729 9 63 60 62 60.67 1.02
+6 4 4096 76 352 335 351 341.25 1.03
+6 5 15625 25 1307 1300 1306 1302.00 1.00
+6 6 46656 96 3902 3880 3901 3887.92 1.00
+6 7 117649 49 9813 9800 9812 9804.00 1.00
+7 3 2187 3 158 156 157 156.14 1.00
+7 4 16384 130 1182 1161 1181 1170.21 1.01
+7 5 78125 5 5583 5580 5582 5580.29 1.00
+7 6 279936 132 20008 19986 20007 19995.36 1.00
+7 7 823543 7 58828 58824 58827 58824.43 1.00
+8 3 6561 1 411 410 410 410.00 1.00
+8 4 65536 256 4116 4080 4115 4095.94 1.00
+8 5 390625 1 24415 24414 24414 24414.00 1.00
+8 6 1679616 256 104996 104960 104995 104975.94 1.00
+8 7 5764801 1 360301 360300 360300 360300.00 1.00
+9 3 19683 27 1098 1092 1097 1093.44 1.00
+9 4 262144 568 14602 14532 14601 14563.50 1.00
+9 5 1953125 125 108523 108500 108522 108506.89 1.00
+9 6 10077696 720 559928 559832 559927 559871.94 1.00
+"""
+
+#: n, k of the rows of Table 1.
+CASES = [(2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (2, 8), (3, 2), (3, 3), (3, 4), (3, 5), (4, 2),
+         (4, 3), (4, 4), (5, 3)]  # fmt: skip
+
+
+def built(axes, side):
+    """Necklaces of a torus, built: nodes in nonfull ones, how many, and sizes of subtrees."""
+    necklaces = Necklaces(Torus((side,) * axes))
+    subtrees = np.bincount(necklaces.displacement[1:], minlength=necklaces.ports)
+    nonfull = int((necklaces.period < necklaces.ports).sum())
+    return nonfull, len(necklaces.generators) + 1, int(subtrees.min()), int(subtrees.max())
+
+
+def counted(axes, side):
+    """The same for k >= 3, counted: nodes that i rotations leave in place, by Moebius inversion.
+
+    i rotations permute the digits in gcd(i, n) cycles of length n / gcd(i, n); along a cycle the
+    sign changes i / gcd(i, n) times. A digit that must equal its negative is 0, or k / 2.
+    """
+    exact: dict[int, int] = {}
+    for period in (p for p in range(1, 2 * axes + 1) if 2 * axes % p == 0):
+        cycles = gcd(period, axes)
+        base = side if period // cycles % 2 == 0 else 2 - side % 2
+        shorter = sum(count for p, count in exact.items() if period % p == 0)
+        exact[period] = base**cycles - shorter
+    full = exact[2 * axes] // (2 * axes)
+    necklaces = sum(count // period for period, count in exact.items())
+    return side**axes - exact[2 * axes], necklaces, full, necklaces - 1
+
+
+def mark(value, printed):
+    """A recomputed value, with an asterisk if it differs from the printed one."""
+    return f"{value}{' ' if str(value) == printed else '*'}"
+
+
+def table_4(limit):
+    """Print Table 4: each value recomputed, and printed ones below where any differs."""
+    heads = ["n", "k", "nodes", "nonfull", "necklaces", "smallest", "largest", "(N-1)/2n", "ratio"]
+    print("Table 4: necklaces and subtrees (* differs from the printed value)\n")
+    print(" ".join(f"{head:>11}" for head in heads), "        by")
+    for line in PRINTED.strip().splitlines():
+        printed = line.split()
+        axes, side = int(printed[0]), int(printed[1])
+        nodes = side**axes
+        by = built if nodes <= limit else counted
+        counts = by(axes, side)
+        share = (nodes - 1) / (2 * axes)
+        values = [axes, side, nodes, *counts, f"{share:.2f}", f"{counts[3] / share:.2f}"]
+        cells = [mark(value, was) for value, was in zip(values, printed, strict=True)]
+        print(" ".join(f"{cell:>11}" for cell in cells), f"{by.__name__:>10}")
+        if any(cell.endswith("*") for cell in cells):
+            print(" ".join(f"{was + ' ':>11}" for was in printed), f"{'printed':>10}")
+
+
+def formulas(axes, side, chunks, ports):
+    """Steps by Table 1 for M chunks (1 for a broadcast), with 2n read as the number of ports."""
+    nodes = side**axes
+    hops = axes * side ** (axes - 1) * (side * side // 4)
+    return {
+        "broadcast": 1 + axes * (side // 2) + 1,
+        "allgather": -(-chunks * (nodes - 1) // ports),
+        "scatter": -(-chunks * (nodes - 1) // ports),
+        "alltoall": -(-chunks * hops // ports),
+    }
+
+
+def table_1(largest):
+    """Print the steps of planned schedules beside the formulas of Table 1."""
+    print("Table 1: steps as printed / as planned and checked (broadcast: M = 1)\n")
+    kinds = ["broadcast", "allgather", "scatter", "alltoall"]
+    print(f"{'n':>3} {'k':>3} {'M':>3}", " ".join(f"{kind:>15}" for kind in kinds))
+    for axes, side in CASES:
+        if side**axes > largest:
+            continue
+        torus = Torus((side,) * axes)
+        necklaces = Necklaces(torus)
+        chunks = necklaces.even_chunks
+        printed = formulas(axes, side, chunks, necklaces.ports)
+        cells = []
+        for kind in kinds:
+            rooted = kind in ("broadcast", "scatter")
+            schedule = find("necklace")(torus, Collective(kind, 0 if rooted else None))
+            check(schedule)
+            cells.append(f"{printed[kind]} / {mark(schedule.round_count, str(printed[kind]))}")
+        print(f"{axes:3} {side:3} {chunks:3}", " ".join(f"{cell:>15}" for cell in cells))
+
+
+def main():
+    """Print both tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--limit", type=int, default=300_000, help="largest torus built (Table 4)")
+    parser.add_argument("--largest", type=int, default=300, help="largest torus planned (Table 1)")
+    arguments = parser.parse_args()
+    table_1(arguments.largest)
+    print()
+    table_4(arguments.limit)
+
+
+if __name__ == "__main__":
+    main()

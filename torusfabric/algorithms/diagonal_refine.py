@@ -1,0 +1,149 @@
+"""Circuit-switched broadcast on tori with unequal sides, by levels that are made finer.
+
+Every axis has an even number of levels, in a cycle. A node on the grid of levels is informed if its
+level numbers are all even or all odd. To *refine* an axis inserts an even number of new levels into
+each of its gaps, and informs the nodes of these numbers in one round: in a gap with new levels
+p1 <= p2 <= .., the nodes below it inform p2, p4, .., those above it p1, p3, ... When all gaps have
+one link, `diagonal_fill` informs the rest.
+
+A gap above an even level gets up to 2 ceil(alpha / 2) new levels, one above an odd level up to
+2 floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of links,
+since an odd number falls apart into odd numbers; an odd side has one even gap, the middle part of
+which is the one even part, which ends as two levels at the same place.
+"""
+
+from functools import cache
+
+import numpy as np
+
+__all__ = ["capacities", "informed_index", "new_levels", "refine", "spaced"]
+
+
+@cache
+def capacities(rounds, alpha):
+    """How many links a gap above an even, and above an odd level may have, with rounds left."""
+    if rounds == 0:
+        return 1, 1
+    even, odd = capacities(rounds - 1, alpha)
+    up, down = -(-alpha // 2), alpha // 2
+    return (up + 1) * even + up * odd, (down + 1) * odd + down * even
+
+
+def spaced(total, kinds, rounds, alpha, least_even=0, even_at=0):
+    """Cut a number of links into gaps.
+
+    Parameters
+    ----------
+    total : int
+        Number of links.
+    kinds : sequence of int
+        0 for each gap above an even level, 1 for each above an odd level.
+    rounds, alpha : int
+        What sets the capacities.
+    least_even, even_at : int
+        If an even gap is needed: at least how many links it has, and which gap it is.
+
+    Returns
+    -------
+    ndarray of int
+        Links of each gap, in proportion to what they could have.
+    """
+    most = np.array(capacities(rounds, alpha))[np.asarray(kinds)]
+    least = np.ones(len(most), int)
+    if (total - len(most)) % 2:
+        least[even_at], most[even_at] = least_even, most[even_at] - 1
+    room, pairs = (most - least) // 2, (total - least.sum()) // 2
+    given = pairs * room // max(room.sum(), 1)
+    spare = np.flatnonzero(given < room)[: pairs - given.sum()]
+    given[spare] += 1
+    return least + 2 * given
+
+
+@cache
+def new_levels(gap, kind, rounds, alpha):
+    """Distances of the new levels of a gap from the level below it, with rounds left after this.
+
+    Parameters
+    ----------
+    gap : int
+        Its number of links.
+    kind : int
+        0 above an even level, 1 above an odd level.
+    rounds, alpha : int
+        What sets the capacities of the parts.
+    """
+    pairs = min((alpha + 1 - kind) // 2, gap // 2)
+    kinds = [(kind + part) % 2 for part in range(2 * pairs + 1)]
+    return np.cumsum(spaced(gap, kinds, rounds, alpha, even_at=pairs))[:-1]
+
+
+def refine(circuits, grid, axis, rounds, alpha, asides):
+    """Inform the nodes of new levels on one axis in one round.
+
+    Parameters
+    ----------
+    circuits : Circuits
+        Where the round goes.
+    grid : Grid
+        The levels so far.
+    axis : int
+        Which axis.
+    rounds : int
+        How many rounds are left for this axis after this one.
+    alpha : int
+        How many messages a node may send.
+    asides : sequence of int
+        Axes for detours, none with two levels at the same place: ceil(alpha / 2) - 1 of them.
+
+    Returns
+    -------
+    Grid
+        The levels afterwards.
+
+    Notes
+    -----
+    The farthest of the messages that a node sends up, or down, goes straight; each other one goes
+    one level aside along an axis of its own (up if it goes up, else down) and, in the end, back.
+    """
+    gaps = grid.gaps(axis)
+    inserted = [new_levels(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]
+    moved = np.arange(len(gaps)) + np.cumsum([0, *map(len, inserted)])[:-1]
+    base = grid.levels[axis]
+    places = [place for at, new in zip(base, inserted, strict=True) for place in (at, *(at + new))]
+    finer = grid.with_levels(axis, places)
+    pairs = np.array([len(new) // 2 for new in inserted])
+    for sign, count in ((1, pairs), (-1, np.roll(pairs, 1))):
+        for rank in range(int(count.max(initial=0))):
+            sends = np.flatnonzero(count > rank)
+            steps = sign * 2 * (count[sends] - rank)
+            for parity in (0, 1):
+                mine = sends % 2 == parity
+                aside = (asides[rank - 1], sign) if rank else None
+                _along(circuits, finer, axis, moved[sends[mine]], steps[mine], parity, aside)
+    circuits.end_round()
+    return finer
+
+
+def _along(circuits, grid, axis, numbers, steps, parity, aside):
+    """Send from all informed nodes at some levels of an axis, over some levels."""
+    index, at = informed_index(grid, axis, numbers, parity)
+    runs = [(axis, steps[at])]
+    if aside:
+        runs = [aside, *runs, (aside[0], -aside[1])]
+    circuits.send_levels(grid, index, runs)
+
+
+def informed_index(grid, axis, numbers, parity):
+    """Level numbers of the informed nodes of a parity at some levels of an axis.
+
+    Returns
+    -------
+    index : ndarray of int, shape (axes, nodes)
+    at : ndarray of int, shape (nodes,)
+        The position of each in ``numbers``.
+    """
+    choices = [np.arange(parity, count, 2) for count in grid.counts]
+    choices[axis] = np.asarray(numbers)
+    index = np.stack([part.ravel() for part in np.meshgrid(*choices, indexing="ij")])
+    position = np.meshgrid(*map(np.arange, map(len, choices)), indexing="ij")[axis].ravel()
+    return index, position

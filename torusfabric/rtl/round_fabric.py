@@ -1,0 +1,122 @@
+# amaranth: UnusedElaboratable=no
+"""Fabrics of schedules in rounds."""
+
+import numpy as np
+
+from ..program import OWN
+from .base_fabric import Fabric
+from .locator import TableLocator
+from .memories import address_width
+from .netlist import Fixed
+from .round_endpoint import RoundEndpoint
+from .sequencer import RoundSequencer
+
+__all__ = ["RoundFabric"]
+
+
+class RoundFabric(Fabric):
+    """The fabric of a schedule in rounds."""
+
+    def __init__(self, program, *, width, flits, top="host"):
+        super().__init__(program, width=width, flits=flits, top=top)
+        block = self.layout.block_flits
+        deepest = max(max(endpoint.depth) for endpoint in program.endpoints) * block
+        self._bits = address_width(deepest)
+        self._word_bits = max(self._bits, address_width(int(program.durations(flits).max())))
+        self._reach = int(program.hops.max())
+        if top == "host":
+            self._add_host(lambda: TableLocator(program, block), self._bits)
+        self._add_sequencer()
+        self._add_endpoints()
+        self._add_routers("round")
+        self._add_status()
+
+    def _add_sequencer(self):
+        net, program = self.netlist, self.program
+        host = self.top == "host"
+        idle = net.whole("read_address") if host else (Fixed(0, self._bits),)
+        make = lambda: RoundSequencer(
+            durations=program.durations(self.flits).tolist(),
+            messages=(program.message * self.layout.block_flits).tolist(),
+            reach=self._reach,
+            address_bits=self._bits,
+            word_bits=self._word_bits,
+        )
+        net.add_module("sequencer", make)
+        net.add(
+            "sequencer_at",
+            "sequencer",
+            inputs={"start": net.whole("start"), "idle_address": idle},
+            outputs={
+                "busy": ("busy", 1),
+                "done": ("done", 1),
+                "cycles": ("cycles", 32),
+                "round": ("round", address_width(program.rounds)),
+                "word": ("word", self._word_bits),
+                "phase": ("phase", self._reach + 2),
+            },
+        )
+
+    def _endpoint(self, number):
+        """The endpoint of a class."""
+        program = self.program
+        members = program.endpoint_class == number
+        return RoundEndpoint(
+            endpoint=program.endpoints[number],
+            messages=program.message.tolist(),
+            viewed=sorted(set(program.bank[members][program.slot[members] >= 0].tolist())),
+            flits=self.layout.block_flits,
+            width=self.width,
+            nodes=self.nodes,
+            address_bits=self._bits,
+            word_bits=self._word_bits,
+            reach=self._reach,
+            private=self.top == "core",
+        )
+
+    def _add_endpoints(self):
+        net, program = self.netlist, self.program
+        modules = [self._endpoint(number) for number in range(len(program.endpoints))]
+        for number in range(len(modules)):
+            net.add_module(f"endpoint_{number}", lambda n=number: self._endpoint(n))
+        for node, number in enumerate(program.endpoint_class.tolist()):
+            module = modules[number]
+            inputs = {name: net.whole(name) for name in ("round", "phase", "word", "busy")}
+            inputs["rx"] = self._arriving(node)
+            net.add(
+                f"endpoint_at_{node}",
+                f"endpoint_{number}",
+                inputs=inputs | (self._bus if self.top == "host" else self._own)(module, node),
+                outputs={
+                    "inject": (f"inject_{node}", len(module.inject)),
+                    "read_data": (self._read_net(node), self.width),
+                },
+                node=node,
+            )
+
+    def _own(self, module, node):
+        """Ports for one node: it writes its send memory, and reads its banks."""
+        members = module.signature.members
+        names = ("write_address", "write_data", "write_enable", "read_bank", "read_address")
+        ports = {n: self.netlist.add_input(f"{n}_{node}", members[n].shape) for n in names}
+        self.netlist.add_output(f"read_data_{node}", self.width)
+        number = self._node(node)
+        return ports | {"node": number, "write_node": number, "read_node": number}
+
+    def places(self):
+        """Where every node stores what it receives, for the user of a core: plain lists.
+
+        ``places[node][k]`` is [bank, first address] of the k-th block of the node's receive memory
+        as a host would see it (by origin, then chunk), or null where it receives none. The bank of
+        what a node itself sends is numbered after those of the in-ports.
+        """
+        program, block = self.program, self.layout.block_flits
+        bank = np.where(program.bank == OWN, self.ports, program.bank)
+        rows = np.stack([bank, program.slot * block], axis=-1).tolist()
+        return {
+            "places": [[place if place[1] >= 0 else None for place in row] for row in rows],
+        }
+
+    def _local(self, node, lanes):
+        words = self.netlist.words(f"inject_{node}", self.width)
+        return tuple(words[: max(lanes, 1)])
