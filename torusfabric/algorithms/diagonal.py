@@ -7,9 +7,9 @@ Rules of the model:
 
 The number of rounds is known without planning: it is the least of the ways that apply. Squares and
 cubes: k clog n, where clog x = ceil(log_(alpha + 1) x) or 0. Two dimensions: diagonals of a square
-grid of levels, then levels. Any torus: levels on all axes, or, with two of the ports, one axis after
-another. They replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some sizes,
-within the counts of its theorems.
+grid of levels, then finer levels. Any torus: ever finer levels on all axes, or, with two ports, one
+axis after another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified, or
+fail for some sizes, within the counts of their theorems.
 """
 
 from dataclasses import replace

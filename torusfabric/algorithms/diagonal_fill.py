@@ -120,8 +120,8 @@ def fill_by_classes(circuits, grid, alpha):
 
     Notes
     -----
-    All nodes whose level numbers have the same parities do the same. So this is a broadcast from two
-    opposite corners of a torus of two nodes a side, planned by maximum flows.
+    All nodes whose level numbers have the same parities do the same. So this is a broadcast from
+    two opposite corners of a torus of two nodes a side, planned by maximum flows.
     """
     dimensions = len(grid.counts)
     corners = Torus((2,) * dimensions)

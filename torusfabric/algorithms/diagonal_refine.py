@@ -7,9 +7,9 @@ p1 <= p2 <= .., the nodes below it inform p2, p4, .., those above it p1, p3, ...
 one link, `diagonal_fill` informs the rest.
 
 A gap above an even level gets up to 2 ceil(alpha / 2) new levels, one above an odd level up to
-2 floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of links,
-since an odd number falls apart into odd numbers; an odd side has one even gap, the middle part of
-which is the one even part, which ends as two levels at the same place.
+2 floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of
+links, since an odd number falls apart into odd numbers; an odd side has one even gap, whose middle
+part is its one even part and ends as two levels at the same place.
 """
 
 from functools import cache

@@ -21,7 +21,10 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from ..errors import InputError
 from ..schedule import Rounds, Transfers
+from ..topology import Torus
 from .base import Algorithm
+from .circuits import Circuits, Grid
+from .diagonal_square import axis_rounds
 from .reversal import from_broadcast
 from .segments import clog
 
@@ -29,6 +32,9 @@ __all__ = ["MAX_FLOW", "max_flow_broadcast"]
 
 #: How often to start again, with another seed, where the lower bound has been missed.
 TRIES = 40
+
+#: Choosing targets takes time quadratic in the number of nodes: about 20 s for this many.
+MOST_NODES = 20_000
 
 #: How strongly a try after the first departs from the plain repulsion.
 NOISE = 0.1
@@ -87,7 +93,8 @@ def max_flow_broadcast(topology, collective, options):
     -------
     Rounds
         ceil(log_(alpha + 1) N) rounds, the lower bound of Lemma 1 of [1]_, on every torus of two or
-        more dimensions on which this has been tried; there is no proof that it always is.
+        more dimensions on which this has been tried; there is no proof that it always is. On rings
+        the messages go as in `segments`, which meets the bound.
 
     Raises
     ------
@@ -117,7 +124,12 @@ def max_flow_broadcast(topology, collective, options):
             f"Broken links must leave a path from node {root} to every node, "
             f"not cut off node {node} {topology.node_name(node)}"
         )
-    rounds = search(network, np.arange(topology.nodes) == 0, ports, options.seed)
+    if isinstance(topology, Torus) and len(topology.sides) == 1 and not options.broken_links:
+        circuits = Circuits(topology)
+        axis_rounds(circuits, Grid(topology.sides), ports)
+        rounds = circuits.rounds
+    else:
+        rounds = search(network, np.arange(topology.nodes) == 0, ports, options.seed)
     return Rounds(
         topology=topology,
         collective=collective,
@@ -155,7 +167,9 @@ def search(network, informed, ports, seed=0):
     -------
     list of Transfers
     """
-    bound = clog(Fraction(network.nodes, int(informed.sum())), ports)
+    first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
+    reached = int(informed.sum() + first)
+    bound = int(not informed.all()) + clog(Fraction(network.nodes, reached), ports)
     best, limit = [], network.nodes
     for trial in range(TRIES):
         random = np.random.default_rng([seed, trial]) if seed or trial else None
@@ -286,7 +300,9 @@ def path(ahead, node, sink):
 
 
 def misfit(topology, collective, options):
-    """Which options are needed, or None."""
+    """Which topology and options are needed, or None."""
+    if topology.nodes > MOST_NODES:
+        return f"at most {MOST_NODES} nodes"
     if options.ports is not None and not 1 <= options.ports <= topology.ports:
         return f"--ports 1 to {topology.ports}"
     if options.chunks not in (None, 1):
