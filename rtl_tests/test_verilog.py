@@ -19,7 +19,6 @@ from verilog_bench import (
 from torusfabric import verilog
 from torusfabric.engines import AmaranthEngine
 from torusfabric.errors import InputError
-from torusfabric.rtl.netlist import Assembly
 
 FABRICS = [
     ("2x2", "allgather", "hamiltonian", 1, 2),
@@ -155,7 +154,8 @@ def test_manifest_says_what_a_testbench_needs(tmp_path):
 def test_streams_of_a_core():
     """A core takes its words from outside, and shows what arrives where it says."""
     fabric = fabric_of("3x4", "allgather", "hamiltonian", width=16, flits=4, top="core")
-    design, arrivals = Assembly(fabric.netlist, gated=True), fabric.places()["arrivals"]
+    engine = AmaranthEngine(fabric, gated=True)
+    design, arrivals = engine.design, fabric.places()["arrivals"]
     steps, chunks, waves = fabric.program.steps, 2, 2
     rng = np.random.default_rng(1)
     words = rng.integers(0, 1 << 16, (12, chunks, waves)).tolist()
@@ -182,8 +182,6 @@ def test_streams_of_a_core():
                 ctx.set(getattr(design, f"inject_{node}"), value)
         assert ctx.get(design.done)
 
-    engine = AmaranthEngine(fabric, gated=True)
-    engine.design = design
     engine.simulate(testbench)
     seen = {node: set() for node in range(12)}
     for (node, address), value in got.items():

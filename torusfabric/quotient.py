@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .schedule import ALL, Grouped, Schedule, Transfers
+from .schedule import ALL, Everything, Grouped, Schedule, Transfers
 from .topology import Torus
 
 __all__ = ["Move", "Quotient", "QuotientRound"]
@@ -145,7 +145,7 @@ class Quotient(Schedule):
 
     def expand(self, step):
         """The transfers of one round."""
-        longest = max(len(move.hops) for move in step.moves)
+        longest = max((len(move.hops) for move in step.moves), default=1)
         sources, hops, wanted = [], [], []
         for move in step.moves:
             index = np.full(self.modulus, -1)
@@ -157,9 +157,8 @@ class Quotient(Schedule):
             hops.append(np.broadcast_to(path, (len(source), longest)))
             if move.group is not None:
                 wanted.append(move.group[index[self.labels[source]]])
-        payload = ALL
+        payload: Everything | Grouped = ALL
         if step.grouping is not None:
-            payload = Grouped(
-                np.repeat(step.grouping[self.labels], self.chunks), np.concatenate(wanted)
-            )
+            group = np.repeat(np.asarray(step.grouping)[self.labels], self.chunks)
+            payload = Grouped(group, np.concatenate(wanted))
         return Transfers(np.concatenate(sources), np.concatenate(hops), payload)

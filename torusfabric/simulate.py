@@ -86,9 +86,13 @@ def random_messages(fabric, seed):
 
     Returns
     -------
-    ndarray of Python int, shape (nodes, send words)
+    ndarray, shape (nodes, send words)
+        Of uint64, or of Python integers if words are wider.
     """
     generator = np.random.default_rng(seed)
+    if fabric.width <= 64:
+        shape = fabric.nodes, fabric.layout.send_words
+        return generator.integers(0, (1 << fabric.width) - 1, shape, np.uint64, endpoint=True)
     size = -(-fabric.width // 8)
     raw = generator.bytes(fabric.nodes * fabric.layout.send_words * size)
     mask = (1 << fabric.width) - 1
@@ -146,11 +150,11 @@ def simulate(fabric, *, seed=1, engine=None, progress=None):
     engine = engine or AmaranthEngine(fabric)
     messages = random_messages(fabric, seed)
     began = time.perf_counter()
-    run = engine.run(messages.tolist(), progress=progress)
+    run = engine.run(messages, progress=progress)
     seconds = time.perf_counter() - began
     program, schedule = fabric.program, fabric.program.schedule
     words, owed = expected_words(program, messages)
-    got = np.array(run.words, object)
+    got = np.asarray(run.words, words.dtype)
     wrong = np.argwhere((got != words) & owed[:, None])
     return Report(
         topology=str(schedule.topology),

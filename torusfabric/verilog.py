@@ -14,7 +14,7 @@ from .errors import InputError
 from .rtl.netlist import Fixed
 from .verilog_design import Design
 
-__all__ = ["emit", "manifest", "writable", "write"]
+__all__ = ["emit", "manifest", "module_il", "module_texts", "writable", "write"]
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
@@ -82,11 +82,16 @@ def header(fabric, command):
     return text
 
 
-def module_texts(netlist):
-    """The text of each module of a netlist, by name."""
-    il = "".join(
+def module_il(netlist):
+    """All modules of a netlist in the intermediate language of Yosys."""
+    return "".join(
         rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
     )
+
+
+def module_texts(netlist, il=None):
+    """The text of each module of a netlist, by name."""
+    il = module_il(netlist) if il is None else il
     with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
         Path(folder, "modules.il").write_text(il)
         Path(folder, "script.ys").write_text(SCRIPT)
@@ -107,7 +112,7 @@ def module_texts(netlist):
         r"^  reg (.*?)(\S+ ?) = (\S+);$", r"  reg \1\2;\n  initial \2 = \3;", text, flags=re.M
     )
     texts = re.findall(r"^module .*?^endmodule\n", text, re.M | re.S)
-    return {re.match(r"module (\w+)", text)[1]: _short_memories(text) for text in reversed(texts)}
+    return {re.split(r"\W+", text)[1]: _short_memories(text) for text in reversed(texts)}
 
 
 def _short_memories(text):
@@ -139,11 +144,10 @@ def top_text(netlist, modules):
         for name, width in netlist.nets.items()
         if name not in netlist.inputs
     ]
-    lines += [
-        f"  assign {name} = {_concatenation(netlist, parts)};" for name, parts in netlist.wired.items()
-    ]
+    for name, parts in netlist.wired.items():
+        lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
     for instance in netlist.instances:
-        has_ports = re.search(r"\((.*?)\);", modules[instance.module], re.S)[1]
+        has_ports = modules[instance.module].partition(";")[0]
         shared = [name for name in ("clk", "rst") if re.search(rf"\b{name}\b", has_ports)]
         pins = [f".{name}({name})" for name in shared]
         pins += [

@@ -9,9 +9,11 @@ import difflib
 from ..errors import InputError
 from .base import Algorithm, Options
 from .bufferless import BUFFERLESS
+from .diagonal import DIAGONAL
 from .hamiltonian import HAMILTONIAN
 from .lee_code_broadcast import LEE_CODE
 from .matching import MATCHING
+from .max_flow import MAX_FLOW
 from .necklace import NECKLACE
 from .one_packet import ONE_PACKET
 from .redistribute import REDISTRIBUTE
@@ -30,6 +32,8 @@ CATALOGUE: tuple[Algorithm, ...] = (
     NECKLACE,
     REDISTRIBUTE,
     WORMHOLE_FOREST,
+    MAX_FLOW,
+    DIAGONAL,
     SPANNING_TREE,
 )  # fmt: skip
 

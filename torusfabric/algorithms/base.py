@@ -26,7 +26,7 @@ class Options:
     seed : int
         Where a search starts; the same seed gives the same schedule.
     latency : int
-        What arrives in step t may leave in step t + latency at the earliest; 1 is the papers' model.
+        What arrives in step t may leave in step t + latency at the earliest; the papers have 1.
     broken_links : tuple of (int, int)
         Links out of order, each named by one of its arcs (node, out-port); both arcs are avoided.
     duplex : str

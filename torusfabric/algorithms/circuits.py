@@ -4,11 +4,13 @@ A *grid* picks levels on each axis of a torus, the same count or not, so that pa
 levels instead of nodes: neighbouring levels may be any number of links apart, or at the same place.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..schedule import Transfers
 
-__all__ = ["Circuits", "Grid"]
+__all__ = ["Circuits", "Grid", "translated"]
 
 
 class Grid:
@@ -119,6 +121,11 @@ class Circuits:
         source = np.concatenate(sources) if sources else np.empty(0, np.int64)
         self.rounds.append(Transfers(source, np.concatenate(padded)))
         self.pending = []
+
+
+def translated(topology, root, rounds):
+    """Rounds planned for node 0, moved to another root."""
+    return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
 def _hops(runs, count):

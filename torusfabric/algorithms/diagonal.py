@@ -12,17 +12,16 @@ axis after another. The levels replace stages of Wang, Tseng, Ni and Sheu that a
 fail for some sizes, within the counts of their theorems.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from ..schedule import Rounds
+from ..schedule import Rounds, Transfers
 from ..topology import Torus
 from .base import Algorithm
-from .circuits import Circuits, Grid
+from .circuits import Circuits, Grid, translated
 from .diagonal_fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve_planes
 from .diagonal_refine import refine, spaced
 from .diagonal_square import axis_rounds, diagonal_stage, square_rounds
@@ -55,21 +54,21 @@ def diagonal_broadcast(topology, collective, options):
        multi-port multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
     """
     ports = options.ports or topology.ports
-    best = None
+    best: list[Transfers] | None = None
     for count, build in sorted(_ways(topology.sides, ports), key=lambda way: way[0]):
-        if best is None or count < len(best):
-            circuits = Circuits(topology)
-            build(circuits)
-            if best is None or len(circuits.rounds) < len(best):
-                best = circuits.rounds
-    source = [topology.add(transfers.source, collective.root) for transfers in best]
+        if best is not None and count >= len(best):
+            break
+        circuits = Circuits(topology)
+        build(circuits)
+        if best is None or len(circuits.rounds) < len(best):
+            best = circuits.rounds
     return Rounds(
         topology=topology,
         collective=collective,
         algorithm="diagonal",
         switching="circuit",
         ports=ports,
-        transfers=tuple(replace(t, source=s) for t, s in zip(best, source, strict=True)),
+        transfers=translated(topology, collective.root, best or []),
     )
 
 

@@ -74,14 +74,14 @@ def lee_code_broadcast(topology, collective, options):
     dimensions = len(topology.sides)
     count, even = levels(topology)
     base = 2 * dimensions + 1
-    paths = [(base**count, DOUBLE)] if even else []
+    rounds_of_paths: list[tuple] = [(base**count, DOUBLE)] if even else []
     for level in reversed(range(count)):
         for half in LEVELS[dimensions]:
-            opposite = [[(axis, -hops) for axis, hops in path] for path in half]
-            paths.append((base**level, [*half, *opposite]))
+            opposite = tuple(tuple((axis, -hops) for axis, hops in path) for path in half)
+            rounds_of_paths.append((base**level, half + opposite))
     informed, rounds = np.array([collective.root]), []
-    for dilation, of_round in paths:
-        rounds.append(send(topology, informed, of_round, dilation))
+    for dilation, paths in rounds_of_paths:
+        rounds.append(send(topology, informed, paths, dilation))
         informed = np.concatenate([informed, rounds[-1].walk(topology)[:, -1]])
     return Rounds(
         topology=topology,

@@ -11,7 +11,6 @@ falls apart into paths. What decides whether later rounds can be as good is wher
 they are chosen far from each other and from the informed ones, as if these repelled them.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -23,7 +22,7 @@ from ..errors import InputError
 from ..schedule import Rounds, Transfers
 from ..topology import Torus
 from .base import Algorithm
-from .circuits import Circuits, Grid
+from .circuits import Circuits, Grid, translated
 from .diagonal_square import axis_rounds
 from .reversal import from_broadcast
 from .segments import clog
@@ -136,7 +135,7 @@ def max_flow_broadcast(topology, collective, options):
         algorithm="max-flow",
         switching="circuit",
         ports=ports,
-        transfers=tuple(replace(t, source=topology.add(t.source, root)) for t in rounds),
+        transfers=translated(topology, root, rounds),
     )
 
 

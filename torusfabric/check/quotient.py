@@ -28,7 +28,10 @@ from .report import Report, fault
 __all__ = ["check_quotient"]
 
 #: Above this share of all nodes, a set of nodes is merged as a bitmap instead of sorted.
-DENSE = 1 / 64
+SPARSE = 1 / 64
+
+#: Above this share, it is also moved as a bitmap.
+DENSE = 1 / 20
 
 
 def check_quotient(schedule, *, progress=None):
@@ -282,7 +285,9 @@ def _advanced(schedule, step, holders):
     """Holders after a round, not joined."""
     for item, group in _split(step, holders):
         nodes = item.nodes
-        if len(nodes) < schedule.topology.nodes:
+        if DENSE * schedule.topology.nodes < len(nodes) < schedule.topology.nodes:
+            nodes = _moved_bitmap(schedule, step, nodes, group)
+        elif len(nodes) < schedule.topology.nodes:
             nodes = _union(schedule.topology, [nodes, *_arrivals(schedule, step, nodes, group)])
         yield _Holders(nodes, item.labels, item.places)
 
@@ -303,9 +308,25 @@ def _arrivals(schedule, step, nodes, group):
         yield there
 
 
+def _moved_bitmap(schedule, step, nodes, group):
+    """The nodes with all arrivals, by way of a bitmap."""
+    sides = schedule.topology.sides
+    present = np.zeros(schedule.topology.nodes, bool)
+    present[nodes] = True
+    result, known = present.reshape(sides).copy(), None
+    for move in step.moves:
+        labels = _senders(move, group)
+        if known is None or not np.array_equal(labels, known):
+            sends, known = np.zeros(schedule.modulus, bool), labels
+            sends[labels] = True
+            sending = (sends[schedule.labels] & present).reshape(sides)
+        result |= np.roll(sending, move.displacement(schedule.topology), range(len(sides)))
+    return np.flatnonzero(result).astype(np.int32)
+
+
 def _union(topology, parts):
     """The sorted union of arrays of nodes."""
-    if sum(map(len, parts)) < DENSE * topology.nodes:
+    if sum(map(len, parts)) < SPARSE * topology.nodes:
         return np.unique(np.concatenate(parts))
     present = np.zeros(topology.nodes, bool)
     for part in parts:

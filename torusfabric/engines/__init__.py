@@ -2,5 +2,6 @@
 
 from .amaranth_engine import AmaranthEngine
 from .base import Engine, Run
+from .compiled import CompiledEngine
 
-__all__ = ["AmaranthEngine", "Engine", "Run"]
+__all__ = ["AmaranthEngine", "CompiledEngine", "Engine", "Run"]

@@ -7,13 +7,9 @@ from amaranth.sim import Simulator
 
 from ..errors import WorkFailed
 from ..rtl.netlist import Assembly
-from .base import Engine, Run
+from .base import PATIENCE, Engine, Run
 
 __all__ = ["AmaranthEngine"]
-
-#: Cycles after the predicted end before a run is given up.
-PATIENCE = 16
-
 
 class AmaranthEngine(Engine):
     """Runs the whole fabric in Amaranth's simulator.
@@ -35,9 +31,6 @@ class AmaranthEngine(Engine):
         self._vcd = vcd
         self._gated = vcd is None if gated is None else gated
         self.design = Assembly(fabric.netlist, gated=self._gated)
-
-    def run(self, messages, *, progress=None):
-        return self.run_many([messages], progress=progress)[0]
 
     def run_many(self, batches, *, progress=None):
         """Run several collectives one after another, without a reset between them.

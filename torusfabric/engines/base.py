@@ -1,10 +1,21 @@
 """What an engine does: it runs a fabric, driven only through its host port."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Engine", "Run"]
+__all__ = ["PATIENCE", "Engine", "Phases", "Run"]
+
+#: Cycles after the predicted end before a run is given up.
+PATIENCE = 16
+
+
+class Phases(NamedTuple):
+    """Seconds that the parts of a run took."""
+
+    load: float
+    run: float
+    read: float
 
 
 class Run(NamedTuple):
@@ -12,7 +23,7 @@ class Run(NamedTuple):
 
     Parameters
     ----------
-    words : list of list of int
+    words : list of list of int, or ndarray
         What the host read at each node, in the order of its receive addresses.
     cycles : int
         What the fabric's own counter says.
@@ -20,12 +31,15 @@ class Run(NamedTuple):
         Clock edges from the start pulse to done, as counted from outside.
     clocks : int
         Clock cycles simulated in all, loading and reading included.
+    phases : Phases or None
+        Where the time went, if the engine tells.
     """
 
-    words: list[list[int]]
+    words: Sequence[Sequence[int]]
     cycles: int
     edges: int
     clocks: int
+    phases: Phases | None = None
 
 
 class Engine(ABC):
@@ -38,10 +52,12 @@ class Engine(ABC):
 
     name: str
 
+    #: Seconds it took to get ready for the first run.
+    build_seconds = 0.0
+
     def __init__(self, fabric):
         self.fabric = fabric
 
-    @abstractmethod
     def run(self, messages, *, progress: Callable[[int, int], None] | None = None) -> Run:
         """Load a message into every node, start, wait for done, and read every node.
 
@@ -51,4 +67,21 @@ class Engine(ABC):
             The words of each node's send memory.
         progress : function of (done, total), optional
             Called now and then with the words loaded and read so far.
+
+        Raises
+        ------
+        WorkFailed
+            If the fabric does not come to an end.
+        """
+        return self.run_many([messages], progress=progress)[0]
+
+    @abstractmethod
+    def run_many(self, batches, *, progress=None) -> list[Run]:
+        """Run several collectives one after another, without a reset between them.
+
+        Parameters
+        ----------
+        batches : iterable of (sequence of (sequence of int))
+            The messages of each collective.
+        progress : function of (done, total), optional
         """

@@ -170,7 +170,7 @@ private:
             std::chrono::steady_clock::now().time_since_epoch()).count();
     }
 
-    void set(Input input, const uint32_t *value, uint64_t chunks = 1) {
+    void set(Input input, const uint32_t *value, uint64_t chunks) {
         uint32_t *const place = design_.inputs[input];
         if (!std::memcmp(place, value, chunks * sizeof(uint32_t)))
             return;
@@ -178,9 +178,9 @@ private:
         mark(design_.of_input, input);
     }
 
-    void set(Input input, uint64_t value) {
+    void number(Input input, uint64_t value) {
         uint32_t const word = (uint32_t)value;
-        set(input, &word);
+        set(input, &word, 1);
     }
 
     void mark(const Lists &lists, uint64_t number) {
@@ -275,12 +275,12 @@ private:
     int load(Task &task) {
         uint64_t last = 0;
         task.done = 0;
-        set(HOST_WE, 1);
+        number(HOST_WE, 1);
         const uint32_t *word = task.send;
         for (uint64_t node = 0; node < design_.nodes; node++) {
-            set(HOST_NODE, node);
+            number(HOST_NODE, node);
             for (uint64_t k = 0; k < task.send_words; k++, word += task.chunks) {
-                set(HOST_ADDR, task.send_base + k);
+                number(HOST_ADDR, task.send_base + k);
                 set(HOST_WDATA, word, task.chunks);
                 tick(last, node);
                 last = node;
@@ -289,14 +289,14 @@ private:
             if (task.stop)
                 return STOPPED;
         }
-        set(HOST_WE, 0);
+        number(HOST_WE, 0);
         return DONE;
     }
 
     int collect(Task &task) {
-        set(START, 1);
+        number(START, 1);
         tick();
-        set(START, 0);
+        number(START, 0);
         for (task.edges = 0; !*design_.done; task.edges++) {
             if (task.stop)
                 return STOPPED;
@@ -324,11 +324,11 @@ private:
                 oldest++;
             }
             if (place == 0) {
-                set(HOST_NODE, node);
+                number(HOST_NODE, node);
                 if (task.stop)
                     return STOPPED;
             }
-            set(HOST_ADDR, task.recv_base + place);
+            number(HOST_ADDR, task.recv_base + place);
             tick(oldest, node);
             if (k + 1 < total && ++place == task.recv_words) {
                 place = 0;

@@ -1,8 +1,10 @@
 """Switch programs: schedules seen from the nodes."""
 
-from ..schedule import Pattern
+from ..schedule import Pattern, Table
 from .base import IDLE, OWN, SwitchProgram
 from .rounds import EndpointProgram, RoundProgram, Run, compile_rounds
+from .table_plan import TablePlan, merge_columns
+from .tables import TableProgram, compile_tables
 from .waves import WaveProgram, compile_waves
 
 __all__ = [
@@ -12,8 +14,11 @@ __all__ = [
     "RoundProgram",
     "Run",
     "SwitchProgram",
+    "TablePlan",
+    "TableProgram",
     "WaveProgram",
     "compile_program",
+    "merge_columns",
 ]
 
 
@@ -23,6 +28,9 @@ def compile_program(schedule):
     Returns
     -------
     SwitchProgram
-        A `WaveProgram` for a `Pattern`, a `RoundProgram` for everything else.
+        A `WaveProgram` for a `Pattern`, a `TableProgram` for a `Table`, a `RoundProgram` for
+        everything else.
     """
-    return compile_waves(schedule) if isinstance(schedule, Pattern) else compile_rounds(schedule)
+    if isinstance(schedule, Pattern):
+        return compile_waves(schedule)
+    return compile_tables(schedule) if isinstance(schedule, Table) else compile_rounds(schedule)

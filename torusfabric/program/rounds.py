@@ -24,11 +24,11 @@ SETUP = 1
 
 
 class Run(NamedTuple):
-    """Consecutive blocks of one bank that a node sends: ``count`` from place ``slot`` on."""
+    """Consecutive blocks of one bank that a node sends: ``length`` from place ``slot`` on."""
 
     bank: int
     slot: int
-    count: int
+    length: int
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class RoundProgram(SwitchProgram):
                 for lane, runs in enumerate(self.endpoints[self.endpoint_class[node]].send[number]):
                     if runs:
                         message = [
-                            b for r in runs for b in memory[node][r.bank][r.slot :][: r.count]
+                            b for r in runs for b in memory[node][r.bank][r.slot :][: r.length]
                         ]
                         message += [message[-1]] * (self.message[number] - len(message))
                         arriving += [(end, message) for end in self._ends(number, node, lane)]

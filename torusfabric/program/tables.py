@@ -25,6 +25,9 @@ SPARE = 1
 #: Cycles in which the place of a word that the host writes is looked up.
 LOOK_UP = 4
 
+#: The same where only its chunk matters.
+CHUNK_LOOK_UP = 2
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableProgram(SwitchProgram):
@@ -59,7 +62,8 @@ class TableProgram(SwitchProgram):
             return 0
         nodes = self.topology.nodes
         divided = self.blocks.collective.personal and flits & (flits - 1)
-        return LOOK_UP + ((nodes - 1).bit_length() if divided else 0)
+        look_up = LOOK_UP if self.blocks.collective.personal else CHUNK_LOOK_UP
+        return look_up + ((nodes - 1).bit_length() if divided else 0)
 
     def wait(self, flits):
         """Cycles to wait at the start, for what the host wrote last."""

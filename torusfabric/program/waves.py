@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..schedule import Pattern
 from ..streams import Streams
 from .base import IDLE, OWN, SwitchProgram, classify
 from .routes import routes_of
@@ -33,6 +34,7 @@ class WaveProgram(SwitchProgram):
         The chunk that enters each router by each local lane, -1 past its last lane.
     """
 
+    schedule: Pattern
     lane_chunk: np.ndarray
 
     @property

@@ -79,7 +79,7 @@ class Fabric:
         """The words that enter a router from its own node."""
         raise NotImplementedError
 
-    def _add_host(self, locator, address_bits):
+    def _add_host(self, locator, address_bits, write_locator=None):
         """The host port, and the tree that brings read data to it."""
         net, layout = self.netlist, self.layout
         bits = {
@@ -89,7 +89,9 @@ class Fabric:
             "host_wdata": self.width,
         }
         inputs = {name: net.add_input(name, width) for name, width in bits.items()}
-        make = lambda: Host(layout, locator(), self.width, address_bits)
+        make = lambda: Host(
+            layout, locator(), self.width, address_bits, write_locator and write_locator()
+        )
         net.add_module("host", make)
         host = make()
         self.read_latency = host.read_latency

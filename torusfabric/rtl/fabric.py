@@ -1,9 +1,10 @@
 """Fabrics: which hardware carries out which kind of program."""
 
 from ..errors import InputError
-from ..program import WaveProgram
+from ..program import TableProgram, WaveProgram
 from .base_fabric import Fabric
 from .round_fabric import RoundFabric
+from .table_fabric import TableFabric
 from .wave_fabric import WaveFabric
 
 __all__ = ["Fabric", "build_fabric"]
@@ -38,5 +39,6 @@ def build_fabric(program, *, width=32, flits=None, top="host"):
         raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
     flits = program.schedule.chunks if flits is None else flits
     program.block_flits(flits)
-    kind = WaveFabric if isinstance(program, WaveProgram) else RoundFabric
+    kinds = {WaveProgram: WaveFabric, TableProgram: TableFabric}
+    kind = kinds.get(type(program), RoundFabric)
     return kind(program, width=width, flits=flits, top=top)

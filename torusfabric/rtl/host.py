@@ -1,6 +1,6 @@
 """The host: a whole fabric behind one memory-mapped port."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program import WaveProgram
@@ -97,6 +97,9 @@ class Host(Leaf):
         Bits of a word.
     address_bits : int
         Of the memories' addresses.
+    write_locator : Locator, optional
+        Tells where a node keeps what it sends, by destination, where that is not in the order of
+        the host's addresses. Writes take so much longer.
 
     Members
     -------
@@ -110,11 +113,11 @@ class Host(Leaf):
         What level k of the read multiplexers passes on.
     """
 
-    def __init__(self, layout, locator, width, address_bits):
-        self._layout, self._locator = layout, locator
+    def __init__(self, layout, locator, width, address_bits, write_locator=None):
+        self._layout, self._locator, self._write_locator = layout, locator, write_locator
         nodes = layout.program.topology.nodes
         self._levels = len(mux_levels(nodes))
-        chunks = layout.program.schedule.chunks
+        chunks = address_width(layout.program.schedule.chunks)
         super().__init__(
             {
                 "host_we": In(1),
@@ -122,7 +125,7 @@ class Host(Leaf):
                 "host_addr": In(layout.address_bits),
                 "host_wdata": In(width),
                 "write_node": Out(address_width(nodes)),
-                "write_chunk": Out(address_width(chunks)),
+                "write_chunk": Out(len(write_locator.bank) if write_locator else chunks),
                 "write_address": Out(address_bits),
                 "write_data": Out(width),
                 "write_enable": Out(1),
@@ -151,7 +154,10 @@ class Host(Leaf):
     def elaborate(self, platform):
         m = Module()
         m.submodules.locator = locator = self._locator
-        self._write(m)
+        if self._write_locator is None:
+            self._write(m)
+        else:
+            self._write_located(m)
         later = locator.delayed
         node = later(m, self.value("host_node"), 1 + self.divider_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
@@ -187,6 +193,34 @@ class Host(Leaf):
             self.write_data.eq(self.value("host_wdata")),
         ]
 
+    def _write_located(self, m):
+        """Find the place of a word, and pass the rest of the write on as late."""
+        m.submodules.write_locator = locator = self._write_locator
+        later, personal = locator.delayed, self._layout.program.blocks.collective.personal
+        address = self.value("host_addr")
+        destination, flit = Const(0), later(m, address[:-1], 1)
+        if personal:
+            destination, flit = self._divide(m, flit)
+        wait = 1 + (self.divider_stages if personal else 0)
+        chunk, flit = self._split(flit)
+        node = later(m, self.value("host_node"), wait)
+        m.d.comb += [
+            locator.node.eq(node),
+            locator.origin.eq(destination),
+            locator.chunk.eq(chunk),
+            locator.flit.eq(flit),
+            self.write_node.eq(later(m, node, locator.latency)),
+            self.write_chunk.eq(locator.bank),
+            self.write_address.eq(locator.address),
+            self.write_data.eq(later(m, self.value("host_wdata"), wait + locator.latency)),
+        ]
+        enable = self.value("host_we") & ~address[-1]
+        for _ in range(wait + locator.latency):
+            enable_later = Signal()
+            m.d.sync += enable_later.eq(enable)
+            enable = enable_later
+        m.d.comb += self.write_enable.eq(enable)
+
     def _split(self, flit):
         """Chunk, and flit within it, of a flit of a message."""
         size, chunks = self._layout.block_flits, self._layout.program.schedule.chunks
@@ -206,7 +240,8 @@ class Host(Leaf):
         if not self.divider_stages:
             shift = flits.bit_length() - 1
             return address[shift:], address[:shift] if shift else Const(0)
-        quotient, rest = [], address
+        quotient: list[Value] = []
+        rest = address
         for k in reversed(range(self.divider_stages)):
             fits = rest >= flits << k
             quotient = [self._locator.delayed(m, bit, 1) for bit in quotient]

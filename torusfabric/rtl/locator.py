@@ -156,7 +156,7 @@ class WaveLocator(Locator):
         program, ports = self._program, self._program.ports
         by_node, by_origin = Columns(self.node), Columns(self.origin)
         chunk = self.delayed(m, self.chunk, 1)
-        numbering = []
+        numbering: list[np.ndarray] = []
         bank, step = Const(0), Const(0)
         for route in reversed(program.routes):
             forms = _common_numbering(numbering, route)

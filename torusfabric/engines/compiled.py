@@ -1,0 +1,174 @@
+"""The compiled engine: the emitted Verilog as C++, every module built once however large the torus.
+
+It is driven through the host port like the others. While loading and reading, only the nodes that
+are addressed get a clock, and of the rest only what has changed is evaluated, which makes no
+difference to any word or cycle.
+"""
+
+import ctypes
+import time
+
+import numpy as np
+
+from ..cache import Cache, digest
+from ..errors import InputError, WorkFailed
+from ..verilog import module_il, module_texts
+from .base import Engine
+from .bulk import CTask, run_task, words_moved
+from .farm import build_farm
+from .farm_objects import INPUTS, CDesign, CNet, Lists, Objects
+
+__all__ = ["CompiledEngine"]
+
+OUTPUTS = ("busy", "done", "cycles", "host_rdata")
+
+
+class CompiledEngine(Engine):
+    """Runs the whole fabric as compiled C++.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    vcd : str, optional
+        File that the changes of all nets between instances are written to.
+    gated : bool, optional
+        Whether to leave nodes still that are not concerned. By default yes, unless a file is
+        written.
+
+    Raises
+    ------
+    MissingTool
+        If there is no C++ compiler.
+    """
+
+    name = "compiled"
+
+    def __init__(self, fabric, *, vcd=None, gated=None):
+        super().__init__(fabric)
+        self._vcd = vcd
+        self._gated = vcd is None if gated is None else gated
+        began = time.perf_counter()
+        self.farm = build_farm(fabric.netlist, _texts(fabric.netlist))
+        self.build_seconds = time.perf_counter() - began
+
+    def run_many(self, batches, *, progress=None):
+        batches = list(batches)
+        each = words_moved(self.fabric)
+        with _Session(self.farm, self.fabric, gated=self._gated, vcd=self._vcd) as session:
+            return [
+                run_task(session.run, self.fabric, messages, progress=progress,
+                         done=k * each, total=len(batches) * each)
+                for k, messages in enumerate(batches)
+            ]  # fmt: skip
+
+
+def _texts(netlist):
+    """The Verilog of each module, from the cache if it has been written before."""
+    il = module_il(netlist)
+    cache, key = Cache(), digest("modules", il)
+    return cache.get(key) or cache.put(key, module_texts(netlist, il))
+
+
+class _Session:
+    """Objects of a farm, linked, from their initial state on."""
+
+    def __init__(self, farm, fabric, *, gated, vcd):
+        self._objects = objects = Objects(farm)
+        self._library = objects.library
+        self._readers = _Readers(farm, objects)
+        address, keep = objects.address, objects.keep
+        inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
+        nets = (CNet * 0)() if vcd is None else _nets(farm, objects)
+        self._nets = nets
+        self._design = CDesign(
+            groups=ctypes.addressof(objects.groups), group_count=len(objects.groups),
+            nodes=fabric.nodes, of_node=self._readers.of_node(fabric.nodes),
+            at_once=self._readers.of_outputs(registered=False),
+            next_time=self._readers.of_outputs(registered=True),
+            of_input=self._readers.of_inputs(), inputs=keep(np.array(inputs, np.uintp)),
+            settle=not all(farm.registered(net) for net in OUTPUTS), gated=gated,
+            nets=ctypes.addressof(nets), net_count=len(nets),
+            wave=None if vcd is None else str(vcd).encode(),
+            **{name: address[name] for name in OUTPUTS},
+        )  # fmt: skip
+        self._library.farm_open.restype = ctypes.c_void_p
+        self._library.farm_open.argtypes = [ctypes.POINTER(CDesign)]
+        self._library.farm_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
+        self._library.farm_close.argtypes = [ctypes.c_void_p]
+        self._handle = self._library.farm_open(self._design)
+        if not self._handle:
+            self._objects.close()
+            raise InputError(f"File of waves must be writable, not {vcd}")
+
+    def run(self, task):
+        """Run a collective."""
+        return self._library.farm_run(self._handle, task)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._library.farm_close(self._handle)
+        self._objects.close()
+
+
+class _Readers:
+    """Which instances of no node, the common ones, read what: those are evaluated on demand."""
+
+    def __init__(self, farm, objects):
+        self._farm, self._number, self._keep = farm, objects.number, objects.keep
+        self._instances = farm.netlist.instances
+        self._of_net: dict[str, set] = {}
+        for k, (instance, sources) in enumerate(zip(self._instances, farm.sources, strict=True)):
+            if instance.node is None:
+                for pieces in sources.values():
+                    for piece in pieces:
+                        self._of_net.setdefault(piece.net, set()).add(int(self._number[k]))
+
+    def _lists(self, lists):
+        start = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
+        items = np.array([number for found in lists for number in sorted(found)], np.uint32)
+        return Lists(self._keep(start), self._keep(items))
+
+    def of_inputs(self):
+        """The readers of each input of the whole."""
+        return self._lists([self._of_net.get(name, ()) for name in INPUTS])
+
+    def of_outputs(self, *, registered):
+        """The readers of each instance's outputs of one kind; last, those of all nodes' together."""
+        lists: list[set] = [set() for _ in range(len(self._instances) + 1)]
+        for k, instance in enumerate(self._instances):
+            ports = self._farm.modules[instance.module].ports
+            for port, net in instance.outputs.items():
+                if ports[port].registered == registered and net in self._of_net:
+                    lists[self._number[k]] |= self._of_net[net]
+                    if instance.node is not None:
+                        lists[-1] |= self._of_net[net]
+        return self._lists(lists)
+
+    def of_node(self, nodes):
+        """The instances of each node."""
+        lists: list[list] = [[] for _ in range(nodes)]
+        for k, instance in enumerate(self._instances):
+            if instance.node is not None:
+                lists[instance.node].append(int(self._number[k]))
+        return self._lists(lists)
+
+
+def _nets(farm, objects):
+    """The nets that a wave file shows, those of a node together."""
+    netlist = farm.netlist
+    owner = {net: i.node for i in netlist.instances for net in i.outputs.values()}
+    named = sorted(
+        (net for net in netlist.nets if net in objects.address),
+        key=lambda net: -1 if owner.get(net) is None else owner[net],
+    )
+    if not named:
+        raise WorkFailed("Fabric must have nets to show")
+    rows = []
+    for net in named:
+        node = owner.get(net)
+        scope = "" if node is None else f"node_{node}"
+        short = net if node is None else net.removesuffix(f"_{node}")
+        rows.append((scope.encode(), short.encode(), objects.address[net], netlist.nets[net]))
+    return (CNet * len(rows))(*rows)

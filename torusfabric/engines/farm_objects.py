@@ -1,0 +1,159 @@
+"""The objects of a farm in memory, and the functions of its library."""
+
+import ctypes
+from collections import defaultdict
+
+import numpy as np
+
+from .farm import outputs
+
+__all__ = ["CDesign", "CNet", "Lists", "Objects"]
+
+
+class Lists(ctypes.Structure):
+    """Lists of numbers, one after another."""
+
+    _fields_ = [("start", ctypes.c_void_p), ("items", ctypes.c_void_p)]
+
+
+class CGroup(ctypes.Structure):
+    """As `Group` in ``farm.cc``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("type", "instances", "rows", "shared")),
+        *((name, ctypes.c_uint64) for name in ("count", "first", "common")),
+    ]
+
+
+class CNet(ctypes.Structure):
+    """As `Net` in ``farm.cc``."""
+
+    _fields_ = [
+        ("scope", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("value", ctypes.c_void_p),
+        ("width", ctypes.c_uint64),
+    ]
+
+
+class CDesign(ctypes.Structure):
+    """As `Design` in ``farm.cc``."""
+
+    _fields_ = [
+        ("groups", ctypes.c_void_p),
+        ("group_count", ctypes.c_uint64),
+        ("nodes", ctypes.c_uint64),
+        *((name, Lists) for name in ("of_node", "at_once", "next_time", "of_input")),
+        ("inputs", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("busy", "done", "cycles", "host_rdata")),
+        *((name, ctypes.c_uint64) for name in ("settle", "gated")),
+        ("nets", ctypes.c_void_p),
+        ("net_count", ctypes.c_uint64),
+        ("wave", ctypes.c_char_p),
+    ]
+
+
+class CClass(ctypes.Structure):
+    """As `Class` in ``farm.h``."""
+
+    _fields_ = [
+        ("make", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)),
+        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("output", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
+                                    ctypes.c_size_t)),
+        ("eval", ctypes.c_void_p),
+        ("commit", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
+
+
+class Objects:
+    """The objects of a farm, all in their initial state, and where each net lies.
+
+    Parameters
+    ----------
+    farm : Farm
+    """
+
+    def __init__(self, farm):
+        self.farm, self.library = farm, ctypes.CDLL(str(farm.library))
+        self._kept = []
+        self._memory = []
+        netlist = farm.netlist
+        self.inputs = {
+            name: np.zeros(-(-width // 32) + 1, np.uint32) for name, width in netlist.inputs.items()
+        }
+        self.address = {name: array.ctypes.data for name, array in self.inputs.items()}
+        self.number = np.empty(len(netlist.instances), np.int64)
+        names = list(dict.fromkeys(group.module for group in farm.groups))
+        self._types = {name: f"class_{k}_type" for k, name in enumerate(names)}
+        first = 0
+        self._made = []
+        for group in farm.groups:
+            self._made.append(self._make(group))
+            self.number[group.instances] = np.arange(first, first + len(group.instances))
+            first += len(group.instances)
+        self.groups = (CGroup * len(farm.groups))(*map(self._fill, farm.groups, self._made))
+
+    def _make(self, group):
+        """Make the objects of a group, and note where their outputs are."""
+        kind = CClass.in_dll(self.library, self._types[group.module])
+        objects = kind.make(len(group.instances))
+        self._memory.append((kind.destroy, objects))
+        for k, port in enumerate(outputs(self.farm.modules[group.module])):
+            start = kind.output(objects, 0, k)
+            step = kind.output(objects, 1, k) - start
+            for place, number in enumerate(group.instances):
+                instance = self.farm.netlist.instances[number]
+                if port in instance.outputs:
+                    self.address[instance.outputs[port]] = start + place * step
+        return ctypes.addressof(kind), objects
+
+    def _fill(self, group, made):
+        """Tell the objects of a group where their inputs come from."""
+        columns, shared, rows = self.farm.columns[group.module], [], []
+        sources = [self.farm.sources[number] for number in group.instances]
+        for column, place in zip(columns, _places(columns), strict=True):
+            pieces = [source[column.port][place] for source in sources]
+            if column.shared:
+                shared.append(self._where(pieces[0]))
+                continue
+            rows.append([self._where(piece) for piece in pieces])
+            if column.shift is None:
+                rows.append([piece.start % 32 for piece in pieces])
+        table = np.array(rows, np.uintp).reshape(len(rows), len(sources)).T
+        common = self.farm.netlist.instances[group.instances[0]].node is None
+        return CGroup(
+            *made, self.keep(table), self.keep(np.array(shared, np.uintp)),
+            len(sources), int(self.number[group.instances[0]]), common,
+        )  # fmt: skip
+
+    def _where(self, piece):
+        """The address of the first bits of a source."""
+        if piece.net not in self.address:
+            value, size = int(piece.net), -(-piece.width // 32) + 1
+            words = [value >> 32 * k & 0xFFFFFFFF for k in range(size)]
+            self.address[piece.net] = self.keep(np.array(words, np.uint32))
+        return self.address[piece.net] + piece.start // 32 * 4
+
+    def keep(self, array):
+        """Keep an array as long as the objects; returns its address."""
+        array = np.ascontiguousarray(array)
+        self._kept.append(array)
+        return array.ctypes.data
+
+    def close(self):
+        """Give the memory back."""
+        for destroy, objects in self._memory:
+            destroy(objects)
+        self._memory = []
+
+
+def _places(columns):
+    """The place of each column among those of its input."""
+    seen: dict[str, int] = defaultdict(int)
+    for column in columns:
+        yield seen[column.port]
+        seen[column.port] += 1

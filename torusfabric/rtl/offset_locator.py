@@ -1,0 +1,92 @@
+"""Locators that know blocks by offsets: one table for all nodes."""
+
+import numpy as np
+from amaranth.hdl import Cat, Module, Mux, Signal
+
+from .locator import Columns, Locator
+from .memories import address_width
+
+__all__ = ["OffsetLocator", "block_address"]
+
+
+def block_address(slot, flit, flits):
+    """The address of a flit of a block, given the number that `block_base` made of its place."""
+    if flits == 1:
+        return slot
+    return slot + flit if flits & (flits - 1) else Cat(flit[: address_width(flits)], slot)
+
+
+def block_base(slot, flits):
+    """What a ROM keeps of places counted in blocks: the first address, or only its upper bits."""
+    return slot * flits if flits & (flits - 1) else slot
+
+
+class OffsetLocator(Locator):
+    """Finds blocks by the offset between two nodes, and the chunk.
+
+    Parameters
+    ----------
+    topology : Topology
+    bank, slot : ndarray of int, shape (nodes, chunks) or (1, chunks)
+        Where a block lies, by the offset; with one row the offset does not matter.
+    flits : int
+        Flits of a block.
+    banks : int
+        How many banks there are.
+    ahead : bool
+        Whether offsets are those of `origin` from `node`, rather than the other way round.
+    """
+
+    def __init__(self, topology, bank, slot, *, flits, banks, ahead=False):
+        self._topology, self._bank, self._slot = topology, bank, np.maximum(slot, 0)
+        self._flits, self._ahead = flits, ahead
+        self.latency = 4 if len(bank) > 1 else 2
+        depth = (int(self._slot.max()) + 1) * flits
+        super().__init__(
+            nodes=topology.nodes, chunks=bank.shape[1], flits=flits, banks=banks, depth=depth
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        key = self._offsets(m) if len(self._bank) > 1 else []
+        wait = self.latency - 2
+        if self._bank.shape[1] > 1:
+            key.append(self.delayed(m, self.chunk, wait))
+        table = Columns(Cat(*reversed(key)))
+        bank = table.read(self._rows(self._bank, key))
+        slot = table.read(block_base(self._rows(self._slot, key), self._flits))
+        table.build(m, "table")
+        flit = self.delayed(m, self.flit, wait + 1)
+        m.d.sync += [self.bank.eq(bank), self.address.eq(block_address(slot, flit, self._flits))]
+        return m
+
+    def _rows(self, values, key):
+        """A table as rows that are addressed by the parts of the key, side by side."""
+        topology = self._topology
+        shape = (values.shape[1],)
+        if len(values) > 1:
+            places = tuple(topology.coordinates(np.arange(topology.nodes)))
+            order = np.argsort(np.ravel_multi_index(places, topology.moduli))
+            values, shape = values[order], (*topology.moduli, *shape)
+        values = values.reshape(shape)
+        if shape[-1] == 1:
+            values = values[..., 0]
+        bits = [len(part) for part in key]
+        pads = [(0, (1 << b) - n) for b, n in zip(bits, values.shape, strict=True)]
+        return np.pad(values, pads, mode="edge").ravel()
+
+    def _offsets(self, m):
+        """The offset in each cyclic group, after two cycles."""
+        topology = self._topology
+        by_node, by_origin = Columns(self.node), Columns(self.origin)
+        places = topology.coordinates(np.arange(topology.nodes))
+        offsets = []
+        for place, side in zip(places, topology.moduli, strict=True):
+            node, origin = by_node.read(place), by_origin.read(place)
+            difference = origin - node if self._ahead else node - origin
+            offset = Signal(range(max(side, 2)), reset_less=True)
+            m.d.sync += offset.eq(Mux(difference < 0, difference + side, difference))
+            offsets.append(offset)
+        by_node.build(m, "nodes")
+        by_origin.build(m, "origins")
+        return offsets

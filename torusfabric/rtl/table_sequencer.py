@@ -1,0 +1,129 @@
+"""The sequencer of tables: one ROM that tells all nodes what to do."""
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from .locator import Columns
+from .memories import address_width
+from .offset_locator import block_address, block_base
+from .sequencer import Sequencer
+
+__all__ = ["TableSequencer"]
+
+
+class TableSequencer(Sequencer):
+    """Steps through a table, a cycle for each flit of a block.
+
+    A run takes ``steps * flits + 3 + wait`` cycles. The ROM is read ahead, so that its first row is
+    there when a run starts.
+
+    Parameters
+    ----------
+    by_waves : bool
+        Whether to run the whole table for each flit, rather than each step for all flits.
+    steps, flits : int
+    wait : int
+        Cycles to wait at the start.
+    select : ndarray of int, shape (steps, select registers)
+        The select registers of all routers.
+    reads, writes : list of ndarray of int, shape (steps,)
+        Places in banks, counted in blocks.
+    stores : list of ndarray of bool, shape (steps,)
+        Whether to write.
+    address_bits : int
+
+    Members
+    -------
+    idle_address : In
+        What `read_k` is while no run is under way.
+    select : Out
+    read_k : Out
+        Addresses for words that leave two cycles later.
+    write_k, store_k : Out
+        Addresses for words that arrive.
+    """
+
+    def __init__(self, *, by_waves, steps, flits, wait, select, reads, writes, stores,
+                 address_bits):  # fmt: skip
+        self._by_waves, self._steps, self._flits, self._wait = by_waves, steps, flits, wait
+        self._select, self._reads, self._writes, self._stores = select, reads, writes, stores
+        self._bits = address_bits
+        super().__init__(
+            {
+                "idle_address": In(address_bits),
+                "select": Out(max(select.shape[1], 1)),
+            }
+            | {f"read_{k}": Out(address_bits) for k in range(len(reads))}
+            | {f"write_{k}": Out(address_bits) for k in range(len(writes))}
+            | {f"store_{k}": Out(1) for k in range(len(stores))}
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        on_wire, last = Signal(), Signal()
+        go = self._go(m, self.run(m, last))
+        step, flit, running = self._counters(m, go)
+        stages = Signal(3)
+        m.d.sync += Cat(stages, on_wire).eq(Cat(go | running, stages))
+        m.d.comb += last.eq(on_wire & ~stages[-1])
+        rom = Columns(step)
+        if self._select.shape[1]:
+            row = Cat(*(rom.read(column) for column in self._select.T))
+            m.d.sync += self.select.eq(row)
+        for k, column in enumerate(self._reads):
+            read = self._later(m, self._address(rom, column, flit), 1)
+            chosen = Mux(self.busy, read, self.value("idle_address"))
+            m.d.comb += getattr(self, f"read_{k}").eq(chosen)
+        for k, column in enumerate(self._writes):
+            write = self._later(m, self._address(rom, column, flit), 3)
+            m.d.comb += getattr(self, f"write_{k}").eq(write)
+        for k, column in enumerate(self._stores):
+            store = self._later(m, rom.read(column.astype(int)), 3)
+            m.d.comb += getattr(self, f"store_{k}").eq(store & on_wire)
+        rom.build(m, "table")
+        return m
+
+    def _go(self, m, begin):
+        """High in the cycle in which the first step begins."""
+        if not self._wait:
+            return begin
+        left = Signal(range(self._wait + 1))
+        with m.If(begin):
+            m.d.sync += left.eq(self._wait)
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        return left == 1
+
+    def _counters(self, m, go):
+        """Count steps and flits; returns the step, the flit of the row that is there, and whether
+        the counters show a step that is yet to come.
+        """
+        running = Signal()
+        step, flit = Signal(range(max(self._steps, 2))), Signal(range(max(self._flits, 2)))
+        counters = [(step, self._steps), (flit, self._flits)]
+        if not self._by_waves:
+            counters.reverse()
+        (inner, inner_end), (outer, outer_end) = counters
+        wrap, end = inner == inner_end - 1, outer == outer_end - 1
+        with m.If(go | running):
+            m.d.sync += [inner.eq(inner + 1), running.eq(~(wrap & end))]
+            with m.If(wrap):
+                m.d.sync += [inner.eq(0), outer.eq(Mux(end, 0, outer + 1))]
+        return step, self._later(m, flit, 1), running
+
+    def _address(self, rom, column, flit):
+        """The address of a flit of the block that a column tells."""
+        base = block_base(np.asarray(column), self._flits)
+        return block_address(rom.read(base), flit, self._flits)[: self._bits]
+
+    @staticmethod
+    def _later(m, value, cycles):
+        """A value some cycles later."""
+        if isinstance(value, Const):
+            return value
+        for _ in range(cycles):
+            later = Signal(len(value), reset_less=True)
+            m.d.sync += later.eq(value)
+            value = later
+        return value
