@@ -1,7 +1,6 @@
 """Verilog of a fabric: every module once, and a structural top."""
 
 import json
-import os
 import re
 import tempfile
 from collections import Counter
@@ -10,11 +9,11 @@ from pathlib import Path
 from amaranth.back import rtlil
 
 from . import __version__, tools
-from .errors import InputError
+from .files import writable, write_file
 from .rtl.netlist import Fixed
 from .verilog_design import Design
 
-__all__ = ["emit", "manifest", "module_il", "module_texts", "writable", "write"]
+__all__ = ["emit", "manifest", "module_il", "module_texts", "write"]
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
@@ -56,7 +55,7 @@ def emit(fabric, *, command):
         name: Counter(re.findall(rf"^  ({'|'.join(modules)}) \w+ \(", text, re.M))
         for name, text in modules.items()
     }
-    routers = [name for name in modules if name.startswith("router_")]
+    routers = [name for name in netlist.modules if name.startswith("router_")]
     return Design(
         modules=modules | {"fabric": top},
         top="fabric",
@@ -219,6 +218,8 @@ def manifest(fabric, *, command, files):
 def write(fabric, folder, *, command):
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
+    For a core, ``places.json`` says which block arrives, or lies, where.
+
     Returns
     -------
     Design
@@ -233,37 +234,7 @@ def write(fabric, folder, *, command):
     design = emit(fabric, command=command)
     described = manifest(fabric, command=command, files=["fabric.v"])
     write_file(folder / "fabric.v", design.text)
+    if fabric.top == "core":
+        write_file(folder / "places.json", json.dumps(fabric.places()) + "\n")
     write_file(folder / "manifest.json", json.dumps(described, indent=2) + "\n")
     return design
-
-
-def writable(path, *, make=False):
-    """See that a file can be written, before hours are spent on what goes into it.
-
-    Raises
-    ------
-    InputError
-        If its folder does not exist (and may not be made) or cannot be written.
-    """
-    folder = Path(path).parent
-    try:
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
-        elif not folder.is_dir():
-            raise FileNotFoundError(2, os.strerror(2))
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"Folder must be writable, not {folder} ({error.strerror})") from None
-
-
-def write_file(path, text):
-    """Write a file as a whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text)
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"File must be writable, not {path} ({error.strerror})") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -124,8 +124,8 @@ def run_verilog(arguments):
 def run_simulate(arguments):
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
     from ..engines import AmaranthEngine
+    from ..files import writable
     from ..simulate import simulate
-    from ..verilog import writable
 
     if arguments.vcd:
         writable(arguments.vcd)

@@ -1,4 +1,4 @@
-"""The commands of the planning side: algorithms, plan, check."""
+"""The commands of the planning side: algorithms, plan, draw, check."""
 
 import time
 
@@ -6,6 +6,8 @@ from ..algorithms import CATALOGUE
 from ..bounds import bound
 from ..check import check
 from ..cost import measure
+from ..draw import draw
+from ..files import writable, write_file
 from ..schedule_file import load, save
 from .output import print_facts, print_json, print_table, progress_bar
 from .selection import add_selection, parse_schedule
@@ -35,6 +37,17 @@ def add_commands(commands):
         "--output",
         metavar="FILE",
         help="write the schedule there, as JSON (compressed if it ends in .gz)",
+    )
+    picture = _add(
+        commands,
+        "draw",
+        run_draw,
+        "draw a schedule, as scalable vector graphics",
+        "torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg",
+    )
+    add_selection(picture)
+    picture.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="write the picture there"
     )
     checker = _add(
         commands, "check", run_check, "check a schedule file", "torusfabric check plan.json"
@@ -125,6 +138,21 @@ def run_plan(arguments):
         save(schedule, arguments.output)
         facts["file"] = arguments.output
     _print(arguments, facts)
+
+
+def run_draw(arguments):
+    """Plan, check, and draw a schedule."""
+    began = time.perf_counter()
+    writable(arguments.output)
+    with progress_bar("planning"):
+        schedule = parse_schedule(arguments)
+    with progress_bar("drawing"):
+        text = draw(schedule)
+    with progress_bar("checking") as progress:
+        facts = checked_facts(schedule, progress)
+    write_file(arguments.output, text)
+    facts["seconds"] = round(time.perf_counter() - began, 3)
+    _print(arguments, facts | {"file": arguments.output})
 
 
 def run_check(arguments):

@@ -66,9 +66,14 @@ def contents(schedule):
     return _first_use(schedule)
 
 
+def _unit(schedule):
+    """What the rounds of a schedule are called."""
+    return "step" if schedule.switching == "store-and-forward" else "round"
+
+
 def _titled(schedule, panels, keys, *, note="", stacked=False):
     """A picture with what it shows above it."""
-    kind = "step" if schedule.switching == "store-and-forward" else "round"
+    kind = _unit(schedule)
     chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
     return Picture(
         title=f"{schedule.topology} {schedule.collective}, {schedule.algorithm}",
@@ -331,5 +336,5 @@ def _first_use(schedule):
         for (node, port), number in first.items()
     ]
     part = Part("", strokes, [PLAIN] * topology.nodes)
-    key = _bar("arcs used first in", SEQUENCE, "round", count)
+    key = _bar("arcs used first in", SEQUENCE, _unit(schedule), count)
     return _titled(schedule, _panels(schedule, [part]), [key])

@@ -105,8 +105,8 @@ def torus_layout(topology, *, centre=None, in_one_row=False):
     *lead, rows, columns = sides
     across = lead[-1] if lead else 1
     if len(lead) == 1 and not in_one_row:
-        across = min(lead[0], math.ceil(math.sqrt(lead[0] * rows / columns)))
-        # as few lines, but filled evenly
+        # somewhat wider than high; and as few lines, but filled evenly
+        across = min(lead[0], math.ceil(math.sqrt(1.6 * lead[0] * rows / columns)))
         across = math.ceil(lead[0] / math.ceil(lead[0] / across))
     layer = np.ravel_multi_index(shown[:-2], lead) if lead else np.zeros(topology.nodes, int)
     corner = np.array(

@@ -41,7 +41,7 @@ def paint(picture):
         x, y = middle[0], middle[1] - size[1] / 2 - letters
         svg.text(x, y, panel.title, letters, fill=INK, text_anchor="middle")
         Brush(svg, panel, middle, letters).paint()
-    words = max(0.75 * len(picture.title), 0.6 * len(picture.subtitle)) * letters
+    words = max(0.75 * len(picture.title), 0.5 * len(picture.subtitle)) * letters
     wide = max(wide, words + 2 * MARGIN)
     svg.text(MARGIN, MARGIN + 0.8 * letters, picture.title, 1.2 * letters, font_weight="bold")
     svg.text(MARGIN, MARGIN + 2.4 * letters, picture.subtitle, 0.9 * letters, fill="#5f6368")

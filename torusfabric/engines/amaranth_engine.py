@@ -1,6 +1,7 @@
 """The reference engine: Amaranth's own simulator."""
 
 import contextlib
+from collections import deque
 
 from amaranth.hdl import Cat
 from amaranth.sim import Simulator
@@ -118,7 +119,9 @@ class HostDriver:
 
     async def load(self, messages):
         """Write every node's send memory."""
-        design, ctx, last = self._design, self._ctx, 0
+        design, ctx = self._design, self._ctx
+        # The nodes that the writes under way are for.
+        window = deque([0], maxlen=2 + self._fabric.write_delay)
         self._done = 0
         ctx.set(design.host_we, 1)
         for node, message in enumerate(messages):
@@ -126,8 +129,8 @@ class HostDriver:
             for place, word in enumerate(message):
                 ctx.set(design.host_addr, self._layout.send_base + place)
                 ctx.set(design.host_wdata, int(word))
-                await self._clock.tick(last, node)
-                last = node
+                window.append(node)
+                await self._clock.tick(*window)
             self._advance(len(message))
         ctx.set(design.host_we, 0)
 

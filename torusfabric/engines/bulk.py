@@ -17,7 +17,8 @@ class CTask(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_uint64) for name in ("chunks", "send_base", "send_words", "recv_base",
-                                               "recv_words", "latency", "patience")),
+                                               "recv_words", "latency", "write_delay",
+                                               "patience")),
         ("send", ctypes.c_void_p),
         ("recv", ctypes.c_void_p),
         *((name, ctypes.c_uint64) for name in ("cycles", "edges", "clocks", "load_ns", "run_ns",
@@ -95,7 +96,8 @@ def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
     task = CTask(
         chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
         recv_base=layout.recv_base, recv_words=layout.recv_words, latency=fabric.read_latency,
-        patience=fabric.cycles + PATIENCE, send=send.ctypes.data, recv=recv.ctypes.data,
+        write_delay=fabric.write_delay, patience=fabric.cycles + PATIENCE,
+        send=send.ctypes.data, recv=recv.ctypes.data,
     )  # fmt: skip
     outcome = _watched(call, task, progress, done, total or words_moved(fabric))
     if outcome:

@@ -57,7 +57,8 @@ enum Input { START, HOST_WE, HOST_NODE, HOST_ADDR, HOST_WDATA };
 enum Outcome { DONE, BUSY_TOO_LONG, NOT_BUSY, STOPPED, NO_FILE };
 
 struct Task {
-    uint64_t chunks, send_base, send_words, recv_base, recv_words, latency, patience;
+    uint64_t chunks, send_base, send_words, recv_base, recv_words, latency, write_delay,
+        patience;
     const uint32_t *send;
     uint32_t *recv;
     uint64_t cycles, edges, clocks, load_ns, run_ns, read_ns;
@@ -273,7 +274,8 @@ private:
     }
 
     int load(Task &task) {
-        uint64_t last = 0;
+        // The oldest write under way, and the node that it is for.
+        uint64_t written = 0, oldest = 0, aged = 0;
         task.done = 0;
         number(HOST_WE, 1);
         const uint32_t *word = task.send;
@@ -282,8 +284,11 @@ private:
             for (uint64_t k = 0; k < task.send_words; k++, word += task.chunks) {
                 number(HOST_ADDR, task.send_base + k);
                 set(HOST_WDATA, word, task.chunks);
-                tick(last, node);
-                last = node;
+                if (written++ > task.write_delay + 1 && ++aged == task.send_words) {
+                    aged = 0;
+                    oldest++;
+                }
+                tick(oldest, node);
             }
             task.done = task.done + task.send_words;
             if (task.stop)

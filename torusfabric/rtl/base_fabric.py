@@ -29,7 +29,11 @@ class Fabric:
     layout : HostMap
     read_latency : int
         Edges from an address on the host port to its data.
+    write_delay : int
+        Edges beyond two that a write takes; runs begin as much later.
     """
+
+    write_delay = 0
 
     def __init__(self, program, *, width, flits, top="host"):
         self.program, self.width, self.flits, self.top = program, width, flits, top

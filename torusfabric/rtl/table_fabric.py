@@ -27,7 +27,7 @@ class TableFabric(Fabric):
         first = self.ports + len(plan.delayed)
         self._injected = np.unique(plan.select[plan.select >= first]) - first
         self._crossbar = plan_crossbar(self._select(first))
-        self._write_delay = program.write_delay(flits) if top == "host" else 0
+        self.write_delay = program.write_delay(flits) if top == "host" else 0
         if top == "host":
             self._add_host(self._locator, self._bits, self._write_locator())
         self._add_sequencer()
