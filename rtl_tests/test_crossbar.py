@@ -37,7 +37,7 @@ def test_cascade_selects_each_input(count):
         assert selected(inputs, select_bits(sources, source), 8) == inputs[place]
 
 
-@pytest.mark.parametrize(("inputs", "luts"), enumerate([0, 1, 2, 2, 3, 3, 4], 1))
+@pytest.mark.parametrize(("inputs", "luts"), list(enumerate([0, 1, 2, 2, 3, 3, 4], 1)))
 def test_cost_is_half_a_lut_an_input(inputs, luts):
     """An out-port of k > 1 inputs costs ceil(k / 2) look-up tables a bit."""
     assert plan_crossbar(np.arange(inputs)[:, None]).luts_per_bit == luts

@@ -1,5 +1,6 @@
 """Circuit-switched broadcast by maximum flows."""
 
+import re
 from itertools import combinations_with_replacement, product
 from math import prod
 
@@ -121,7 +122,7 @@ def test_broken_links_are_avoided(sides, data):
         schedule = plan(sides, kind, root, ports=ports, broken_links=broken)
     except InputError as error:
         assert "cut off node" in str(error)  # noqa: PT017
-        assert Network(topology, broken).cut_off() is not None
+        assert len(Network(topology, broken).cut_off())
         return
     assert not uses(schedule, broken)
     assert check(schedule).duplicates == 0
@@ -147,10 +148,8 @@ def test_link_may_be_named_from_either_end():
 
 def test_node_that_is_cut_off_is_named():
     around = tuple((4, port) for port in range(4))
-    with pytest.raises(
-        InputError,
-        match=r"^Broken links must leave a path from node 2 to every node, not cut off node 4 \(1,1\)$",
-    ):
+    message = "Broken links must leave a path from node 2 to every node, not cut off node 4 (1,1)"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         plan((3, 3), root=2, broken_links=around)
     with pytest.raises(InputError, match=r"^Broken links must .* node 4 .* not cut off node 0"):
         plan((3, 3), root=4, broken_links=around)

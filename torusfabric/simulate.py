@@ -7,7 +7,7 @@ import numpy as np
 
 from .bounds import bound
 from .engines import AmaranthEngine
-from .program import WaveProgram
+from .rtl.origins import Origins
 
 __all__ = ["Fault", "Report", "expected_words", "random_messages", "simulate"]
 
@@ -38,6 +38,8 @@ class Report:
     topology, collective, algorithm, engine : str
     switching : str
         Tells whether the rounds are steps of one hop.
+    origins : Origins
+        How origins are known, and what that costs.
     rounds, bound : int
         Rounds of the schedule, and the fewest that any schedule could have.
     cycles, predicted_cycles : int
@@ -59,7 +61,7 @@ class Report:
     width: int
     flits: int
     router_classes: int
-    origins: str
+    origins: Origins
     rounds: int
     bound: int
     cycles: int
@@ -78,7 +80,7 @@ class Report:
 
     def to_json(self):
         """The report as plain data."""
-        return asdict(self) | {"passed": self.passed}
+        return asdict(self) | {"origins": self.origins.to_json(), "passed": self.passed}
 
 
 def random_messages(fabric, seed):
@@ -166,7 +168,7 @@ def simulate(fabric, *, seed=1, engine=None, progress=None):
         width=fabric.width,
         flits=fabric.flits,
         router_classes=len(program.class_sizes),
-        origins="position on the stream" if isinstance(program, WaveProgram) else "round and place",
+        origins=fabric.origins,
         rounds=schedule.round_count,
         bound=bound(schedule),
         cycles=run.cycles if run.cycles == run.edges else -1,

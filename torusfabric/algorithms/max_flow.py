@@ -69,11 +69,10 @@ class Network:
         return csr_array(coo_array((units.astype(np.int32), (tail, head)), shape=shape))
 
     def cut_off(self):
-        """The first node that no path leads to from node 0, or None."""
+        """The nodes that no path leads to from node 0."""
         graph = csr_array((np.ones(len(self.tail)), (self.tail, self.head)), (self.nodes,) * 2)
         reached = breadth_first_order(graph, 0, return_predecessors=False)
-        missing = np.setdiff1d(np.arange(self.nodes), reached)
-        return int(missing[0]) if len(missing) else None
+        return np.setdiff1d(np.arange(self.nodes), reached)
 
 
 def max_flow_broadcast(topology, collective, options):
@@ -117,8 +116,8 @@ def max_flow_broadcast(topology, collective, options):
     # Planned for node 0 and translated, so that the root makes no difference.
     network = Network(topology, [(topology.subtract(v, root), p) for v, p in options.broken_links])
     missing = network.cut_off()
-    if missing is not None:
-        node = int(topology.add(missing, root))
+    if len(missing):
+        node = int(topology.add(missing, root).min())
         raise InputError(
             f"Broken links must leave a path from node {root} to every node, "
             f"not cut off node {node} {topology.node_name(node)}"

@@ -114,11 +114,12 @@ def run_verilog(arguments):
         "router_classes": len(design.classes),
         "lines": design.text.count("\n"),
         "predicted_cycles": fabric.cycles,
+        "origins": fabric.origins.to_json(),
     } | facts
     if arguments.json:
         print_json(facts)
     else:
-        print_facts(facts | {"files": " ".join(facts["files"])})
+        print_facts(facts | {"files": " ".join(facts["files"]), "origins": fabric.origins})
 
 
 def run_simulate(arguments):
@@ -137,7 +138,7 @@ def run_simulate(arguments):
     if arguments.json:
         print_json(result)
     else:
-        _print_simulation(result)
+        _print_simulation(result | {"origins": report.origins})
     if report.first_wrong:
         raise _wrong(
             f"{report.words_wrong} of {report.words_checked} words are wrong; first: "

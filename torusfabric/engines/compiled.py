@@ -16,7 +16,7 @@ from ..verilog import module_il, module_texts
 from .base import Engine
 from .bulk import CTask, run_task, words_moved
 from .farm import build_farm
-from .farm_objects import INPUTS, CDesign, CNet, Lists, Objects
+from .farm_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
 
 __all__ = ["CompiledEngine"]
 
@@ -116,7 +116,8 @@ class _Readers:
     """Which instances of no node, the common ones, read what: those are evaluated on demand."""
 
     def __init__(self, farm, objects):
-        self._farm, self._number, self._keep = farm, objects.number, objects.keep
+        self._farm, self._objects, self._watches = farm, objects, []
+        self._number, self._keep = objects.number, objects.keep
         self._instances = farm.netlist.instances
         self._of_net: dict[str, set] = {}
         for k, (instance, sources) in enumerate(zip(self._instances, farm.sources, strict=True)):
@@ -135,16 +136,24 @@ class _Readers:
         return self._lists([self._of_net.get(name, ()) for name in INPUTS])
 
     def of_outputs(self, *, registered):
-        """The readers of each instance's outputs of one kind; last, those of all nodes' together."""
-        lists: list[set] = [set() for _ in range(len(self._instances) + 1)]
+        """The readers of each instance's outputs of one kind."""
+        found: list[list] = [[] for _ in self._instances]
         for k, instance in enumerate(self._instances):
             ports = self._farm.modules[instance.module].ports
             for port, net in instance.outputs.items():
-                if ports[port].registered == registered and net in self._of_net:
-                    lists[self._number[k]] |= self._of_net[net]
-                    if instance.node is not None:
-                        lists[-1] |= self._of_net[net]
-        return self._lists(lists)
+                if port in ports and ports[port].registered == registered and net in self._of_net:
+                    found[self._number[k]].append(net)
+        nets = [net for group in found for net in group]
+        readers = self._lists([self._of_net[net] for net in nets])
+        first = np.cumsum([0, *(len(self._of_net[net]) for net in nets)]).tolist()
+        watches = (CWatch * len(nets))()
+        for k, net in enumerate(nets):
+            chunks = -(-self._farm.netlist.nets[net] // 32)
+            old = self._keep(np.zeros(chunks, np.uint32))
+            watches[k] = (self._objects.address[net], old, chunks, first[k], first[k + 1])
+        self._watches.append(watches)
+        start = self._keep(np.cumsum([0, *map(len, found)]).astype(np.uint32))
+        return Watches(start, ctypes.addressof(watches), readers.items)
 
     def of_node(self, nodes):
         """The instances of each node."""

@@ -94,8 +94,10 @@ def cxx_modules(modules):
 
 
 def _write_cxxrtl(modules):
+    verilog, tables = _tables("\n".join(modules.values()))
     with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
-        Path(folder, "modules.v").write_text("\n".join(modules.values()))
+        for name, text in {"modules.v": verilog, **tables}.items():
+            Path(folder, name).write_text(text)
         Path(folder, "script.ys").write_text(SCRIPT)
         tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
                   what="writing C++")  # fmt: skip
@@ -108,18 +110,29 @@ def _write_cxxrtl(modules):
         name = re.match(r"struct p_(\w+)", piece)[1].replace("__", "_")
         if "bool converged = false" in piece:
             raise WorkFailed(f"Module {name} must settle in one evaluation")
-        texts[name] = _without_zeros(piece)
+        texts[name] = piece
     return {name: texts[name] for name in modules}
 
 
-def _without_zeros(text):
-    """Leave out tables of zeros, for memories are zeros anyway."""
-    return re.sub(
-        r"\tstatic const value<\d+> (\w+)\[\d+\] \{\n(?:\t\t(?:value<\d+>\{(?:0x0+u,?)+\},? ?)+\n)+"
-        r"\t\};\n\tstd::copy\(std::begin\(\1\).*\n",
-        "",
-        text,
+def _tables(text):
+    """Move contents of memories to files, for Yosys takes minutes over long initial blocks.
+
+    Memories of zeros are left without any, for the classes start with zeros.
+    """
+    tables: dict[str, str] = {}
+
+    def table(match):
+        rows = re.findall(r"^    (\S+ ?)\[(\d+)\] = \d+'h(\w+);$", match[0], re.M)
+        assert [int(row[1]) for row in rows] == list(range(len(rows)))
+        name = f"table_{len(tables)}.hex"
+        tables[name] = "".join(f"{row[2]}\n" for row in rows)
+        return f'  initial $readmemh("{name}", {rows[0][0]});\n'
+
+    text = re.sub(
+        r"  initial begin : init_\w+\n    integer k;\n    for .* = \d+'h0+;\n  end\n", "", text
     )
+    text = re.sub(r"  initial begin\n(?:    \S+ ?\[\d+\] = \d+'h\w+;\n)+  end\n", table, text)
+    return text, tables
 
 
 def _ports(text):

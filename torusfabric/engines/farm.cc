@@ -30,6 +30,21 @@ struct Lists {
     const uint32_t *items;
 };
 
+// An output that common instances read: those numbered in items[first] .. items[last - 1].
+struct Watch {
+    const uint32_t *value;
+    uint32_t *old;
+    uint64_t chunks;
+    uint64_t first, last;
+};
+
+// The watched outputs of each instance: numbers start[k] .. start[k + 1] - 1.
+struct Watches {
+    const uint32_t *start;
+    const Watch *watches;
+    const uint32_t *items;
+};
+
 struct Net {
     const char *scope;
     const char *name;
@@ -42,7 +57,7 @@ struct Design {
     uint64_t group_count;
     uint64_t nodes;
     Lists of_node;             // instances of each node, in order of their groups
-    Lists at_once, next_time;  // common instances that read combinational and registered outputs
+    Watches at_once, next_time;  // combinational outputs, and registers
     Lists of_input;            // common instances that read each input
     uint32_t **inputs;         // start, host_we, host_node, host_addr, host_wdata
     const uint32_t *busy, *done, *cycles, *host_rdata;
@@ -189,6 +204,21 @@ private:
             dirty_[lists.items[k]] = 1;
     }
 
+    // Mark those that read outputs of instances first .. last - 1, where these have changed.
+    void look(const Watches &watches, uint64_t first, uint64_t last) {
+        for (uint32_t k = watches.start[first]; k < watches.start[last]; k++) {
+            const Watch &watch = watches.watches[k];
+            bool changed = false;
+            for (uint64_t chunk = 0; chunk < watch.chunks; chunk++) {
+                changed |= watch.old[chunk] != watch.value[chunk];
+                watch.old[chunk] = watch.value[chunk];
+            }
+            if (changed)
+                for (uint64_t item = watch.first; item < watch.last; item++)
+                    dirty_[watches.items[item]] = 1;
+        }
+    }
+
     void eval(const Group &group, uint64_t first, uint64_t last, bool edge) {
         group.type->eval(group.instances, group.rows, group.shared, first, last, edge);
     }
@@ -201,7 +231,7 @@ private:
                 continue;
             dirty_[number] = 0;
             eval(group, k, k + 1, true);
-            mark(design_.at_once, number);
+            look(design_.at_once, number, number + 1);
             evaluated_.push_back(number);
         }
     }
@@ -211,29 +241,31 @@ private:
         uint64_t const k = number - group.first;
         if (group.type->commit(group.instances, k, k + 1)) {
             dirty_[number] = group.common;
-            mark(design_.next_time, number);
+            look(design_.next_time, number, number + 1);
         }
     }
 
     // A clock edge for the common part and all nodes.
     void tick() {
         evaluated_.clear();
-        mark(design_.at_once, total_);
+        for (uint64_t g = 0; g < design_.group_count; g++) {
+            const Group &group = design_.groups[g];
+            if (group.common) {
+                eval_common(group);
+                continue;
+            }
+            eval(group, 0, group.count, true);
+            look(design_.at_once, group.first, group.first + group.count);
+        }
         for (uint64_t g = 0; g < design_.group_count; g++) {
             const Group &group = design_.groups[g];
             if (group.common)
-                eval_common(group);
-            else
-                eval(group, 0, group.count, true);
-        }
-        for (uint64_t g = 0; g < design_.group_count; g++) {
-            const Group &group = design_.groups[g];
-            if (!group.common)
-                group.type->commit(group.instances, 0, group.count);
+                continue;
+            group.type->commit(group.instances, 0, group.count);
+            look(design_.next_time, group.first, group.first + group.count);
         }
         for (uint64_t number : evaluated_)
             commit(number);
-        mark(design_.next_time, total_);
         after();
     }
 
@@ -254,7 +286,7 @@ private:
             for (; next < wanted_.size() && group_of_[wanted_[next]] == g; next++) {
                 uint64_t const k = wanted_[next] - group.first;
                 eval(group, k, k + 1, true);
-                mark(design_.at_once, wanted_[next]);
+                look(design_.at_once, wanted_[next], wanted_[next] + 1);
                 evaluated_.push_back(wanted_[next]);
             }
         }

@@ -7,13 +7,29 @@ import numpy as np
 
 from .farm import outputs
 
-__all__ = ["CDesign", "CNet", "Lists", "Objects"]
+__all__ = ["CDesign", "CNet", "CWatch", "Lists", "Objects", "Watches"]
 
 
 class Lists(ctypes.Structure):
     """Lists of numbers, one after another."""
 
     _fields_ = [("start", ctypes.c_void_p), ("items", ctypes.c_void_p)]
+
+
+class CWatch(ctypes.Structure):
+    """As `Watch` in ``farm.cc``."""
+
+    _fields_ = [
+        ("value", ctypes.c_void_p),
+        ("old", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("chunks", "first", "last")),
+    ]
+
+
+class Watches(ctypes.Structure):
+    """As `Watches` in ``farm.cc``."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("start", "watches", "items")]
 
 
 class CGroup(ctypes.Structure):
@@ -43,7 +59,10 @@ class CDesign(ctypes.Structure):
         ("groups", ctypes.c_void_p),
         ("group_count", ctypes.c_uint64),
         ("nodes", ctypes.c_uint64),
-        *((name, Lists) for name in ("of_node", "at_once", "next_time", "of_input")),
+        ("of_node", Lists),
+        ("at_once", Watches),
+        ("next_time", Watches),
+        ("of_input", Lists),
         ("inputs", ctypes.c_void_p),
         *((name, ctypes.c_void_p) for name in ("busy", "done", "cycles", "host_rdata")),
         *((name, ctypes.c_uint64) for name in ("settle", "gated")),

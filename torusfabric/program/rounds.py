@@ -14,10 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import InputError
 from ..schedule import Everything, Grouped
 from .base import IDLE, OWN, SwitchProgram, classify
 
 __all__ = ["EndpointProgram", "RoundProgram", "Run", "compile_rounds"]
+
+#: More places than this (nodes times blocks) are not followed one by one.
+MAX_PLACES = 2**22
 
 #: Clock edges of a round beyond its hops and flits: the read of the first flit from its memory.
 SETUP = 1
@@ -145,7 +149,20 @@ def compile_rounds(schedule):
     Returns
     -------
     RoundProgram
+
+    Raises
+    ------
+    InputError
+        If there are too many places to follow, one for each node and block it holds.
     """
+    places = schedule.topology.nodes * schedule.blocks.count
+    if schedule.blocks.collective.personal:
+        places //= schedule.topology.nodes
+    if places > MAX_PLACES:
+        raise InputError(
+            f"Nodes times blocks must be at most {MAX_PLACES} for hardware that works in rounds, "
+            f"not {places} (plan and check have no such limit)"
+        )
     return _Compiler(schedule).program()
 
 

@@ -4,6 +4,7 @@
 from .host import RADIX, Host, HostMap, ReadMux, mux_levels
 from .memories import address_width
 from .netlist import Fixed, Netlist, Part
+from .origins import Origins, tag_cost
 from .router import Router
 
 __all__ = ["Fabric"]
@@ -35,18 +36,28 @@ class Fabric:
 
     write_delay = 0
 
+    #: What tells whose block a word belongs to.
+    known_by = "round and place"
+
     def __init__(self, program, *, width, flits, top="host"):
         self.program, self.width, self.flits, self.top = program, width, flits, top
         self.layout = HostMap(program, flits)
         self.nodes, self.ports = program.topology.nodes, program.ports
         self.netlist = Netlist()
         self.read_latency = 0
+        self._locators: list = []
         self.netlist.add_input("start")
 
     @property
     def cycles(self):
         """Clock edges from the start pulse to done."""
         return self.program.cycles(self.flits)
+
+    @property
+    def origins(self):
+        """How origins are known, and what that costs: `Origins`."""
+        rom_bits = sum(make().rom_bits() for make in self._locators)
+        return Origins(self.known_by, rom_bits, *tag_cost(self.program))
 
     def _node(self, node):
         """The number of a node as a constant."""
@@ -86,6 +97,7 @@ class Fabric:
     def _add_host(self, locator, address_bits, write_locator=None):
         """The host port, and the tree that brings read data to it."""
         net, layout = self.netlist, self.layout
+        self._locators = [make for make in (locator, write_locator) if make]
         bits = {
             "host_we": 1,
             "host_node": address_width(self.nodes),

@@ -6,7 +6,7 @@ translates anything.
 """
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Fragment, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -45,6 +45,18 @@ class Locator(wiring.Component):
                 "address": Out(address_width(depth)),
             }
         )
+        self._tables: list[Columns] = []
+
+    def columns(self, address):
+        """A ROM of this locator."""
+        self._tables.append(Columns(address))
+        return self._tables[-1]
+
+    def rom_bits(self):
+        """Bits of all its ROMs."""
+        self._tables.clear()
+        Fragment.get(self, None)
+        return sum(table.bits for table in self._tables)
 
     @staticmethod
     def delayed(m, value, cycles):
@@ -112,6 +124,11 @@ class Columns:
             self._columns[key] = (values, Signal(width, name=f"column_{len(self._columns)}"))
         return self._columns[key][1]
 
+    @property
+    def bits(self):
+        """Bits of the ROM."""
+        return sum(len(values) * len(signal) for values, signal in self._columns.values())
+
     def build(self, m, name):
         """Add the ROM to a module, once all columns are known."""
         if not self._columns:
@@ -154,7 +171,7 @@ class WaveLocator(Locator):
     def elaborate(self, platform):
         m = Module()
         program, ports = self._program, self._program.ports
-        by_node, by_origin = Columns(self.node), Columns(self.origin)
+        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         chunk = self.delayed(m, self.chunk, 1)
         numbering: list[np.ndarray] = []
         bank, step = Const(0), Const(0)
@@ -295,7 +312,7 @@ class TableLocator(Locator):
             key = self._class_and_offset(m)
         if self._program.schedule.chunks > 1:
             key.append(self.delayed(m, self.chunk, wait))
-        table = Columns(Cat(*reversed(key)))
+        table = self.columns(Cat(*reversed(key)))
         bank, slot = (_table(values, [len(part) for part in key]) for values in places)
         bank, base = table.read(bank), table.read(slot * self._flits)
         table.build(m, "table")
@@ -306,7 +323,7 @@ class TableLocator(Locator):
     def _class_and_offset(self, m):
         """The key of a table by class and offset, after two cycles."""
         program, topology = self._program, self._program.topology
-        by_node, by_origin = Columns(self.node), Columns(self.origin)
+        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         number = self.delayed(m, by_node.read(program.endpoint_class), 1)
         places = topology.coordinates(np.arange(topology.nodes))
         offsets = []

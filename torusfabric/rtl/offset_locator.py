@@ -3,7 +3,7 @@
 import numpy as np
 from amaranth.hdl import Cat, Module, Mux, Signal
 
-from .locator import Columns, Locator
+from .locator import Locator
 from .memories import address_width
 
 __all__ = ["OffsetLocator", "block_address"]
@@ -52,7 +52,7 @@ class OffsetLocator(Locator):
         wait = self.latency - 2
         if self._bank.shape[1] > 1:
             key.append(self.delayed(m, self.chunk, wait))
-        table = Columns(Cat(*reversed(key)))
+        table = self.columns(Cat(*reversed(key)))
         bank = table.read(self._rows(self._bank, key))
         slot = table.read(block_base(self._rows(self._slot, key), self._flits))
         table.build(m, "table")
@@ -78,7 +78,7 @@ class OffsetLocator(Locator):
     def _offsets(self, m):
         """The offset in each cyclic group, after two cycles."""
         topology = self._topology
-        by_node, by_origin = Columns(self.node), Columns(self.origin)
+        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         places = topology.coordinates(np.arange(topology.nodes))
         offsets = []
         for place, side in zip(places, topology.moduli, strict=True):

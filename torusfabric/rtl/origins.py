@@ -1,10 +1,13 @@
 """How it is told whose block a word belongs to, and what that costs."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 __all__ = ["Origins", "tag_cost"]
+
+#: Bits of ROM that one 4-input look-up table holds.
+ROM_BITS_A_CELL = 16
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,28 @@ class Origins:
     tag_registers: int
     tag_multiplexers: int
 
+    @property
+    def rom_cells(self):
+        """Logic cells (a 4-input look-up table and a register) that hold the ROMs."""
+        return -(-self.rom_bits // ROM_BITS_A_CELL)
+
+    @property
+    def tag_cells(self):
+        """Logic cells that hold the tags, each a register bit or a two-way multiplexer or both."""
+        return max(self.tag_registers, self.tag_multiplexers)
+
+    def to_json(self):
+        """The costs as plain data."""
+        return asdict(self) | {"rom_cells": self.rom_cells, "tag_cells": self.tag_cells}
+
     def __str__(self):
-        return (
-            f"{self.known_by}: {self.rom_bits:,} ROM bits in all; tags would take "
-            f"{self.tag_registers:,} register and {self.tag_multiplexers:,} multiplexer bits"
-        )
+        tags = "tags would be all alike"
+        if self.tag_registers:
+            tags = (
+                f"tags would take {self.tag_cells:,} ({self.tag_registers:,} registers and "
+                f"{self.tag_multiplexers:,} multiplexers)"
+            )
+        return f"{self.known_by}, {self.rom_cells:,} cells ({self.rom_bits:,} ROM bits); {tags}"
 
 
 def tag_cost(program):
@@ -53,6 +73,7 @@ def tag_cost(program):
     topology = program.topology
     tag = 0 if program.blocks.single_origin else (topology.nodes - 1).bit_length()
     ordered = np.sort(program.select, axis=0)
-    inputs = (ordered[:1] >= 0) + (np.diff(ordered, axis=0) > 0).sum(axis=0) * 1
-    inputs = (inputs - ((ordered[0] < 0) & (ordered[-1] >= 0))[None]).clip(min=0)
-    return 0, 0
+    changes = np.diff(ordered, axis=0, prepend=-1) > 0
+    inputs = (changes & (ordered >= 0)).sum(axis=0)
+    multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ program.class_sizes
+    return tag * topology.nodes * topology.ports, tag * int(multiplexers)

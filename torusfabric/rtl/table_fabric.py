@@ -19,6 +19,8 @@ __all__ = ["TableFabric"]
 class TableFabric(Fabric):
     """The fabric of a table."""
 
+    known_by = "step and port"
+
     def __init__(self, program, *, width, flits, top="host"):
         super().__init__(program, width=width, flits=flits, top=top)
         self._plan = plan = program.plan(flits)

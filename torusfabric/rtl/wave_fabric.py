@@ -17,6 +17,8 @@ __all__ = ["WaveFabric"]
 class WaveFabric(Fabric):
     """The fabric of an oblivious schedule."""
 
+    known_by = "position on the stream"
+
     def __init__(self, program, *, width, flits, top="host"):
         super().__init__(program, width=width, flits=flits, top=top)
         self._chunks, self._waves = program.schedule.chunks, self.layout.block_flits

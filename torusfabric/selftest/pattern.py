@@ -19,7 +19,7 @@ INPUTS = ("run", "origin", "destination", "flit")
 ROUNDS = len(INPUTS) + 3
 
 #: Bits of state -> initial state, k, bits to rotate by.
-CONSTANTS = {16: (0x9E37, 5, 7), 32: (0x9E3779B9, 5, 13)}
+CONSTANTS = {16: (0x9E37, 3, 5), 32: (0x9E3779B9, 3, 11)}
 
 
 def state_bits(width):

@@ -4,13 +4,13 @@ Adding a device of a known family is one line of `TARGETS`; a family is one entr
 Capacities are those nextpnr reports for the device.
 """
 
-import fnmatch
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
+from fnmatch import fnmatchcase
 
 from ..errors import InputError, WorkFailed
 
-__all__ = ["FAMILIES", "TARGETS", "Cost", "Family", "Target", "find_target", "measure"]
+__all__ = ["FAMILIES", "PINS", "TARGETS", "Cost", "Family", "Target", "find_target", "measure"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Cost:
     luts : int
         Four-input tables, with those used as adders (two for each ECP5 CCU2C) or as memory (six
         for each ECP5 TRELLIS_DPR16X4: four hold 16 x 4 bits, two give their place to its write
-        port).
+        port; eight for each Gowin RAM16SDP4, beside which the other four of its block cannot be
+        used).
     ffs, brams : int
         Flip-flops and block RAMs.
     lutrams : int
@@ -71,6 +72,8 @@ class Family:
         Its arguments for a design without pin constraints.
     cells : dict
         Pattern of cell types -> what one costs, first match; other cells are unknown.
+    no_pads : str
+        What to add to the yosys command for a module whose ports are not pins.
     """
 
     synth: str
@@ -78,11 +81,17 @@ class Family:
     pnr: str
     pnr_args: tuple[str, ...]
     cells: dict[str, Cost]
+    no_pads: str = ""
+
+    def price(self, kind):
+        """What a cell of a type costs, or None if that is not known."""
+        found = (price for pattern, price in self.cells.items() if fnmatchcase(kind, pattern))
+        return next(found, None)
 
 
 #: iCE40: with wide functions absent, the compact mapping is the only one.
 #: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
-#: take more tables and fewer levels.
+#: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin.
 FAMILIES = {
     "ice40": Family(
         "synth_ice40",
@@ -120,7 +129,39 @@ FAMILIES = {
             "GSR": Cost(),
         },
     ),
+    "gowin": Family(
+        "synth_gowin -nowidelut",
+        "synth_gowin",
+        "nextpnr-himbaechel-gowin",
+        (),
+        {
+            "LUT[1-4]": Cost(luts=1),
+            "DFF*": Cost(ffs=1),
+            "ALU": Cost(luts=1, carries=1),
+            "RAM16SDP4": Cost(luts=8, lutrams=1),
+            "MUX2_LUT[5-8]": Cost(muxes=1),
+            "SPX9": Cost(brams=1),
+            "SDPX9B": Cost(brams=1),
+            "DPX9B": Cost(brams=1),
+            "SP": Cost(brams=1),
+            "SDPB": Cost(brams=1),
+            "DPB": Cost(brams=1),
+            "pROM*": Cost(brams=1),
+            "MULT9X9": Cost(dsps=1),
+            "MULT18X18": Cost(dsps=1),
+            "MULT36X36": Cost(dsps=4),
+            "[IO]BUF": Cost(),
+            "GND": Cost(),
+            "VCC": Cost(),
+            "GSR": Cost(),
+        },
+        no_pads=" -noiopads",
+    ),
 }
+
+
+#: The file of pin constraints.
+PINS = "pins.cst"
 
 
 @dataclass(frozen=True)
@@ -137,12 +178,15 @@ class Target:
         Arguments that tell the place-and-route tool the device and its package.
     capacity : dict
         Name of a field of `Cost` -> how many there are.
+    pins : str
+        Where the place-and-route tool needs the pins of the harness: the text of `PINS`.
     """
 
     name: str
     family: str
     device: tuple[str, ...]
     capacity: dict[str, int] = field(hash=False)
+    pins: str = ""
 
     def over(self, cost):
         """Why a design does not fit, or None: all that it needs more of than there is."""
@@ -175,6 +219,12 @@ def _ecp5(name, device, package, luts, **others):
     return Target(name, "ecp5", (f"--{device}", "--package", package, "--speed", "6"), capacity)
 
 
+def _gowin(name, device, family, pins, luts, ffs, **others):
+    options = ("--device", device, "--vopt", f"family={family}", "--vopt", f"cst={PINS}")
+    text = "".join(f'IO_LOC "{pin}" {place};\n' for pin, place in pins.items())
+    return Target(name, "gowin", options, {"luts": luts, "ffs": ffs, **others}, text)
+
+
 #: Every device, by name.
 TARGETS = {
     target.name: target
@@ -184,6 +234,16 @@ TARGETS = {
         _ecp5("ecp5-25k", "25k", "CABGA381", 24288, brams=56, dsps=28),
         _ecp5("ecp5-45k", "45k", "CABGA381", 43848, brams=108, dsps=72),
         _ecp5("ecp5-85k", "85k", "CABGA381", 83640, brams=208, dsps=156),
+        _gowin(  # Tang Nano 9K
+            "gowin-9k",
+            "GW1NR-LV9QN88PC6/I5",
+            "GW1N-9C",
+            {"clk": 52, "scan": 3, "pin": 10},
+            *(8640, 6480),
+            brams=26,
+            lutrams=270,
+            dsps=20,
+        ),
     )
 }
 
@@ -222,16 +282,15 @@ def measure(target, module, children):
     WorkFailed
         If it has a cell whose cost is not known.
     """
-    table = FAMILIES[target.family].cells
     cost = Cost()
     kinds = Counter(cell["type"] for cell in module["cells"].values())
     for kind, count in kinds.items():
         if kind in children or kind == "$scopeinfo":
             continue
-        prices = [price for pattern, price in table.items() if fnmatch.fnmatchcase(kind, pattern)]
-        if not prices:
+        price = FAMILIES[target.family].price(kind)
+        if price is None:
             raise WorkFailed(f"Cells must be those of {target.family}, not {kind}")
-        cost = cost.plus(prices[0], count)
+        cost = cost.plus(price, count)
     return cost.plus(Cost(cells=_logic_cells(module))) if target.family == "ice40" else cost
 
 

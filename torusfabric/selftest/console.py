@@ -1,0 +1,170 @@
+"""The console: commands of one letter, each after the number that it is about.
+
+=========  ================================================================
+``HEX n``  turn to this node
+``HEX p``  turn to this place: an address, as of the host port
+``HEX w``  write this word, and turn to the next place
+``HEX r``  read so many words (one, without a number), a line each, going on to the next place
+``s``      start the fabric, wait until it is done, and tell the cycles
+``HEX t``  test the fabric so many times (once, without a number), up to the first fault
+``q``      tell the result of the last test again
+``i``      tell what this is
+=========  ================================================================
+
+Numbers are hexadecimal, in lower case. Blanks and ends of lines do not count; anything else is
+answered with a line of help. A command that answers must be let finish before the next is given.
+"""
+
+from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .tester import HostPort, Result
+
+__all__ = ["Console"]
+
+
+class Console(wiring.Component):
+    """Does what it is told by bytes, and one test by itself at power-up.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    starts : dict of str to int
+        The reporter's lines: ``pass``, ``wrong``, ``late``, ``word``, ``done``, ``info``, ``help``.
+
+    Members
+    -------
+    data : In(stream of 8 bits)
+    host : Out(HostPort)
+    test, run : Out
+        Starts the tester; the number of the run.
+    testing, result : In
+        Of the tester.
+    report, line : Out
+        Starts the reporter.
+    reporting : In(1)
+    word : Out(width)
+        The word that was read.
+    passed, failed : Out(1)
+        The result of the last test; neither while one is under way.
+    """
+
+    def __init__(self, fabric, starts):
+        self._fabric, self._starts = fabric, starts
+        super().__init__(
+            {
+                "data": In(stream.Signature(8)),
+                "host": Out(HostPort(fabric)),
+                "test": Out(1),
+                "run": Out(16),
+                "testing": In(1),
+                "result": In(Result),
+                "report": Out(1),
+                "line": Out(range(max(starts.values()) + 1)),
+                "reporting": In(1),
+                "word": Out(fabric.width),
+                "passed": Out(1),
+                "failed": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        fabric, host = self._fabric, self.host
+        bits = max(16, fabric.width, len(host.host_node), len(host.host_addr))
+        self._number = number = Signal(bits)
+        self._wait = wait = Signal(range(fabric.read_latency + 1))
+        number_left = Signal(16)
+        m.d.comb += [number_left.eq(number[:16] - 1), host.host_wdata.eq(number)]
+        verdict = Array([self._starts[name] for name in ("pass", "wrong", "late", "late")])
+        with m.If(host.host_we):
+            m.d.sync += host.host_addr.eq(host.host_addr + 1)
+        with m.FSM(init="TEST"):
+            with m.State("IDLE"):
+                m.d.comb += self.data.ready.eq(1)
+                with m.If(self.data.valid):
+                    self._decode(m)
+            with m.State("WRITE"):
+                m.d.comb += host.host_we.eq(1)
+                m.d.sync += number.eq(0)
+                m.next = "IDLE"
+            with m.State("READ"):
+                m.d.sync += [wait.eq(wait + 1), self.word.eq(host.host_rdata)]
+                with m.If(wait == fabric.read_latency):
+                    m.d.sync += [wait.eq(0), host.host_addr.eq(host.host_addr + 1)]
+                    m.d.sync += number.eq(number_left)
+                    self._say(m, "word", then="READ_MORE")
+            with m.State("READ_MORE"):
+                with m.If(~self.reporting & ~self.report):
+                    m.next = "READ"
+                    with m.If(number[:16] == 0):
+                        m.next = "IDLE"
+            with m.State("START"):
+                m.d.comb += host.start.eq(1)
+                m.next = "RUN"
+            with m.State("RUN"):
+                with m.If(host.done):
+                    self._say(m, "done")
+                with m.Elif(self.data.valid):  # tired of waiting
+                    self._say(m, "late")
+            with m.State("TEST"):
+                m.d.comb += self.test.eq(1)
+                m.d.sync += [self.run.eq(self.run + 1), self.passed.eq(0), self.failed.eq(0)]
+                m.next = "TESTING"
+            with m.State("TESTING"):
+                with m.If(~self.testing):
+                    passed = self.result == Result.PASS
+                    m.d.sync += [self.passed.eq(passed), self.failed.eq(~passed)]
+                    m.d.sync += number.eq(Mux(number[:16] == 0, 0, number_left))
+                    with m.If(passed & (number[:16] > 1)):
+                        m.next = "TEST"
+                    with m.Else():
+                        m.d.sync += [number.eq(0), self.line.eq(verdict[self.result.as_value()])]
+                        m.d.sync += self.report.eq(1)
+                        m.next = "ANSWER"
+            with m.State("STATUS"):
+                m.d.sync += [self.line.eq(verdict[self.result.as_value()]), self.report.eq(1)]
+                m.next = "ANSWER"
+            with m.State("ANSWER"):
+                with m.If(~self.reporting & ~self.report):
+                    m.next = "IDLE"
+        with m.If(self.report):
+            m.d.sync += self.report.eq(0)
+        return m
+
+    def _say(self, m, line, *, then="ANSWER"):
+        m.d.sync += [self.line.eq(self._starts[line]), self.report.eq(1)]
+        m.next = then
+
+    def _decode(self, m):
+        """Take in a byte: a digit, or a command and with it the number."""
+        code, number, host = self.data.payload, self._number, self.host
+        digit = Signal(4)
+        m.d.comb += digit.eq(Mux(code[6], code[:4] + 9, code[:4]))
+        with m.If((code >= ord("0")) & (code <= ord("9")) | (code >= ord("a")) & (code <= ord("f"))):
+            m.d.sync += number.eq(number << 4 | digit)
+        with m.Elif(code > ord(" ")):
+            m.d.sync += number.eq(0)
+            with m.Switch(code):
+                with m.Case(ord("n")):
+                    m.d.sync += host.host_node.eq(number)
+                with m.Case(ord("p")):
+                    m.d.sync += host.host_addr.eq(number)
+                with m.Case(ord("w")):
+                    m.d.sync += number.eq(number)
+                    m.next = "WRITE"
+                with m.Case(ord("r")):
+                    m.d.sync += number.eq(Mux(number[:16] == 0, 1, number))
+                    m.next = "READ"
+                with m.Case(ord("s")):
+                    m.next = "START"
+                with m.Case(ord("t")):
+                    m.d.sync += number.eq(number)
+                    m.next = "TEST"
+                with m.Case(ord("q")):
+                    m.next = "STATUS"
+                with m.Case(ord("i")):
+                    self._say(m, "info")
+                with m.Default():
+                    self._say(m, "help")

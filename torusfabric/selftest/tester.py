@@ -1,0 +1,176 @@
+"""The tester: fills every send memory with a pattern, runs the fabric, and compares every word."""
+
+from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.lib import enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..errors import InputError
+from .pattern import ROUNDS, Pattern
+
+__all__ = ["PATIENCE", "SUPPORTED", "HostPort", "Result", "Tester"]
+
+#: The collectives whose result is made of words sent.
+SUPPORTED = ("broadcast", "allgather", "scatter", "gather", "alltoall")
+
+#: Cycles after the predicted end before a run is given up.
+PATIENCE = 16
+
+
+class Result(enum.Enum, shape=2):
+    """What came of a run."""
+
+    PASS = 0
+    WRONG = 1  #: a word is not what it should be
+    LATE = 2  #: the fabric was not done when predicted
+
+
+def HostPort(fabric):
+    """The signature of what drives a fabric."""
+    inputs, outputs = fabric.netlist.inputs, fabric.netlist.outputs
+    return wiring.Signature(
+        {name: Out(width) for name, width in inputs.items()}
+        | {name: In(width) for name, width in outputs.items()}
+    )
+
+
+class Tester(wiring.Component):
+    """Tests a fabric once, through its host port.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        With a host port.
+
+    Members
+    -------
+    start : In(1)
+    run : In(16)
+        Goes into the pattern.
+    busy : Out(1)
+    result : Out(Result)
+        Of the last test. Where it is `Result.WRONG`, `node`, `place`, `expected` and `got` tell the
+        first wrong word; the place is an address, as of the host port.
+    host : Out(HostPort)
+        Must be connected to the fabric while busy.
+
+    Raises
+    ------
+    InputError
+        If this is not a collective whose result is made of words sent.
+    """
+
+    def __init__(self, fabric):
+        kind = fabric.program.blocks.collective.kind
+        if kind not in SUPPORTED:
+            raise InputError(
+                f"Collective of a self-test must be {', '.join(SUPPORTED[:-1])} or "
+                f"{SUPPORTED[-1]}, not {kind}"
+            )
+        self._fabric = fabric
+        inputs = fabric.netlist.inputs
+        super().__init__(
+            {
+                "start": In(1),
+                "run": In(16),
+                "busy": Out(1),
+                "result": Out(Result),
+                "node": Out(inputs["host_node"]),
+                "place": Out(inputs["host_addr"]),
+                "expected": Out(fabric.width),
+                "got": Out(fabric.width),
+                "host": Out(HostPort(fabric)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        fabric, host, pattern = self._fabric, self.host, Pattern(self._fabric.width)
+        m.submodules.pattern = pattern
+        # A word of the pattern is computed while the word to compare is read.
+        settle = max(ROUNDS, fabric.read_latency) + 2
+        count, waited = Signal(range(settle)), Signal(range(fabric.cycles + PATIENCE + 1))
+        checking, fill, check, step = Signal(), Signal(), Signal(), Signal()
+        last = self._places(m, checking, fill, check, step)
+        self._pattern(m, pattern, checking)
+        m.d.comb += [
+            host.host_node.eq(self.node),
+            host.host_addr.eq(self.place),
+            host.host_wdata.eq(pattern.word),
+            self.expected.eq(pattern.word),
+        ]
+        with m.FSM() as states:
+            m.d.comb += self.busy.eq(~states.ongoing("IDLE"))
+            with m.State("IDLE"):
+                with m.If(self.start):
+                    m.d.comb += fill.eq(1)
+                    m.d.sync += checking.eq(0)
+                    m.next = "WORD"
+            with m.State("WORD"):
+                m.d.comb += pattern.start.eq(count == 0)
+                m.d.sync += [count.eq(count + 1), self.got.eq(host.host_rdata)]
+                with m.If(count == settle - 1):
+                    m.d.sync += count.eq(0)
+                    m.next = "COMPARE"
+            with m.State("COMPARE"):
+                m.d.comb += [step.eq(1), host.host_we.eq(~checking)]
+                m.next = "WORD"
+                with m.If(checking & (self.got != pattern.word)):
+                    m.d.comb += step.eq(0)
+                    m.d.sync += self.result.eq(Result.WRONG)
+                    m.next = "IDLE"
+                with m.Elif(last & checking):
+                    m.d.sync += self.result.eq(Result.PASS)
+                    m.next = "IDLE"
+                with m.Elif(last):
+                    m.next = "START"
+            with m.State("START"):
+                m.d.comb += host.start.eq(1)
+                m.d.sync += [waited.eq(0), checking.eq(1)]
+                m.next = "WAIT"
+            with m.State("WAIT"):
+                m.d.comb += check.eq(1)
+                m.d.sync += waited.eq(waited + 1)
+                with m.If(host.done | (waited == fabric.cycles + PATIENCE)):
+                    on_time = (waited == fabric.cycles) & (host.cycles == fabric.cycles)
+                    m.d.sync += self.result.eq(Result.LATE)
+                    m.next = "IDLE"
+                    with m.If(host.done & on_time):
+                        m.next = "WORD"
+        return m
+
+    def _places(self, m, checking, fill, check, step):
+        """Count through the words of all nodes; returns what is high at the last one."""
+        layout, collective = self._fabric.layout, self._fabric.program.blocks.collective
+        flits, nodes = self._fabric.flits, self._fabric.nodes
+        self._peer, self._flit = Signal(range(max(nodes, 2))), Signal(range(max(flits, 2)))
+        # A node sends, or has received, a message for, or of, each of so many nodes.
+        sent, received = layout.send_words // flits, layout.recv_words // flits
+        first, last = (collective.root,) * 2 if collective.kind == "gather" else (0, nodes - 1)
+        flit_ends = self._flit == flits - 1
+        peer_ends = self._peer == Mux(checking, received - 1, sent - 1)
+        node_ends = self.node == Mux(checking, last, nodes - 1)
+        with m.If(step):
+            m.d.sync += [self._flit.eq(self._flit + 1), self.place.eq(self.place + 1)]
+            with m.If(flit_ends):
+                m.d.sync += [self._flit.eq(0), self._peer.eq(self._peer + 1)]
+                with m.If(peer_ends):
+                    m.d.sync += [self._peer.eq(0), self.node.eq(self.node + 1)]
+                    m.d.sync += self.place.eq(Mux(checking, layout.recv_base, layout.send_base))
+        with m.If(fill | check):
+            m.d.sync += [self._peer.eq(0), self._flit.eq(0)]
+            m.d.sync += self.node.eq(Mux(check, first, 0))
+            m.d.sync += self.place.eq(Mux(check, layout.recv_base, layout.send_base))
+        return flit_ends & peer_ends & node_ends
+
+    def _pattern(self, m, pattern, checking):
+        """Say whose word it is that the node sends, or must have received."""
+        blocks = self._fabric.program.blocks
+        root, personal = blocks.collective.root, blocks.collective.personal
+        origin = Const(root, 16) if blocks.single_origin else self._peer
+        m.d.comb += [pattern.run.eq(self.run), pattern.flit.eq(self._flit)]
+        with m.If(checking):
+            m.d.comb += pattern.origin.eq(origin)
+            m.d.comb += pattern.destination.eq(self.node if personal else 0)
+        with m.Else():
+            m.d.comb += pattern.origin.eq(self.node)
+            m.d.comb += pattern.destination.eq(self._peer if personal else 0)

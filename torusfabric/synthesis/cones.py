@@ -1,0 +1,149 @@
+"""Where the tables of a mapped module go, found by following its nets.
+
+What an input port brings is followed through tables and registers: a cell that any of it reaches
+handles data, and all others make settings. So the parts are counted on the netlist itself, and add
+up to what it has.
+"""
+
+from collections import defaultdict
+
+__all__ = ["analyse", "fewest_tables"]
+
+#: Patterns of the kinds of cells that matter here.
+_TABLES = ("SB_LUT4", "LUT1", "LUT2", "LUT3", "LUT4")
+_REGISTERS = ("SB_DFF", "TRELLIS_FF", "DFF")
+
+
+def analyse(module, price, *, outports, inports):
+    """Where the tables of a router go.
+
+    Parameters
+    ----------
+    module : dict
+        From a netlist that yosys wrote as JSON.
+    price : function of str -> Cost
+        What a cell of a type costs.
+    outports : sequence of str
+        The ports that drive links.
+    inports : dict of str to str
+        Input port that brings data -> part of the report for the tables that read it first; the
+        tables behind those, and all that merge data, are the crossbar.
+
+    Returns
+    -------
+    dict
+        ``bits`` of the out-ports; the ``luts`` and ``ffs`` right at them; ``parts``, the tables of
+        each part; ``limit``, the fewest tables that what reaches each bit could do with.
+    """
+    net = _Net(module)
+    bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
+    at = net.at(bits)
+    if not inports:
+        return at | {"parts": {}, "limit": None}
+    brought = {
+        bit: part for port, part in inports.items() for bit in module["ports"][port]["bits"]
+    }
+    data = net.reached(brought)
+    parts: dict[str, int] = defaultdict(int, dict.fromkeys((*inports.values(), "settings"), 0))
+    for name, cell in module["cells"].items():
+        luts = price(cell["type"]).luts
+        if luts:
+            parts[net.part(name, brought, data)] += luts
+    limit = sum(fewest_tables(len(net.sources(bit, data))) for bit in bits)
+    return at | {"parts": dict(parts), "limit": limit}
+
+
+def fewest_tables(inputs):
+    """The fewest 4-input tables that can choose any one of so many inputs.
+
+    A tree of n tables has at most 3 n + 1 inputs, and telling k inputs apart takes log2 k more.
+    """
+    if inputs < 2:
+        return 0
+    return -(-(inputs + (inputs - 1).bit_length() - 1) // 3)
+
+
+class _Net:
+    """The cells of a module, by the bits they drive and read."""
+
+    def __init__(self, module):
+        self._cells = module["cells"]
+        self._driver: dict[object, str] = {}
+        self._readers: dict[object, list] = defaultdict(list)
+        for name, cell in self._cells.items():
+            for port, direction in cell.get("port_directions", {}).items():
+                for bit in cell["connections"][port]:
+                    if direction == "output":
+                        self._driver[bit] = name
+                    elif isinstance(bit, int):  # constants are text
+                        self._readers[bit].append(name)
+
+    def _bits(self, name, direction):
+        cell = self._cells[name]
+        ports = cell.get("port_directions", {})
+        return [b for p, d in ports.items() if d == direction for b in cell["connections"][p]]
+
+    def _kind(self, name):
+        kind = self._cells[name]["type"]
+        if kind in _TABLES:
+            return "luts"
+        return "ffs" if kind.startswith(_REGISTERS) else None
+
+    def _behind(self, name):
+        """The bits that a register keeps."""
+        connections = self._cells[name]["connections"]
+        return (connections.get("D") or connections.get("DI") or [])[:1]
+
+    def at(self, bits):
+        """The flip-flop at each bit, and the table at that."""
+        found: dict[str, set] = {"luts": set(), "ffs": set()}
+        for bit in bits:
+            name = self._driver.get(bit)
+            if name and self._kind(name) == "ffs":
+                found["ffs"].add(name)
+                behind = self._behind(name)
+                name = self._driver.get(behind[0]) if behind else None
+            if name and self._kind(name) == "luts":
+                found["luts"].add(name)
+        return {"bits": len(bits), **{kind: len(names) for kind, names in found.items()}}
+
+    def reached(self, bits):
+        """All bits that depend on some, by way of data inputs of registers too."""
+        data, front = set(bits), list(bits)
+        while front:
+            bit = front.pop()
+            for name in self._readers[bit]:
+                if self._kind(name) == "ffs" and bit not in self._behind(name):
+                    continue  # a clock enable or reset
+                for out in self._bits(name, "output"):
+                    if out not in data:
+                        data.add(out)
+                        front.append(out)
+        return data
+
+    def part(self, name, brought, data):
+        """The part of the report that a cell belongs to."""
+        read = [bit for bit in self._bits(name, "input") if bit in data]
+        if not read:
+            return "settings"
+        parts = {brought.get(bit, "crossbar") for bit in read}
+        special = parts - {"crossbar"}
+        return special.pop() if special else "crossbar"
+
+    def sources(self, bit, data):
+        """The data bits that a bit is chosen from: inputs, or registers before its own."""
+        name = self._driver.get(bit)
+        front = self._behind(name) if name and self._kind(name) == "ffs" else [bit]
+        found, seen = set(), set(front)
+        while front:
+            bit = front.pop()
+            name = self._driver.get(bit)
+            if name is None or self._kind(name) == "ffs":
+                if bit in data:
+                    found.add(bit)
+                continue
+            for source in self._bits(name, "input"):
+                if source not in seen:
+                    seen.add(source)
+                    front.append(source)
+        return found
