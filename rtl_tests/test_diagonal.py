@@ -103,6 +103,15 @@ def test_gaps_within_capacity_end_with_one_link(alpha, rounds, kind, data):
     assert sizes.count(0) == (gap + 1) % 2
 
 
+@pytest.mark.parametrize(
+    ("gap", "kind", "rounds", "alpha", "parts"),
+    [(2, 0, 0, 3, [1, 0, 1]), (4, 0, 0, 4, [1, 1, 0, 1, 1]), (8, 1, 1, 3, [3, 4, 1]),
+     (18, 0, 1, 3, [5, 3, 4, 3, 3]), (9, 0, 0, 8, [1] * 9)],
+)  # fmt: skip
+def test_even_part_of_an_even_gap_is_the_middle_one(gap, kind, rounds, alpha, parts):
+    assert np.diff([0, *new_levels(gap, kind, rounds, alpha), gap]).tolist() == parts
+
+
 def test_levels_are_spaced_in_proportion():
     assert spaced(8, [0, 1], 1, 3).tolist() == [5, 3]
     assert spaced(10, [0, 1], 1, 4).tolist() == [5, 5]
@@ -193,7 +202,7 @@ def test_every_way_in_more_dimensions(sides):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("dimensions", "top", "nodes"), [(2, 40, 1600), (3, 10, 1000), (4, 6, 500), (5, 4, 300)]
+    ("dimensions", "top", "nodes"), [(2, 24, 600), (3, 10, 500), (4, 6, 300), (5, 4, 110)]
 )
 def test_every_way_on_all_small_tori(dimensions, top, nodes):
     for sides in product(range(2, top), repeat=dimensions):

@@ -1,5 +1,7 @@
 """Gather and reduce by running a broadcast, or a scatter, backwards."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,18 @@ def test_what_arrives_twice_is_left_out(kind):
     """Node 1 hears three times, node 2 twice: only their first receipts count."""
     back = reverse(ring_broadcast([ALL, ALL, ALL, ALL], 1), kind)
     assert [len(transfers) for transfers in back.rounds()] == [0, 0, 1, 1]
+    assert check(back).duplicates == 0
+
+
+@pytest.mark.parametrize("kind", ["gather", "reduce"])
+def test_what_arrives_twice_at_once_is_left_out(kind):
+    """Nodes 1 and 3 of a ring of four send to node 2 in the same round."""
+    both = np.array([[0], [1]], np.int8)
+    rounds = Transfers(np.array([0, 0]), both), Transfers(np.array([1, 3]), both)
+    schedule = replace(ring_broadcast([ALL] * 4, 1), topology=Torus([4]), transfers=rounds)
+    assert check(schedule).duplicates == 1
+    back = reverse(schedule, kind)
+    assert [len(transfers) for transfers in back.rounds()] == [1, 2]
     assert check(back).duplicates == 0
 
 

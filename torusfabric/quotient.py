@@ -145,7 +145,9 @@ class Quotient(Schedule):
 
     def expand(self, step):
         """The transfers of one round."""
-        longest = max((len(move.hops) for move in step.moves), default=1)
+        if not step.moves:
+            return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))
+        longest = max(len(move.hops) for move in step.moves)
         sources, hops, wanted = [], [], []
         for move in step.moves:
             index = np.full(self.modulus, -1)

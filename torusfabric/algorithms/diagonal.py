@@ -178,8 +178,7 @@ def _finish(circuits, grid, alpha):
         if without:
             serve_by_flow(circuits, alpha)
     elif without and not _planes_extra(dimensions, without, alpha):
-        doubled = next((a for a, span in enumerate(grid.spans) if span % 2), None)
-        fill_around_plane(circuits, grid, without[0], doubled)
+        fill_around_plane(circuits, grid, without[0])
     else:
         fill(circuits, grid)
         if without:

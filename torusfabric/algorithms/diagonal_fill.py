@@ -15,7 +15,9 @@ from .max_flow import Network, search
 __all__ = ["fill", "fill_around_plane", "fill_by_classes", "serve_by_flow", "serve_planes"]
 
 #: What an even node before a left-out plane sends; an odd node behind it sends the opposite. Axis 0
-#: here is that of the plane, which is one link away, axis 1 may have two levels at the same place.
+#: here is that of the plane, which is one link away. One of the others may have two levels at the
+#: same place: wherever two of these messages then meet on a link, they have the same destination,
+#: and one of them is left out.
 BEFORE_PLANE = {
     2: (((0, 1),), ((1, 1),)),
     3: (((0, 1),), ((1, 1),), ((2, 1),), ((1, -1), (2, 1)), ((2, -1), (0, 1))),
@@ -39,7 +41,7 @@ def fill(circuits, grid):
     circuits.end_round()
 
 
-def fill_around_plane(circuits, grid, axis, doubled):
+def fill_around_plane(circuits, grid, axis):
     """The same where one plane is left out, which is informed in the same round.
 
     Parameters
@@ -50,14 +52,12 @@ def fill_around_plane(circuits, grid, axis, doubled):
         The levels; the plane is between numbers 0 and 1.
     axis : int
         The axis on which the plane has its place.
-    doubled : int or None
-        The axis with two levels at the same place, if there is one.
     """
     levels = [
         np.arange(grid.sides[axis]) if a == axis else own for a, own in enumerate(grid.levels)
     ]
     whole = Grid(grid.sides, levels)
-    order = sorted(range(len(levels)), key=lambda a: (a != axis, a != doubled))
+    order = sorted(range(len(levels)), key=lambda a: a != axis)
     for parity, sign in ((0, 1), (1, -1)):
         index, _ = informed_index(grid, axis, np.arange(parity, grid.counts[axis], 2), parity)
         near = index[axis] == parity

@@ -7,9 +7,9 @@ Rules of the model:
 - A message is all that its sender held before the round, or one named piece of it.
 
 The nodes x with l(x) = x1 + 2 x2 + 3 x3 = 0 mod 7 are a perfect code: every node is a code node or
-next to exactly one. All data is concentrated on the code, which consists of tori with sides 7^(i-1)
-dilated by 7; those do the same, one after the other depth; then it is spread over each code in two
-rounds and delivered to the neighbours.
+next to exactly one. All data is concentrated on the code. That consists of tori with sides 7^(i-1),
+dilated by 7, in each of which the same is done; then two rounds spread all data over the code, and
+the last one delivers it to the neighbours.
 """
 
 import math

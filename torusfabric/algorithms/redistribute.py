@@ -8,8 +8,8 @@ messages.
 
 Except for 2 x odd, `hamiltonian` serves the same tori with packets of half a message and no first
 step. What crosses a link in all, in messages, is R C / 4 there, and here
-R C / 4 + (C^2 + C - 2) / (2 C - 1) or a little more, for rounding. Even where start-up is all that
-counts, this algorithm is ahead only where R is about 4 (C + 1) or more:
+R C / 4 + (C^2 + C - 2) / (2 C - 1) or a little more, for rounding: always more. Even where start-up
+is all that counts, this algorithm is ahead only on tall tori, where R > 4 (C + 1):
 
 =====  ======================  ======================
 sides  redistribute            hamiltonian

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import ScheduleError
 from .report import Report, fault
 
 __all__ = ["check_quotient"]
@@ -54,19 +55,28 @@ def check_quotient(schedule, *, progress=None):
         At the first fault.
     """
     _check_labelling(schedule)
+    sound, broken = 0, None
+    for number, step in enumerate(schedule.steps, 1):
+        try:
+            _check_moves(schedule, number, step)
+            _check_ports(schedule, number, step)
+            _check_arcs(schedule, number, step)
+        except ScheduleError as error:
+            broken = error
+            break
+        sound = number
+    steps = schedule.steps[:sound]
     holders, sizes = _origins(schedule), []
-    for number, (step, modulus) in enumerate(
-        zip(schedule.steps, _remaining_moduli(schedule), strict=True), 1
-    ):
-        _check_moves(schedule, number, step)
-        _check_ports(schedule, number, step)
-        _check_arcs(schedule, number, step)
+    for number, modulus in enumerate(_remaining_moduli(schedule, steps), 1):
+        step = steps[number - 1]
         if step.focus is not None:
             holders = _refocus(schedule, step.focus, modulus, holders)
         sizes.append(_message_sizes(schedule, number, step, holders))
         holders = _advance(schedule, step, holders)
         if progress:
             progress(number, schedule.round_count)
+    if broken is not None:
+        raise broken
     _check_complete(schedule, holders)
     return _report(schedule, sizes)
 
@@ -157,10 +167,10 @@ def _check_arcs(schedule, number, step):
         raise fault(schedule, number, text, node=schedule.first_nodes[label], port=port)
 
 
-def _remaining_moduli(schedule):
+def _remaining_moduli(schedule, steps):
     """For each round the modulus on which it and all later rounds depend."""
     moduli, modulus = [], 1
-    for step in reversed(schedule.steps):
+    for step in reversed(steps):
         for move in step.moves:
             action = np.zeros(schedule.modulus, int)
             action[move.labels] = 1 if move.group is None else np.asarray(move.group) + 1
