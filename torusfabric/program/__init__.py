@@ -1,8 +1,11 @@
 """Switch programs: schedules seen from the nodes."""
 
+from ..errors import InputError
 from ..schedule import Pattern, Table
-from .base import IDLE, OWN, SwitchProgram
-from .rounds import EndpointProgram, RoundProgram, Run, compile_rounds
+from .base import IDLE, OWN, CycleCost, SwitchProgram
+from .lanes import sharing
+from .rooted import RootedProgram, compile_rooted
+from .rounds import EndpointProgram, Receipt, RoundProgram, Run, compile_rounds
 from .table_plan import TablePlan, merge_columns
 from .tables import TableProgram, compile_tables
 from .waves import WaveProgram, compile_waves
@@ -10,7 +13,10 @@ from .waves import WaveProgram, compile_waves
 __all__ = [
     "IDLE",
     "OWN",
+    "CycleCost",
     "EndpointProgram",
+    "Receipt",
+    "RootedProgram",
     "RoundProgram",
     "Run",
     "SwitchProgram",
@@ -18,7 +24,9 @@ __all__ = [
     "TableProgram",
     "WaveProgram",
     "compile_program",
+    "compile_rooted",
     "merge_columns",
+    "sharing",
 ]
 
 
@@ -30,7 +38,16 @@ def compile_program(schedule):
     SwitchProgram
         A `WaveProgram` for a `Pattern`, a `TableProgram` for a `Table`, a `RoundProgram` for
         everything else.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to build, because a single node already holds all there is.
     """
+    if schedule.topology.nodes == 1 or not schedule.round_count:
+        raise InputError(
+            f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
+        )
     if isinstance(schedule, Pattern):
         return compile_waves(schedule)
     return compile_tables(schedule) if isinstance(schedule, Table) else compile_rounds(schedule)

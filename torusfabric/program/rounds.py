@@ -3,7 +3,9 @@
 In a round every node with something to send streams it over its local lanes, and the crossbars on
 the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest path
 of ``h`` hops and a longest message of ``m`` flits. What arrives at an in-port is appended to the
-bank of that port, so the place of every block is known in advance.
+bank of that port, unless the node has all of it already, so the place of every block is known in
+advance. Blocks that a later round takes apart by groups are sent group by group, so that a group
+lies in few runs.
 """
 
 from collections import Counter
@@ -16,9 +18,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..schedule import Everything, Grouped
-from .base import IDLE, OWN, SwitchProgram, classify
+from .base import IDLE, OWN, CycleCost, SwitchProgram, classify
+from .lanes import Run, arrange
 
-__all__ = ["EndpointProgram", "RoundProgram", "Run", "compile_rounds"]
+__all__ = ["EndpointProgram", "Receipt", "RoundProgram", "Run", "compile_rounds"]
 
 #: More places than this (nodes times blocks) are not followed one by one.
 MAX_PLACES = 2**22
@@ -27,12 +30,15 @@ MAX_PLACES = 2**22
 SETUP = 1
 
 
-class Run(NamedTuple):
-    """Consecutive blocks of one bank that a node sends: ``length`` from place ``slot`` on."""
+class Receipt(NamedTuple):
+    """What is stored of what arrives at an in-port: ``length`` blocks over a path of ``hops``."""
 
-    bank: int
-    slot: int
+    hops: int
     length: int
+
+
+#: Nothing arrives, or nothing new.
+NOTHING = Receipt(0, 0)
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,8 @@ class EndpointProgram:
     ----------
     send : tuple of tuple of (tuple of Run)
         ``send[round][lane]`` lists the runs sent; empty where the lane is idle.
-    receive : tuple of (tuple of int)
-        ``receive[round][port]`` is the number of hops of the path that ends at an in-port, 0 where
-        none does.
+    receive : tuple of (tuple of Receipt)
+        ``receive[round][port]`` is what is stored of what arrives at an in-port.
     depth : tuple of int
         Blocks that each in-port's bank holds, followed by those of the node's own send memory.
     """
@@ -84,12 +89,27 @@ class RoundProgram(SwitchProgram):
         """Number of rounds."""
         return len(self.hops)
 
+    @cached_property
+    def lengths(self):
+        """The different lengths of the messages of each round in blocks, the longest first."""
+        found: list[set] = [{int(message)} for message in self.message]
+        for endpoint in self.endpoints:
+            for number, row in enumerate(endpoint.receive):
+                found[number] |= {receipt.length for receipt in row} - {0}
+            for number, lanes in enumerate(endpoint.send):
+                found[number] |= {sum(run.length for run in runs) for runs in lanes} - {0}
+        return [sorted(lengths, reverse=True) for lengths in found]
+
     def durations(self, flits):
         """Clock cycles of each round, for messages of so many flits."""
         return SETUP + self.hops + self.message * self.block_flits(flits)
 
     def cycles(self, flits):
         return int(self.durations(flits).sum())
+
+    def cycle_cost(self, flits):
+        moved = int(self.message.sum()) * self.block_flits(flits)
+        return CycleCost(self.rounds, int(self.hops.sum()), moved, alpha=SETUP, hop_cycles=1)
 
     @cached_property
     def _view_index(self):
@@ -116,7 +136,6 @@ class RoundProgram(SwitchProgram):
                         message = [
                             b for r in runs for b in memory[node][r.bank][r.slot :][: r.length]
                         ]
-                        message += [message[-1]] * (self.message[number] - len(message))
                         arriving += [(end, message) for end in self._ends(number, node, lane)]
             for (node, port), message in arriving:
                 memory[node].setdefault(port, []).extend(message)
@@ -135,7 +154,7 @@ class RoundProgram(SwitchProgram):
                 there = int(topology.neighbours[here, port]), int(topology.opposite[port])
                 heads.append(there)
                 endpoint = self.endpoints[self.endpoint_class[there[0]]]
-                if endpoint.receive[number][there[1]]:
+                if endpoint.receive[number][there[1]].length:
                     yield there
 
 
@@ -178,12 +197,15 @@ class _Compiler:
         self.own = Counter[int]()
         self.select: list[np.ndarray] = []
         self.send: list[dict] = []
-        self.receive: list[np.ndarray] = []
+        self.receive: list[dict] = []
+        self.ends: list[np.ndarray] = []
         self.hops: list[int] = []
         self.message: list[int] = []
         self._own_blocks()
-        for transfers in schedule.rounds():
-            self._round(transfers)
+        rounds = list(schedule.rounds())
+        for number, transfers in enumerate(rounds):
+            later = (t.payload.group for t in rounds[number:] if isinstance(t.payload, Grouped))
+            self._round(transfers, next(later, None))
 
     def _own_blocks(self):
         """Fill the send memories: block (origin, [destination,] chunk) in the order of the host."""
@@ -194,28 +216,36 @@ class _Compiler:
             self.held[node][block] = (OWN, self.own[node])
             self.own[node] += 1
 
-    def _payloads(self, transfers):
-        """The blocks of each transfer, in the order they are sent: that of the memories if free."""
+    def _payloads(self, transfers, group):
+        """The blocks of each transfer, in the order they are sent.
+
+        Where that is free, it is by the groups in which they are needed next, and within a group in
+        the order of the memories.
+        """
+        sources = transfers.source.tolist()
         match transfers.payload:
-            case Everything():
-                return [self._in_order(node) for node in transfers.source.tolist()]
-            case Grouped(group, wanted):
+            case Everything() | Grouped():
+                held = {node: self._in_order(node, group) for node in set(sources)}
+                if isinstance(transfers.payload, Everything):
+                    return [held[node] for node in sources]
                 return [
-                    [block for block in self._in_order(node) if group[block] == want]
-                    for node, want in zip(transfers.source.tolist(), wanted, strict=True)
+                    [block for block in held[node] if group[block] == want]
+                    for node, want in zip(sources, transfers.payload.wanted, strict=True)
                 ]
             case listed:
                 bounds = zip(listed.indptr[:-1], listed.indptr[1:], strict=True)
                 return [listed.ids[a:b].tolist() for a, b in bounds]
 
-    def _in_order(self, node):
-        """What a node holds, bank by bank."""
-        return sorted(self.held[node], key=self.held[node].__getitem__)
+    def _in_order(self, node, group):
+        """What a node holds, group by group and bank by bank."""
+        held = self.held[node]
+        if group is None:
+            return sorted(held, key=held.__getitem__)
+        return sorted(held, key=lambda block: (group[block], held[block]))
 
-    def _round(self, transfers):
+    def _round(self, transfers, group):
         topology = self.topology
-        payloads = self._payloads(transfers)
-        lanes = self._lanes(transfers, payloads)
+        lanes, payloads = self._lanes(transfers, self._payloads(transfers, group))
         walk, hops = transfers.walk(topology), transfers.hops
         select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
         entry = topology.ports + lanes
@@ -229,22 +259,29 @@ class _Compiler:
         self._deliver(walk[:, -1], entry, transfers.lengths, payloads)
 
     def _lanes(self, transfers, payloads):
-        """Number the different messages of each sender, and note what each lane sends."""
-        send: dict[int, list] = {}
+        """Number the different messages of each sender, and note what each lane sends.
+
+        Returns
+        -------
+        lanes : ndarray of int
+            The lane of each transfer.
+        payloads : list of (list of int)
+            The blocks of each transfer, in the order they are sent in the end.
+        """
+        queues: dict[int, dict] = {}
         lanes = np.zeros(len(transfers), int)
-        order = sorted(range(len(payloads)), key=lambda k: (payloads[k], transfers.hops[k, 0]))
-        for k in order:
-            queue = send.setdefault(int(transfers.source[k]), [])
-            if payloads[k] not in queue:
-                queue.append(payloads[k])
-            lanes[k] = queue.index(payloads[k])
+        for k in np.argsort(transfers.hops[:, 0], kind="stable").tolist():
+            queue = queues.setdefault(int(transfers.source[k]), {})
+            lanes[k] = queue.setdefault(tuple(payloads[k]), len(queue))
+        sent = {
+            node: arrange([list(message) for message in queue], self.held[node])
+            for node, queue in queues.items()
+        }
         self.send.append(
-            {
-                node: tuple(self._runs(node, payload) for payload in queue)
-                for node, queue in send.items()
-            }
+            {node: tuple(self._runs(node, m) for m in messages) for node, messages in sent.items()}
         )
-        return lanes
+        chosen = zip(transfers.source.tolist(), lanes.tolist(), strict=True)
+        return lanes, [sent[node][lane] for node, lane in chosen]
 
     def _runs(self, node, payload):
         """Where the blocks of a message lie in its sender's memories, as runs."""
@@ -252,25 +289,35 @@ class _Compiler:
         steps = [(bank, slot - k) for k, (bank, slot) in enumerate(places)]
         runs, start = [], 0
         for _, group in groupby(steps):
-            count = len(list(group))
-            runs.append(Run(*places[start], count))
-            start += count
+            bank, slot = places[start]
+            runs.append(Run(bank, slot, len(list(group))))
+            start += runs[-1].length
         return tuple(runs)
 
     def _deliver(self, destinations, ports, lengths, payloads):
-        """Append each message to the bank of the in-port where it arrives."""
-        receive = np.zeros(self.fill.shape, np.int16)
-        for node, port, length, payload in zip(destinations, ports, lengths, payloads, strict=True):
-            receive[node, port] = length
+        """Append each message that brings something new to the bank of its in-port."""
+        receive: dict[int, dict] = {}
+        ends = np.zeros(self.fill.shape, bool)
+        ends[destinations, ports] = True
+        arrivals = zip(destinations, ports.tolist(), lengths.tolist(), payloads, strict=True)
+        for node, port, length, payload in arrivals:
+            held = self.held[node]
+            if all(block in held for block in payload):
+                continue
+            receive.setdefault(int(node), {})[port] = Receipt(length, len(payload))
             first = int(self.fill[node, port])
             for k, block in enumerate(payload):
-                self.held[node].setdefault(block, (int(port), first + k))
-            self.fill[node, port] += self.message[-1]
+                held.setdefault(block, (port, first + k))
+            self.fill[node, port] += len(payload)
         self.receive.append(receive)
+        self.ends.append(ends)
 
     def _endpoint(self, node):
         """The program of one node's endpoint."""
-        receive = tuple(tuple(row[node].tolist()) for row in self.receive)
+        ports = range(self.topology.ports)
+        receive = tuple(
+            tuple(row.get(node, {}).get(port, NOTHING) for port in ports) for row in self.receive
+        )
         send = tuple(row.get(node, ()) for row in self.send)
         return EndpointProgram(send, receive, (*self.fill[node].tolist(), self.own[node]))
 
@@ -279,7 +326,7 @@ class _Compiler:
         nodes = self.topology.nodes
         rows = np.stack(self.select, axis=1) if self.select else np.empty((nodes, 0, 0), np.int16)
         # A node's program is what its crossbar does and what it takes off the links.
-        taken = np.stack(self.receive, axis=1).reshape(nodes, -1) > 0
+        taken = np.stack(self.ends, axis=1).reshape(nodes, -1)
         node_class, first = classify(np.hstack([rows.reshape(nodes, -1), taken]))
         endpoints: dict[EndpointProgram, int] = {}
         endpoint_class = [

@@ -1,11 +1,11 @@
 """How one node carries out a table: which memory keeps what, and what feeds each out-port.
 
 A word that arrived ``k`` cycles ago is taken straight off its in-port (k = 1), out of a register
-behind it (k = 2), or out of a memory (k >= 3: it is written, read, and on its way again). So a table
-runs at a step a cycle whatever its latency, and a table that never lets a word rest needs no memory
-on its way. Each memory has one write port and one read port; where two words that came by the same
-in-port leave in the same step, the second has a memory of its own, which keeps words only while
-they wait.
+behind it (k = 2), or out of a memory (k >= 3: it is written, read, and on its way again). So a
+table runs at a step a cycle whatever its latency, and a table that never lets a word rest needs no
+memory on its way. Each memory has one write port and one read port; where two words that came by
+the same in-port leave in the same step, the second has a memory of its own, which keeps words only
+while they wait.
 """
 
 from collections import defaultdict
@@ -152,7 +152,7 @@ class Traffic:
                 self.arrivals[there, goal, part].append((by, step))
 
     def uses(self, latest):
-        """What is forwarded, as `Use`: of several arrivals the latest that will do, or the first."""
+        """What is forwarded, as `Use`: of several arrivals the latest in time, or the first."""
         for step, port, block in self.forwarded:
             came = [(by, when) for by, when in self.arrivals[block] if when < step]
             yield Use(step, port, came[-1] if latest else came[0])
@@ -261,13 +261,13 @@ class _Planner:
         dict
             ``reads[in-port, lane][came]`` lists the steps in which a word is read from a lane.
         """
-        wanted = defaultdict(lambda: defaultdict(list))
+        wanted: dict = defaultdict(lambda: defaultdict(list))
         for use in self.uses:
             if self._age(use) >= MEMORY_AGE:
                 wanted[use.step, use.came[0]][use.came].append(use.port)
-        reads = defaultdict(lambda: defaultdict(list))
+        reads: dict = defaultdict(lambda: defaultdict(list))
         for (step, q), words in sorted(wanted.items()):
-            taken = set()
+            taken: set[int] = set()
             for came, ports in words.items():
                 lane = self._lane(q, came, ports, taken, reads)
                 taken.add(lane)
@@ -286,7 +286,7 @@ class _Planner:
         ))  # fmt: skip
 
     def _kept(self):
-        """By which arrival each block comes that is delivered: (offset, chunk) -> (in-port, step)."""
+        """In-port and step by which each block comes that is delivered, by offset and chunk."""
         personal = self.table.destination is not None
         return {
             (offset, chunk): arrivals[0]
@@ -296,7 +296,7 @@ class _Planner:
 
     def _banks(self, reads, kept):
         """Places in all banks: a place is used again as soon as what it held has left."""
-        until = defaultdict(dict)
+        until: dict = defaultdict(dict)
         for lane, words in reads.items():
             for came, steps in words.items():
                 until[lane][came] = max(steps)
@@ -306,7 +306,9 @@ class _Planner:
         lanes = [(q, 0) for q in range(self.ports)]
         for q, lane in lanes + sorted(key for key in until if key[1]):
             write, read = np.full((2, self.steps), -1)
-            depth, free, leaving = 0, [], []
+            depth = 0
+            free: list[int] = []
+            leaving: list[tuple[int, int]] = []
             for came, end in sorted(until[q, lane].items(), key=lambda item: item[0][1]):
                 while leaving and leaving[0][0] <= came[1]:
                     heappush(free, heappop(leaving)[1])
@@ -368,7 +370,8 @@ def merge_columns(columns):
     place : list of int
         The number of each column among the merged ones.
     """
-    merged, place = [], []
+    merged: list[np.ndarray] = []
+    place: list[int] = []
     for column in columns:
         for k, other in enumerate(merged):
             if not ((column >= 0) & (other >= 0) & (column != other)).any():

@@ -1,8 +1,9 @@
 """Programs of tables: one for all nodes.
 
 A table tells every node to do the same in every step. So where a block lies, when it is read, and
-what feeds each out-port does not depend on the node: one sequencer tells all nodes, and there is one
-kind of router. A step takes a cycle for each flit of a block, and no pause is needed between steps.
+what feeds each out-port does not depend on the node: one sequencer tells all nodes, and there is
+one kind of router. A step takes a cycle for each flit of a block, and no pause is needed between
+steps.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..errors import InputError
 from .base import OWN, SwitchProgram
 from .table_plan import plan_table
 
@@ -93,7 +95,8 @@ class TableProgram(SwitchProgram):
             own[bank][:, plan.own_slot[index]] = sent[nodes, goal, index[1]]
         banks = [np.zeros((len(nodes), bank.depth, flits), messages.dtype) for bank in plan.banks]
         arrived: list[np.ndarray] = []
-        upstream = topology.neighbours, np.broadcast_to(topology.opposite, topology.neighbours.shape)
+        near = topology.neighbours
+        upstream = near, np.broadcast_to(topology.opposite, near.shape)
         for step in range(plan.steps):
             link = np.zeros((len(nodes), plan.ports, flits), messages.dtype)
             for port in np.nonzero(plan.select[step] >= 0)[0]:
@@ -146,7 +149,20 @@ def compile_tables(table):
     Returns
     -------
     TableProgram
+
+    Raises
+    ------
+    InputError
+        If it is a reduction, or there is nothing to send.
     """
+    if not table.round_count:
+        nodes = table.topology.nodes
+        raise InputError(f"Topology of a fabric must have at least 2 nodes, not {nodes}")
+    if table.collective.reducing:
+        raise InputError(
+            "Collective of a table in hardware must be one that moves blocks, not sums as "
+            f"{table.collective.kind} does"
+        )
     return TableProgram(
         schedule=table,
         select=plan_table(table, 1).select[:, None].astype(np.int16),

@@ -61,6 +61,30 @@ class WaveProgram(SwitchProgram):
             bank, slot = np.where(hit, route.port[nodes], bank), np.where(hit, step - 1, slot)
         return bank, slot
 
+    def arrivals(self):
+        """What is new at each in-port in each step.
+
+        Returns
+        -------
+        ndarray of int, shape (nodes, ports, steps)
+            A block number; -1 where nothing arrives, or what the node has already, be it that it
+            comes in by another port in the same step.
+        """
+        topology, nodes = self.topology, np.arange(self.topology.nodes)
+        arrivals = np.full((len(nodes), topology.ports, self.steps), -1)
+        had = np.zeros((len(nodes), self.blocks.count), bool)
+        had[self.blocks.origin(np.arange(self.blocks.count)), np.arange(self.blocks.count)] = True
+        for step, transfers in enumerate(self.schedule.rounds()):
+            port = transfers.hops[:, 0]
+            arrived = np.full((len(nodes), topology.ports), -1)
+            there = topology.neighbours[transfers.source, port], topology.opposite[port]
+            arrived[there] = transfers.payload.ids
+            for block, new in zip(arrived.T, arrivals[:, :, step].T, strict=True):
+                fresh = (block >= 0) & ~had[nodes, block]
+                new[fresh] = block[fresh]
+                had[nodes[fresh], block[fresh]] = True
+        return arrivals
+
     def execute(self, messages):
         schedule, topology = self.schedule, self.topology
         chunks, nodes = schedule.chunks, np.arange(topology.nodes)

@@ -69,8 +69,16 @@ class Fabric:
         sent = zip(topology.neighbours[node].tolist(), topology.opposite.tolist(), strict=True)
         return tuple(Part(f"tx_{there}", port * width, width) for there, port in sent)
 
-    def _add_routers(self, setting):
-        """One router a node, one module a router class."""
+    def _add_routers(self, setting, local):
+        """One router a node, one module a router class.
+
+        Parameters
+        ----------
+        setting : str
+            The net that says which row of its ROM a router follows.
+        local : function of (node, lanes) -> tuple of Part
+            The words that enter a router from its own node.
+        """
         net, program = self.netlist, self.program
         for number, lanes in enumerate(program.lanes.tolist()):
             select = program.select[:, number]
@@ -80,7 +88,7 @@ class Fabric:
                 "setting": net.whole(setting),
                 "enable": net.whole("busy"),
                 "rx": self._arriving(node),
-                "inject": self._local(node, int(program.lanes[number])),
+                "inject": local(node, int(program.lanes[number])),
             }
             net.add(
                 f"router_at_{node}",
@@ -89,10 +97,6 @@ class Fabric:
                 node=node,
                 outputs={"tx": (f"tx_{node}", self.ports * self.width)},
             )
-
-    def _local(self, node, lanes):
-        """The words that enter a router from its own node."""
-        raise NotImplementedError
 
     def _add_host(self, locator, address_bits, write_locator=None):
         """The host port, and the tree that brings read data to it."""

@@ -2,20 +2,24 @@
 
 An out-port with k inputs is a cascade of ceil(k / 2) stages a bit, each one 4-input look-up table::
 
-    f = x ? y : (y ? s1 : s0)           first stage
+    f = x ? (y ? s1 : s0) : y           first stage
     f = z ? (f ? odd : even) : f        one for each further pair
     f = z ? s : f                       a single last input
 
-With x = 1 the first stage passes the constant y down to the pair that z selects. What an idle
-out-port carries does not matter, and select bits that may always be equal are one register.
+With x = 0 the first stage passes the constant y down to the pair that z selects. Left alone,
+synthesis sees through a cascade and builds a tree that costs up to twice as much. So the stages are
+marked to be kept, and x is never the same signal as a z: it is high for the first pair.
+
+What an idle out-port carries does not matter, and select bits that may always be equal are one
+register.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Mux
+from amaranth.hdl import Mux, Signal
 
-__all__ = ["Crossbar", "Output", "cascade", "plan_crossbar"]
+__all__ = ["Crossbar", "Output", "cascade", "keeper", "plan_crossbar"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Output:
     sources : tuple of int
         The inputs it can select: in-ports, and lanes counted from the number of ports.
     bits : tuple of int
-        The select register of each select bit, in the order y, x, z1, z2, ..
+        The select register of each select bit, in the order of `select_bits`.
     """
 
     sources: tuple[int, ...]
@@ -58,23 +62,31 @@ class Crossbar:
     @property
     def luts_per_bit(self):
         """4-input look-up tables for each bit of the width, over all out-ports."""
-        counts = [len(out.sources) for out in self.outputs]
-        return sum((count + 1) // 2 for count in counts if count > 1)
+        return sum(lut_count(len(out.sources)) for out in self.outputs)
 
 
-def select_bits(sources, source):
-    """The select bits that make a cascade over `sources` choose one of them.
+def lut_count(count):
+    """4-input look-up tables a bit for so many inputs."""
+    return (count + 1) // 2 if count > 1 else 0
+
+
+def bit_count(count):
+    """Select bits for so many inputs."""
+    return min(count - 1, 1) + int(count >= 4) + (count - 1) // 2 if count else 0
+
+
+def select_bits(count, place):
+    """The select bits that make one of so many inputs pass.
 
     Returns
     -------
     list of int
         y, x, z1, z2, ..; x is left out where no further pair needs it.
     """
-    place, count = sources.index(source), len(sources)
     if count == 1:
         return []
     stages = (count - 1) // 2
-    bits = [place % 2] + ([int(place >= 2)] if count >= 4 else [])
+    bits = [place % 2] + ([int(place < 2)] if count >= 4 else [])
     return bits + [int(place // 2 == stage) for stage in range(1, stages + 1)]
 
 
@@ -94,9 +106,12 @@ def plan_crossbar(select):
     outputs = []
     for column in select.T:
         sources = tuple(sorted({int(s) for s in column if s >= 0}))
-        rows = [select_bits(sources, s) if s >= 0 else None for s in column.tolist()]
-        width = next((len(row) for row in rows if row is not None), 0)
-        wanted = np.array([row if row is not None else [-1] * width for row in rows], np.int8)
+        count, width = len(sources), bit_count(len(sources))
+        rows = [
+            select_bits(count, sources.index(s)) if s >= 0 else [-1] * width
+            for s in column.tolist()
+        ]
+        wanted = np.array(rows, np.int8).reshape(len(rows), width)
         bits = tuple(_share(registers, wanted[:, k]) for k in range(width))
         outputs.append(Output(sources, bits))
     rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
@@ -113,7 +128,7 @@ def _share(registers, wanted):
     return len(registers) - 1
 
 
-def cascade(inputs, bits, width):
+def cascade(inputs, bits, width, keep=lambda value: value):
     """The value of an out-port.
 
     Parameters
@@ -121,8 +136,10 @@ def cascade(inputs, bits, width):
     inputs : list of Value
         At least one.
     bits : list of Value
-        The select bits y, x, z1, z2, ..
+        The select bits, as `select_bits` gives them.
     width : int
+    keep : function of Value -> Value
+        Marks a stage to be kept by synthesis.
     """
     if len(inputs) == 1:
         return inputs[0]
@@ -130,8 +147,20 @@ def cascade(inputs, bits, width):
     f = Mux(y, inputs[1], inputs[0])
     if len(inputs) >= 4:
         x, *bits = bits
-        f = Mux(x, Mux(y, (1 << width) - 1, 0), f)
+        f = Mux(x, f, Mux(y, (1 << width) - 1, 0))
     for z, even, odd in zip(bits, inputs[2::2], [*inputs[3::2], None], strict=False):
+        f = keep(f)
         chosen = even if odd is None else (f & odd) | (~f & even)
         f = Mux(z, chosen, f)
     return f
+
+
+def keeper(m, width):
+    """Makes a function that marks values to be kept by synthesis."""
+
+    def keep(value):
+        kept = Signal(width, name="stage", attrs={"keep": 1})
+        m.d.comb += kept.eq(value)
+        return kept
+
+    return keep

@@ -1,8 +1,9 @@
 """Fabrics: which hardware carries out which kind of program."""
 
 from ..errors import InputError
-from ..program import TableProgram, WaveProgram
+from ..program import RootedProgram, TableProgram, WaveProgram
 from .base_fabric import Fabric
+from .rooted_fabric import RootedFabric
 from .round_fabric import RoundFabric
 from .table_fabric import TableFabric
 from .wave_fabric import WaveFabric
@@ -39,6 +40,10 @@ def build_fabric(program, *, width=32, flits=None, top="host"):
         raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
     flits = program.schedule.chunks if flits is None else flits
     program.block_flits(flits)
-    kinds = {WaveProgram: WaveFabric, TableProgram: TableFabric}
+    kinds: dict[type, type[Fabric]] = {
+        RootedProgram: RootedFabric,
+        TableProgram: TableFabric,
+        WaveProgram: WaveFabric,
+    }
     kind = kinds.get(type(program), RoundFabric)
     return kind(program, width=width, flits=flits, top=top)

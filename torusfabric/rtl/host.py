@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program import WaveProgram
+from ..program import RootedProgram, WaveProgram
 from .memories import address_width, choose
 from .netlist import Leaf
 
@@ -183,7 +183,7 @@ class Host(Leaf):
         """Register a write, and tell chunks apart where each has a bank of its own."""
         address = self.value("host_addr")
         chunk, place = Const(0), address[:-1]
-        if isinstance(self._layout.program, WaveProgram):
+        if isinstance(self._layout.program, RootedProgram | WaveProgram):
             chunk, place = self._split(place)
         m.d.sync += [
             self.write_enable.eq(self.value("host_we") & ~address[-1]),

@@ -150,6 +150,11 @@ class Leaf(wiring.Component):
         parts = self._bound[name]
         return parts[0] if len(parts) == 1 else Cat(*parts)
 
+    @property
+    def alone(self):
+        """Whether the module stands by itself, for its text to be written."""
+        return not self._bound
+
     def words(self, name, width):
         """What drives an input, as words of so many bits."""
         parts = self._bound.get(name)

@@ -1,47 +1,21 @@
 """Endpoints of fabrics that work in rounds: memories, readers and writers.
 
 What arrives at an in-port is appended to the bank of that port. A *reader* streams runs of blocks
-from the banks into a local lane. Both are told by the sequencer when their cycles have come, so no
-flit carries a header or a valid bit.
+from the banks into a local lane; readers that never read a bank at once share its read port. All
+are told by the sequencer when their cycles have come, so no flit carries a header or a valid bit.
 """
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program import OWN
+from ..program import OWN, sharing
+from .crossbar import cascade, keeper, select_bits
 from .memories import add_memory, address_width, choose
 from .netlist import Leaf
 
-__all__ = ["RoundEndpoint", "runs_of_lane"]
-
-
-def runs_of_lane(endpoint, messages, lane):
-    """What a lane sends in the course of all rounds, each round filled up to its longest message.
-
-    Parameters
-    ----------
-    endpoint : EndpointProgram
-    messages : sequence of int
-        Blocks of the longest message of each round.
-    lane : int
-
-    Returns
-    -------
-    list of (list of (bank, slot, length))
-        The runs of each round; empty where the lane is idle.
-    """
-    rounds = []
-    for lanes, message in zip(endpoint.send, messages, strict=True):
-        runs = [tuple(run) for run in lanes[lane]] if lane < len(lanes) else []
-        missing = int(message) - sum(count for _, _, count in runs)
-        while runs and missing:
-            bank, slot, count = max(runs, key=lambda run: run[2])
-            runs.append((bank, slot, min(count, missing)))
-            missing -= runs[-1][2]
-        rounds.append(runs)
-    return rounds
+__all__ = ["RoundEndpoint"]
 
 
 class RoundEndpoint(Leaf):
@@ -50,8 +24,8 @@ class RoundEndpoint(Leaf):
     Parameters
     ----------
     endpoint : EndpointProgram
-    messages : sequence of int
-        Blocks of the longest message of each round.
+    lengths : sequence of (sequence of int)
+        The lengths of the messages of each round, in blocks.
     viewed : sequence of int
         The banks that the host reads.
     flits : int
@@ -67,7 +41,7 @@ class RoundEndpoint(Leaf):
     Members
     -------
     round, phase, word, busy : In
-        From the sequencer.
+        From the sequencer; a phase for each length.
     rx : In(ports * width)
         A word from each in-port.
     inject : Out(lanes * width)
@@ -86,7 +60,7 @@ class RoundEndpoint(Leaf):
         self,
         *,
         endpoint,
-        messages,
+        lengths,
         viewed,
         flits,
         width,
@@ -96,16 +70,17 @@ class RoundEndpoint(Leaf):
         reach,
         private=False,
     ):
-        self._endpoint, self._messages, self._private = endpoint, messages, private
+        self._endpoint, self._lengths, self._private = endpoint, lengths, private
         self._viewed = sorted({self._bank(bank, len(endpoint.depth) - 1) for bank in viewed})
         self._flits, self._width = flits, width
         ports = len(endpoint.depth) - 1
         self._lanes = max((len(lanes) for lanes in endpoint.send), default=0)
+        self._reach, windows = reach, max(map(len, lengths))
         super().__init__(
             {
                 "rx": In(ports * width),
-                "round": In(range(max(len(messages), 2))),
-                "phase": In(reach + 2),
+                "round": In(range(max(len(lengths), 2))),
+                "phase": In(windows * (reach + 2)),
                 "word": In(word_bits),
                 "busy": In(1),
                 "inject": Out(max(self._lanes, 1) * width),
@@ -131,50 +106,72 @@ class RoundEndpoint(Leaf):
         m = Module()
         ports = len(self._endpoint.depth) - 1
         readers = [self._reader(m, lane) for lane in range(self._lanes)]
-        words, read = {}, {}
+        words: dict[tuple[int, int], Value] = {}
+        read: dict[int, Value] = {}
         for bank, depth in enumerate(self._endpoint.depth):
             write = self._store(m, bank) if bank < ports else self._host_write()
-            lanes = [lane for lane, reader in enumerate(readers) if bank in reader.banks]
-            for lane in lanes:
-                shared = bank in self._viewed and lane == lanes[0]
-                words[bank, lane] = self._memory(m, bank, readers[lane], write, shared=shared)
-            if bank in self._viewed and depth:
-                read[bank] = words[bank, lanes[0]] if lanes else self._memory(m, bank, None, write)
-        m.d.comb += self.inject.eq(
-            Cat(
-                *(
-                    choose([words[bank, lane] for bank in reader.banks], reader.select)
-                    for lane, reader in enumerate(readers)
-                )
-            )
-        )
-        if read:
-            m.d.sync += self.read_data.eq(self._viewed_word(read))
+            groups = sharing(self._endpoint.send, OWN if bank == ports else bank)
+            for number, lanes in enumerate(groups or [[]] * (bank in self._viewed)):
+                reading = [readers[lane] for lane in lanes]
+                viewed = bank in self._viewed and not number
+                if depth:
+                    word = self._memory(m, bank, reading, write, viewed=viewed)
+                    words |= {(bank, lane): word for lane in lanes}
+                    read |= {bank: word} if viewed else {}
+        lanes = [[words[bank, reader.lane] for bank in reader.banks] for reader in readers]
+        able = [reader.lane for reader in readers if read and {*read} <= {*reader.banks}]
+        host = able[0] if able else None
+        for number, reader in enumerate(readers):
+            select = reader.select
+            if number == host and len(reader.banks) > 1:
+                select = Mux(self.value("busy"), select, self._host_select(reader.banks))
+            word = self._cascade(m, lanes[number], select)
+            m.d.comb += self.inject[number * self._width :][: self._width].eq(word)
+        if host is not None:
+            m.d.sync += self.read_data.eq(self.inject[host * self._width :][: self._width])
+        elif read:
+            m.d.sync += self.read_data.eq(self._viewed_word(m, read))
         return m
 
-    def _viewed_word(self, read):
-        """The word of the bank that the host reads."""
-        if len(read) == 1:
-            return next(iter(read.values()))
-        last = read[max(read)]
-        banks = [read.get(bank, last) for bank in range(max(read) + 1)]
-        return choose(banks, self.value("read_bank"))
+    def _host_select(self, banks):
+        """The select bits with which a lane passes on the bank that the host reads."""
+        last = banks[-1]
+        codes = [_code(banks, bank if bank in banks else last) for bank in range(last + 1)]
+        width = max(_code_width(banks), 1)
+        return choose([Const(code, width) for code in codes], self.value("read_bank"))
 
-    def _memory(self, m, bank, reader, write, *, shared=True):
-        """One bank, or a copy of it for a further reader; returns the word read."""
+    def _cascade(self, m, words, select):
+        """One of several words."""
+        # Kept stages would only be more signals for a simulator.
+        keep = [keeper(m, self._width)] if self.alone else []
+        return cascade(words, list(select), self._width, *keep)
+
+    def _viewed_word(self, m, read):
+        """The word of the bank that the host reads."""
+        banks = sorted(read)
+        if len(banks) == 1:
+            return read[banks[0]]
+        return self._cascade(m, [read[bank] for bank in banks], self._host_select(banks))
+
+    def _memory(self, m, bank, readers, write, *, viewed):
+        """A bank, or a copy of it for some readers; returns the word read."""
         chosen = self.value("read_node") == self.value("node")
-        host = self.value("read_address")
-        if reader is None:
-            name, read = f"bank_{bank}", (host, chosen)
+        host, busy = self.value("read_address"), self.value("busy")
+        depth = self._endpoint.depth[bank] * self._flits
+        name = f"bank_{bank}"
+        if readers:
+            name += f"_lane_{readers[0].lane}"
+        if not readers:
+            read = (host, chosen)
         else:
-            name, address = f"bank_{bank}_lane_{reader.lane}", reader.address
+            address = readers[-1].address
+            for reader in readers[:-1]:
+                address = Mux(reader.reads(bank), reader.address, address)
             # The word counter of the sequencer passes on the host's address by itself.
             counted = address is self.value("word") and not self._private
-            if shared and not counted:
-                address = Mux(self.value("busy"), address, host)
-            enable = self.value("busy") | chosen if shared else self.value("busy")
-            read = (address, enable)
-        depth = self._endpoint.depth[bank] * self._flits
+            if viewed and not counted:
+                address = Mux(busy, address, host)
+            read = (address, busy | chosen if viewed else busy)
         return add_memory(m, name, width=self._width, depth=depth, write=write, read=read)
 
     def _host_write(self):
@@ -182,17 +179,30 @@ class RoundEndpoint(Leaf):
         chosen = self.value("write_enable") & (self.value("write_node") == self.value("node"))
         return self.value("write_address"), self.value("write_data"), chosen
 
+    def _phases(self, number, length):
+        """The phase of the messages of a length in a round."""
+        window = self._lengths[number].index(length)
+        return self.words("phase", self._reach + 2)[window]
+
+    def _in_round(self, values):
+        """A bit that depends on the round; equal ones are not chosen from."""
+        if all(value is values[0] for value in values):
+            return values[0]
+        return choose(values, self.value("round"))
+
     def _store(self, m, bank):
         """The write port of an in-port's bank: a pointer, and when it moves."""
         depth = self._endpoint.depth[bank] * self._flits
         if not depth:
             return None
-        round_, phase = self.value("round"), self.value("phase")
-        receive = [ports[bank] for ports in self._endpoint.receive]
-        if len(receive) == 1:
-            enable = phase[receive[0] + 1]
-        else:
-            enable = choose([phase[hops + 1] if hops else Const(0, 1) for hops in receive], round_)
+        enable = self._in_round(
+            [
+                self._phases(number, row[bank].length)[row[bank].hops + 1]
+                if row[bank].length
+                else NEVER
+                for number, row in enumerate(self._endpoint.receive)
+            ]
+        )
         pointer = Signal(range(max(depth, 2)), name=f"pointer_{bank}")
         if depth > 1:
             with m.If(~self.value("busy")):
@@ -203,33 +213,38 @@ class RoundEndpoint(Leaf):
 
     def _reader(self, m, lane):
         """The address generator of a lane."""
-        rounds = runs_of_lane(self._endpoint, self._messages, lane)
+        rounds = [lanes[lane] if lane < len(lanes) else () for lanes in self._endpoint.send]
         ports = len(self._endpoint.depth) - 1
         rows = [
-            (self._bank(bank, ports), slot * self._flits, count * self._flits - 1)
+            (self._bank(run.bank, ports), run.slot * self._flits, run.length * self._flits - 1)
             for runs in rounds
-            for bank, slot, count in runs
+            for run in runs
         ]
         banks = sorted({bank for bank, _, _ in rows})
+        sends = [Const(1 if runs else 0, 1) for runs in rounds]
+        sending = Const(1) if all(rounds) else choose(sends, self.value("round"))
         whole = all(len(runs) <= 1 for runs in rounds)
-        if whole and len(set(rows)) == 1 and rows[0][1] == 0:
-            return Reader(lane, banks, self.value("word"), Const(0, 1))
-        return self._generator(m, lane, banks, rows, [bool(runs) for runs in rounds])
+        if whole and len({(bank, slot) for bank, slot, _ in rows}) == 1 and rows[0][1] == 0:
+            return Reader(lane, banks, self.value("word"), Const(0, 1), Const(0, 1), sending)
+        return self._generator(m, lane, banks, rows, rounds, sending)
 
-    def _generator(self, m, lane, banks, rows, sends):
+    def _generator(self, m, lane, banks, rows, rounds, sending):
         """An address generator that steps through runs."""
-        starts = [(banks.index(bank), start, left) for bank, start, left in rows]
-        widths = [max(max(column).bit_length(), 1) for column in zip(*starts, strict=True)]
+        starts = [(_code(banks, bank), start, left) for bank, start, left in rows]
         end = max(start + left for _, start, left in starts)
-        bank = Signal(widths[0], init=starts[0][0], name=f"bank_{lane}")
-        address = Signal(address_width(end + 1), init=starts[0][1], name=f"address_{lane}")
-        left = Signal(widths[2], init=starts[0][2], name=f"left_{lane}")
-        run = Signal(range(len(rows) + 1), init=1, name=f"run_{lane}")
-        select = Signal(len(bank), name=f"select_{lane}")
-        active = self.value("phase")[0]
-        if not all(sends):
-            active = active & choose([Const(int(s), 1) for s in sends], self.value("round"))
-        fields = (bank, address, left)
+        widths = max(_code_width(banks), 1), address_width(end + 1), max(s[2] for s in starts)
+        code = Signal(widths[0], init=starts[0][0], name=f"bank_{lane}")
+        address = Signal(widths[1], init=starts[0][1], name=f"address_{lane}")
+        left = Signal(range(max(widths[2] + 1, 2)), init=starts[0][2], name=f"left_{lane}")
+        run = Signal(range(max(len(rows) + 1, 2)), init=1, name=f"run_{lane}")
+        select = Signal(len(code), name=f"select_{lane}")
+        active = self._in_round(
+            [
+                self._phases(number, sum(run.length for run in runs))[0] if runs else NEVER
+                for number, runs in enumerate(rounds)
+            ]
+        )
+        fields = (code, address, left)
         with m.If(~self.value("busy")):
             m.d.sync += [f.eq(v) for f, v in zip(fields, starts[0], strict=True)]
             m.d.sync += run.eq(1)
@@ -239,14 +254,50 @@ class RoundEndpoint(Leaf):
                 for f, column in zip(fields, zip(*starts, strict=True), strict=True):
                     m.d.sync += f.eq(choose([Const(v, len(f)) for v in column], run))
                 m.d.sync += run.eq(run + 1)
-        m.d.sync += select.eq(bank)
-        return Reader(lane, banks, address, select)
+        m.d.sync += select.eq(code)
+        return Reader(lane, banks, address, select, code, sending)
+
+
+#: Never high.
+NEVER = Const(0, 1)
+
+
+def _code(banks, bank):
+    """The select bits, as a number, with which a cascade over banks passes on one of them."""
+    return sum(bit << k for k, bit in enumerate(select_bits(len(banks), banks.index(bank))))
+
+
+def _code_width(banks):
+    return len(select_bits(len(banks), 0))
 
 
 class Reader(NamedTuple):
-    """The address generator of a lane: the banks it reads, and when it reads which."""
+    """The address generator of a lane: the banks it reads, and when it reads which.
+
+    Parameters
+    ----------
+    lane : int
+    banks : list of int
+    address : Value
+    select : Value
+        Select bits of the bank that is read, one cycle after the address.
+    code : Value
+        The same at the time of the address.
+    sending : Value
+        Whether the lane sends anything in this round.
+    """
 
     lane: int
     banks: list
     address: Value
     select: Value
+    code: Value
+    sending: Value
+
+    def reads(self, bank):
+        """Whether the address is for a bank."""
+        if bank not in self.banks:
+            return Const(0, 1)
+        if len(self.banks) == 1:
+            return self.sending
+        return self.sending & (self.code == _code(self.banks, bank))

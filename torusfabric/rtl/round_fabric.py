@@ -28,7 +28,7 @@ class RoundFabric(Fabric):
             self._add_host(lambda: TableLocator(program, block), self._bits)
         self._add_sequencer()
         self._add_endpoints()
-        self._add_routers("round")
+        self._add_routers("round", self._local)
         self._add_status()
 
     def _add_sequencer(self):
@@ -37,7 +37,7 @@ class RoundFabric(Fabric):
         idle = net.whole("read_address") if host else (Fixed(0, self._bits),)
         make = lambda: RoundSequencer(
             durations=program.durations(self.flits).tolist(),
-            messages=(program.message * self.layout.block_flits).tolist(),
+            windows=self._windows(),
             reach=self._reach,
             address_bits=self._bits,
             word_bits=self._word_bits,
@@ -53,9 +53,17 @@ class RoundFabric(Fabric):
                 "cycles": ("cycles", 32),
                 "round": ("round", address_width(program.rounds)),
                 "word": ("word", self._word_bits),
-                "phase": ("phase", self._reach + 2),
+                "phase": ("phase", len(self._windows()) * (self._reach + 2)),
             },
         )
+
+    def _windows(self):
+        """Flits of the k-th longest message of each round, for every k; 0 where there is none."""
+        block, lengths = self.layout.block_flits, self.program.lengths
+        return [
+            [row[k] * block if k < len(row) else 0 for row in lengths]
+            for k in range(max(map(len, lengths)))
+        ]
 
     def _endpoint(self, number):
         """The endpoint of a class."""
@@ -63,7 +71,7 @@ class RoundFabric(Fabric):
         members = program.endpoint_class == number
         return RoundEndpoint(
             endpoint=program.endpoints[number],
-            messages=program.message.tolist(),
+            lengths=program.lengths,
             viewed=sorted(set(program.bank[members][program.slot[members] >= 0].tolist())),
             flits=self.layout.block_flits,
             width=self.width,

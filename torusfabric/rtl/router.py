@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import cascade, plan_crossbar
+from .crossbar import cascade, keeper, plan_crossbar
 from .memories import choose
 from .netlist import Leaf
 
@@ -69,11 +69,15 @@ class Router(Leaf):
         m = Module()
         select = self._settings(m)
         words = self.words("rx", self._width) + self.words("inject", self._width)
+        # Kept stages would only be more signals for a simulator.
+        keep = [keeper(m, self._width)] if self.alone else []
         out = []
         for output in self._crossbar.outputs:
             inputs = [words[source] for source in output.sources]
             bits = [select[bit] for bit in output.bits]
-            out.append(cascade(inputs, bits, self._width) if inputs else Const(0, self._width))
+            out.append(
+                cascade(inputs, bits, self._width, *keep) if inputs else Const(0, self._width)
+            )
         with m.If(self.value("enable")):
             m.d.sync += self.tx.eq(Cat(*(value[: self._width] for value in out)))
         return m

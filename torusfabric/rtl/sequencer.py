@@ -116,12 +116,15 @@ class RoundSequencer(Sequencer):
     ----------
     durations : list of int
         Clock cycles of each round.
-    messages : list of int
-        Flits of the longest message of each round.
+    windows : list of (list of int)
+        Flits of the longest message of each round, of the next longest, and so on; 0 where a round
+        has no such message.
     reach : int
         The longest path of all rounds, in hops.
     address_bits, word_bits : int
         Bits of a bank's address, and of the word counter.
+    arrivals : sequence of (int, int)
+        Pairs of a round and the hops of a path, for whoever wants to be told.
 
     Members
     -------
@@ -129,36 +132,50 @@ class RoundSequencer(Sequencer):
     word : Out
         The place of the flit that is read in this cycle in its message; `idle_address` while no run
         is under way.
-    phase : Out(reach + 2)
-        Bit k: whether a flit of this round was read k cycles ago.
+    phase : Out(windows * (reach + 2))
+        For each window, bit k: whether a flit within the window was read k cycles ago.
+    arrivals : Out, if there are any
+        Bit k: whether a flit of a longest message arrives over a path of arrival k.
     """
 
-    def __init__(self, *, durations, messages, reach, address_bits, word_bits):
-        self._durations, self._messages = durations, messages
+    def __init__(self, *, durations, windows, reach, address_bits, word_bits, arrivals=()):
+        self._durations, self._windows, self._reach = durations, windows, reach
+        self._arrivals = arrivals
         super().__init__(
             {
                 "idle_address": In(address_bits),
                 "round": Out(range(max(len(durations), 2))),
                 "word": Out(word_bits),
-                "phase": Out(reach + 2),
+                "phase": Out(len(windows) * (reach + 2)),
             }
+            | ({"arrivals": Out(len(arrivals))} if arrivals else {})
         )
 
     def elaborate(self, platform):
         m = Module()
         count = Signal(range(max(self._durations)))
-        message, duration = self._per_round(self._messages), self._per_round(self._durations)
+        duration = self._per_round(self._durations)
         end = count == duration - 1
         final = self.round == len(self._durations) - 1
         begin = self.run(m, end & final)
         with m.If(begin):
-            m.d.sync += [self.round.eq(0), count.eq(0), self.phase.eq(1)]
+            m.d.sync += [self.round.eq(0), count.eq(0)]
         with m.Elif(self.busy):
-            sending = self.phase[0] & (count != message - 1)
-            m.d.sync += [count.eq(count + 1), self.phase.eq(Cat(sending, self.phase))]
+            m.d.sync += count.eq(count + 1)
             with m.If(end):
-                m.d.sync += [count.eq(0), self.round.eq(self.round + 1), self.phase.eq(~final)]
+                m.d.sync += [count.eq(0), self.round.eq(self.round + 1)]
+        for number, window in enumerate(self._windows):
+            phase = self.phase[number * (self._reach + 2) :][: self._reach + 2]
+            # Where a round has no such message nobody looks, so that any other length will do.
+            lengths = [flits or max(window) for flits in window]
+            sending = phase[0] & (count != self._per_round(lengths) - 1)
+            with m.If(begin):
+                m.d.sync += phase.eq(1)
+            with m.Elif(self.busy):
+                m.d.sync += phase.eq(Mux(end, ~final, Cat(sending, phase)))
         m.d.comb += self.word.eq(Mux(self.busy, count, self.value("idle_address")))
+        for number, (at, hops) in enumerate(self._arrivals):
+            m.d.comb += self.arrivals[number].eq((self.round == at) & self.phase[hops + 1])
         return m
 
     def _per_round(self, values):

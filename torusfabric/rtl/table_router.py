@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import cascade
+from .crossbar import cascade, keeper
 from .netlist import Leaf
 
 __all__ = ["TableRouter"]
@@ -60,24 +60,20 @@ class TableRouter(Leaf):
         m = Module()
         width = self._width
         # A copy of its own in every node keeps the fan-out of the select registers small.
-        size = len(self.value("select"))
-        select = Signal(size, reset_less=True)
-        # Bit x of a cascade has an inverted register of its own, so that synthesis does not see that
-        # it may equal bit z: it would take the cascade for a tree, which costs half as much again.
-        straight = Signal(size, reset_less=True)
+        select = Signal(len(self.value("select")), reset_less=True)
         arriving = self.words("rx", width)
         later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
         words = arriving + later + self.words("inject", width)
+        # Kept stages would only be more signals for a simulator.
+        keep = [keeper(m, width)] if self.alone else []
         out = []
         for output in self._crossbar.outputs:
             inputs = [words[source] for source in output.sources]
             bits = [select[bit] for bit in output.bits]
-            if len(inputs) >= 4:
-                bits[1] = ~straight[output.bits[1]]
-            out.append(cascade(inputs, bits, width) if inputs else Const(0, width))
+            out.append(cascade(inputs, bits, width, *keep) if inputs else Const(0, width))
         with m.If(self.value("enable")):
             m.d.sync += self.tx.eq(Cat(*(value[:width] for value in out)))
-            m.d.sync += [select.eq(self.value("select")), straight.eq(~self.value("select"))]
+            m.d.sync += select.eq(self.value("select"))
             m.d.sync += [
                 word.eq(arriving[port]) for port, word in zip(self._delayed, later, strict=True)
             ]

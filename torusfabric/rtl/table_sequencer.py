@@ -5,7 +5,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from .locator import Columns
-from .memories import address_width
 from .offset_locator import block_address, block_base
 from .sequencer import Sequencer
 

@@ -1,9 +1,6 @@
 # amaranth: UnusedElaboratable=no
 """Fabrics of oblivious schedules."""
 
-import numpy as np
-
-from ..program import OWN
 from .base_fabric import Fabric
 from .locator import WaveLocator
 from .memories import address_width
@@ -31,7 +28,7 @@ class WaveFabric(Fabric):
             self._add_streams()
             idle = (Fixed(0, address_width(self._waves)),)
         self._add_sequencer(idle)
-        self._add_routers("setting")
+        self._add_routers("setting", self._local)
         self._add_status()
 
     def _add_sequencer(self, idle):
@@ -101,18 +98,14 @@ class WaveFabric(Fabric):
     def places(self):
         """Which block arrives where, for the user of a core: a dictionary of plain lists.
 
-        ``arrivals[node][port][step - 1]`` is [origin, chunk], or null where it is nothing new.
+        ``arrivals[node][port][step - 1]`` is [origin, chunk], or null where it is nothing new: a
+        block has one place at a node, where it arrives first.
         """
-        program, nodes = self.program, self.nodes
-        index = np.arange(program.view_blocks)
-        everyone = np.arange(nodes)[:, None]
-        blocks = program.view(everyone, index[None, :])
-        bank, slot = program.locate(everyone, blocks)
-        arrivals = [[[None] * program.steps for _ in range(self.ports)] for _ in range(nodes)]
-        for node, place in np.argwhere((slot >= 0) & (bank != OWN)).tolist():
-            name = program.blocks.name(blocks[node, place])
-            arrivals[node][bank[node, place]][slot[node, place]] = name
-        return {"arrivals": arrivals}
+        arrivals, blocks = self.program.arrivals(), self.program.blocks
+        names = [blocks.name(block) for block in range(blocks.count)] + [None]
+        return {
+            "arrivals": [[[names[k] for k in row] for row in node] for node in arrivals.tolist()]
+        }
 
     def _local(self, node, lanes):
         chunks = self.program.lane_chunk[node].tolist()[: max(lanes, 1)]

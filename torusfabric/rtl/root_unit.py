@@ -1,0 +1,71 @@
+"""What a fabric with any root has once for all nodes."""
+
+import numpy as np
+from amaranth.hdl import Const, Module, Signal
+from amaranth.lib.wiring import In, Out
+
+from .locator import Locator
+from .memories import address_width, choose
+from .netlist import Leaf
+
+__all__ = ["RootUnit", "RootedLocator"]
+
+
+class RootUnit(Leaf):
+    """Takes the root at the start, and tells every node its offset from it.
+
+    Parameters
+    ----------
+    topology : Topology
+
+    Members
+    -------
+    start, busy : In(1)
+        The root is taken with a start, unless a run is under way.
+    root : In
+        The number of a node.
+    offset_k_x : Out
+        Coordinate k of the offset of nodes whose coordinate k is x.
+    """
+
+    def __init__(self, topology):
+        self._topology = topology
+        super().__init__(
+            {"start": In(1), "busy": In(1), "root": In(address_width(topology.nodes))}
+            | {
+                f"offset_{axis}_{place}": Out(address_width(side))
+                for axis, side in enumerate(topology.moduli)
+                for place in range(side)
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        topology, root = self._topology, self.value("root")
+        places = topology.coordinates(np.arange(topology.nodes))
+        taken = self.value("start") & ~self.value("busy")
+        for axis, side in enumerate(topology.moduli):
+            bits = address_width(side)
+            at = Signal(bits, name=f"root_{axis}")
+            table = [Const(place, bits) for place in places[axis].tolist()]
+            m.d.comb += at.eq(choose(table, root))
+            for place in range(side):
+                offsets = [Const((place - k) % side, bits) for k in range(side)]
+                with m.If(taken):
+                    m.d.sync += getattr(self, f"offset_{axis}_{place}").eq(choose(offsets, at))
+        return m
+
+
+class RootedLocator(Locator):
+    """Finds chunks: every node keeps them in the same way, and knows whether it is the root."""
+
+    latency = 1
+
+    def __init__(self, program, flits):
+        nodes, chunks = program.topology.nodes, program.schedule.chunks
+        super().__init__(nodes=nodes, chunks=chunks, flits=flits, banks=chunks, depth=flits)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
+        return m
