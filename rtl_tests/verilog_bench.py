@@ -62,7 +62,7 @@ def have_verilator():
     return _verilator_root() is not None and shutil.which("g++") is not None
 
 
-def run_icarus(folder, send, read, *, starts=1, timeout=600):
+def run_icarus(folder, send, read, *, starts=1, root=None, timeout=600):
     """Run a fabric in Icarus Verilog.
 
     Parameters
@@ -75,6 +75,8 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600):
         For each node the addresses to read after the last run.
     starts : int
         How many runs, one after the other with what is in memory.
+    root : int, optional
+        The root, for a fabric that takes it at the start; at other times it is told a wrong one.
     timeout : float
         Seconds after which to give up.
 
@@ -88,7 +90,7 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600):
         If the protocol is broken, or a word has bits that are not known.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as work:
-        bench = _Bench(folder, send, read, starts, Path(work))
+        bench = _Bench(folder, send, read, starts, Path(work), root)
         (bench.work / "clock.v").write_text(_CLOCK)
         files = [*bench.sources(), "bench.v", "clock.v"]
         flags = ["-g2005", "-Wall", "-s", "clock", "-o", "bench.vvp"]
@@ -160,7 +162,7 @@ def _port_widths(ports):
 class _Bench:
     """The files of one testbench, in a work folder."""
 
-    def __init__(self, folder, send, read, starts, work):
+    def __init__(self, folder, send, read, starts, work, root=None):
         self.manifest, self._sources = _manifest(folder)
         self.work, self.read = work, [[int(a) for a in addresses] for addresses in read]
         manifest, widths = self.manifest, _port_widths(self.manifest["ports"])
@@ -186,7 +188,11 @@ class _Bench:
             "LATENCY": max(manifest["read_latency"], 1),
             "STARTS": starts,
             "PREDICTED": manifest["predicted_cycles"],
+            "ROOT": "",
         }
+        if root is not None:
+            value = f"{widths['root']}'d{root}"
+            constants["ROOT"] = f", .root(start ? {value} : ~{value})"
         text = _TESTBENCH.replace("@TOP@", _top(manifest))
         for name, value in constants.items():
             text = text.replace(f"@{name}@", str(value))
@@ -333,7 +339,7 @@ module bench(input clk);
   wire [31:0] cycles;
 
   @TOP@ dut (
-    .clk(clk), .rst(rst), .start(start), .host_we(we), .host_node(node), .host_addr(addr),
+    .clk(clk), .rst(rst), .start(start)@ROOT@, .host_we(we), .host_node(node), .host_addr(addr),
     .host_wdata(wdata), .busy(busy), .done(done), .host_rdata(rdata), .cycles(cycles)
   );
 

@@ -1,6 +1,7 @@
 """Writing files: whether they can be written, and as a whole or not at all."""
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -22,14 +23,17 @@ def writable(path, *, make=False):
     Raises
     ------
     InputError
-        If its folder does not exist (and may not be made) or cannot be written.
+        If it is a folder, or its folder does not exist (and may not be made) or cannot be written.
     """
-    folder = Path(path).parent
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"File must be writable, not {path} ({os.strerror(errno.EISDIR)})")
+    folder = path.parent
     try:
         if make:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
-            raise FileNotFoundError(2, os.strerror(2))
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -50,7 +54,7 @@ def write_file(path, text):
         If it cannot be written.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.parent / f".{path.name}.{os.getpid()}"
     try:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)

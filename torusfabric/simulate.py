@@ -7,6 +7,8 @@ import numpy as np
 
 from .bounds import bound
 from .engines import AmaranthEngine
+from .errors import InputError
+from .program import CycleCost, RootedProgram
 from .rtl.origins import Origins
 
 __all__ = ["Fault", "Report", "expected_words", "random_messages", "simulate"]
@@ -44,12 +46,22 @@ class Report:
         Rounds of the schedule, and the fewest that any schedule could have.
     cycles, predicted_cycles : int
         Clock edges from the start pulse to done: measured and planned.
+    cycle_cost : CycleCost
+        What the planned cycles are made of.
+    roots : tuple of int
+        The root of each run, where the fabric lets it be chosen.
+    repeat : int
+        Collectives run one after another (for each root).
+    throughput, throughput_bound : float
+        Words that a node receives in a cycle of a run, and could receive at most.
     words_checked, words_wrong : int
+        Of all runs.
     first_wrong : Fault or None
     seconds : float
     clocks : int
         Clock cycles simulated, loading and reading included.
-    node_cycles_per_second : float
+    node_cycles_per_second : int
+        From start to done.
     """
 
     topology: str
@@ -66,12 +78,17 @@ class Report:
     bound: int
     cycles: int
     predicted_cycles: int
+    cycle_cost: CycleCost
+    repeat: int
+    throughput: float
+    throughput_bound: float
+    roots: tuple[int, ...]
     words_checked: int
     words_wrong: int
     first_wrong: Fault | None
     seconds: float
     clocks: int
-    node_cycles_per_second: float
+    node_cycles_per_second: int
 
     @property
     def passed(self):
@@ -80,7 +97,15 @@ class Report:
 
     def to_json(self):
         """The report as plain data."""
-        return asdict(self) | {"origins": self.origins.to_json(), "passed": self.passed}
+        plain = asdict(self)
+        cost = plain.pop("cycle_cost")
+        constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles")
+        return plain | {
+            "origins": self.origins.to_json(),
+            "passed": self.passed,
+            "cost_formula": str(self.cycle_cost),
+            **{name: cost[name] for name in constants},
+        }
 
 
 def random_messages(fabric, seed):
@@ -102,7 +127,7 @@ def random_messages(fabric, seed):
     return np.array(words, object).reshape(fabric.nodes, fabric.layout.send_words)
 
 
-def expected_words(program, messages):
+def expected_words(program, messages, root=None):
     """What the collective owes every node, however it is carried out.
 
     Parameters
@@ -110,6 +135,8 @@ def expected_words(program, messages):
     program : SwitchProgram
         Only its collective and the order of the host's addresses are used.
     messages : ndarray, shape (nodes, send words)
+    root : int, optional
+        Another root than the program's.
 
     Returns
     -------
@@ -123,19 +150,25 @@ def expected_words(program, messages):
     if blocks.collective.personal:
         place = place + blocks.destination(wanted) * blocks.chunks
     sent = messages.reshape(len(nodes), program.sent_blocks, -1)
-    words = sent[blocks.origin(wanted), place].reshape(len(nodes), -1)
+    origin = blocks.origin(wanted) if root is None else root
+    words = sent[origin, place].reshape(len(nodes), -1)
     only_root = blocks.collective.kind == "gather"
     return words, (nodes == blocks.collective.root) | (not only_root)
 
 
-def simulate(fabric, *, seed=1, engine=None, progress=None):
-    """Run a fabric once through its host port, and compare every word at every node.
+def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None):
+    """Run a fabric through its host port, and compare every word at every node.
 
     Parameters
     ----------
     fabric : Fabric
     seed : int
         Of the random payloads.
+    roots : sequence of int, optional
+        One run for each of these roots, one after another without a reset; for a fabric that lets
+        the root be chosen. By default a few, spread over the nodes. Other fabrics run once.
+    repeat : int
+        How often to do so, each time with fresh data and without a reset.
     engine : Engine, optional
         By default Amaranth's simulator.
     progress : function of (done, total), optional
@@ -146,18 +179,33 @@ def simulate(fabric, *, seed=1, engine=None, progress=None):
 
     Raises
     ------
+    InputError
+        If there are roots, and the root of the fabric is fixed.
     WorkFailed
         If the fabric does not come to an end.
     """
+    chosen = isinstance(fabric.program, RootedProgram)
+    if roots is not None and not chosen:
+        raise InputError("Roots must be left out for a fabric of one root, not given")
+    roots = tuple(some_roots(fabric.nodes) if roots is None else roots) if chosen else ()
     engine = engine or AmaranthEngine(fabric)
-    messages = random_messages(fabric, seed)
+    batches = [random_messages(fabric, seed + k) for k in range((len(roots) or 1) * repeat)]
     began = time.perf_counter()
-    run = engine.run(messages, progress=progress)
+    runs = engine.run_many(batches, **({"roots": roots * repeat} if roots else {}), progress=progress)
     seconds = time.perf_counter() - began
     program, schedule = fabric.program, fabric.program.schedule
-    words, owed = expected_words(program, messages)
-    got = np.asarray(run.words, words.dtype)
-    wrong = np.argwhere((got != words) & owed[:, None])
+    checked, wrong, first = 0, 0, None
+    for root, messages, run in zip((roots or (None,)) * repeat, batches, runs, strict=True):
+        words, owed = expected_words(program, messages, root)
+        got = np.asarray(run.words, words.dtype)
+        places = np.argwhere((got != words) & owed[:, None])
+        checked += int(owed.sum()) * words.shape[1]
+        wrong += len(places)
+        if len(places) and first is None:
+            node, place = places[0]
+            first = _fault(fabric, words, got, node, place, root)
+    clocks = sum(run.clocks for run in runs)
+    cycles = {count for run in runs for count in (run.cycles, run.edges)}
     return Report(
         topology=str(schedule.topology),
         collective=schedule.collective.kind,
@@ -171,22 +219,63 @@ def simulate(fabric, *, seed=1, engine=None, progress=None):
         origins=fabric.origins,
         rounds=schedule.round_count,
         bound=bound(schedule),
-        cycles=run.cycles if run.cycles == run.edges else -1,
+        cycles=cycles.pop() if len(cycles) == 1 else -1,
         predicted_cycles=fabric.cycles,
-        words_checked=int(owed.sum()) * words.shape[1],
-        words_wrong=len(wrong),
-        first_wrong=_fault(fabric, words, got, *wrong[0]) if len(wrong) else None,
+        cycle_cost=program.cycle_cost(fabric.flits),
+        repeat=repeat,
+        throughput=throughput(fabric, sum(run.edges for run in runs) / len(runs)),
+        throughput_bound=throughput_bound(fabric),
+        roots=roots,
+        words_checked=checked,
+        words_wrong=wrong,
+        first_wrong=first,
         seconds=round(seconds, 3),
-        clocks=run.clocks,
-        node_cycles_per_second=round(run.clocks * fabric.nodes / seconds),
+        clocks=clocks,
+        node_cycles_per_second=_speed(fabric, runs),
     )
 
 
-def _fault(fabric, words, got, node, place):
+def _speed(fabric, runs):
+    """Cycles of nodes that were simulated in a second of processor time, from start to done."""
+    spent = sum(run.phases.run for run in runs)
+    return round(fabric.nodes * sum(run.edges for run in runs) / max(spent, 1e-9))
+
+
+def throughput(fabric, cycles):
+    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles."""
+    program, nodes = fabric.program, np.arange(fabric.nodes)
+    blocks, kind = program.blocks, program.blocks.collective.kind
+    owed = nodes if kind != "gather" else np.array([blocks.collective.root])
+    wanted = program.view(owed[:, None], np.arange(program.view_blocks)[None, :])
+    foreign = int((blocks.origin(wanted) != owed[:, None]).sum()) * fabric.layout.block_flits
+    return round(foreign / (fabric.nodes * max(cycles, 1)), 4)
+
+
+def throughput_bound(fabric):
+    """The most that any schedule in its model could reach: in fewest steps, without other cycles.
+
+    Of circuits, the ports a node may receive at.
+    """
+    schedule = fabric.program.schedule
+    if schedule.switching == "circuit":
+        return float(schedule.ports)
+    return throughput(fabric, bound(schedule) * fabric.layout.block_flits)
+
+
+def some_roots(nodes):
+    """All nodes if they are few, else a few that are spread over them."""
+    return sorted({(nodes * k // FEW + k) % nodes for k in range(FEW)})
+
+
+#: How many roots are tried where any is possible.
+FEW = 8
+
+
+def _fault(fabric, words, got, node, place, root):
     """Describe a wrong word."""
     block, flit = divmod(int(place), fabric.layout.block_flits)
     blocks = fabric.program.blocks
     number = fabric.program.view(np.array([node]), np.array([block]))
     flit += int(blocks.chunk(number)[0]) * fabric.layout.block_flits
-    origin = int(blocks.origin(number)[0])
+    origin = int(blocks.origin(number)[0]) if root is None else root
     return Fault(int(node), origin, flit, int(words[node, place]), int(got[node, place]))

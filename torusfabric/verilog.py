@@ -95,7 +95,7 @@ def header(fabric, command):
     """The comment above the text: what it is, and how to make it again."""
     schedule = fabric.program.schedule
     lines = [
-        f"{schedule.topology} {schedule.collective} by {schedule.algorithm}: "
+        f"{schedule.topology} {_collective(fabric)} by {schedule.algorithm}: "
         f"{fabric.width} bits a flit, {fabric.flits} flits a message, {fabric.cycles} cycles",
         f"made by torusfabric {__version__}:",
         f"  {command}",
@@ -104,6 +104,12 @@ def header(fabric, command):
     for name, reason in WAIVED.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text
+
+
+def _collective(fabric):
+    """The collective in words."""
+    collective = fabric.program.schedule.collective
+    return f"{collective} from any root" if "root" in fabric.netlist.inputs else collective
 
 
 def module_il(netlist):
@@ -230,7 +236,8 @@ def manifest(fabric, *, command, files):
         "read_latency": fabric.read_latency,
         "predicted_cycles": fabric.cycles,
         "topology": schedule.topology.to_json(),
-        "collective": schedule.collective.to_json(),
+        "collective": schedule.collective.to_json()
+        | ({"root": "any"} if "root" in fabric.netlist.inputs else {}),
         "algorithm": schedule.algorithm,
         "chunks": schedule.chunks,
         "rounds": schedule.round_count,

@@ -1,6 +1,6 @@
-"""The commands of the hardware side: verilog, simulate, synth."""
+"""The commands of the hardware side: verilog, simulate, synth, animate."""
 
-from ..program import compile_program
+from ..program import compile_program, compile_rooted
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .planning import _add, checked_facts
 from .selection import add_selection, command_line, natural, parse_schedule, positive
@@ -31,6 +31,7 @@ def add_commands(commands):
         "synthesize a fabric and report what it costs",
         "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
     )
+    _add_animate(commands)
     for parser in (verilog, simulate, synth):
         add_selection(parser)
         group = parser.add_argument_group("hardware")
@@ -63,12 +64,36 @@ def add_commands(commands):
         default=1,
         help="seed of the random payloads (default 1)",
     )
-    simulate.add_argument("--vcd", metavar="FILE", help="write the waves of all signals there")
+    simulate.add_argument(
+        "--engine",
+        choices=("auto", "amaranth", "compiled", "verilator"),
+        default="auto",
+        help="what runs it (default auto: by the size of the work)",
+    )
+    simulate.add_argument(
+        "--repeat",
+        metavar="K",
+        type=positive,
+        default=1,
+        help="collectives to run one after another, with fresh data and no reset (default 1)",
+    )
+    simulate.add_argument(
+        "--wave", "--vcd", metavar="FILE.vcd", help="write the waves there, for any wave viewer"
+    )
+    simulate.add_argument(
+        "--trace", metavar="FILE", help="write what arrives where and when there, as JSON lines"
+    )
     synth.add_argument(
         "--target",
         required=True,
         metavar="NAME",
-        help="ice40-hx8k, ice40-up5k, ecp5-25k or ecp5-85k",
+        help="ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or gowin-gw1nr-9",
+    )
+    synth.add_argument(
+        "--mapping",
+        choices=("compact", "fast"),
+        default="compact",
+        help="few LUTs, or wide multiplexers where the device has them (default compact)",
     )
     synth.add_argument(
         "--pnr", action="store_true", help="place and route too, for clock frequencies"
@@ -82,14 +107,55 @@ def add_commands(commands):
     )
 
 
-def _fabric(arguments, **settings):
-    """Plan, check and build what was selected."""
-    from ..rtl import build_fabric
+def _add_animate(commands):
+    """Add the command that writes a page."""
+    animate = _add(
+        commands,
+        "animate",
+        run_animate,
+        "write a page that plays a schedule step by step, for any browser",
+        "torusfabric animate 6x6 allgather -o play.html",
+    )
+    add_selection(animate)
+    animate.add_argument(
+        "--flits",
+        metavar="L",
+        type=natural,
+        help="flits of a message, for the clock cycles shown (default one for each chunk)",
+    )
+    animate.add_argument(
+        "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
+    )
 
+
+def run_animate(arguments):
+    """Write the page."""
+    from ..animate import animation
+    from ..files import writable, write_file
+
+    writable(arguments.output)
     schedule = parse_schedule(arguments)
     with progress_bar("checking") as progress:
         facts = checked_facts(schedule, progress)
     program = compile_program(schedule)
+    flits = schedule.chunks if arguments.flits is None else arguments.flits
+    text = animation(program, flits)
+    write_file(arguments.output, text)
+    facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts(facts)
+
+
+def _fabric(arguments, *, any_root=False, **settings):
+    """Plan, check and build what was selected; the root may be left open."""
+    from ..rtl import build_fabric
+
+    schedule = parse_schedule(arguments, any_root=any_root)
+    with progress_bar("checking") as progress:
+        facts = checked_facts(schedule, progress)
+    program = (compile_rooted if arguments.root == "any" else compile_program)(schedule)
     fabric = build_fabric(program, width=arguments.width, flits=arguments.flits, **settings)
     return fabric, facts
 
@@ -98,7 +164,7 @@ def run_verilog(arguments):
     """Write Verilog and manifest."""
     from .. import verilog
 
-    fabric, facts = _fabric(arguments, top=arguments.top)
+    fabric, facts = _fabric(arguments, any_root=True, top=arguments.top)
     command = command_line(
         arguments,
         fabric.program.schedule,
@@ -124,17 +190,36 @@ def run_verilog(arguments):
 
 def run_simulate(arguments):
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
-    from ..engines import AmaranthEngine
+    from ..engines import check_wave, choose_engine
     from ..files import writable
     from ..simulate import simulate
 
-    if arguments.vcd:
-        writable(arguments.vcd)
-    fabric, facts = _fabric(arguments)
-    engine = AmaranthEngine(fabric, vcd=arguments.vcd)
+    check_wave(arguments.wave)
+    for path in (arguments.wave, arguments.trace):
+        if path:
+            writable(path)
+    fabric, facts = _fabric(arguments, any_root=True)
+    engine, reason = choose_engine(
+        fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
+    )
     with progress_bar("simulating") as progress:
-        report = simulate(fabric, seed=arguments.data_seed, engine=engine, progress=progress)
-    result = report.to_json() | {"delta": facts["delta"], "tau": facts["tau"]}
+        report = simulate(
+            fabric,
+            seed=arguments.data_seed,
+            repeat=arguments.repeat,
+            engine=engine,
+            progress=progress,
+        )
+    if arguments.trace:
+        from ..trace import write_trace
+
+        write_trace(fabric.program, fabric.flits, arguments.trace)
+    result = report.to_json() | {
+        "delta": facts["delta"],
+        "tau": facts["tau"],
+        "engine_reason": reason,
+        "build_seconds": round(engine.build_seconds, 3),
+    }
     if arguments.json:
         print_json(result)
     else:
@@ -173,15 +258,25 @@ def _print_simulation(result):
         "tau",
         "cycles",
         "predicted_cycles",
+        "cost_formula",
+        "roots",
         "words_checked",
         "words_wrong",
     )
     shown = {
         (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
     }
+    roots = shown.pop("roots")
+    if roots:
+        shown["roots"] = " ".join(map(str, roots))
     shown["lower bound"] = shown.pop("bound")
+    shown["engine"] += f" ({result['engine_reason']})"
+    shown["throughput"] = (
+        f"{result['throughput']:g} words a cycle a node, at most {result['throughput_bound']:g}"
+    )
+    built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
     shown["time"] = (
-        f"{result['seconds']:.1f} s, {result['clocks']} clocks, {speed:,} node cycles a second"
+        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, {speed:,} node cycles a second"
     )
     print_facts(shown)
 
@@ -193,7 +288,7 @@ def run_synth(arguments):
     from ..synthesis.target import find_target
 
     find_target(arguments.target)
-    fabric, _ = _fabric(arguments)
+    fabric, _ = _fabric(arguments, any_root=True)
     command = command_line(
         arguments, fabric.program.schedule, width=fabric.width, flits=fabric.flits
     )
@@ -203,6 +298,7 @@ def run_synth(arguments):
             design,
             arguments.target,
             pnr=arguments.pnr,
+            mapping=arguments.mapping,
             seeds=tuple(range(1, arguments.seeds + 1)),
             progress=progress,
         )

@@ -27,6 +27,15 @@ def natural(text):
     return int(text)
 
 
+def node_or_any(text):
+    """A node number, or the word any."""
+    if text == "any":
+        return text
+    if not re.fullmatch(r"\d+", text):
+        raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
+    return int(text)
+
+
 def add_selection(parser):
     """Add the arguments that select a topology, a collective and an algorithm."""
     parser.add_argument(
@@ -46,7 +55,12 @@ def add_selection(parser):
         metavar="NAME",
         help="by default the best that fits; see the algorithms command",
     )
-    add("--root", metavar="NODE", type=natural, help="node that sends or receives (default 0)")
+    add(
+        "--root",
+        metavar="NODE",
+        type=node_or_any,
+        help="node that sends or receives (default 0), or any: hardware that is told at the start",
+    )
     add(
         "--ports", metavar="A", type=positive, help="messages a node may send at once (default all)"
     )
@@ -78,8 +92,14 @@ def add_selection(parser):
     add("--broken-links", metavar="FILE", help="file with one NODE:PORT a line")
 
 
-def parse_schedule(arguments):
+def parse_schedule(arguments, *, any_root=False):
     """Plan what was selected.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    any_root : bool
+        Whether the root may be left open; the schedule is then for node 0.
 
     Returns
     -------
@@ -91,7 +111,10 @@ def parse_schedule(arguments):
         If a name is unknown, or no algorithm fits.
     """
     topology = parse_topology(arguments.topology)
-    collective = parse_collective(arguments.collective, root=arguments.root, nodes=topology.nodes)
+    root = arguments.root
+    if root == "any":
+        root = _open_root(arguments, any_root)
+    collective = parse_collective(arguments.collective, root=root, nodes=topology.nodes)
     ports = arguments.ports
     if ports is not None and ports > topology.ports:
         raise InputError(f"Ports must be from 1 to {topology.ports} on {topology}, not {ports}")
@@ -110,6 +133,24 @@ def parse_schedule(arguments):
         find(arguments.algorithm) if arguments.algorithm else choose(topology, collective, options)
     )
     return algorithm(topology, collective, options)
+
+
+def _open_root(arguments, allowed):
+    """Node 0, for which a schedule for any root is planned.
+
+    Raises
+    ------
+    InputError
+        If a schedule for one root does not serve the others.
+    """
+    kind = parse_collective(arguments.collective).kind
+    if kind != "broadcast":
+        raise InputError(f"Root any must be for a broadcast, not {kind}")
+    if not allowed:
+        raise InputError(f"Root must be a node number for {arguments.command}, not any")
+    if arguments.broken_link or arguments.broken_links:
+        raise InputError("Root must be a node number where links are broken, not any")
+    return 0
 
 
 def _broken_links(topology, arguments):

@@ -1,7 +1,20 @@
 """Engines: ways to run a fabric cycle by cycle."""
 
 from .amaranth_engine import AmaranthEngine
-from .base import Engine, Run
+from .base import Engine, Phases, Run
+from .choice import ENGINES, Choice, check_wave, choose_engine
 from .compiled import CompiledEngine
+from .verilator import VerilatorEngine
 
-__all__ = ["AmaranthEngine", "CompiledEngine", "Engine", "Run"]
+__all__ = [
+    "ENGINES",
+    "AmaranthEngine",
+    "Choice",
+    "CompiledEngine",
+    "Engine",
+    "Phases",
+    "Run",
+    "VerilatorEngine",
+    "check_wave",
+    "choose_engine",
+]

@@ -1,14 +1,17 @@
+# amaranth: UnusedElaboratable=no
 """The reference engine: Amaranth's own simulator."""
 
 import contextlib
+import time
 from collections import deque
+from itertools import pairwise
 
 from amaranth.hdl import Cat
 from amaranth.sim import Simulator
 
 from ..errors import WorkFailed
 from ..rtl.netlist import Assembly
-from .base import PATIENCE, Engine, Run
+from .base import PATIENCE, Engine, Phases, Run
 
 __all__ = ["AmaranthEngine"]
 
@@ -33,23 +36,23 @@ class AmaranthEngine(Engine):
         self._gated = vcd is None if gated is None else gated
         self.design = Assembly(fabric.netlist, gated=self._gated)
 
-    def run_many(self, batches, *, progress=None):
-        """Run several collectives one after another, without a reset between them.
-
-        Returns
-        -------
-        list of Run
-        """
+    def run_many(self, batches, *, roots=None, progress=None):
         runs = []
 
         async def testbench(ctx):
             clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
             driver = HostDriver(ctx, clock, self.fabric, self.design, progress)
-            for messages in batches:
+            for number, messages in enumerate(batches):
+                before, times = clock.ticks, [time.process_time()]
                 await driver.load(messages)
-                edges = await driver.collect()
+                times.append(time.process_time())
+                edges = await driver.collect(roots[number] if roots else None)
+                times.append(time.process_time())
                 words = await driver.read()
-                runs.append(Run(words, ctx.get(self.design.cycles), edges, clock.ticks))
+                times.append(time.process_time())
+                phases = Phases(*(b - a for a, b in pairwise(times)))
+                cycles = ctx.get(self.design.cycles)
+                runs.append(Run(words, cycles, edges, clock.ticks - before, phases))
 
         self.simulate(testbench)
         return runs
@@ -134,9 +137,11 @@ class HostDriver:
             self._advance(len(message))
         ctx.set(design.host_we, 0)
 
-    async def collect(self):
+    async def collect(self, root=None):
         """Start, and wait for done; returns the clock edges between."""
         design, ctx = self._design, self._ctx
+        if root is not None:
+            ctx.set(design.root, root)
         ctx.set(design.start, 1)
         await self._clock.tick()
         ctx.set(design.start, 0)

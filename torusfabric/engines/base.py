@@ -11,7 +11,7 @@ PATIENCE = 16
 
 
 class Phases(NamedTuple):
-    """Seconds that the parts of a run took."""
+    """Seconds of processor time that the parts of a run took."""
 
     load: float
     run: float
@@ -31,15 +31,15 @@ class Run(NamedTuple):
         Clock edges from the start pulse to done, as counted from outside.
     clocks : int
         Clock cycles simulated in all, loading and reading included.
-    phases : Phases or None
-        Where the time went, if the engine tells.
+    phases : Phases
+        Where the time went.
     """
 
     words: Sequence[Sequence[int]]
     cycles: int
     edges: int
     clocks: int
-    phases: Phases | None = None
+    phases: Phases
 
 
 class Engine(ABC):
@@ -58,13 +58,21 @@ class Engine(ABC):
     def __init__(self, fabric):
         self.fabric = fabric
 
-    def run(self, messages, *, progress: Callable[[int, int], None] | None = None) -> Run:
+    def run(
+        self,
+        messages,
+        *,
+        root: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Run:
         """Load a message into every node, start, wait for done, and read every node.
 
         Parameters
         ----------
         messages : sequence of (sequence of int)
             The words of each node's send memory.
+        root : int, optional
+            The root, for a fabric that lets it be chosen.
         progress : function of (done, total), optional
             Called now and then with the words loaded and read so far.
 
@@ -73,15 +81,18 @@ class Engine(ABC):
         WorkFailed
             If the fabric does not come to an end.
         """
-        return self.run_many([messages], progress=progress)[0]
+        roots = None if root is None else [root]
+        return self.run_many([messages], roots=roots, progress=progress)[0]
 
     @abstractmethod
-    def run_many(self, batches, *, progress=None) -> list[Run]:
+    def run_many(self, batches, *, roots=None, progress=None) -> list[Run]:
         """Run several collectives one after another, without a reset between them.
 
         Parameters
         ----------
         batches : iterable of (sequence of (sequence of int))
             The messages of each collective.
+        roots : sequence of int, optional
+            The root of each, for a fabric that lets it be chosen.
         progress : function of (done, total), optional
         """

@@ -7,6 +7,7 @@ difference to any word or cycle.
 
 import ctypes
 import time
+from functools import partial
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class CompiledEngine(Engine):
     gated : bool, optional
         Whether to leave nodes still that are not concerned. By default yes, unless a file is
         written.
+    optimize : int
+        How hard the compiler tries, 0 to 3.
 
     Raises
     ------
@@ -43,21 +46,21 @@ class CompiledEngine(Engine):
 
     name = "compiled"
 
-    def __init__(self, fabric, *, vcd=None, gated=None):
+    def __init__(self, fabric, *, vcd=None, gated=None, optimize=2):
         super().__init__(fabric)
         self._vcd = vcd
         self._gated = vcd is None if gated is None else gated
         began = time.perf_counter()
-        self.farm = build_farm(fabric.netlist, _texts(fabric.netlist))
+        self.farm = build_farm(fabric.netlist, _texts(fabric.netlist), optimize=optimize)
         self.build_seconds = time.perf_counter() - began
 
-    def run_many(self, batches, *, progress=None):
+    def run_many(self, batches, *, roots=None, progress=None):
         batches = list(batches)
         each = words_moved(self.fabric)
         with _Session(self.farm, self.fabric, gated=self._gated, vcd=self._vcd) as session:
             return [
-                run_task(session.run, self.fabric, messages, progress=progress,
-                         done=k * each, total=len(batches) * each)
+                run_task(partial(session.run, root=roots[k] if roots else None), self.fabric,
+                         messages, progress=progress, done=k * each, total=len(batches) * each)
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
 
@@ -100,8 +103,11 @@ class _Session:
             self._objects.close()
             raise InputError(f"File of waves must be writable, not {vcd}")
 
-    def run(self, task):
+    def run(self, task, root=None):
         """Run a collective."""
+        if root is not None:
+            # Whoever takes the root reads it when the start comes.
+            self._objects.inputs["root"][0] = root
         return self._library.farm_run(self._handle, task)
 
     def __enter__(self):

@@ -21,10 +21,12 @@ proc
 flatten
 opt_expr
 opt_merge
-opt_dff
+opt_dff -keepdc
 opt_clean
 memory_dff
 memory_collect
+opt_clean
+splitnets -driver
 opt_clean
 setattr -mod -set top 1 *
 write_cxxrtl -nohierarchy -noflatten -g0 modules.cc

@@ -1,11 +1,12 @@
 // Runs a farm: clock edges, the host port, and waves.
 
+#include "drive.h"
 #include "farm.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -66,19 +67,6 @@ struct Design {
     const Net *nets;           // to be written as waves
     uint64_t net_count;
     const char *wave;
-};
-
-enum Input { START, HOST_WE, HOST_NODE, HOST_ADDR, HOST_WDATA };
-enum Outcome { DONE, BUSY_TOO_LONG, NOT_BUSY, STOPPED, NO_FILE };
-
-struct Task {
-    uint64_t chunks, send_base, send_words, recv_base, recv_words, latency, write_delay,
-        patience;
-    const uint32_t *send;
-    uint32_t *recv;
-    uint64_t cycles, edges, clocks, load_ns, run_ns, read_ns;
-    volatile uint64_t done;
-    volatile uint64_t stop;
 };
 
 class Wave {
@@ -158,33 +146,22 @@ public:
             for (uint64_t k = 0; k < group.count; k++)
                 group_of_.push_back((uint32_t)g);
         }
-        dirty_.assign(total_, 1);
+        dirty_.assign(total_ / 64 + 1, ~(uint64_t)0);
     }
 
     bool ready() const { return !design_.wave || wave_.open(); }
 
     int run(Task &task) {
-        auto const began = now();
         clocks_ = 0;
-        int outcome = load(task);
-        auto const loaded = now();
-        if (outcome == DONE)
-            outcome = collect(task);
-        auto const ended = now();
-        if (outcome == DONE)
-            outcome = read(task);
+        int const outcome = drive(*this, design_.nodes, task);
         task.clocks = clocks_;
-        task.load_ns = loaded - began;
-        task.run_ns = ended - loaded;
-        task.read_ns = now() - ended;
         return outcome;
     }
 
-private:
-    static uint64_t now() {
-        return std::chrono::duration_cast<std::chrono::nanoseconds>(
-            std::chrono::steady_clock::now().time_since_epoch()).count();
-    }
+    bool busy() const { return *design_.busy; }
+    bool done() const { return *design_.done; }
+    uint32_t cycles() const { return *design_.cycles; }
+    const uint32_t *host_rdata() const { return design_.host_rdata; }
 
     void set(Input input, const uint32_t *value, uint64_t chunks) {
         uint32_t *const place = design_.inputs[input];
@@ -192,57 +169,6 @@ private:
             return;
         std::memcpy(place, value, chunks * sizeof(uint32_t));
         mark(design_.of_input, input);
-    }
-
-    void number(Input input, uint64_t value) {
-        uint32_t const word = (uint32_t)value;
-        set(input, &word, 1);
-    }
-
-    void mark(const Lists &lists, uint64_t number) {
-        for (uint32_t k = lists.start[number]; k < lists.start[number + 1]; k++)
-            dirty_[lists.items[k]] = 1;
-    }
-
-    // Mark those that read outputs of instances first .. last - 1, where these have changed.
-    void look(const Watches &watches, uint64_t first, uint64_t last) {
-        for (uint32_t k = watches.start[first]; k < watches.start[last]; k++) {
-            const Watch &watch = watches.watches[k];
-            bool changed = false;
-            for (uint64_t chunk = 0; chunk < watch.chunks; chunk++) {
-                changed |= watch.old[chunk] != watch.value[chunk];
-                watch.old[chunk] = watch.value[chunk];
-            }
-            if (changed)
-                for (uint64_t item = watch.first; item < watch.last; item++)
-                    dirty_[watches.items[item]] = 1;
-        }
-    }
-
-    void eval(const Group &group, uint64_t first, uint64_t last, bool edge) {
-        group.type->eval(group.instances, group.rows, group.shared, first, last, edge);
-    }
-
-    // A common instance whose inputs and state are as they were at the last edge stays as it is.
-    void eval_common(const Group &group) {
-        for (uint64_t k = 0; k < group.count; k++) {
-            uint64_t const number = group.first + k;
-            if (!dirty_[number] && design_.gated)
-                continue;
-            dirty_[number] = 0;
-            eval(group, k, k + 1, true);
-            look(design_.at_once, number, number + 1);
-            evaluated_.push_back(number);
-        }
-    }
-
-    void commit(uint64_t number) {
-        const Group &group = design_.groups[group_of_[number]];
-        uint64_t const k = number - group.first;
-        if (group.type->commit(group.instances, k, k + 1)) {
-            dirty_[number] = group.common;
-            look(design_.next_time, number, number + 1);
-        }
     }
 
     // A clock edge for the common part and all nodes.
@@ -295,6 +221,64 @@ private:
         after();
     }
 
+private:
+    void mark(const Lists &lists, uint64_t number) {
+        for (uint32_t k = lists.start[number]; k < lists.start[number + 1]; k++)
+            mark(lists.items[k]);
+    }
+
+    // Mark those that read outputs of instances first .. last - 1, where these have changed.
+    void look(const Watches &watches, uint64_t first, uint64_t last) {
+        for (uint32_t k = watches.start[first]; k < watches.start[last]; k++) {
+            const Watch &watch = watches.watches[k];
+            bool changed = false;
+            for (uint64_t chunk = 0; chunk < watch.chunks; chunk++) {
+                changed |= watch.old[chunk] != watch.value[chunk];
+                watch.old[chunk] = watch.value[chunk];
+            }
+            if (changed)
+                for (uint64_t item = watch.first; item < watch.last; item++)
+                    mark(watches.items[item]);
+        }
+    }
+
+    void eval(const Group &group, uint64_t first, uint64_t last, bool edge) {
+        group.type->eval(group.instances, group.rows, group.shared, first, last, edge);
+    }
+
+    // A common instance whose inputs and state are as they were at the last edge stays as it is.
+    void eval_common(const Group &group) {
+        uint64_t const last = group.first + group.count;
+        for (uint64_t number = group.first; number < last; number++) {
+            if (design_.gated) {
+                uint64_t const left = dirty_[number / 64] >> number % 64;
+                if (!left) {
+                    number |= 63;
+                    continue;
+                }
+                number += __builtin_ctzll(left);
+                if (number >= last)
+                    return;
+            }
+            dirty_[number / 64] &= ~((uint64_t)1 << number % 64);
+            eval(group, number - group.first, number - group.first + 1, true);
+            look(design_.at_once, number, number + 1);
+            evaluated_.push_back(number);
+        }
+    }
+
+    void mark(uint64_t number) { dirty_[number / 64] |= (uint64_t)1 << number % 64; }
+
+    void commit(uint64_t number) {
+        const Group &group = design_.groups[group_of_[number]];
+        uint64_t const k = number - group.first;
+        if (group.type->commit(group.instances, k, k + 1)) {
+            if (group.common)
+                mark(number);
+            look(design_.next_time, number, number + 1);
+        }
+    }
+
     void after() {
         clocks_++;
         if (!wave_.open() && !design_.settle)
@@ -305,81 +289,10 @@ private:
             wave_.write(all_clocks_++);
     }
 
-    int load(Task &task) {
-        // The oldest write under way, and the node that it is for.
-        uint64_t written = 0, oldest = 0, aged = 0;
-        task.done = 0;
-        number(HOST_WE, 1);
-        const uint32_t *word = task.send;
-        for (uint64_t node = 0; node < design_.nodes; node++) {
-            number(HOST_NODE, node);
-            for (uint64_t k = 0; k < task.send_words; k++, word += task.chunks) {
-                number(HOST_ADDR, task.send_base + k);
-                set(HOST_WDATA, word, task.chunks);
-                if (written++ > task.write_delay + 1 && ++aged == task.send_words) {
-                    aged = 0;
-                    oldest++;
-                }
-                tick(oldest, node);
-            }
-            task.done = task.done + task.send_words;
-            if (task.stop)
-                return STOPPED;
-        }
-        number(HOST_WE, 0);
-        return DONE;
-    }
-
-    int collect(Task &task) {
-        number(START, 1);
-        tick();
-        number(START, 0);
-        for (task.edges = 0; !*design_.done; task.edges++) {
-            if (task.stop)
-                return STOPPED;
-            if (!*design_.busy)
-                return NOT_BUSY;
-            if (task.edges == task.patience)
-                return BUSY_TOO_LONG;
-            tick();
-        }
-        task.cycles = *design_.cycles;
-        tick();
-        return DONE;
-    }
-
-    int read(Task &task) {
-        uint64_t const total = design_.nodes * task.recv_words;
-        uint64_t node = 0, place = 0, oldest = 0, aged = 0;
-        for (uint64_t k = 0; k < total + task.latency; k++) {
-            if (k >= task.latency) {
-                std::memcpy(task.recv, design_.host_rdata, task.chunks * sizeof(uint32_t));
-                task.recv += task.chunks;
-            }
-            if (k > task.latency && ++aged == task.recv_words) {
-                aged = 0;
-                oldest++;
-            }
-            if (place == 0) {
-                number(HOST_NODE, node);
-                if (task.stop)
-                    return STOPPED;
-            }
-            number(HOST_ADDR, task.recv_base + place);
-            tick(oldest, node);
-            if (k + 1 < total && ++place == task.recv_words) {
-                place = 0;
-                node++;
-                task.done = task.done + task.recv_words;
-            }
-        }
-        return DONE;
-    }
-
     const Design &design_;
     Wave wave_;
     uint64_t total_ = 0, clocks_ = 0, all_clocks_ = 0;
-    std::vector<uint8_t> dirty_;
+    std::vector<uint64_t> dirty_;  // a bit for each instance
     std::vector<uint32_t> group_of_, wanted_;
     std::vector<uint64_t> evaluated_;
 };

@@ -17,7 +17,7 @@ __all__ = ["Farm", "build_farm", "outputs"]
 
 HERE = Path(__file__).parent
 
-FLAGS = ("-std=c++14", "-O2", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w")
+FLAGS = ("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w")
 
 #: Compiling units of at most so much text keeps several of them busy side by side.
 UNIT = 400_000
@@ -89,7 +89,7 @@ class Farm(NamedTuple):
         return _registered(self.netlist, self.modules, _drivers(self.netlist), net)
 
 
-def build_farm(netlist, texts):
+def build_farm(netlist, texts, *, optimize=2):
     """Build the classes of a netlist, each once.
 
     Parameters
@@ -97,6 +97,8 @@ def build_farm(netlist, texts):
     netlist : Netlist
     texts : dict of str to str
         The Verilog of each module.
+    optimize : int
+        How hard the compiler tries, 0 to 3.
 
     Returns
     -------
@@ -120,8 +122,8 @@ def build_farm(netlist, texts):
         "farm.so",
         {f"classes_{k}.cc": text for k, text in enumerate(units)}
         | {"farm.cc": (HERE / "farm.cc").read_text()},
-        headers={"farm.h": (HERE / "farm.h").read_text()},
-        flags=(*FLAGS, f"-I{include_folder()}"),
+        headers={name: (HERE / name).read_text() for name in ("farm.h", "drive.h")},
+        flags=(*FLAGS, f"-O{optimize}", f"-I{include_folder()}"),
         link=("-shared",),
         what="the simulator",
     )

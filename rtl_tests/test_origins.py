@@ -1,0 +1,107 @@
+"""How origins are known, and what that costs against tags."""
+
+import json
+
+import pytest
+from amaranth.back import rtlil
+from helpers import fabric_of, program_of
+
+from torusfabric.cli import main
+from torusfabric.rtl import build_fabric
+from torusfabric.rtl.origins import Origins, tag_cost
+
+
+def rom_bits_in_text(module):
+    """Bits of all memories in the RTLIL of a module."""
+    text = rtlil.convert(module, emit_src=False)
+    lines = [line.split() for line in text.splitlines() if line.lstrip().startswith("memory ")]
+    return sum(int(line[2]) * int(line[4]) for line in lines)
+
+
+def test_four_by_four():
+    """Counted by hand: what the columns of the two ROMs hold, and 4 bits of tag on 64 arcs."""
+    origins = fabric_of("4x4", "allgather", "hamiltonian").origins
+    # By node: the places on two cycles of 16 and, for each of four routes, the in-port. By origin:
+    # the places again.
+    assert origins.rom_bits == 16 * (2 * 4 + 4 * 2) + 16 * (2 * 4)
+    assert origins.tag_registers == origins.tag_multiplexers == 4 * 64
+    assert (origins.rom_cells, origins.tag_cells) == (24, 256)
+    assert str(origins) == (
+        "position on the stream, 24 cells (384 ROM bits); "
+        "tags would take 256 (256 registers and 256 multiplexers)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm"),
+    [
+        ("4x4", "allgather", "hamiltonian"),
+        ("3x4x5", "allgather", "hamiltonian"),
+        ("5x5", "allgather", "one-packet"),
+        ("3x3", "allgather", "one-packet"),
+        ("8x8", "allgather", "matching"),
+        ("3x3", "alltoall", "matching"),
+        ("arrowhead:2", "broadcast", "wormhole-forest"),
+    ],
+)
+def test_rom_bits_are_those_of_the_hardware(topology, collective, algorithm):
+    """The bits told are those of the ROMs that are built."""
+    fabric = fabric_of(topology, collective, algorithm)
+    host = fabric.netlist.modules["host"]()
+    assert fabric.origins.rom_bits == rom_bits_in_text(host) > 0
+
+
+SIZES = ["2x2", "3", "5", "64", "4x4", "5x5", "8x8", "9x9", "32x32", "3x3x3", "7x7x7", "4x4x4x4"]
+ONE_PACKET = ["2x2", "3x3", "5x5", "8x8", "9x9", "3x3x3", "6x6x6", "4x4x4x4"]
+
+
+@pytest.mark.parametrize(
+    ("topology", "algorithm"),
+    [*((name, "hamiltonian") for name in SIZES), *((name, "one-packet") for name in ONE_PACKET)],
+)
+def test_positions_are_cheaper_than_tags(topology, algorithm):
+    """At every size: so no oblivious fabric has tags."""
+    origins = fabric_of(topology, "allgather", algorithm).origins
+    assert origins.known_by == "position on the stream"
+    assert 3 * origins.rom_cells < origins.tag_cells
+
+
+def test_tags_by_crossbar_inputs():
+    """A crossbar input beyond the first costs a multiplexer a tag bit; one origin needs no tag."""
+    # A ring of 3: every out-port is fed from its node or from one in-port.
+    assert tag_cost(program_of("3", "allgather", "hamiltonian")) == (2 * 6, 2 * 6)
+    # The lee-code's crossbars have few inputs, mostly one.
+    registers, multiplexers = tag_cost(program_of("7x7x7", "allgather", "lee-code"))
+    assert registers == 9 * 343 * 6
+    assert multiplexers < registers
+    assert tag_cost(program_of("4x4", "broadcast", "max-flow")) == (0, 0)
+
+
+def test_no_roms_in_a_core():
+    """A core has no host, and so no ROM; whoever builds it in is told the places."""
+    assert fabric_of("4x4", "allgather", "hamiltonian", top="core").origins.rom_bits == 0
+
+
+def test_asking_changes_nothing():
+    """The cost can be asked for again, and does not depend on the width and the length."""
+    program = program_of("5x5", "allgather", "one-packet")
+    fabric = build_fabric(program, width=8)
+    assert fabric.origins == fabric.origins == build_fabric(program, width=64, flits=3).origins
+
+
+def test_text_where_there_is_one_origin():
+    """A broadcast has nothing to tell."""
+    assert str(Origins("round and place", 512, 0, 0)) == (
+        "round and place, 32 cells (512 ROM bits); tags would be all alike"
+    )
+
+
+def test_reports_say_it(capsys, tmp_path):
+    """The commands simulate and verilog print it, as text and as JSON."""
+    wanted = fabric_of("4x4", "allgather", "hamiltonian").origins
+    for words in (["simulate"], ["verilog", "-o", str(tmp_path / "out")]):
+        command = [words[0], "4x4", "allgather", "--algorithm", "hamiltonian", *words[1:]]
+        assert main(command) == 0
+        assert str(wanted) in capsys.readouterr().out
+        assert main([*command, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["origins"] == wanted.to_json()

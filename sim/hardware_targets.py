@@ -1,0 +1,182 @@
+"""Small hardware, shown: what routers cost and how fast they are, against their targets.
+
+Routers alone, without endpoints, 32 bits, ECP5 of speed grade 6, compact mapping. Tables are those
+of a whole router; the clock frequency is out of context, in a harness of registers, the median over
+some seeds of place and route. Every router class of the fabric is measured and the worst counts.
+
+Where a target is missed, the last column tells how far the measured netlist could get at all: the
+fewest 4-input tables that could choose from the words which reach each out-port bit, or the clock
+rate if the wires of the slowest path took no time.
+
+    python sim/hardware_targets.py --seeds 5
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from torusfabric import verilog
+from torusfabric.algorithms import Options, find
+from torusfabric.collective import parse_collective
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.synthesis import synthesize
+from torusfabric.topology import parse_topology
+from torusfabric.verilog_design import Design
+
+WIDTH = 32
+TARGET = "ecp5-25k"
+
+#: Routers of others, as measured with the same tools at 32 bits: LUT4 and MHz.
+REFERENCES = {
+    "Mocarabe": (272, 148),
+    "S4NoC": (539, 184),
+    "Argo": (655, 244),
+    "FlooNoC": (1193, 76),
+    "ProNoC": (2051, 71),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fabric, and the most its routers may cost and the least clock rate they must reach.
+
+    ``share`` is the most of a full crossbar of the same ports and width.
+    """
+
+    name: str
+    topology: str
+    collective: str
+    algorithm: str
+    luts: int | None = None
+    share: float | None = None
+    mhz: int | None = None
+
+
+CASES = (
+    Case("hard-wired 2-D", "8x8", "allgather", "hamiltonian", luts=141, mhz=400),
+    Case("hard-wired 2-D, packets", "8x8", "allgather", "one-packet", luts=141, mhz=400),
+    Case("hard-wired 3-D", "4x4x4", "allgather", "hamiltonian", mhz=400),
+    Case("table-driven 2-D", "8x8", "allgather", "bufferless", luts=300, mhz=300),
+    Case("table-driven 2-D, matching", "8x8", "allgather", "matching"),
+    Case("lee-code", "7x7x7", "broadcast", "lee-code", share=0.60),
+)
+
+
+def routers(case):
+    """The routers of a case, as a design with nothing around them."""
+    topology = parse_topology(case.topology)
+    collective = parse_collective(case.collective, nodes=topology.nodes)
+    schedule = find(case.algorithm)(topology, collective, Options())
+    fabric = build_fabric(compile_program(schedule), width=WIDTH)
+    design = verilog.emit(fabric, command="")
+    wanted = set(design.outports)
+    for name in reversed(design.modules):
+        if name in wanted:
+            wanted.update(design.instances.get(name, {}))
+    modules = {name: text for name, text in design.modules.items() if name in wanted}
+    instances = {name: design.instances[name] for name in wanted if name in design.instances}
+    # No top is needed: the last module stands for it.
+    top = next(reversed(modules))
+    return dataclasses.replace(design, modules=modules, instances=instances, top=top)
+
+
+def only(design, names):
+    """The routers of some names, with what is below them."""
+    wanted = set(names)
+    for name in names:
+        wanted.update(design.instances.get(name, {}))
+    modules = {name: text for name, text in design.modules.items() if name in wanted}
+    classes = [row for row in design.classes if row[0] in names]
+    return Design(
+        modules,
+        next(reversed(modules)),
+        {name: i for name, i in design.instances.items() if name in wanted},
+        classes,
+        outports={name: design.outports[name] for name in names},
+        inports={name: design.inports[name] for name in names},
+        shapes={name: design.shapes[name] for name in names},
+    )
+
+
+def rows(case, seeds, progress):
+    """What is measured of a case: one row for each target, or one without."""
+    design = routers(case)
+    report = synthesize(design, TARGET, progress=progress)
+    worst = max(report.classes, key=lambda row: row["luts"])
+    full = worst["full_crossbar_luts"]
+    base = {
+        "router": case.name,
+        "program": f"{case.topology} {case.collective} {case.algorithm}",
+        "classes": len(report.classes),
+    }
+    share = worst["luts"] / full
+    cost = {"what": "LUT4", "measured": worst["luts"], "full_crossbar": full, "share": share}
+    cost |= {"parts": worst["parts"], "limit": worst["least_luts"], "target": case.luts}
+    if case.share is not None:
+        cost["target"] = int(case.share * full)
+    met = None if cost["target"] is None else cost["measured"] <= cost["target"]
+    yield base | cost | {"met": met}
+    # Where there are many classes, that of most tables stands for all.
+    names = [row["name"] for row in report.classes]
+    names = names if len(names) <= 4 else [worst["name"]]
+    timed = synthesize(
+        only(design, names), TARGET, pnr=True, seeds=range(1, seeds + 1), progress=progress
+    )
+    slow = min(timed.classes, key=lambda row: row["fmax_mhz"])
+    met = None if case.mhz is None else slow["fmax_mhz"] >= case.mhz
+    spread = [slow["fmax_min_mhz"], slow["fmax_max_mhz"]]
+    rate = {"what": "MHz", "measured": slow["fmax_mhz"], "spread": spread, "target": case.mhz}
+    yield base | rate | {"limit": slow["logic_mhz"], "met": met}
+
+
+def render(found):
+    """All rows as a table."""
+    table = Table(title=f"routers at {WIDTH} bits, {TARGET}, speed grade 6, compact mapping")
+    for head in ("router", "program", "", "target", "measured", "", "limit of the netlist"):
+        table.add_column(head, justify="left" if head in ("router", "program", "") else "right")
+    for row in found:
+        sign, limit = ("<=", ">=") if row["what"] == "LUT4" else (">=", "<=")
+        target = "" if row["target"] is None else f"{sign} {row['target']}"
+        word = {None: "", True: "met", False: "missed"}[row["met"]]
+        bound = f"{limit} {row['limit']:.0f}" if row["met"] is False else ""
+        more = (
+            f" ({100 * row['share']:.1f} % of {row['full_crossbar']})"
+            if "share" in row
+            else (f" ({row['spread'][0]:.0f}-{row['spread'][1]:.0f})")
+        )
+        measured = f"{row['measured']:.0f}{more}"
+        table.add_row(row["router"], row["program"], row["what"], target, measured, word, bound)
+    table.add_section()
+    for name, (luts, mhz) in REFERENCES.items():
+        table.add_row(name, "another network on chip", "", "", f"{luts} LUT4, {mhz} MHz", "", "")
+    return table
+
+
+def main():
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5, help="placements to try (default 5)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    console = Console(stderr=True)
+    found = []
+    for case in CASES:
+        with console.status(case.name) as status:
+            tell = lambda done, steps, text, s=status: s.update(f"{done}/{steps} {text}")
+            found += rows(case, arguments.seeds, tell)
+    if arguments.json:
+        json.dump({"rows": found, "references": REFERENCES}, sys.stdout, indent=2)
+        print()
+    else:
+        Console(width=None if sys.stdout.isatty() else 140).print(render(found))
+    return 2 if any(row["met"] is False for row in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

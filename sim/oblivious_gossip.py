@@ -1,0 +1,250 @@
+"""Oblivious all-gather: what the paper claims, the bound, what is planned, what the hardware takes.
+
+U. Meyer, J. F. Sibeyn, "Oblivious Gossiping on Tori", J. Algorithms 42 (2002).
+
+Table I: running times by the formulas of section 5, beside what is printed; an asterisk marks
+values that differ. (Those printed for d = 3 follow with 0.333 for 1/3 and 0.1666 for 1/6.) A fourth
+row counts double receives too, which the formula for the one-packet algorithm leaves out.
+
+Steps: as claimed, the lower bound, as planned and checked, and clock cycles of the hardware in
+simulation, every word compared. An oblivious fabric takes two cycles more than it has steps. Where
+one-packet plans take more steps than claimed, it is for double receives: in three axes the paper
+counts none, and for two odd sides it gives no construction.
+
+Figures 1 to 5 are drawn with -o. The size of figure 3 is not printed; 5x6 is drawn, and 6x6x4 for
+figures 4 and 5, layer by layer.
+
+    python sim/oblivious_gossip.py
+    python sim/oblivious_gossip.py --largest 64 -o figures/
+"""
+
+import argparse
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from torusfabric.algorithms import find
+from torusfabric.algorithms.one_packet_2d import rod_feed
+from torusfabric.algorithms.redistribute import Grid, forwarding
+from torusfabric.bounds import bound, time_dependent, time_hamiltonian, time_one_packet
+from torusfabric.check import check
+from torusfabric.collective import parse_collective
+from torusfabric.draw.contents import contents
+from torusfabric.draw.page import paint
+from torusfabric.errors import TorusfabricError
+from torusfabric.files import writable, write_file
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.schedule import Pattern
+from torusfabric.simulate import simulate
+from torusfabric.topology import Torus, parse_topology
+
+ALLGATHER = parse_collective("allgather")
+
+RATIOS = (Fraction(1, 100), Fraction(1, 10), Fraction(1))
+
+#: Table I as printed: the side, then d = 2 and d = 3 for each ratio, of the three algorithms.
+PRINTED = {
+    4: ([4, 11, 4, 12, 8, 21], [4, 11, 5, 14, 12, 43], [6, 19, 7, 21, 12, 37]),
+    16: ([65, 689, 70, 751, 128, 1365], [65, 702, 77, 887, 192, 2730],
+         [73, 818, 79, 891, 144, 1620]),
+    64: ([1034, 44110, 1126, 48041, 2048, 87346], [1044, 44958, 1229, 56754, 3072, 174719],
+         [1067, 46152, 1162, 50264, 2112, 91390]),
+}  # fmt: skip
+
+FORMULAS = {"T_stv": time_dependent, "T_opt": time_hamiltonian, "T_one": time_one_packet}
+
+CASES = {
+    "hamiltonian": "4x4 5x5 4x5 6x7 6x8 8x8 9x9 16x16 32x32 3x3x3 3x4x5 4x4x4 6x6x6 3x3x3x3 "
+    "4x4x4x4",
+    "redistribute": "4x3 4x5 6x5 6x7 8x9 12x11 20x3",
+    "one-packet": "4x4 5x5 4x5 6x7 7x7 8x8 9x9 16x16 32x32 3x3x3 3x3x4 6x6x3 6x6x6 9x9x9 4x4x4x4",
+}
+
+
+def nearest(value):
+    """The nearest integer, halves up."""
+    return math.floor(value + Fraction(1, 2))
+
+
+def table_1():
+    """Print Table I: recomputed values, printed ones below where any differs."""
+    print("Table I: times in units of s t_feed, for d = 2 and d = 3 (* differs from the print)\n")
+    heads = [f"r = {float(r):g}, d = {d}" for r in RATIOS for d in (2, 3)]
+    print(f"{'n':>3} {'':10}", " ".join(f"{head:>15}" for head in heads))
+    differing = 0
+    for n, rows in PRINTED.items():
+        for (name, formula), printed in zip(FORMULAS.items(), rows, strict=True):
+            values = [nearest(formula(n, d, r, 1)) for r in RATIOS for d in (2, 3)]
+            marks = ["*" if a != b else " " for a, b in zip(values, printed, strict=True)]
+            differing += marks.count("*")
+            line(n, name, [f"{v}{mark}" for v, mark in zip(values, marks, strict=True)])
+            if "*" in marks:
+                line("", "  printed", [f"{v} " for v in printed])
+        exact = [nearest(time_one_packet(n, d, r, 1, exact=True)) for r in RATIOS for d in (2, 3)]
+        line(n, "  in full", [f"{v} " for v in exact])
+    print(f"\n{differing} of 54 entries differ, all of them for d = 3.")
+
+
+def line(n, name, cells):
+    """Print a row of Table I."""
+    print(f"{n:>3} {name:10}", " ".join(f"{cell:>15}" for cell in cells))
+
+
+def claimed(algorithm, sides):
+    """Steps as the paper has them, rounded up; None where it only gives the leading terms."""
+    nodes, d = math.prod(sides), len(sides)
+    if algorithm == "hamiltonian":
+        return nodes // 2
+    if algorithm == "redistribute":
+        odd = next(side for side in sides if side % 2)
+        return nodes // 2 + 1 + odd
+    if d == 2:
+        rods = sides[0] if sides[0] % 2 == 0 else sides[1]
+        return math.floor(Fraction(nodes, 4) + Fraction(rods, 2) + Fraction(nodes // rods, 2) + 2)
+    if d == 3 and len(set(sides)) == 1:
+        return math.ceil(Fraction(nodes, 2 * d) + Fraction(nodes, 2 * sides[0]) + 2)
+    return None
+
+
+def run(schedule):
+    """Clock cycles of the hardware in simulation.
+
+    Raises
+    ------
+    AssertionError
+        If a word is wrong or the cycles are not those predicted.
+    """
+    report = simulate(build_fabric(compile_program(schedule), width=8))
+    assert report.passed, report
+    return report.cycles
+
+
+def steps(largest):
+    """Print steps as claimed, bounded, planned and simulated."""
+    heads = ["claimed", "bound", "planned", "cycles", "data"]
+    print("\nSteps, and what crosses the busiest link, in messages")
+    print("(cycles: of one flit a block, simulated, all words right; - where not simulated)\n")
+    print(f"{'algorithm':13} {'torus':>9}", " ".join(f"{head:>8}" for head in heads))
+    for algorithm, names in CASES.items():
+        for name in names.split():
+            torus = parse_topology(name)
+            schedule = find(algorithm)(torus, ALLGATHER)
+            report = check(schedule)
+            claim = claimed(algorithm, torus.sides)
+            size = sum(report.round_blocks) / schedule.chunks
+            cells = [
+                claim or "O(.)",
+                bound(schedule, report),
+                report.rounds,
+                run(schedule) if torus.nodes <= largest else "-",
+                f"{float(size):.2f}",
+            ]
+            print(f"{algorithm:13} {name:>9}", " ".join(f"{cell:>8}" for cell in cells), flush=True)
+
+
+def pattern(sides, algorithm, feed, inject, count):
+    """A pattern to be drawn."""
+    torus = Torus(sides)
+    return Pattern(
+        topology=torus, collective=ALLGATHER, algorithm=algorithm, switching="store-and-forward",
+        ports=torus.ports, chunks=int(inject.max()) + 1, steps=count, feed=feed, inject=inject,
+    )  # fmt: skip
+
+
+def figure_1():
+    """A Hamiltonian cycle on a 6x8 torus, black, and its complement, gray: one as well."""
+    picture = contents(find("hamiltonian")(Torus((6, 8)), ALLGATHER))
+    first, second = (key.colours[0] for key in picture.keys)
+    paper = {first: "#202124", second: "#b8bcc2"}
+    return recoloured(picture, lambda colour: paper[colour])
+
+
+def figure_2():
+    """Partial Hamiltonian cycles on a 6x7 torus; nodes of column 5 lie on one of them."""
+    torus = Torus((6, 7))
+    feed, start = forwarding(torus, Grid.of(torus))
+    inject = start - 2 * np.arange(torus.nodes)[:, None]
+    count = find("redistribute")(torus, ALLGATHER).round_count
+    return contents(pattern((6, 7), "redistribute", feed, inject, count))
+
+
+def figure_3():
+    """Two cycles, each of which comes within distance one of all nodes, on a 5x6 torus."""
+    feed = rod_feed(5, 6)
+    count = find("one-packet")(Torus((5, 6)), ALLGATHER).steps
+    return contents(pattern((5, 6), "one-packet", feed, np.zeros(feed.shape, int), count))
+
+
+def figure_5():
+    """All cycles of the one-packet algorithm on a 6x6x4 torus, without the copies."""
+    picture = contents(find("one-packet")(Torus((6, 6, 4)), ALLGATHER))
+    return only(picture, [key.colours[0] for key in picture.keys if key.text.startswith("cycle")])
+
+
+def figure_4():
+    """One cycle of the one-packet algorithm on a 6x6x4 torus."""
+    picture = figure_5()
+    return only(picture, [picture.keys[0].colours[0]])
+
+
+def recoloured(picture, change):
+    """A picture in other colours."""
+    panels = [
+        replace(p, strokes=[replace(s, colour=change(s.colour)) for s in p.strokes])
+        for p in picture.panels
+    ]
+    keys = [replace(key, colours=list(map(change, key.colours))) for key in picture.keys]
+    return replace(picture, panels=panels, keys=keys)
+
+
+def only(picture, colours):
+    """The cycles of some colours."""
+    panels = [
+        replace(p, strokes=[s for s in p.strokes if s.colour in colours and not s.arrow])
+        for p in picture.panels
+    ]
+    keys = [key for key in picture.keys if key.colours[0] in colours]
+    return replace(picture, panels=panels, keys=keys)
+
+
+def figures(folder):
+    """Draw the figures into a folder."""
+    print()
+    for number, figure in enumerate((figure_1, figure_2, figure_3, figure_4, figure_5), 1):
+        picture = figure()
+        words = figure.__doc__.split(".")[0]
+        path = Path(folder) / f"figure-{number}.svg"
+        write_file(path, paint(replace(picture, title=f"Figure {number}", subtitle=words)))
+        print(path)
+
+
+def main():
+    """Print both tables, and draw the figures if a folder is given."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--largest", type=int, default=30, metavar="N", help="nodes simulated at most (default 30)"
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder for figures 1 to 5, as SVG")
+    arguments = parser.parse_args()
+    began = time.perf_counter()
+    if arguments.output:
+        try:
+            writable(Path(arguments.output) / "figure-1.svg", make=True)
+        except TorusfabricError as error:
+            parser.error(str(error))
+    table_1()
+    steps(arguments.largest)
+    if arguments.output:
+        figures(arguments.output)
+    print(f"\n{time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The command sweep."""
+
+from functools import partial
+from pathlib import Path
+
+from ..errors import WorkFailed
+from .output import print_facts, print_json, progress_bar
+from .planning import _add
+from .selection import positive
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands):
+    """Add the command to a parser."""
+    parser = _add(
+        commands,
+        "sweep",
+        run_sweep,
+        "plan, simulate and synthesize a grid of fabrics",
+        "torusfabric sweep grid.toml -o grid.jsonl",
+    )
+    parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="RESULTS",
+        help="file of the results, a line of JSON each; what is there is not done again "
+        "(default FILE with the suffix .jsonl)",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--jobs", metavar="N", type=positive, default=2, help="processes to use (default 2)"
+    )
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="use the workers of this Dask scheduler, e.g. tcp://host:8786",
+    )
+
+
+def run_sweep(arguments):
+    """Do what is missing, and sum up."""
+    from ..sweep import Results, load, points
+    from ..sweep_work import on_cluster, on_cores, run
+
+    todo = points(load(arguments.file))
+    path = arguments.output or Path(arguments.file).with_suffix(".jsonl")
+    if arguments.scheduler:
+        workers = partial(on_cluster, address=arguments.scheduler)
+    else:
+        workers = partial(on_cores, jobs=arguments.jobs)
+    with Results(path) as results, progress_bar("sweeping") as progress:
+        summary = run(todo, results, workers, progress)
+    facts = {"results": str(path)} | summary
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts(facts | {"failed": len(summary["failed"])})
+    if summary["failed"]:
+        first = summary["failed"][0]
+        raise WorkFailed(
+            f"{len(summary['failed'])} of {summary['rows']} rows failed; first: {first}"
+        )

