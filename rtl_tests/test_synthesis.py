@@ -15,11 +15,13 @@ from torusfabric import tools
 from torusfabric.cache import Cache
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.synthesis import TARGETS, synthesize
+from torusfabric.synthesis.cones import fewest_tables
 from torusfabric.synthesis.flow import Flow
+from torusfabric.synthesis.full_crossbar import full_crossbar, select_bits
 from torusfabric.synthesis.harness import HARNESS, harness
 from torusfabric.synthesis.report import per_bit
 from torusfabric.synthesis.target import Cost, find_target, measure
-from torusfabric.verilog_design import Design
+from torusfabric.verilog_design import Design, RouterShape
 
 PORTS = 4
 
@@ -272,9 +274,9 @@ def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
     for part in (row, report.fabric):
         assert 50 < part["fmax_mhz"] < 1000
         assert part["fmax_by_seed"] == [part["fmax_mhz"]]
-    # The harness adds a register for each input and output, and the fold: 8 + 2 + 1 outputs.
+    # The harness adds a register for each input and two for each output.
     inputs, outputs = 1 + 2 + 4 * 2, 4 * 2
-    assert row["placed"]["ICESTORM_LC"] >= row["cells"] + inputs + outputs + 3
+    assert row["placed"]["ICESTORM_LC"] >= row["cells"] + inputs + 2 * outputs
     assert report.fabric["placed"]["ICESTORM_LC"] >= 3 * 8 + 8
     assert [step[:2] for step in steps] == [(n, 6) for n in range(1, 7)]
     assert report.seeds == [1]
@@ -285,7 +287,7 @@ def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
 
 def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
     rates = {1: 100.0, 2: 300.0, 3: 120.0, 4: None}
-    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: None)
+    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: {"seconds": 1.0})
     monkeypatch.setattr(
         Flow,
         "place",
@@ -293,10 +295,16 @@ def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
             "mhz": rates[seed],
             "why": None if rates[seed] else "does not fit: no room",
             "placed": {},
+            "logic_mhz": 400.0,
+            "seconds": 1.0,
         },
     )
     report = synthesize(design(1), "ice40-hx8k", pnr=True, seeds=range(1, 4))
     assert (report.fabric["fmax_mhz"], report.fabric["why"]) == (120.0, None)
+    assert (report.fabric["fmax_min_mhz"], report.fabric["fmax_max_mhz"]) == (100.0, 300.0)
+    assert "100-300" in _text(report)
+    assert [run.get("seed") for run in report.runs if run["tool"] != "yosys"] == [1, 2, 3] * 2
+    assert all(run["seconds"] > 0 for run in report.runs)
     report = synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[4])
     assert (report.fabric["fmax_mhz"], report.fabric["why"]) == (None, "does not fit: no room")
 
@@ -305,8 +313,14 @@ def test_fabric_too_large_for_the_device_is_not_placed(monkeypatch):
     small = dataclasses.replace(TARGETS["ice40-hx8k"], capacity={"luts": 20, "cells": 7680})
     monkeypatch.setitem(TARGETS, "ice40-hx8k", small)
     asked = []
-    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: asked.append(name))
-    monkeypatch.setattr(Flow, "place", lambda *_: {"mhz": 99.0, "why": None, "placed": {}})
+
+    def harnessed(self, name, ports, seeds):
+        asked.append(name)
+        return {"seconds": 1.0}
+
+    placed = {"mhz": 99.0, "why": None, "placed": {}, "logic_mhz": 200.0, "seconds": 1.0}
+    monkeypatch.setattr(Flow, "harnessed", harnessed)
+    monkeypatch.setattr(Flow, "place", lambda *_: placed)
     report = synthesize(design(2, 3), "ice40-hx8k", pnr=True)
     assert report.fabric["fits"] is False
     assert report.fabric["fmax_mhz"] is None
@@ -317,7 +331,7 @@ def test_fabric_too_large_for_the_device_is_not_placed(monkeypatch):
 
 
 def _pnr_that_fails(monkeypatch, last):
-    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: None)
+    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: {"seconds": 1.0})
     real = tools.run
     said = f"Info: \t ICESTORM_LC:    8472/   7680   110%\nInfo: SB_IO: 3/ 256 1%\nERROR: {last}\n"
 
@@ -404,7 +418,7 @@ def test_child_after_its_parent_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "ice40"}, r"^Target must be one of ice40-hx8k, .*ecp5-85k, not 'ice40'$"),
+        ({"target": "ice40"}, r"^Target must be one of ice40-hx8k, .*gowin-gw1nr-9, not 'ice40'$"),
         ({"mapping": "best"}, r"^Mapping must be compact or fast, not 'best'$"),
         ({"seeds": []}, r"^Seeds must be one or more positive integers, not \[\]$"),
         ({"seeds": [1, 0]}, r"^Seeds must be one or more positive integers, not \[1, 0\]$"),
@@ -466,6 +480,126 @@ def test_report_prints_as_a_table():
     assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "", "", "", ""] in rows
 
 
+SHAPE = RouterShape(ports=PORTS, lanes=1, width=8, settings=4)
+
+
+def described(width=8):
+    """The same fabric with all that the report can use."""
+    return dataclasses.replace(
+        design(width, 4),
+        inports={"router": {f"in_{p}": "crossbar" for p in range(PORTS)} | {"own": "injection"}},
+        shapes={"router": SHAPE},
+        parts={"fabric": "other"},
+    )
+
+
+def test_report_tells_where_the_luts_go():
+    report = synthesize(described(), "ecp5-25k")
+    # Forwarding is by wire: all tables are there for injection.
+    row = report.classes[0]
+    assert row["parts"] == {"crossbar": 0, "injection": PORTS * 8, "settings": 0}
+    assert row["least_luts"] == PORTS * 8
+    assert report.parts == {"injection": 4 * PORTS * 8, "crossbar": 0, "settings": 0, "other": 0}
+    assert sum(report.parts.values()) == report.fabric["luts"]
+    assert "where the LUTs go" in _text(report)
+
+
+def test_luts_saved_against_a_full_crossbar(runs):
+    report = synthesize(described(), "ecp5-25k")
+    row, fabric = report.classes[0], report.fabric
+    # Five inputs take three tables a bit; the ROM of four settings takes some more.
+    full = row["full_crossbar_luts"]
+    assert PORTS * 8 * 3 <= full <= PORTS * 8 * 3 + 20
+    assert row["saved_luts"] == full - row["luts"]
+    assert fabric["full_crossbar_luts"] == 4 * full
+    assert fabric["saved_share"] == row["saved_share"] == round(row["saved_luts"] / full, 4)
+    assert "routers against full crossbars" in _text(report)
+    fast = synthesize(described(), "ecp5-25k", mapping="fast")
+    assert fast.classes[0]["full_crossbar_luts"] == full  # the cheapest there is, in any case
+
+
+@pytest.mark.parametrize("inputs", range(2, 9))
+def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
+    shape = RouterShape(ports=inputs - 1, lanes=1, width=1, settings=0)
+    full = full_crossbar(shape)
+    assert list(full.modules) == ["crossbar"]
+    luts = synthesize(full, "ice40-hx8k", cache=cache).fabric["luts"]
+    assert luts == (inputs - 1) * -(-inputs // 2)
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus Verilog")
+@pytest.mark.parametrize("inputs", [2, 3, 4, 5, 8])
+def test_full_crossbar_passes_every_input(inputs, tmp_path):
+    full = full_crossbar(RouterShape(ports=1, lanes=inputs - 1, width=1, settings=0))
+    rows = [select_bits(inputs, source) for source in range(inputs)]
+    values = ["".join(map(str, reversed(row))) for row in rows]
+    checks = "".join(
+        f"    s = 'b{value}; d = {1 << k}; #1 clk = 1; #1 clk = 0; if (q !== 1) bad = 1;\n"
+        f"    d = ~{1 << k}; #1 clk = 1; #1 clk = 0; if (q !== 0) bad = 1;\n"
+        for k, value in enumerate(values)
+    )
+    bench = f"""
+    module bench;
+      reg clk = 0, bad = 0; reg [{inputs - 1}:0] d; reg [{len(rows[0]) - 1}:0] s; wire q;
+      crossbar x (clk, 1'b1, s, d[0], d[{inputs - 1}:1], q);
+      initial begin
+    {checks}    $display("%0d", bad);
+      end
+    endmodule
+    """
+    (tmp_path / "x.v").write_text(full.text + bench)
+    subprocess.run(["iverilog", "-g2005", "-o", "x", "x.v"], cwd=tmp_path, check=True)
+    said = subprocess.run(["vvp", "x"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert said.stdout.split() == ["0"]
+
+
+def test_fewest_tables():
+    # Two or three words take one table if their selects are not more than its other inputs.
+    assert [fewest_tables(n) for n in range(9)] == [0, 0, 1, 2, 2, 3, 3, 3, 4]
+
+
+def test_registers_before_the_last_count_as_words():
+    text = """
+    module router(input clk, input [1:0] s, input [3:0] in, input [3:0] own, output reg [3:0] tx);
+      reg [3:0] later; reg [1:0] select;
+      always @(posedge clk) begin
+        select <= ~s; later <= in; tx <= select[1] ? own : select[0] ? later : in;
+      end
+    endmodule
+    """
+    one = Design(
+        {"router": text},
+        "router",
+        {},
+        [("router", 1)],
+        outports={"router": ("tx",)},
+        inports={"router": {"in": "crossbar", "own": "injection"}},
+    )
+    row = synthesize(one, "ice40-hx8k").classes[0]
+    assert row["least_luts"] == 4 * 2
+    assert sum(row["parts"].values()) == row["luts"]
+    assert row["parts"]["settings"] == 2
+
+
+def test_gowin(runs):
+    report = synthesize(described(), "gowin-gw1nr-9")
+    assert report.classes[0]["luts"] == report.classes[0]["ffs"] == PORTS * 8
+    store = Design({"store": STORE}, "store", {})
+    row = synthesize(store, "gowin-gw1nr-9").fabric
+    assert (row["brams"], row["luts"], row["carries"], row["ffs"]) == (1, 8, 8, 8)
+    small = Design({"small_store": SMALL_STORE}, "small_store", {})
+    row = synthesize(small, "gowin-gw1nr-9").fabric
+    assert (row["brams"], row["lutrams"], row["luts"]) == (0, 2, 16)
+
+
+@pytest.mark.skipif(tools.find("nextpnr-himbaechel-gowin") is None, reason="needs Gowin's tools")
+def test_gowin_clock_rate():
+    report = synthesize(design(2, 2), "gowin-gw1nr-9", pnr=True, mapping="fast")
+    row = report.classes[0]
+    assert 20 < row["fmax_mhz"] <= row["logic_mhz"] < 2000
+    assert row["placed"]["DFF"] >= PORTS * 2 * 3
+
+
 @pytest.mark.parametrize("outputs", [0, 1, 4, 5, 17])
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus Verilog")
 def test_harness_drives_every_input_and_sees_every_output(outputs, tmp_path):
@@ -481,10 +615,10 @@ def test_harness_drives_every_input_and_sees_every_output(outputs, tmp_path):
       reg clk = 0, scan = 0; wire pin; integer n, ones = 0;
       {HARNESS} h (clk, scan, pin);
       initial begin
-        for (n = 0; n < {2 * width + 40}; n = n + 1) begin
-          scan = n == {width + 10};  // one bit, which passes each input once
+        for (n = 0; n < {4 * width + 40}; n = n + 1) begin
+          scan = n == {2 * width + 10};  // one bit, which passes each input once
           #1 clk = 1; #1 clk = 0;
-          if (n >= {width + 10}) ones = ones + pin;
+          if (n >= {2 * width + 10}) ones = ones + pin;
         end
         $display("%0d", ones);
       end

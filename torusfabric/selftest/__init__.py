@@ -1,6 +1,10 @@
-"""The self-test image: a fabric that tests itself on a board, and talks over a serial line."""
+"""The self-test image: a fabric that tests itself on a board, and talks over a serial line.
 
-from .image import SelfTest, self_test
-from .protocol import Console, open_port
+`image` is what goes onto the board, `protocol` the other end of the line; neither is imported here,
+because either is of use without the other.
+"""
 
-__all__ = ["Console", "SelfTest", "open_port", "self_test"]
+__all__ = ["BAUD"]
+
+#: Bits a second of the serial line.
+BAUD = 115200

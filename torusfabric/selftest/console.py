@@ -95,11 +95,10 @@ class Console(wiring.Component):
                     m.d.sync += [wait.eq(0), host.host_addr.eq(host.host_addr + 1)]
                     m.d.sync += number.eq(number_left)
                     self._say(m, "word", then="READ_MORE")
-            with m.State("READ_MORE"):
-                with m.If(~self.reporting & ~self.report):
-                    m.next = "READ"
-                    with m.If(number[:16] == 0):
-                        m.next = "IDLE"
+            with m.State("READ_MORE"), m.If(~self.reporting & ~self.report):
+                m.next = "READ"
+                with m.If(number[:16] == 0):
+                    m.next = "IDLE"
             with m.State("START"):
                 m.d.comb += host.start.eq(1)
                 m.next = "RUN"
@@ -112,23 +111,21 @@ class Console(wiring.Component):
                 m.d.comb += self.test.eq(1)
                 m.d.sync += [self.run.eq(self.run + 1), self.passed.eq(0), self.failed.eq(0)]
                 m.next = "TESTING"
-            with m.State("TESTING"):
-                with m.If(~self.testing):
-                    passed = self.result == Result.PASS
-                    m.d.sync += [self.passed.eq(passed), self.failed.eq(~passed)]
-                    m.d.sync += number.eq(Mux(number[:16] == 0, 0, number_left))
-                    with m.If(passed & (number[:16] > 1)):
-                        m.next = "TEST"
-                    with m.Else():
-                        m.d.sync += [number.eq(0), self.line.eq(verdict[self.result.as_value()])]
-                        m.d.sync += self.report.eq(1)
-                        m.next = "ANSWER"
+            with m.State("TESTING"), m.If(~self.testing):
+                passed = self.result == Result.PASS
+                m.d.sync += [self.passed.eq(passed), self.failed.eq(~passed)]
+                m.d.sync += number.eq(Mux(number[:16] == 0, 0, number_left))
+                with m.If(passed & (number[:16] > 1)):
+                    m.next = "TEST"
+                with m.Else():
+                    m.d.sync += [number.eq(0), self.line.eq(verdict[self.result.as_value()])]
+                    m.d.sync += self.report.eq(1)
+                    m.next = "ANSWER"
             with m.State("STATUS"):
                 m.d.sync += [self.line.eq(verdict[self.result.as_value()]), self.report.eq(1)]
                 m.next = "ANSWER"
-            with m.State("ANSWER"):
-                with m.If(~self.reporting & ~self.report):
-                    m.next = "IDLE"
+            with m.State("ANSWER"), m.If(~self.reporting & ~self.report):
+                m.next = "IDLE"
         with m.If(self.report):
             m.d.sync += self.report.eq(0)
         return m
@@ -142,7 +139,9 @@ class Console(wiring.Component):
         code, number, host = self.data.payload, self._number, self.host
         digit = Signal(4)
         m.d.comb += digit.eq(Mux(code[6], code[:4] + 9, code[:4]))
-        with m.If((code >= ord("0")) & (code <= ord("9")) | (code >= ord("a")) & (code <= ord("f"))):
+        with m.If(
+            (code >= ord("0")) & (code <= ord("9")) | (code >= ord("a")) & (code <= ord("f"))
+        ):
             m.d.sync += number.eq(number << 4 | digit)
         with m.Elif(code > ord(" ")):
             m.d.sync += number.eq(0)

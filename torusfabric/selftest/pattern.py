@@ -1,9 +1,9 @@
 """The words that the self-test sends: a hash, computed alike in Python and in hardware.
 
 A word tells the run, its origin, its destination (where there is one) and its flit apart. The hash
-takes in one value a cycle, h := rotate((h ^ value) * (2^k + 1)), a bijection of h for any value: two
-flits of one message never have the same hash, and what collides in narrow words does so in one run
-and not in the next.
+takes in one value a cycle, h := rotate((h ^ value) * (2^k + 1)), a bijection of h for any value:
+two flits of one message never have the same hash, and what collides in narrow words does so in one
+run and not in the next.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
@@ -70,9 +70,7 @@ class Pattern(wiring.Component):
 
     def __init__(self, width):
         self._width = width
-        super().__init__(
-            {"start": In(1), "word": Out(width)} | {name: In(16) for name in INPUTS}
-        )
+        super().__init__({"start": In(1), "word": Out(width)} | {name: In(16) for name in INPUTS})
 
     def elaborate(self, platform):
         m = Module()

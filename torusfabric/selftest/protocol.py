@@ -4,6 +4,7 @@ Serial ports are opened with pyserial, because rates, raw mode and time limits a
 on every system; it takes any path, a pseudo-terminal's too.
 """
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass
@@ -12,14 +13,18 @@ import numpy as np
 import serial
 
 from ..errors import InputError, WorkFailed
+from . import BAUD
 
-__all__ = ["BAUD", "Console", "Verdict", "open_port", "owed"]
-
-#: Bits a second.
-BAUD = 115200
+__all__ = ["Console", "Verdict", "open_port", "owed"]
 
 #: Seconds without a byte after which a board is taken for dead.
-PATIENCE = 3.0
+PATIENCE = 2.0
+
+#: Seconds without a byte after which a board has said all it has to say.
+QUIET = 0.05
+
+#: How often a board is asked what it is.
+ATTEMPTS = 3
 
 #: Words asked for at once; the board counts them in 16 bits.
 BATCH = 1024
@@ -103,7 +108,7 @@ class Console:
     Parameters
     ----------
     port : serial.Serial
-        Or anything else that reads, writes and has a `timeout`.
+        Or anything else that reads, writes and has a `timeout` and a `name`.
 
     Attributes
     ----------
@@ -121,16 +126,26 @@ class Console:
         self.facts = self._info()
 
     def _info(self):
-        # A word half received, and what the board said at power-up, are nothing to us.
-        self._send("\n i")
-        for _ in range(64):
-            line = self._line()
+        # It may be in the middle of a line, and hears nothing until the end of it.
+        for _ in range(ATTEMPTS):
+            self._drain()
+            self._send("i")
+            line = self._port.readline().decode("ascii", "replace").strip()
             if line.startswith('{"torusfabric"'):
-                try:
+                with contextlib.suppress(ValueError):
                     return json.loads(line)
-                except ValueError:
-                    break
-        raise WorkFailed(f"Board must tell what it is, not {line[:60]!r}")
+        said = f"it said {line[:40]!r}" if line else "it was silent"
+        raise WorkFailed(
+            f"Board on {self._port.name} must tell what it is, but {said}: is the image on it, and "
+            "are port and baud rate right?"
+        )
+
+    def _drain(self):
+        """Wait until nothing is said any more."""
+        patience, self._port.timeout = self._port.timeout, QUIET
+        while self._port.read(256):
+            pass
+        self._port.timeout = patience
 
     def _send(self, text):
         self._port.write(text.encode())
@@ -139,10 +154,7 @@ class Console:
         line = self._port.readline()
         if not line.endswith(b"\n"):
             said = f" after {line!r}" if line else ""
-            raise WorkFailed(
-                f"Board must answer within {self._port.timeout:g} s, but was silent{said}: is the "
-                "image on it, and are port and rate right?"
-            )
+            raise WorkFailed(f"Board must answer within {PATIENCE:g} s, but was silent{said}")
         return line.decode("ascii", "replace").strip()
 
     def write(self, node, place, words):

@@ -25,7 +25,8 @@ class Template:
 
     def __init__(self, lines, numbers):
         self.numbers = numbers
-        self.starts, self.rom = {}, []
+        self.starts: dict[str, int] = {}
+        self.rom: list[int] = []
         codes = {name: chr(NUMBER | code) for code, name in enumerate(numbers)}
         for name, line in lines.items():
             for number, code in codes.items():
@@ -80,7 +81,7 @@ class Reporter(wiring.Component):
         m.d.comb += port.addr.eq(address)
         most = max(template.digits(name) for name in template.numbers)
         digits, left = Signal(4 * most), Signal(range(most + 1))
-        numeral = Signal(8)
+        code, numeral = Signal(8), Signal(8)
         top = digits[-4:]
         with m.If(top < 10):
             m.d.comb += numeral.eq(Cat(top, Const(3, 4)))
@@ -95,17 +96,20 @@ class Reporter(wiring.Component):
             m.d.comb += port.en.eq(states.ongoing("FETCH"))
             with m.State("FETCH"):
                 m.d.sync += address.eq(address + 1)
+                m.next = "LATCH"
+            with m.State("LATCH"):  # block RAMs answer late in the cycle
+                m.d.sync += code.eq(port.data)
                 m.next = "BYTE"
             with m.State("BYTE"):
-                m.d.comb += self.data.payload.eq(port.data)
-                with m.If(port.data & NUMBER):
-                    self._load(m, port.data, digits, left)
+                m.d.comb += self.data.payload.eq(code)
+                with m.If(code & NUMBER):
+                    self._load(m, code, digits, left)
                     m.next = "DIGIT"
                 with m.Else():
                     m.d.comb += self.data.valid.eq(1)
                     with m.If(self.data.ready):
                         m.next = "FETCH"
-                        with m.If(port.data == ord("\n")):
+                        with m.If(code == ord("\n")):
                             m.next = "IDLE"
             with m.State("DIGIT"):
                 m.d.comb += [self.data.valid.eq(1), self.data.payload.eq(numeral)]

@@ -64,10 +64,9 @@ class UartTransmitter(wiring.Component):
         timer, left = Signal(range(self._divisor)), Signal(range(11))
         shift = Signal(9, init=-1)
         m.d.comb += [self.tx.eq(shift[0]), self.data.ready.eq(left == 0)]
-        with m.If(self.data.ready):
-            with m.If(self.data.valid):
-                m.d.sync += [shift.eq(self.data.payload << 1), left.eq(10)]
-                m.d.sync += timer.eq(self._divisor - 1)
+        with m.If(self.data.ready), m.If(self.data.valid):
+            m.d.sync += [shift.eq(self.data.payload << 1), left.eq(10)]
+            m.d.sync += timer.eq(self._divisor - 1)
         with m.Else():
             m.d.sync += timer.eq(Mux(timer == 0, self._divisor - 1, timer - 1))
             with m.If(timer == 0):
@@ -109,12 +108,10 @@ class UartReceiver(wiring.Component):
             m.d.sync += timer.eq(timer - 1)
         with m.Else():  # in the middle of a bit
             m.d.sync += [timer.eq(self._divisor - 1), left.eq(left - 1)]
-            with m.If(left == 10):
-                with m.If(line):  # too short for a start bit
-                    m.d.sync += left.eq(0)
-            with m.Elif(left == 1):
-                with m.If(line & (self.data.ready | ~self.data.valid)):
-                    m.d.sync += [self.data.valid.eq(1), self.data.payload.eq(shift)]
+            with m.If(left == 10), m.If(line):  # too short for a start bit
+                m.d.sync += left.eq(0)
+            with m.Elif(left == 1), m.If(line & (self.data.ready | ~self.data.valid)):
+                m.d.sync += [self.data.valid.eq(1), self.data.payload.eq(shift)]
             with m.Else():
                 m.d.sync += shift.eq(Cat(shift[1:], line))
         return m

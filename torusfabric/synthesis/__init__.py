@@ -4,9 +4,11 @@ Each module is synthesized once, out of context, with its children as black boxe
 does not grow with the number of nodes; the fabric's cost is the sum over its instances. Nothing
 is optimised across the borders of modules, so the sum is an upper bound of what a whole build
 needs. With place and route, each router class alone and, where it fits, the whole fabric are
-placed and routed in a harness that takes the pins out of the question.
+placed and routed in a harness that takes the pins out of the question. Every router is compared
+with a full crossbar of its ports, lanes, width and number of settings.
 """
 
+import dataclasses
 import shutil
 import statistics
 import tempfile
@@ -16,6 +18,7 @@ from .. import tools
 from ..cache import Cache
 from ..errors import InputError, WorkFailed
 from .flow import Flow
+from .full_crossbar import full_crossbar
 from .report import Report, per_bit
 from .target import FAMILIES, TARGETS, Cost, find_target
 
@@ -98,32 +101,64 @@ def _synthesize(flow, seeds, count, jobs):
     """Run all steps and put the report together."""
     design, device = flow.design, flow.device
     candidates = list(dict.fromkeys([name for name, _ in design.classes] + [design.top]))
-    count.steps = len(design.modules) + (len(candidates) * (1 + len(seeds)) if seeds else 0)
-    mapped = {}
-    for name, result in zip(
-        design.modules, tools.parallel(flow.map_module, design.modules, jobs=jobs), strict=True
-    ):
-        mapped[name] = result
-        count(f"synthesized {name}")
+    full = _full_flows(flow)
+    count.steps = len(design.modules) + sum(len(f.design.modules) for f in full.values())
+    count.steps += len(candidates) * (1 + len(seeds)) if seeds else 0
+    mapped = _map(flow, count, jobs)
+    references = {shape: _map(f, count, jobs) for shape, f in full.items()}
     totals = _totals(design, {name: Cost(**result["cost"]) for name, result in mapped.items()})
     over = {name: device.over(totals[name]) for name in candidates}
     clocks = {name: {"fmax_mhz": None, "why": over[name]} for name in candidates}
+    runs = [
+        {"tool": "yosys", "what": name, "seconds": result["seconds"]}
+        for results in (mapped, *references.values())
+        for name, result in results.items()
+    ]
     if seeds:
         count.steps -= sum(1 + len(seeds) for name in candidates if over[name])
         fitting = [name for name in candidates if not over[name]]
-        clocks.update(_clocks(flow, fitting, mapped, seeds, count, jobs))
+        clocks.update(_clocks(flow, fitting, mapped, seeds, count, jobs, runs))
+    classes = [
+        {
+            **_class(design, name, nodes, mapped[name], totals[name], clocks[name]),
+            **_saved(totals[name], references.get(design.shapes.get(name))),
+        }
+        for name, nodes in design.classes
+    ]
+    modules = _modules(design, mapped)
+    fabric = _fabric(device, totals[design.top], over[design.top], clocks[design.top])
     return Report(
         target=device.name,
         mapping=flow.mapping,
-        classes=[
-            _class(design, name, nodes, mapped[name], totals[name], clocks[name])
-            for name, nodes in design.classes
-        ],
-        fabric=_fabric(device, totals[design.top], over[design.top], clocks[design.top]),
-        modules=_modules(design, mapped),
+        classes=classes,
+        fabric=fabric | _saved_in_all(classes),
+        parts=_parts(design, mapped, modules),
+        modules=modules,
         seeds=seeds,
+        runs=runs,
         tools=flow.versions,
     )
+
+
+def _full_flows(flow):
+    """How to map the full crossbar of each shape of routers: with few LUTs, to be fair."""
+    flows = {}
+    for shape in dict.fromkeys(flow.design.shapes.values()):
+        folder = flow.folder / f"full-crossbar-{len(flows)}"
+        folder.mkdir(exist_ok=True)
+        design = full_crossbar(shape)
+        flows[shape] = dataclasses.replace(flow, design=design, folder=folder, mapping="compact")
+    return flows
+
+
+def _map(flow, count, jobs):
+    """Map all modules of a design: module -> result."""
+    mapped = {}
+    names = flow.design.modules
+    for name, result in zip(names, tools.parallel(flow.map_module, names, jobs=jobs), strict=True):
+        mapped[name] = result
+        count(f"synthesized {name}")
+    return mapped
 
 
 class _Counter:
@@ -153,8 +188,11 @@ def _totals(design, own):
     return totals
 
 
-def _clocks(flow, names, mapped, seeds, count, jobs):
-    """Place and route modules with every seed: module -> keys of the report."""
+def _clocks(flow, names, mapped, seeds, count, jobs, timed):
+    """Place and route modules with every seed: module -> keys of the report.
+
+    What the tools took is added to `timed`.
+    """
 
     def prepare(name):
         return flow.harnessed(name, mapped[name]["ports"], seeds)
@@ -162,24 +200,35 @@ def _clocks(flow, names, mapped, seeds, count, jobs):
     def place(run):
         return flow.place(run[0], mapped[run[0]]["ports"], run[1])
 
-    for name, _ in zip(names, tools.parallel(prepare, names, jobs=jobs), strict=True):
+    for name, result in zip(names, tools.parallel(prepare, names, jobs=jobs), strict=True):
+        timed.append({"tool": "yosys", "what": f"{name} in a harness", **_seconds(result)})
         count(f"put {name} in a harness")
     runs = [(name, seed) for name in names for seed in seeds]
     placed = {}
     for run, result in zip(runs, tools.parallel(place, runs, jobs=jobs), strict=True):
         placed[run] = result
-        count(f"placed and routed {run[0]}, seed {run[1]}")
+        name, seed = run
+        timed.append({"tool": flow.family.pnr, "what": name, "seed": seed, **_seconds(result)})
+        count(f"placed and routed {name}, seed {seed}")
     return {name: _clock([placed[name, seed] for seed in seeds]) for name in names}
+
+
+def _seconds(result):
+    return {"seconds": result["seconds"]}
 
 
 def _clock(results):
     """The clock rate of one module, from the results of all seeds."""
     rates = [result["mhz"] for result in results]
     good = [rate for rate in rates if rate is not None]
+    logic = [result["logic_mhz"] for result in results if result["logic_mhz"] is not None]
     why = next((result["why"] for result in results if result["why"]), None)
     return {
         "fmax_mhz": round(statistics.median(good), 2) if good else None,
+        "fmax_min_mhz": min(good, default=None),
+        "fmax_max_mhz": max(good, default=None),
         "fmax_by_seed": rates,
+        "logic_mhz": round(statistics.median(logic), 2) if logic else None,
         "placed": results[0]["placed"],
         "why": why,
     }
@@ -187,9 +236,32 @@ def _clock(results):
 
 def _class(design, name, nodes, mapped, total, clock):
     """The report of a node class."""
-    bits = per_bit(total, mapped["outports"]) if name in design.outports else {"why": None}
+    ports = mapped["outports"]
+    bits = per_bit(total, ports) if name in design.outports else {"why": None}
     why = "; ".join(filter(None, (bits["why"], clock["why"])))
-    return {"name": name, "nodes": nodes, **total.to_json(), **bits, **clock, "why": why or None}
+    parts = {"parts": ports["parts"], "least_luts": ports["limit"]} if ports["parts"] else {}
+    own = {"name": name, "nodes": nodes, **total.to_json()}
+    return {**own, **bits, **parts, **clock, "why": why or None}
+
+
+def _saved(total, reference):
+    """How a router compares with the full crossbar of its shape."""
+    if reference is None:
+        return {}
+    full = sum(result["cost"]["luts"] for result in reference.values())
+    saved = full - total.luts
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
+
+
+def _saved_in_all(classes):
+    """The same for all routers of the fabric."""
+    if not classes or any("saved_luts" not in row for row in classes):
+        return {}
+    full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
+    saved = sum(row["saved_luts"] * row["nodes"] for row in classes)
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
 
 
 def _fabric(device, total, over, clock):
@@ -200,6 +272,17 @@ def _fabric(device, total, over, clock):
         "capacity": device.capacity,
         **clock,
     }
+
+
+def _parts(design, mapped, modules):
+    """LUTs of each part of the fabric; routers are split by what their tables do."""
+    parts: dict[str, int] = {}
+    for row in modules:
+        inside = mapped[row["name"]]["outports"]["parts"]
+        split = inside or {design.parts.get(row["name"], "other"): row["luts"]}
+        for part, luts in split.items():
+            parts[part] = parts.get(part, 0) + luts * row["instances"]
+    return dict(sorted(parts.items(), key=lambda item: -item[1]))
 
 
 def _modules(design, mapped):

@@ -40,9 +40,7 @@ def analyse(module, price, *, outports, inports):
     at = net.at(bits)
     if not inports:
         return at | {"parts": {}, "limit": None}
-    brought = {
-        bit: part for port, part in inports.items() for bit in module["ports"][port]["bits"]
-    }
+    brought = {bit: part for port, part in inports.items() for bit in module["ports"][port]["bits"]}
     data = net.reached(brought)
     parts: dict[str, int] = defaultdict(int, dict.fromkeys((*inports.values(), "settings"), 0))
     for name, cell in module["cells"].items():

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from .. import tools
 from ..cache import Cache, digest
 from ..errors import WorkFailed
 from ..verilog_design import Design
+from .cones import analyse
 from .harness import HARNESS, harness
-from .target import FAMILIES, Target, measure
+from .target import FAMILIES, PINS, Cost, Target, measure
 
 __all__ = ["Flow"]
 
@@ -20,7 +22,7 @@ _TOO_LARGE = re.compile(
 )
 
 #: Counted up when what is kept under the same key changes its form or meaning.
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,18 @@ class Flow:
         Returns
         -------
         dict
-            `cost` (fields of `Cost`), `ports` (name -> direction and number of bits) and
-            `outports` (number of their bits, and of the LUTs and flip-flops that drive them).
+            `cost` (fields of `Cost`), `ports` (name -> direction and number of bits), `outports`
+            (what `cones.analyse` says of them) and `seconds`.
         """
         text = self.design.modules[name]
         children = sorted(self.design.instances.get(name, {}))
-        outports = list(self.design.outports.get(name, ()))
+        ports = {
+            "outports": list(self.design.outports.get(name, ())),
+            "inports": self.design.inports.get(name, {}),
+        }
         stubs = [self.design.modules[child] for child in children]
-        key = self._key("map", self._synth, name, text, stubs, outports)
+        synth = self._synth + self.family.no_pads
+        key = self._key("map", synth, name, text, stubs, ports)
         if (known := self.cache.get(key)) is not None:
             return known
         stem = self._stem(name)
@@ -74,26 +80,43 @@ class Flow:
         if stubs:
             (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
             script = f"read_verilog -lib {stem}-children.v\n{script}"
-        module = self._yosys(stem, script, name, name)
+        module, seconds = self._yosys(stem, script, synth, name, name)
+        cost = measure(self.device, module, children)
+        price = lambda kind: self.family.price(kind) or Cost()
+        directions = {
+            port: [value["direction"], len(value["bits"])]
+            for port, value in module["ports"].items()
+        }
         return self.cache.put(
             key,
             {
-                "cost": measure(self.device, module, children).to_json(),
-                "ports": {
-                    port: [p["direction"], len(p["bits"])] for port, p in module["ports"].items()
-                },
-                "outports": _drivers(module, outports),
+                "cost": cost.to_json(),
+                "ports": directions,
+                "outports": analyse(module, price, **ports),
+                "seconds": seconds,
             },
         )
 
     def harnessed(self, name, ports, seeds):
-        """Map a module and all below it, flat and in its harness, if a seed is not known yet."""
+        """Map a module and all below it, flat and in its harness, if a seed is not known yet.
+
+        Returns
+        -------
+        dict
+            `seconds` that it took.
+        """
         text = self._whole(name, ports)
-        if all(self.cache.get(self._place_key(text, seed)) is not None for seed in seeds):
-            return
+        key = self._key("harness", self._synth, text)
+        known = self.cache.get(key)
+        seen = [self.cache.get(self._place_key(text, seed)) is not None for seed in seeds]
+        if known is not None and all(seen):
+            return known
         stem = self._stem(name) + "-pnr"
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
-        self._yosys(stem, f"read_verilog {stem}.v\n", HARNESS, name)
+        (self.folder / PINS).write_text(self.device.pins, encoding="utf-8")
+        script = f"read_verilog {stem}.v\n"
+        _, seconds = self._yosys(stem, script, self._synth, HARNESS, name)
+        return self.cache.put(key, {"seconds": seconds})
 
     def place(self, name, ports, seed):
         """Place and route a module that was prepared by `harnessed`.
@@ -102,7 +125,8 @@ class Flow:
         -------
         dict
             `mhz`, the clock rate; `why` there is none, if it does not fit; `placed`, how many of
-            each kind of place are used, with those of the harness.
+            each kind of place are used, with those of the harness; `logic_mhz`, the clock rate if
+            the wires of the slowest path took no time; `seconds`.
         """
         key = self._place_key(self._whole(name, ports), seed)
         if (known := self.cache.get(key)) is not None:
@@ -115,19 +139,32 @@ class Flow:
             *("--json", f"{stem}.json", "--report", f"{stem}-{seed}.report.json"),
         )
         log = f"{stem}-{seed}.log"
+        begun = time.perf_counter()
         try:
             tools.run(self.family.pnr, args, folder=self.folder, log=log, what=name)
         except WorkFailed as error:
             if not _TOO_LARGE.search(str(error)):
                 raise
             reason = _too_large((self.folder / log).read_text(encoding="utf-8", errors="replace"))
-            return self.cache.put(key, {"mhz": None, "why": reason, "placed": None})
+            seconds = _since(begun)
+            none = dict.fromkeys(("mhz", "placed", "logic_mhz"))
+            return self.cache.put(key, none | {"why": reason, "seconds": seconds})
+        seconds = _since(begun)
         report = _load(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
         rates = [clock["achieved"] for clock in report["fmax"].values()]
         if not rates:
             raise WorkFailed(f"{self.family.pnr} on {name} must find a clock, but found none")
         placed = {kind: u["used"] for kind, u in report["utilization"].items() if u["used"]}
-        return self.cache.put(key, {"mhz": round(min(rates), 2), "why": None, "placed": placed})
+        return self.cache.put(
+            key,
+            {
+                "mhz": round(min(rates), 2),
+                "why": None,
+                "placed": placed,
+                "logic_mhz": _logic_mhz(report),
+                "seconds": seconds,
+            },
+        )
 
     @property
     def _synth(self):
@@ -156,13 +193,30 @@ class Flow:
         texts = [text for module, text in self.design.modules.items() if module in below]
         return "\n".join([*texts, harness(name, ports)])
 
-    def _yosys(self, stem, script, top, what):
-        """Map what a script reads; returns the module `top` of the netlist."""
-        script += f"{self._synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
+    def _yosys(self, stem, script, synth, top, what):
+        """Map what a script reads; returns the module `top` of the netlist, and the seconds."""
+        script += f"{synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
         (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
         args = ["-s", f"{stem}.ys"]
+        begun = time.perf_counter()
         tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what)
-        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"][top]
+        seconds = _since(begun)
+        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"][top], seconds
+
+
+def _since(begun):
+    return round(time.perf_counter() - begun, 2)
+
+
+def _logic_mhz(report):
+    """The clock rate if the wires of the slowest path from register to register took no time."""
+    paths = [
+        path["path"]
+        for path in report.get("critical_paths", ())
+        if path["from"] == path["to"] and "<async>" not in path["from"]
+    ]
+    delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]
+    return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
 
 
 def _escape(name):
@@ -183,29 +237,3 @@ def _too_large(log):
         if int(used) > int(most):
             return f"does not fit: {used} {kind} of {most}"
     return f"does not fit: {tools.telling_line(log)}"
-
-
-def _drivers(module, outports):
-    """How many LUTs and flip-flops drive out-ports: the flip-flop of each bit and the LUT at it."""
-    driver: dict[object, str] = {}
-    for name, cell in module["cells"].items():
-        for port, direction in cell.get("port_directions", {}).items():
-            if direction == "output":
-                driver.update((bit, name) for bit in cell["connections"][port])
-    bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
-    found: dict[str, set] = {"luts": set(), "ffs": set()}
-    for bit in bits:
-        name = driver.get(bit)
-        if name and _kind(module["cells"][name]) == "ffs":
-            found["ffs"].add(name)
-            connections = module["cells"][name]["connections"]
-            name = driver.get((connections.get("D") or connections.get("DI") or [None])[0])
-        if name and _kind(module["cells"][name]) == "luts":
-            found["luts"].add(name)
-    return {"bits": len(bits), **{k: len(v) for k, v in found.items()}}
-
-
-def _kind(cell):
-    if cell["type"] in ("SB_LUT4", "LUT4"):
-        return "luts"
-    return "ffs" if cell["type"].startswith(("SB_DFF", "TRELLIS_FF")) else None

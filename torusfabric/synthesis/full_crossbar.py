@@ -1,17 +1,17 @@
 """What a router would cost that could send any input to any out-port: the yardstick of a report.
 
 It has the ports, lanes, width and number of settings of the router that it is compared with, is
-made of the same cascades (see `torusfabric.rtl.crossbar`, the cheapest form there is), and its
-settings are chosen at random, for a crossbar that serves any program cannot count on their order.
-So what is saved against it is saved by the schedule, and by nothing else.
+made of the same cascades (see `torusfabric.rtl.crossbar`; the cheapest form that we know, if
+synthesis is kept from seeing through it), and its settings are chosen at random, for a crossbar
+that serves any program cannot count on their order. So what is saved against it is saved by the
+schedule, and by nothing else.
 """
 
 import random
 
-from ..rtl.crossbar import select_bits
-from ..verilog_design import Design, RouterShape
+from ..verilog_design import Design
 
-__all__ = ["full_crossbar"]
+__all__ = ["full_crossbar", "select_bits"]
 
 
 def full_crossbar(shape):
@@ -28,11 +28,19 @@ def full_crossbar(shape):
         which no setting happens to use.
     """
     inputs = shape.ports + shape.lanes
-    bits = len(select_bits(range(inputs), 0))
+    bits = len(select_bits(inputs, 0))
     modules = {"crossbar": _crossbar(shape, inputs, bits)}
     if shape.settings and bits:
         modules["settings"] = _settings(shape, inputs, bits)
     return Design(modules, "crossbar", {})
+
+
+def select_bits(inputs, source):
+    """The select bits y, x, z1, z2, .. that make a cascade pass one of its inputs."""
+    if inputs == 1:
+        return []
+    first = [source % 2] + [int(source >= 2)] * (inputs >= 4)
+    return first + [int(source // 2 == stage) for stage in range(1, (inputs + 1) // 2)]
 
 
 def _crossbar(shape, inputs, bits):
@@ -41,14 +49,17 @@ def _crossbar(shape, inputs, bits):
     words = [f"rx[{k * width} +: {width}]" for k in range(shape.ports)]
     words += [f"inject[{k * width} +: {width}]" for k in range(shape.lanes)]
     lines = [
-        f"module crossbar(input clk, input enable, input [{max(bits * shape.ports, 1) - 1}:0] select,",
+        "module crossbar(input clk, input enable,",
+        f"    input [{max(bits * shape.ports, 1) - 1}:0] select,",
         f"    input [{shape.ports * width - 1}:0] rx, input [{shape.lanes * width - 1}:0] inject,",
         f"    output reg [{shape.ports * width - 1}:0] tx);",
     ]
     for port in range(shape.ports):
         chain = [f"select[{port * bits + k}]" for k in range(bits)]
         last = _cascade(lines, f"f{port}", words, chain, width)
-        lines.append(f"  always @(posedge clk) if (enable) tx[{port * width} +: {width}] <= {last};")
+        lines.append(
+            f"  always @(posedge clk) if (enable) tx[{port * width} +: {width}] <= {last};"
+        )
     return "\n".join([*lines, "endmodule\n"])
 
 
@@ -59,13 +70,13 @@ def _cascade(lines, name, words, chain, width):
     if len(words) >= 4:
         x, *chain = chain
         first = f"{x} ? {{{width}{{{y}}}}} : ({first})"
-    lines.append(f"  wire [{width - 1}:0] {name}_0 = {first};")
+    lines.append(f"  (* keep *) wire [{width - 1}:0] {name}_0 = {first};")
     pairs = zip(chain, words[2::2], [*words[3::2], None], strict=False)
     stage = 0
     for stage, (z, even, odd) in enumerate(pairs, start=1):
         f = f"{name}_{stage - 1}"
         chosen = f"(({f} & {odd}) | (~{f} & {even}))" if odd else even
-        lines.append(f"  wire [{width - 1}:0] {name}_{stage} = {z} ? {chosen} : {f};")
+        lines.append(f"  (* keep *) wire [{width - 1}:0] {name}_{stage} = {z} ? {chosen} : {f};")
     return f"{name}_{stage}"
 
 
@@ -81,7 +92,7 @@ def _settings(shape, inputs, bits):
     ]
     for row in range(rows):
         sources = [chance.randrange(inputs) for _ in range(shape.ports)]
-        values = [bit for s in sources for bit in select_bits(range(inputs), s)]
+        values = [bit for s in sources for bit in select_bits(inputs, s)]
         text = "".join(map(str, reversed(values)))
         label = "default" if row == rows - 1 else f"{address}'d{row}"
         lines.append(f"    {label}: select <= {size}'b{text};")

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
+from rich.console import Group
 from rich.table import Table
 
 __all__ = ["Report", "per_bit"]
 
 #: What an out-port bit may cost, in LUTs or flip-flops, before the report says where it goes.
 _LEAN = 1.1
+
+#: Classes with a column of their own where the table tells where the LUTs go.
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,15 @@ class Report:
         the design names the router's out-ports, what each of their bits costs.
     fabric : dict
         The same for all of it, with the device's capacity and whether it fits.
+    parts : dict
+        Part of the fabric -> its LUTs in all, the most first; they add up to those of the fabric.
     modules : list of dict
         One a module: name, instances, and its costs without its children.
     seeds : list of int
         Of place and route; empty without it.
+    runs : list of dict
+        What each run of a tool took: tool, what, seed and seconds. Runs that were not repeated,
+        because their results were kept, tell what they took at the time.
     tools : dict
         Tool -> version.
     """
@@ -34,8 +43,10 @@ class Report:
     mapping: str
     classes: list[dict]
     fabric: dict
+    parts: dict[str, int]
     modules: list[dict]
     seeds: list[int]
+    runs: list[dict]
     tools: dict[str, str]
 
     def to_json(self):
@@ -43,21 +54,66 @@ class Report:
         return dict(vars(self))
 
     def render(self):
-        """As a table for people: print it with a `rich` console."""
+        """As tables for people: print it with a `rich` console."""
         table = Table(
             title=f"{self.target}, {self.mapping} mapping",
             caption="\n".join(self._notes()) or None,
             caption_justify="left",
         )
-        for head in ("", "nodes", "LUTs", "FFs", "BRAMs", "MHz", "LUT/bit", "FF/bit"):
-            table.add_column(head, justify="right" if head else "left")
+        several = len(self.seeds) > 1
+        table.add_column("", no_wrap=True)
+        heads = ("nodes", "LUTs", "FFs", "BRAMs", "MHz", *(["min-max"] * several))
+        for head in (*heads, "LUT/bit", "FF/bit"):
+            table.add_column(head, justify="right")
         for row in self.classes:
-            table.add_row(row["name"], str(row["nodes"]), *_numbers(row))
+            table.add_row(row["name"], str(row["nodes"]), *_numbers(row, several))
         nodes = sum(row["nodes"] for row in self.classes)
         table.add_section()
-        table.add_row("fabric", str(nodes), *_numbers(self.fabric))
+        table.add_row("fabric", str(nodes), *_numbers(self.fabric, several))
         table.add_row("of the device", "", *map(self._share, ("luts", "ffs", "brams")))
+        return Group(table, *filter(None, (self._where(), self._against_full(), self._time())))
+
+    def _where(self):
+        """Where the LUTs go, as a table."""
+        luts = self.fabric["luts"]
+        parts = {part: count for part, count in self.parts.items() if count}
+        if not luts or set(parts) <= {"other"}:
+            return None
+        table = Table(title="where the LUTs go")
+        table.add_column("")
+        for head in ("LUTs", "share", *(row["name"] for row in self._split()[:_SHOWN])):
+            table.add_column(head, justify="right")
+        for part, count in parts.items():
+            inside = [str(row["parts"].get(part, "")) for row in self._split()[:_SHOWN]]
+            table.add_row(part, str(count), f"{100 * count / luts:.1f} %", *inside)
         return table
+
+    def _split(self):
+        return [row for row in self.classes if row.get("parts")]
+
+    def _against_full(self):
+        """LUTs saved against full crossbars, as a table."""
+        if "saved_luts" not in self.fabric:
+            return None
+        table = Table(title="routers against full crossbars")
+        for head in ("", "LUTs", "full crossbar", "saved", "share"):
+            table.add_column(head, justify="right" if head else "left")
+        rows = [(row["name"], row["luts"], row) for row in self.classes]
+        routers = sum(row["luts"] * row["nodes"] for row in self.classes)
+        for name, luts, row in (*rows, ("all routers", routers, self.fabric)):
+            numbers = luts, row["full_crossbar_luts"], row["saved_luts"]
+            table.add_row(name, *map(str, numbers), f"{100 * row['saved_share']:.1f} %")
+        return table
+
+    def _time(self):
+        """What the tools took, as a line."""
+        times: dict[str, list] = {}
+        for run in self.runs:
+            times.setdefault(run["tool"], []).append(run["seconds"])
+        return "; ".join(
+            f"{tool}: {len(seconds)} runs, {sum(seconds):.1f} s, longest {max(seconds):.1f} s"
+            for tool, seconds in times.items()
+        )
 
     def _share(self, name):
         most = self.fabric["capacity"].get(name)
@@ -68,15 +124,20 @@ class Report:
         return [f"{row['name']}: {row['why']}" for row in rows if row.get("why")]
 
 
-def _numbers(row):
+def _numbers(row, several):
     """The numbers of a row of the table, as text; those not known are left blank."""
+    least, most = row.get("fmax_min_mhz"), row.get("fmax_max_mhz")
+    spread = f"{least:.0f}-{most:.0f}" if least is not None else ""
     return (
         *(str(row[name]) for name in ("luts", "ffs", "brams")),
-        *(
-            "" if row.get(name) is None else format(row[name], form)
-            for name, form in (("fmax_mhz", ".1f"), ("luts_per_bit", ".2f"), ("ffs_per_bit", ".2f"))
-        ),
+        _number(row, "fmax_mhz", ".1f"),
+        *([spread] * several),
+        *(_number(row, name, ".2f") for name in ("luts_per_bit", "ffs_per_bit")),
     )
+
+
+def _number(row, name, form):
+    return "" if row.get(name) is None else format(row[name], form)
 
 
 def per_bit(cost, outports):

@@ -235,7 +235,7 @@ TARGETS = {
         _ecp5("ecp5-45k", "45k", "CABGA381", 43848, brams=108, dsps=72),
         _ecp5("ecp5-85k", "85k", "CABGA381", 83640, brams=208, dsps=156),
         _gowin(  # Tang Nano 9K
-            "gowin-9k",
+            "gowin-gw1nr-9",
             "GW1NR-LV9QN88PC6/I5",
             "GW1N-9C",
             {"clk": 52, "scan": 3, "pin": 10},

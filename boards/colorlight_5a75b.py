@@ -1,0 +1,22 @@
+"""Colorlight 5A-75B r7.0, an LED panel driver: ECP5 at 25 MHz.
+
+All pins of its panel connectors are outputs, so the serial line takes an adapter of 3.3 V on J19:
+the board sends on DATA_LED- and receives on KEY+, where otherwise its lamp and its button are. No
+lamp is left. It is loaded with a JTAG adapter of type FT232.
+"""
+
+from amaranth_boards.colorlight_5a75b_r7_0 import Colorlight_5A75B_R70Platform
+
+from torusfabric.board import COMPACT, Board
+
+BOARDS = {
+    "colorlight-5a75b": Board(
+        title="Colorlight 5A-75B r7.0, LFE5U-25F",
+        platform=Colorlight_5A75B_R70Platform,
+        program=("openFPGALoader", "-c", "ft232", "-m", "selftest.bit"),
+        products=("selftest.bit",),
+        packer=("nextpnr-ecp5", "ecppack"),
+        pins="an adapter of 3.3 V on J19: KEY+ receives, DATA_LED- sends",
+        options=COMPACT,
+    ),
+}

@@ -1,0 +1,31 @@
+"""ECPIX-5 by LambdaConcept: ECP5-5G at 100 MHz; the serial line is on its USB plug.
+
+The first of its coloured lamps is blue while something runs, green after a pass and red after a
+failure.
+"""
+
+from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
+
+from torusfabric.board import COMPACT, Board
+
+
+def _board(size, platform):
+    return Board(
+        title=f"LambdaConcept ECPIX-5, LFE5UM5G-{size}",
+        platform=platform,
+        program=("openFPGALoader", "-c", "ft2232", "-m", "selftest.bit"),
+        products=("selftest.bit",),
+        packer=("nextpnr-ecp5", "ecppack"),
+        lamps={
+            "running": ("rgb_led", 0, "b"),
+            "passed": ("rgb_led", 0, "g"),
+            "failed": ("rgb_led", 0, "r"),
+        },
+        options=COMPACT,
+    )
+
+
+BOARDS = {
+    "ecpix5-45f": _board("45F", ECPIX545Platform),
+    "ecpix5-85f": _board("85F", ECPIX585Platform),
+}

@@ -1,0 +1,20 @@
+"""iCE40-HX8K breakout board by Lattice: iCE40HX8K at 12 MHz; the serial line is on its USB plug.
+
+Its first three lamps tell that something runs, a pass and a failure. It is loaded into the device
+itself (jumpers J6 as for `iceprog -S`), and forgotten when the power goes.
+"""
+
+from amaranth_boards.ice40_hx8k_b_evn import ICE40HX8KBEVNPlatform
+
+from torusfabric.board import Board
+
+BOARDS = {
+    "ice40-hx8k": Board(
+        title="Lattice iCE40-HX8K breakout board, iCE40HX8K",
+        platform=ICE40HX8KBEVNPlatform,
+        program=("iceprog", "-S", "selftest.bin"),
+        products=("selftest.bin",),
+        packer=("nextpnr-ice40", "icepack"),
+        lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
+    ),
+}

@@ -1,0 +1,19 @@
+"""iCEBreaker by 1BitSquared: iCE40UP5K at 12 MHz; the serial line is on its USB plug.
+
+Its red and green lamps tell a failure and a pass.
+"""
+
+from amaranth_boards.icebreaker import ICEBreakerPlatform
+
+from torusfabric.board import Board
+
+BOARDS = {
+    "icebreaker": Board(
+        title="1BitSquared iCEBreaker, iCE40UP5K",
+        platform=ICEBreakerPlatform,
+        program=("iceprog", "selftest.bin"),
+        products=("selftest.bin",),
+        packer=("nextpnr-ice40", "icepack"),
+        lamps={"passed": ("led_g", 0), "failed": ("led_r", 0)},
+    ),
+}

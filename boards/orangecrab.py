@@ -1,0 +1,51 @@
+"""OrangeCrab r0.2: ECP5 at 48 MHz.
+
+Its USB plug is wired to the device itself, so the serial line takes an adapter of 3.3 V: pin 0 of
+the board (RX) receives, pin 1 (TX) sends. The lamp is blue while something runs, green after a pass
+and red after a failure. To load it, hold the button while plugging it in.
+"""
+
+from amaranth.build import Attrs
+from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_25FPlatform, OrangeCrabR0_2_85FPlatform
+from amaranth_boards.resources import UARTResource
+
+from torusfabric.board import COMPACT, Board
+
+
+def _board(size, platform):
+    class WithoutSuffix(platform):
+        """Leaves out the check of the suffix that dfu-util can do without, and its tool."""
+
+        @property
+        def command_templates(self):
+            return [text for text in super().command_templates if "dfu-suffix" not in text]
+
+    return Board(
+        title=f"OrangeCrab r0.2, LFE5U-{size}",
+        platform=WithoutSuffix,
+        program=("dfu-util", "-d", "1209:5af0", "-a", "0", "-D", "selftest.bit"),
+        products=("selftest.bit",),
+        packer=("nextpnr-ecp5", "ecppack"),
+        pins="an adapter of 3.3 V: pin 0 (RX) receives, pin 1 (TX) sends",
+        lamps={
+            "running": ("rgb_led", 0, "b"),
+            "passed": ("rgb_led", 0, "g"),
+            "failed": ("rgb_led", 0, "r"),
+        },
+        resources=(
+            UARTResource(
+                0,
+                rx="0",
+                tx="1",
+                conn=("io", 0),
+                attrs=Attrs(IO_TYPE="LVCMOS33", PULLMODE="UP"),
+            ),
+        ),
+        options=COMPACT,
+    )
+
+
+BOARDS = {
+    "orangecrab-25f": _board("25F", OrangeCrabR0_2_25FPlatform),
+    "orangecrab-85f": _board("85F", OrangeCrabR0_2_85FPlatform),
+}

@@ -1,0 +1,32 @@
+"""TinyFPGA BX: iCE40LP8K at 16 MHz.
+
+Its USB plug is wired to the device itself, so the serial line takes an adapter of 3.3 V: pin 1 of
+the board receives, pin 2 sends. The only lamp is lit after a pass and blinks after a failure.
+"""
+
+from amaranth.build import Attrs
+from amaranth_boards.resources import UARTResource
+from amaranth_boards.tinyfpga_bx import TinyFPGABXPlatform
+
+from torusfabric.board import Board
+
+BOARDS = {
+    "tinyfpga-bx": Board(
+        title="TinyFPGA BX, iCE40LP8K",
+        platform=TinyFPGABXPlatform,
+        program=("tinyprog", "-p", "selftest.bin"),
+        products=("selftest.bin",),
+        packer=("nextpnr-ice40", "icepack"),
+        pins="an adapter of 3.3 V: pin 1 receives, pin 2 sends",
+        lamps={"status": ("led", 0)},
+        resources=(
+            UARTResource(
+                0,
+                rx="1",
+                tx="2",
+                conn=("gpio", 0),
+                attrs=Attrs(IO_STANDARD="SB_LVCMOS", PULLUP=1),
+            ),
+        ),
+    ),
+}

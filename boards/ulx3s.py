@@ -1,0 +1,26 @@
+"""ULX3S by Radiona: ECP5 at 25 MHz; the serial line is on the USB plug US1.
+
+The first three of its eight lamps tell that something runs, a pass and a failure.
+"""
+
+from amaranth_boards.ulx3s import ULX3S_25F_Platform, ULX3S_85F_Platform
+
+from torusfabric.board import COMPACT, Board
+
+
+def _board(size, platform):
+    return Board(
+        title=f"Radiona ULX3S, LFE5U-{size}",
+        platform=platform,
+        program=("openFPGALoader", "-b", "ulx3s", "-m", "selftest.bit"),
+        products=("selftest.bit",),
+        packer=("nextpnr-ecp5", "ecppack"),
+        lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
+        options=COMPACT,
+    )
+
+
+BOARDS = {
+    "ulx3s-25f": _board("25F", ULX3S_25F_Platform),
+    "ulx3s-85f": _board("85F", ULX3S_85F_Platform),
+}

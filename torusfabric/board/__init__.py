@@ -1,0 +1,16 @@
+"""Boards: from a fabric to a bitstream, and onto the board."""
+
+from .build import Built, build
+from .catalogue import COMPACT, Board, find_board, load_boards
+from .flash import flash, flash_command
+
+__all__ = [
+    "COMPACT",
+    "Board",
+    "Built",
+    "build",
+    "find_board",
+    "flash",
+    "flash_command",
+    "load_boards",
+]

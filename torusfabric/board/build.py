@@ -1,0 +1,183 @@
+"""From a fabric to a bitstream, with the platform's own script and our tools."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import tools
+from ..cache import Cache, digest
+from ..errors import InputError, WorkFailed
+from ..selftest import BAUD
+from ..selftest.image import facts_of, self_test
+from ..selftest.uart import divisor_for
+from ..verilog import writable
+from .capacity import over_capacity
+from .top import BoardTop
+
+__all__ = ["NAME", "Built", "build", "plan_build"]
+
+#: The name of all files of a build.
+NAME = "selftest"
+
+REPORT = f"{NAME}.report.json"
+
+#: What else is kept of a build: what the tools said.
+LOGS = (f"{NAME}.rpt", f"{NAME}.tim", "build.log")
+
+#: Counted up when what is kept under the same key changes its form or meaning.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build made.
+
+    Parameters
+    ----------
+    folder : Path
+    report : dict
+        What is in ``report.json``.
+    cached : bool
+        Whether it had been made before.
+    """
+
+    folder: Path
+    report: dict
+    cached: bool
+
+    @property
+    def bitstream(self):
+        """The file to load."""
+        return self.folder / self.report["bitstream"]
+
+
+def plan_build(fabric, board, *, baud=BAUD):
+    """All that goes into a build, before any tool runs.
+
+    Returns
+    -------
+    plan : BuildPlan
+    platform : Platform
+    """
+    platform = board.make_platform()
+    image = self_test(fabric, divisor_for(platform.default_clk_frequency, baud))
+    options = {"nextpnr_opts": f"--report {REPORT}"} | board.options
+    return platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options), platform
+
+
+def build(fabric, board, folder, *, baud=BAUD, force=False, command=None, cache=None):
+    """Make the bitstream of the self-test image of a fabric.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        With a host port.
+    board : Board
+    folder : path
+        Where the bitstream, ``report.json`` and, in ``build``, the files of the tools go.
+    baud : int
+        Bits a second of the serial line.
+    force : bool
+        Build even what was built before.
+    command : str, optional
+        The command that makes the same again, for the report.
+    cache : Cache, optional
+
+    Returns
+    -------
+    Built
+
+    Raises
+    ------
+    WorkFailed
+        If it does not fit, or a tool fails.
+    MissingTool
+        If a tool is not installed.
+    """
+    folder, cache = Path(folder), cache or Cache()
+    writable(folder / "report.json", make=True)
+    plan, platform = plan_build(fabric, board, baud=baud)
+    versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
+    key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), versions)
+    for name in ("report.json", *board.products):
+        (folder / name).unlink(missing_ok=True)
+    kept = (*board.products, REPORT, *LOGS)
+    cached = not force and all(cache.get_file(key, name) for name in kept)
+    work = folder / "build"
+    if cached:
+        work.mkdir(exist_ok=True)
+        for name in kept:
+            shutil.copyfile(cache.get_file(key, name), work / name)
+    else:
+        _run(plan, work, fabric, board)
+        for name in kept:
+            cache.put_file(key, name, work / name)
+    for name in board.products:
+        shutil.copyfile(work / name, folder / name)
+    report = _report(fabric, board, platform, work, baud, versions) | {"command": command}
+    (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    return Built(folder, report, cached)
+
+
+def _run(plan, work, fabric, board):
+    """Run the platform's script in a folder of its own."""
+    if work.exists():
+        shutil.rmtree(work)
+    try:
+        plan.extract(work)
+    except OSError as error:
+        raise InputError(f"Folder must be writable, not {work} ({error.strerror})") from None
+    for tool in ("yosys", *board.packer):
+        tools.require(tool)  # compiled once, and missed before hours are spent
+    tools.set_environment()
+    try:
+        tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name)
+    except WorkFailed as error:
+        raise WorkFailed(_reason(work, fabric, board) or str(error)) from None
+    for log in LOGS:
+        (work / log).touch()
+
+
+def _reason(work, fabric, board):
+    """Why a build failed: the line that matters, or how much too large it is."""
+    for log in (f"{NAME}.tim", "build.log"):
+        path = work / log
+        said = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        netlist = next(
+            (p for p in (work / f"{NAME}.json", work / f"{NAME}.syn.json") if p.exists()), None
+        )
+        if found := over_capacity(said, fabric, board, netlist):
+            return f"{found} (log: {path})"
+    for log in (f"{NAME}.tim", f"{NAME}.rpt", "build.log"):
+        path = work / log
+        said = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        if "ERROR" in said:
+            return f"Build failed on {board.name}: {tools.telling_line(said)} (log: {path})"
+    return None
+
+
+def _report(fabric, board, platform, work, baud, versions):
+    """What was made, as plain data; the same for the same build."""
+    placed = json.loads((work / REPORT).read_text(encoding="utf-8"))
+    bitstream = board.products[0]
+    return {
+        "board": board.name,
+        "title": board.title,
+        "uart": board.pins,
+        "baud": baud,
+        "clock_mhz": platform.default_clk_frequency / 1e6,
+        "fmax_mhz": _slowest(placed),
+        "resources": {k: v for k, v in placed["utilization"].items() if v["used"]},
+        **facts_of(fabric),
+        "bitstream": bitstream,
+        "sha256": hashlib.sha256((work / bitstream).read_bytes()).hexdigest(),
+        "tools": versions,
+    }
+
+
+def _slowest(placed):
+    """The clock rate that was reached, in MHz: the slowest clock's."""
+    rates = [clock["achieved"] for clock in placed["fmax"].values()]
+    return round(min(rates), 2) if rates else None

@@ -1,0 +1,81 @@
+"""What to say of a fabric that is too large for a board."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+__all__ = ["largest_sides", "over_capacity"]
+
+#: What place and route says when it finds no place, though by the numbers there should be one.
+_NO_PLACE = re.compile(r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain")
+
+#: Cells of routers, endpoints and the multiplexers that gather what nodes read.
+_OF_NODES = re.compile(r"image\.fabric\.(?!host_port|sequencer)")
+
+#: From this share on, that is for want of room.
+_CROWDED = 0.9
+
+
+def over_capacity(log, fabric, board, netlist=None):
+    """By how much a design is too large, and what would fit; None if that is not why it failed.
+
+    Parameters
+    ----------
+    log : str
+        What place and route said.
+    fabric : Fabric
+    board : Board
+    netlist : path, optional
+        What synthesis made, as JSON: tells how much of it is there once, however many nodes.
+    """
+    rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
+    shares = [(int(used) / int(most), kind, used, most) for kind, used, most in rows if int(most)]
+    share, kind, used, most = max(shares, default=(0, "", "0", "0"))
+    if share <= 1 and not (share > _CROWDED and _NO_PLACE.search(log)):
+        return None
+    need = "need" if share > 1 else "crowd it with"
+    text = f"Fabric must fit into {board.name}, not {need} {used} of {most} {kind}"
+    sides = largest_sides(fabric, share, _once(netlist))
+    advice = (
+        f"by these totals up to {'x'.join(map(str, sides))} may fit"
+        if sides
+        else "fewer bits or flits may fit"
+    )
+    return f"{text} ({100 * share:.0f} %); {advice}"
+
+
+def _once(netlist):
+    """The share of the cells that do not belong to nodes; 0 if that is not known."""
+    try:
+        modules = json.loads(Path(netlist).read_text(encoding="utf-8"))["modules"]
+        top = next(m for m in modules.values() if int(m["attributes"].get("top", "0"), 2))
+    except (OSError, TypeError, ValueError, KeyError, StopIteration):
+        return 0.0
+    nodes = sum(bool(_OF_NODES.match(name)) for name in top["cells"])
+    return 1 - nodes / max(len(top["cells"]), 1)
+
+
+def largest_sides(fabric, share, once=0.0):
+    """Sides of the largest torus that may fit, or None if there is none to be told.
+
+    What a node takes is counted as the same in a smaller torus, though its memories are smaller
+    there: an estimate.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    share : float
+        What all of it takes of what there is.
+    once : float
+        The part of that which does not grow with the nodes.
+    """
+    sides = list(getattr(fabric.program.topology, "sides", ()))
+    room = fabric.nodes * (1 - share * once) / (share * (1 - once))
+    room = min(max(int(room), 0), fabric.nodes - 1)
+    while sides and math.prod(sides) > room:
+        longest = len(sides) - 1 - sides[::-1].index(max(sides))
+        sides[longest] -= 1
+        if sides[longest] < 2:
+            return None
+    return sides or None
