@@ -14,7 +14,7 @@ from torusfabric.algorithms.base import Options
 from torusfabric.algorithms.spanning_tree import SPANNING_TREE, best_packets, step_count, tree
 from torusfabric.algorithms.wormhole_forest import WORMHOLE_FOREST
 from torusfabric.check import check
-from torusfabric.collective import Collective
+from torusfabric.collective import Collective, parse_collective
 from torusfabric.cost import measure
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Arrowhead, Torus
@@ -278,11 +278,39 @@ def test_table_of_costs():
     """The script prints, for each order and protocol, the claim, the bound and the plan."""
     script = runpy.run_path(str(Path(__file__).parent.parent / "sim" / "arrowhead_costs.py"))
     model = script["Model"](alpha=10, beta=10, delta=1, tau=1, length=1000)
-    heading, *lines = script["table"]([1, 2, 3], model)
-    assert heading.split() == ["order", "protocol", "claimed", "bound", "planned"]
-    assert len(lines) == 3 * 5
+    heading, *lines = script["table"]([1, 2], model)
+    assert heading.split() == [
+        "order",
+        "protocol",
+        "claimed",
+        "bound",
+        "planned",
+        "rounds",
+        "cycles",
+    ]
+    assert len(lines) == 2 * 5
     for line in lines:
-        claimed, bound, planned = map(float, line.split()[-3:])
+        # "WRONG" in place of the cycles would be no number.
+        claimed, bound, planned, rounds, cycles = map(float, line.split()[-5:])
         assert bound <= claimed <= planned
+        assert rounds < cycles
         if "(14)" not in line:
             assert planned == claimed
+
+
+@pytest.mark.parametrize(
+    ("order", "times"), [(2, (10, 1, 1000)), (6, (1, 1, 100)), (3, (5, 2, 60))]
+)
+@pytest.mark.parametrize("trees", [1, 2])
+def test_packets_for_given_times(order, times, trees):
+    """Given the times of the cost model, the best number of packets is taken."""
+    options = Options(trees=trees, times=times)
+    schedule = SPANNING_TREE(Arrowhead(order), parse_collective("broadcast"), options)
+    assert schedule.chunks == trees * best_packets(order, *times, trees=trees)
+
+
+def test_times_and_packets_exclude_each_other():
+    """A number of packets and times to choose it by cannot both be given."""
+    options = Options(packets=3, times=(1, 1, 100))
+    with pytest.raises(InputError, match=r"needs either --times or a number of packets"):
+        SPANNING_TREE(Arrowhead(2), parse_collective("broadcast"), options)

@@ -35,6 +35,9 @@ class Options:
         Over how many spanning trees a broadcast sends at once.
     packets : int or None
         Into how many packets each tree's share of a message is cut, to be sent one after another.
+    times : tuple of (float, float, float) or None
+        Start-up time of a step, time to send a unit, and units of a message: for these the number
+        of packets is chosen that takes the least time.
     """
 
     ports: int | None = None
@@ -46,6 +49,7 @@ class Options:
     duplex: str = "full"
     trees: int | None = None
     packets: int | None = None
+    times: tuple[float, float, float] | None = None
 
     def __post_init__(self):
         if self.duplex not in ("full", "half"):

@@ -128,11 +128,16 @@ def best_packets(order, beta, tau, length, *, trees=2, duplex="full", latency=1)
     return min((1, max(1, math.floor(lowest)), max(1, math.ceil(lowest))), key=cost)
 
 
-def _resolve(options):
+def _resolve(order, options):
     """Number of trees and of packets a tree, or the misfit as a string."""
     if options.ports not in (None, 3, 6):
         return "--ports 3 or 6"
     trees = options.trees or (options.ports or 6) // 3
+    if options.times and options.trees in (None, 1, 2):
+        if options.packets or options.chunks:
+            return "either --times or a number of packets"
+        ways = {"duplex": options.duplex, "latency": options.latency}
+        return trees, best_packets(order, *options.times, trees=trees, **ways)
     packets = options.packets or max((options.chunks or trees) // trees, 1)
     checks = (
         (options.trees in (None, 1, 2), "--trees 1 or 2"),
@@ -150,7 +155,7 @@ def _resolve(options):
 def _misfit(topology, collective, options):
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
-    resolved = _resolve(options)
+    resolved = _resolve(topology.order, options)
     return resolved if isinstance(resolved, str) else None
 
 
@@ -162,7 +167,7 @@ def _plan(topology, collective, options):
     Packet j of a tree enters a node at step depth + j, counted from 0, or depth + 2 j where two
     trees share half-duplex links. Packet j of tree t is chunk t * packets + j.
     """
-    trees, packets = _resolve(options)
+    trees, packets = _resolve(topology.order, options)
     stride = _stride(trees, packets, options.duplex, options.latency)
     steps = step_count(
         topology.order,
@@ -224,7 +229,7 @@ SPANNING_TREE = Algorithm(
     source="Deserable 1996, section 4",
     summary="2^n - 1 steps on an arrowhead of 4^n nodes, and one more for each further packet",
     collectives=("broadcast",),
-    options=("ports", "chunks", "trees", "packets", "duplex", "latency"),
+    options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
     misfit=_misfit,
     plan=_plan,
 )

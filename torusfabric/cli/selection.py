@@ -83,6 +83,14 @@ def add_selection(parser):
     add("--trees", metavar="T", type=positive, help="spanning trees used at once (spanning-tree)")
     add("--packets", metavar="P", type=positive, help="packets a tree's share is cut into")
     add(
+        "--times",
+        metavar=("BETA", "TAU", "LENGTH"),
+        nargs=3,
+        type=float,
+        help="times to start a step and to send a unit, and units of a message: "
+        "take the number of packets that is best for them (spanning-tree)",
+    )
+    add(
         "--broken-link",
         metavar="NODE:PORT",
         action="append",
@@ -128,6 +136,7 @@ def parse_schedule(arguments, *, any_root=False):
         duplex=arguments.duplex,
         trees=arguments.trees,
         packets=arguments.packets,
+        times=tuple(arguments.times) if arguments.times else None,
     )
     algorithm = (
         find(arguments.algorithm) if arguments.algorithm else choose(topology, collective, options)
@@ -192,6 +201,7 @@ def command_line(arguments, schedule, **others):
         if value is not None and value != defaults.get(name):
             words += [f"--{name.replace('_', '-')}", str(value)]
     words += ["--large"] * arguments.large
+    words += ["--times", *map(str, arguments.times)] if arguments.times else []
     for node, port in _broken_links(schedule.topology, arguments):
         words += ["--broken-link", f"{node}:{schedule.topology.port_names[port]}"]
     return shlex.join(words)

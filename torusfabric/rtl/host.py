@@ -107,8 +107,8 @@ class Host(Leaf):
         The host port.
     write_node, write_chunk, write_address, write_data, write_enable : Out
         A write into a send memory.
-    read_node, read_bank, read_address, own_address : Out
-        A read; `read_bank` comes one cycle after the address.
+    read_node, read_bank, next_bank, read_address, own_address : Out
+        A read; `read_bank` comes one cycle after the address, `next_bank` with it.
     select_k : Out(2)
         What level k of the read multiplexers passes on.
     """
@@ -131,6 +131,7 @@ class Host(Leaf):
                 "write_enable": Out(1),
                 "read_node": Out(address_width(nodes)),
                 "read_bank": Out(len(locator.bank)),
+                "next_bank": Out(len(locator.bank)),
                 "read_address": Out(address_bits),
                 "own_address": Out(address_width(layout.block_flits)),
             }
@@ -172,7 +173,8 @@ class Host(Leaf):
             self.read_address.eq(locator.address),
             self.own_address.eq(locator.address),
         ]
-        m.d.sync += self.read_bank.eq(locator.bank)
+        m.d.comb += self.next_bank.eq(locator.bank)
+        m.d.sync += self.read_bank.eq(self.next_bank)
         select = later(m, self.read_node, 2)
         for level in range(self._levels):
             digit = later(m, select[DIGIT * level :][:DIGIT], level)
@@ -224,13 +226,18 @@ class Host(Leaf):
     def _split(self, flit):
         """Chunk, and flit within it, of a flit of a message."""
         size, chunks = self._layout.block_flits, self._layout.program.schedule.chunks
-        past = [flit >= size * c for c in range(1, chunks)]
-        if not past:
+        if chunks == 1:
             return Const(0), flit
-        start = Const(0)
-        for c, reached in enumerate(past, 1):
-            start = Mux(reached, size * c, start)
-        return sum(past[1:], past[0]), (flit - start)[: address_width(size)]
+        if not size & (size - 1):
+            shift = size.bit_length() - 1
+            return flit[shift:], flit[:shift] if shift else Const(0)
+        chunk: list[Value] = []
+        rest = flit
+        for k in reversed(range((chunks - 1).bit_length())):
+            fits = rest >= size << k
+            chunk.insert(0, fits)
+            rest = Mux(fits, rest - (size << k), rest)[: len(flit)]
+        return Cat(*chunk), rest[: address_width(size)]
 
     def _divide(self, m, address):
         """Origin, and flit of its message, of an address; one cycle for each bit of the origin."""
