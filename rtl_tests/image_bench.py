@@ -7,8 +7,14 @@ from pathlib import Path
 
 from torusfabric import tools
 
-__all__ = ["DIVISOR", "bench", "from_bitstream", "from_ecp5_layout",
-           "from_gowin_netlist", "run_bench"]
+__all__ = [
+    "DIVISOR",
+    "bench",
+    "from_bitstream",
+    "from_ecp5_layout",
+    "from_gowin_netlist",
+    "run_bench",
+]
 
 #: Clock cycles a bit, so few that a line takes little time to simulate.
 DIVISOR = 4

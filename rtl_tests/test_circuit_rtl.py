@@ -42,7 +42,7 @@ SQUARES = [
 ]
 
 CUBES = [
-    (sides, algorithm, {"ports": ports, "root": 11 * ports})
+    (sides, algorithm, {"ports": ports, "root": 9 * ports})
     for sides in ("4x4x4", "3x5x7", "5x5x5", "7x7x7")
     for algorithm in ("diagonal", "max-flow")
     for ports in (1, 3, 4, 5, 6)
@@ -93,7 +93,7 @@ def test_broadcast(topology, algorithm, options):
 @pytest.mark.parametrize(("topology", "algorithm", "options"), SQUARES + CUBES + OTHERS)
 def test_larger_broadcast(topology, algorithm, options):
     """The same on larger ones."""
-    check_run(topology, "broadcast", algorithm, engine=CompiledEngine, **options)
+    check_run(topology, "broadcast", algorithm, **options)
 
 
 @pytest.mark.long
@@ -103,7 +103,7 @@ def test_broadcast_around_broken_links(seed):
     generator = np.random.default_rng(seed)
     broken = {(int(node), int(port)) for node, port in generator.integers(0, (64, 4), (5, 2))}
     options = {"broken_links": tuple(sorted(broken)), "root": 20}
-    check_run("8x8", "broadcast", "max-flow", engine=CompiledEngine, **options)
+    check_run("8x8", "broadcast", "max-flow", **options)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_gather(topology, algorithm, options):
 @pytest.mark.parametrize("algorithm", ["diagonal", "max-flow"])
 def test_larger_gather(topology, algorithm, root):
     """The same on larger tori."""
-    check_run(topology, "gather", algorithm, root=root, engine=CompiledEngine)
+    check_run(topology, "gather", algorithm, root=root)
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), [("broadcast", "max-flow"),

@@ -404,7 +404,7 @@ def test_images_of_all_collectives(tmp_path, topology, collective, algorithm, op
     fabric = fabric_of(topology, collective, algorithm, width=16, **options)
     with on_terminal(compiled(fabric, tmp_path)) as port, open_port(port) as line:
         console = Console(line)
-        assert console.test(100).passed
+        assert console.test(20).passed
         messages = random_messages(fabric, 5).astype(np.uint16)
         words, _ = console.run(messages)
         nodes, expected = owed(messages, console.facts)

@@ -14,7 +14,7 @@ from rich.console import Console
 from torusfabric import tools
 from torusfabric.cache import Cache
 from torusfabric.errors import InputError, MissingTool, WorkFailed
-from torusfabric.synthesis import TARGETS, synthesize
+from torusfabric.synthesis import TARGETS, flow, synthesize
 from torusfabric.synthesis.cones import fewest_tables
 from torusfabric.synthesis.flow import Flow
 from torusfabric.synthesis.full_crossbar import full_crossbar, select_bits
@@ -518,11 +518,10 @@ def test_luts_saved_against_a_full_crossbar(runs):
     assert fast.classes[0]["full_crossbar_luts"] == full  # the cheapest there is, in any case
 
 
-@pytest.mark.parametrize("inputs", range(2, 9))
+@pytest.mark.parametrize("inputs", [3, 10])
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
     shape = RouterShape(ports=inputs - 1, lanes=1, width=1, settings=0)
     full = full_crossbar(shape)
-    assert list(full.modules) == ["crossbar"]
     luts = synthesize(full, "ice40-hx8k", cache=cache).fabric["luts"]
     assert luts == (inputs - 1) * -(-inputs // 2)
 
@@ -541,7 +540,7 @@ def test_full_crossbar_passes_every_input(inputs, tmp_path):
     bench = f"""
     module bench;
       reg clk = 0, bad = 0; reg [{inputs - 1}:0] d; reg [{len(rows[0]) - 1}:0] s; wire q;
-      crossbar x (clk, 1'b1, s, d[0], d[{inputs - 1}:1], q);
+      full x (clk, 1'b1, s, d[0], d[{inputs - 1}:1], q);
       initial begin
     {checks}    $display("%0d", bad);
       end
@@ -594,10 +593,26 @@ def test_gowin(runs):
 
 @pytest.mark.skipif(tools.find("nextpnr-himbaechel-gowin") is None, reason="needs Gowin's tools")
 def test_gowin_clock_rate():
-    report = synthesize(design(2, 2), "gowin-gw1nr-9", pnr=True, mapping="fast")
-    row = report.classes[0]
-    assert 20 < row["fmax_mhz"] <= row["logic_mhz"] < 2000
-    assert row["placed"]["DFF"] >= PORTS * 2 * 3
+    text = router(2).replace("(posedge clk) begin", "(posedge clk) if (enable) begin")
+    text = text.replace("input inject", "input inject, input enable", 1)
+    alone = Design({"router": text}, "router", {}, [("router", 1)])
+    row = synthesize(alone, "gowin-gw1nr-9", pnr=True, mapping="fast").classes[0]
+    assert 20 < row["fmax_mhz"] <= row["logic_mhz"]
+    # The router's own, one for each of its inputs, and two for each of its outputs.
+    assert row["placed"]["DFF"] >= (1 + 1 + 2) * PORTS * 2
+
+
+def test_no_path_between_registers_is_told(monkeypatch):
+    real = flow._load
+
+    def load(path, tool, what):
+        value = real(path, tool, what)
+        return value | {"fmax": {}, "critical_paths": []} if "fmax" in value else value
+
+    monkeypatch.setattr(flow, "_load", load)
+    report = synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[7])
+    assert report.fabric["fmax_mhz"] is report.fabric["logic_mhz"] is None
+    assert report.fabric["why"] == "nextpnr-ice40 found no path from register to register"
 
 
 @pytest.mark.parametrize("outputs", [0, 1, 4, 5, 17])

@@ -191,7 +191,9 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
     engine = engine or AmaranthEngine(fabric)
     batches = [random_messages(fabric, seed + k) for k in range((len(roots) or 1) * repeat)]
     began = time.perf_counter()
-    runs = engine.run_many(batches, **({"roots": roots * repeat} if roots else {}), progress=progress)
+    runs = engine.run_many(
+        batches, **({"roots": roots * repeat} if roots else {}), progress=progress
+    )
     seconds = time.perf_counter() - began
     program, schedule = fabric.program, fabric.program.schedule
     checked, wrong, first = 0, 0, None

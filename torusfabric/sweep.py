@@ -86,18 +86,20 @@ def load(path):
     for name in given:
         if name not in known:
             raise InputError(f"Key of a sweep must be one of {', '.join(known)}, not {name!r}")
-    grid = {"steps": _list(given, "steps", str, ["plan"])}
+    grid: dict = {"steps": _list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
         if step not in STEPS:
             raise InputError(f"Step must be plan, simulate or synth, not {step!r}")
     for name, (_, kind, default, steps) in AXES.items():
         needed = not set(steps).isdisjoint(grid["steps"])
         grid[name] = _list(given, name, kind, default if needed else default or [])
-    for name, kind, default in (("pnr", bool, False), ("seeds", int, 1)):
-        grid[name] = given.get(name, default)
-        if type(grid[name]) is not kind or grid[name] < 0 + (kind is int):
-            word = "true or false" if kind is bool else "a positive integer"
-            raise InputError(f"Key {name} of a sweep must be {word}, not {grid[name]!r}")
+    for name, kind, usual, word in (
+        ("pnr", bool, False, "true or false"),
+        ("seeds", int, 1, "a positive integer"),
+    ):
+        value = grid[name] = given.get(name, usual)
+        if type(value) is not kind or (kind is int and value < 1):
+            raise InputError(f"Key {name} of a sweep must be {word}, not {value!r}")
     _check_names(grid)
     return grid
 

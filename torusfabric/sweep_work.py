@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
 from . import __version__, tools
@@ -193,11 +193,12 @@ def on_cores(points, jobs=2):
     Where a process dies, those that were under way are done again, one at a time, and the one
     whose process dies again has failed.
     """
-    waiting, suspects = deque(points), deque()
+    waiting: deque[dict] = deque(points)
+    suspects: deque[dict] = deque()
     while waiting or suspects:
         alone = bool(suspects)
         source, most = (suspects, 1) if alone else (waiting, jobs)
-        running = {}
+        running: dict[Future, dict] = {}
         try:
             with _pool(most) as pool:
                 while source or running:
@@ -291,7 +292,7 @@ def on_cluster(points, address):
             point = futures.pop(future)
             if future.status in ("cancelled", "lost"):
                 raise WorkFailed(f"Scheduler {address} was lost; start again to go on")
-            error = future.exception()
-            row = future.result() if error is None else _failed(point, f"{error}")
+            fault = future.exception()
+            row = future.result() if fault is None else _failed(point, str(fault))
             future.release()
             yield row

@@ -62,7 +62,7 @@ def emit(fabric, *, command):
         instances={name: dict(c) for name, c in inner.items() if c} | {"fabric": dict(counts)},
         classes=[(name, counts[name]) for name in routers],
         outports=dict.fromkeys(routers, ("tx",)),
-        inports=dict.fromkeys(routers, {"rx": "crossbar", "inject": "injection"}),
+        inports={name: {"rx": "crossbar", "inject": "injection"} for name in routers},
         shapes=_shapes(fabric, routers),
         parts={name: part for name in modules if (part := _part_of_fabric(name, routers))},
         header=header(fabric, command),

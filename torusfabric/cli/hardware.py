@@ -276,7 +276,8 @@ def _print_simulation(result):
     )
     built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
     shown["time"] = (
-        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, {speed:,} node cycles a second"
+        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, "
+        f"{speed:,} node cycles a second"
     )
     print_facts(shown)
 

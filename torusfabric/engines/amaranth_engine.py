@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections import deque
 from itertools import pairwise
+from pathlib import Path
 
 from amaranth.hdl import Cat
 from amaranth.sim import Simulator
@@ -15,6 +16,7 @@ from .base import PATIENCE, Engine, Phases, Run
 
 __all__ = ["AmaranthEngine"]
 
+
 class AmaranthEngine(Engine):
     """Runs the whole fabric in Amaranth's simulator.
 
@@ -22,7 +24,8 @@ class AmaranthEngine(Engine):
     ----------
     fabric : Fabric
     vcd : str, optional
-        File that every signal's changes are written to.
+        File that every signal's changes are written to; beside it, with the ending ``.gtkw``, a
+        view that groups the nets by nodes.
     gated : bool, optional
         Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
         which changes nothing but the time it takes. By default yes, unless a file is written.
@@ -57,14 +60,41 @@ class AmaranthEngine(Engine):
         self.simulate(testbench)
         return runs
 
+    def spin(self, runs):
+        spent = [0, 0.0]
+
+        async def testbench(ctx):
+            clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
+            driver = HostDriver(ctx, clock, self.fabric, self.design)
+            began = time.process_time()
+            for _ in range(runs):
+                spent[0] += await driver.collect()
+            spent[1] = time.process_time() - began
+
+        self.simulate(testbench)
+        return tuple(spent)
+
     def simulate(self, testbench):
         """Run a testbench of one's own on the design."""
         simulator = Simulator(self.design)
         if not self._gated:
             simulator.add_clock(1e-8)
         simulator.add_testbench(testbench)
-        with simulator.write_vcd(self._vcd) if self._vcd else contextlib.nullcontext():
+        with self._waves(simulator):
             simulator.run()
+
+    def _waves(self, simulator):
+        """Where the waves go, if anywhere, with a view that groups the nets by nodes."""
+        if not self._vcd:
+            return contextlib.nullcontext()
+        groups: dict[str, list] = {}
+        for instance in self.fabric.netlist.instances:
+            node = instance.node
+            name = "whole" if node is None else self.fabric.program.topology.node_name(node)
+            nets = [self.design.net(net) for net in instance.outputs.values()]
+            groups.setdefault(name, []).extend(nets)
+        view = str(Path(self._vcd).with_suffix(".gtkw"))
+        return simulator.write_vcd(str(self._vcd), view, traces=groups)
 
 
 class FreeClock:

@@ -85,6 +85,22 @@ class Engine(ABC):
         return self.run_many([messages], roots=roots, progress=progress)[0]
 
     @abstractmethod
+    def spin(self, runs) -> tuple[int, float]:
+        """Run collectives on whatever is in memory, to tell how fast that goes.
+
+        Parameters
+        ----------
+        runs : int
+
+        Returns
+        -------
+        cycles : int
+            From start to done, in all.
+        seconds : float
+            Of processor time.
+        """
+
+    @abstractmethod
     def run_many(self, batches, *, roots=None, progress=None) -> list[Run]:
         """Run several collectives one after another, without a reset between them.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import WorkFailed
 from .base import PATIENCE, Phases, Run
 
-__all__ = ["CTask", "from_chunks", "run_task", "to_chunks"]
+__all__ = ["CTask", "from_chunks", "run_task", "spin_tasks", "to_chunks", "words_moved"]
 
 
 class CTask(ctypes.Structure):
@@ -108,6 +108,19 @@ def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
         )
     phases = Phases(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
     return Run(from_chunks(recv, fabric.width), task.cycles, task.edges, task.clocks, phases)
+
+
+def spin_tasks(call, fabric, runs):
+    """Run collectives on whatever is in memory; returns all cycles, and seconds."""
+    cycles, spent = 0, 0
+    for _ in range(runs):
+        task = CTask(chunks=1, patience=fabric.cycles + PATIENCE)
+        if call(task):
+            raise WorkFailed(
+                f"Fabric must be done {fabric.cycles} edges after its start, not later"
+            )
+        cycles, spent = cycles + task.edges, spent + task.run_ns
+    return cycles, spent / 1e9
 
 
 def words_moved(fabric):

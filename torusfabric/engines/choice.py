@@ -1,5 +1,6 @@
 """Choosing an engine: by what the user says, or by the size of the work."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from .verilator import VerilatorEngine
 __all__ = ["ENGINES", "Choice", "check_wave", "choose_engine", "estimate"]
 
 #: All engines by name.
-ENGINES: dict[str, type[Engine]] = {
+ENGINES: dict[str, Callable[..., Engine]] = {
     engine.name: engine for engine in (AmaranthEngine, CompiledEngine, VerilatorEngine)
 }
 

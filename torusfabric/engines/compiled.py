@@ -8,14 +8,16 @@ difference to any word or cycle.
 import ctypes
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from ..cache import Cache, digest
-from ..errors import InputError, WorkFailed
+from ..errors import InputError
+from ..files import write_file
 from ..verilog import module_il, module_texts
 from .base import Engine
-from .bulk import CTask, run_task, words_moved
+from .bulk import CTask, run_task, spin_tasks, words_moved
 from .farm import build_farm
 from .farm_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
 
@@ -31,7 +33,8 @@ class CompiledEngine(Engine):
     ----------
     fabric : Fabric
     vcd : str, optional
-        File that the changes of all nets between instances are written to.
+        File that the changes of all nets between instances are written to; beside it, with the
+        ending ``.gtkw``, a view that groups them by nodes.
     gated : bool, optional
         Whether to leave nodes still that are not concerned. By default yes, unless a file is
         written.
@@ -64,6 +67,10 @@ class CompiledEngine(Engine):
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
 
+    def spin(self, runs):
+        with _Session(self.farm, self.fabric, gated=self._gated, vcd=None) as session:
+            return spin_tasks(session.run, self.fabric, runs)
+
 
 def _texts(netlist):
     """The Verilog of each module, from the cache if it has been written before."""
@@ -81,8 +88,10 @@ class _Session:
         self._readers = _Readers(farm, objects)
         address, keep = objects.address, objects.keep
         inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
-        nets = (CNet * 0)() if vcd is None else _nets(farm, objects)
-        self._nets = nets
+        rows = [] if vcd is None else _nets(farm, objects, fabric)
+        self._nets = nets = (CNet * len(rows))(
+            *(CNet(scope.encode(), name.encode(), *bits) for scope, name, *bits in rows)
+        )
         self._design = CDesign(
             groups=ctypes.addressof(objects.groups), group_count=len(objects.groups),
             nodes=fabric.nodes, of_node=self._readers.of_node(fabric.nodes),
@@ -102,6 +111,8 @@ class _Session:
         if not self._handle:
             self._objects.close()
             raise InputError(f"File of waves must be writable, not {vcd}")
+        if vcd is not None:
+            write_file(Path(vcd).with_suffix(".gtkw"), _view(rows, fabric))
 
     def run(self, task, root=None):
         """Run a collective."""
@@ -156,7 +167,7 @@ class _Readers:
         for k, net in enumerate(nets):
             chunks = -(-self._farm.netlist.nets[net] // 32)
             old = self._keep(np.zeros(chunks, np.uint32))
-            watches[k] = (self._objects.address[net], old, chunks, first[k], first[k + 1])
+            watches[k] = CWatch(self._objects.address[net], old, chunks, first[k], first[k + 1])
         self._watches.append(watches)
         start = self._keep(np.cumsum([0, *map(len, found)]).astype(np.uint32))
         return Watches(start, ctypes.addressof(watches), readers.items)
@@ -170,20 +181,38 @@ class _Readers:
         return self._lists(lists)
 
 
-def _nets(farm, objects):
-    """The nets that a wave file shows, those of a node together."""
-    netlist = farm.netlist
+def _nets(farm, objects, fabric):
+    """What a wave file shows: the nets of each node together, its out-ports one by one."""
+    netlist, names = farm.netlist, fabric.program.topology.port_names
     owner = {net: i.node for i in netlist.instances for net in i.outputs.values()}
     named = sorted(
         (net for net in netlist.nets if net in objects.address),
         key=lambda net: -1 if owner.get(net) is None else owner[net],
     )
-    if not named:
-        raise WorkFailed("Fabric must have nets to show")
     rows = []
     for net in named:
-        node = owner.get(net)
+        node, where, width = owner.get(net), objects.address[net], netlist.nets[net]
         scope = "" if node is None else f"node_{node}"
         short = net if node is None else net.removesuffix(f"_{node}")
-        rows.append((scope.encode(), short.encode(), objects.address[net], netlist.nets[net]))
-    return (CNet * len(rows))(*rows)
+        if short == "tx" and node is not None:
+            rows += [(scope, f"out_{name}", where, port * fabric.width, fabric.width)
+                     for port, name in enumerate(names)]  # fmt: skip
+        else:
+            rows.append((scope, short, where, 0, width))
+    return rows
+
+
+def _view(rows, fabric):
+    """A view of the waves for GTKWave: what concerns the whole, then a group for each node."""
+    lines, last = ["@28"], ""
+    for scope, short, _, _, width in rows:
+        if scope != last:
+            if last:
+                lines += ["@1401200", f"-{last}"]
+            node = int(scope.removeprefix("node_"))
+            title = f"{scope} {fabric.program.topology.node_name(node)}"
+            lines += ["@c00200", f"-{title}", "@22"]
+            last = scope
+        path = f"fabric.{scope}.{short}" if scope else f"fabric.{short}"
+        lines.append(f"{path}[{width - 1}:0]" if width > 1 else path)
+    return "\n".join([*lines, ""])

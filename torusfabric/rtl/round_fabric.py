@@ -83,7 +83,7 @@ class RoundFabric(Fabric):
         )
 
     def _add_endpoints(self):
-        net, program = self.netlist, self.program
+        net, program, host = self.netlist, self.program, self.top == "host"
         modules = [self._endpoint(number) for number in range(len(program.endpoints))]
         for number in range(len(modules)):
             net.add_module(f"endpoint_{number}", lambda n=number: self._endpoint(n))
@@ -91,10 +91,13 @@ class RoundFabric(Fabric):
             module = modules[number]
             inputs = {name: net.whole(name) for name in ("round", "phase", "word", "busy")}
             inputs["rx"] = self._arriving(node)
+            bus = (self._bus if host else self._own)(module, node)
+            if host:
+                bus["read_bank"] = net.low("next_bank", module.signature.members["read_bank"].shape)
             net.add(
                 f"endpoint_at_{node}",
                 f"endpoint_{number}",
-                inputs=inputs | (self._bus if self.top == "host" else self._own)(module, node),
+                inputs=inputs | bus,
                 outputs={
                     "inject": (f"inject_{node}", len(module.inject)),
                     "read_data": (self._read_net(node), self.width),

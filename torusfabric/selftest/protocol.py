@@ -20,6 +20,10 @@ __all__ = ["Console", "Verdict", "open_port", "owed"]
 #: Seconds without a byte after which a board is taken for dead.
 PATIENCE = 2.0
 
+#: The same while it tests itself, and how many words it may compare meanwhile: a few seconds' work.
+PATIENCE_TESTING = 60.0
+WORDS_TESTED = 1_000_000
+
 #: Seconds without a byte after which a board has said all it has to say.
 QUIET = 0.05
 
@@ -28,6 +32,9 @@ ATTEMPTS = 3
 
 #: Words asked for at once; the board counts them in 16 bits.
 BATCH = 1024
+
+#: Tests asked for at once, for the same reason.
+MOST_RUNS = 0xFFFF
 
 
 def open_port(path, *, baud=BAUD):
@@ -154,7 +161,9 @@ class Console:
         line = self._port.readline()
         if not line.endswith(b"\n"):
             said = f" after {line!r}" if line else ""
-            raise WorkFailed(f"Board must answer within {PATIENCE:g} s, but was silent{said}")
+            raise WorkFailed(
+                f"Board must answer within {self._port.timeout:g} s, but was silent{said}"
+            )
         return line.decode("ascii", "replace").strip()
 
     def write(self, node, place, words):
@@ -193,10 +202,20 @@ class Console:
 
     def test(self, runs=1):
         """Let the board test itself, up to the first fault; returns a `Verdict`."""
-        if not 1 <= runs <= 0xFFFF:
-            raise InputError(f"Runs must be from 1 to 65535, not {runs}")
-        self._send(f"{runs:x}t")
-        return self._verdict()
+        if runs < 1:
+            raise InputError(f"Runs must be at least 1, not {runs}")
+        words = self.facts["nodes"] * (self.facts["send_words"] + self.facts["recv_words"])
+        most = min(max(WORDS_TESTED // words, 1), MOST_RUNS)
+        patience, self._port.timeout = self._port.timeout, PATIENCE_TESTING
+        try:
+            while True:
+                batch = min(runs, most)
+                self._send(f"{batch:x}t")
+                verdict, runs = self._verdict(), runs - batch
+                if not verdict.passed or not runs:
+                    return verdict
+        finally:
+            self._port.timeout = patience
 
     def status(self):
         """The `Verdict` of the last test."""

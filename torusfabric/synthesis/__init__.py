@@ -17,6 +17,7 @@ from pathlib import Path
 from .. import tools
 from ..cache import Cache
 from ..errors import InputError, WorkFailed
+from ..verilog_design import RouterShape
 from .flow import Flow
 from .full_crossbar import full_crossbar
 from .report import Report, per_bit
@@ -101,12 +102,16 @@ def _synthesize(flow, seeds, count, jobs):
     """Run all steps and put the report together."""
     design, device = flow.design, flow.device
     candidates = list(dict.fromkeys([name for name, _ in design.classes] + [design.top]))
-    full = _full_flows(flow)
-    count.steps = len(design.modules) + sum(len(f.design.modules) for f in full.values())
+    yardsticks = _full_flows(flow)
+    count.steps = len(design.modules) + sum(len(f.design.modules) for f in yardsticks.values())
     count.steps += len(candidates) * (1 + len(seeds)) if seeds else 0
     mapped = _map(flow, count, jobs)
-    references = {shape: _map(f, count, jobs) for shape, f in full.items()}
-    totals = _totals(design, {name: Cost(**result["cost"]) for name, result in mapped.items()})
+    references = {shape: _map(f, count, jobs) for shape, f in yardsticks.items()}
+    totals = _totals(design, mapped)
+    full = {
+        shape: _totals(yardsticks[shape].design, result)["full"].luts
+        for shape, result in references.items()
+    }
     over = {name: device.over(totals[name]) for name in candidates}
     clocks = {name: {"fmax_mhz": None, "why": over[name]} for name in candidates}
     runs = [
@@ -121,7 +126,7 @@ def _synthesize(flow, seeds, count, jobs):
     classes = [
         {
             **_class(design, name, nodes, mapped[name], totals[name], clocks[name]),
-            **_saved(totals[name], references.get(design.shapes.get(name))),
+            **_saved(totals[name], full.get(design.shapes.get(name))),
         }
         for name, nodes in design.classes
     ]
@@ -142,7 +147,7 @@ def _synthesize(flow, seeds, count, jobs):
 
 def _full_flows(flow):
     """How to map the full crossbar of each shape of routers: with few LUTs, to be fair."""
-    flows = {}
+    flows: dict[RouterShape, Flow] = {}
     for shape in dict.fromkeys(flow.design.shapes.values()):
         folder = flow.folder / f"full-crossbar-{len(flows)}"
         folder.mkdir(exist_ok=True)
@@ -175,11 +180,11 @@ class _Counter:
             self._progress(self._done, self.steps, text)
 
 
-def _totals(design, own):
+def _totals(design, mapped):
     """What each module costs with all its children and theirs."""
     totals: dict[str, Cost] = {}
     for name in design.modules:  # children come before their parents
-        total = own[name]
+        total = Cost(**mapped[name]["cost"])
         for child, times in design.instances.get(name, {}).items():
             if child not in totals:
                 raise ValueError(f"Module {child} must come before {name}, which has it")
@@ -244,11 +249,10 @@ def _class(design, name, nodes, mapped, total, clock):
     return {**own, **bits, **parts, **clock, "why": why or None}
 
 
-def _saved(total, reference):
+def _saved(total, full):
     """How a router compares with the full crossbar of its shape."""
-    if reference is None:
+    if full is None:
         return {}
-    full = sum(result["cost"]["luts"] for result in reference.values())
     saved = full - total.luts
     share = round(saved / full, 4) if full else 0.0
     return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}

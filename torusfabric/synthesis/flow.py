@@ -124,7 +124,7 @@ class Flow:
         Returns
         -------
         dict
-            `mhz`, the clock rate; `why` there is none, if it does not fit; `placed`, how many of
+            `mhz`, the clock rate; `why` there is none, if so; `placed`, how many of
             each kind of place are used, with those of the harness; `logic_mhz`, the clock rate if
             the wires of the slowest path took no time; `seconds`.
         """
@@ -152,19 +152,15 @@ class Flow:
         seconds = _since(begun)
         report = _load(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
         rates = [clock["achieved"] for clock in report["fmax"].values()]
-        if not rates:
-            raise WorkFailed(f"{self.family.pnr} on {name} must find a clock, but found none")
-        placed = {kind: u["used"] for kind, u in report["utilization"].items() if u["used"]}
-        return self.cache.put(
-            key,
-            {
-                "mhz": round(min(rates), 2),
-                "why": None,
-                "placed": placed,
-                "logic_mhz": _logic_mhz(report),
-                "seconds": seconds,
-            },
-        )
+        no_path = f"{self.family.pnr} found no path from register to register"
+        result = {
+            "mhz": round(min(rates), 2) if rates else None,
+            "why": None if rates else no_path,
+            "placed": {kind: u["used"] for kind, u in report["utilization"].items() if u["used"]},
+            "logic_mhz": _logic_mhz(report),
+            "seconds": seconds,
+        }
+        return self.cache.put(key, result)
 
     @property
     def _synth(self):

@@ -59,6 +59,8 @@ class Report:
             title=f"{self.target}, {self.mapping} mapping",
             caption="\n".join(self._notes()) or None,
             caption_justify="left",
+            collapse_padding=True,
+            pad_edge=False,
         )
         several = len(self.seeds) > 1
         table.add_column("", no_wrap=True)

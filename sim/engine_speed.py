@@ -1,0 +1,132 @@
+"""How fast the engines are: allgather on Hamiltonian cycles, routers, endpoints and host included.
+
+Each row is measured in a process and a cache of its own. "Build" is the time until the first run
+can start, "processor" what it takes of the processors, "node cycles" counts cycles from start to
+done times nodes in a second of processor time, "whole" is the time to load, run and read one
+collective, all words compared, and "even" the number of cycles after which building has paid,
+compared with Amaranth's simulator.
+
+    python sim/engine_speed.py 8x8 16x16 32x32 --times 2
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+from torusfabric.algorithms import Options, find
+from torusfabric.cli.output import print_json, print_table
+from torusfabric.collective import Collective
+from torusfabric.engines import ENGINES
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.simulate import simulate
+from torusfabric.topology import parse_topology
+
+#: Node cycles to measure over, by engine.
+SPIN = {"amaranth": 3e4, "compiled": 2e7, "verilator": 2e7}
+
+#: More words than this through the host port are too many for Amaranth's simulator.
+MANY_WORDS = 100_000
+
+
+def measure(sides, engine, width):
+    """Build, spin and run one engine; returns the figures."""
+    topology = parse_topology(sides)
+    collective = Collective("allgather")
+    schedule = find("hamiltonian")(topology, collective, Options())
+    fabric = build_fabric(compile_program(schedule), width=width)
+    began, used = time.perf_counter(), processor_time()
+    made = ENGINES[engine](fabric)
+    build, used = time.perf_counter() - began, processor_time() - used
+    cycles, spent = made.spin(int(max(1, SPIN[engine] / (fabric.nodes * fabric.cycles))))
+    whole = None
+    if engine != "amaranth" or fabric.nodes * fabric.layout.recv_words <= MANY_WORDS:
+        report = simulate(fabric, engine=made)
+        assert report.passed, report.first_wrong
+        whole = report.seconds
+    return {
+        "topology": sides,
+        "engine": engine,
+        "build": round(build, 2),
+        "build_processor": round(used, 2),
+        "cycles_per_second": cycles / spent,
+        "node_cycles_per_second": round(fabric.nodes * cycles / spent),
+        "whole": whole,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "load": os.getloadavg()[0],
+    }
+
+
+def processor_time():
+    """Seconds that this process and those it has started have used."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def in_process(sides, engine, width):
+    """Measure in a process and a cache of its own."""
+    with tempfile.TemporaryDirectory(prefix="engine-speed-") as cache:
+        command = [sys.executable, __file__, sides, "--width", str(width), "--only", engine]
+        environ = os.environ | {"TORUSFABRIC_CACHE": cache}
+        done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def with_break_even(rows):
+    """Add the cycles after which each engine has made up for its building."""
+    slow = {row["topology"]: row for row in rows if row["engine"] == "amaranth"}
+    for row in rows:
+        reference = slow.get(row["topology"])
+        row["even"] = None
+        if reference and row is not reference:
+            gain = 1 / reference["cycles_per_second"] - 1 / row["cycles_per_second"]
+            row["even"] = max(
+                0, round((row["build_processor"] - reference["build_processor"]) / gain)
+            )
+    return rows
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sides", nargs="+", metavar="SIDES")
+    parser.add_argument("--width", type=int, default=32)
+    parser.add_argument("--times", type=int, default=1, help="measurements of each row")
+    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.only:
+        print_json(measure(arguments.sides[0], arguments.only, arguments.width))
+        return
+    rows = []
+    for _ in range(arguments.times):
+        rows += with_break_even([
+            in_process(sides, engine, arguments.width)
+            for sides in arguments.sides
+            for engine in arguments.engines
+        ])  # fmt: skip
+    if arguments.json:
+        print_json({"rows": rows})
+        return
+    print_table(
+        ("torus", "engine", "build, s", "processor, s", "node cycles a second", "whole, s",
+         "even, cycles", "memory, MB", "load"),
+        [
+            (row["topology"], row["engine"], row["build"], row["build_processor"],
+             f"{row['node_cycles_per_second']:,}",
+             "" if row["whole"] is None else row["whole"],
+             "" if row["even"] is None else row["even"], row["megabytes"],
+             round(row["load"], 1))
+            for row in rows
+        ],
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
