@@ -184,3 +184,12 @@ def test_help_has_an_example(capsys, command):
         main([*command, "--help"])
     assert stop.value.code == 0
     assert "example" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("collective", ["reduce", "reduce-scatter", "allreduce"])
+def test_reductions_are_planned_but_not_built(capsys, collective):
+    """A reduction is planned and checked; hardware for it is refused in one line."""
+    assert run_json(capsys, "plan", "3x3", collective)["checked"] is True
+    status, _, err = run(capsys, "simulate", "3x3", collective)
+    assert status == 1
+    assert "must be one that moves blocks for hardware" in err

@@ -4,6 +4,8 @@ Only the process that started the sweep writes results. Whoever works for it die
 nothing is left behind that might still be doing what the next sweep does.
 """
 
+import asyncio
+import concurrent.futures
 import contextlib
 import multiprocessing
 import multiprocessing.connection
@@ -288,11 +290,12 @@ def on_cluster(points, address):
         futures = {
             client.submit(work, p, key=f"torusfabric-{key(p)}", pure=False): p for p in points
         }
-        for future in as_completed(list(futures), loop=client.loop):
-            point = futures.pop(future)
-            if future.status in ("cancelled", "lost"):
-                raise WorkFailed(f"Scheduler {address} was lost; start again to go on")
-            fault = future.exception()
-            row = future.result() if fault is None else _failed(point, str(fault))
-            future.release()
-            yield row
+        try:
+            for future in as_completed(list(futures), loop=client.loop):
+                point = futures.pop(future)
+                fault = future.exception()
+                row = future.result() if fault is None else _failed(point, str(fault))
+                future.release()
+                yield row
+        except (OSError, concurrent.futures.CancelledError, asyncio.CancelledError):
+            raise WorkFailed(f"Scheduler {address} was lost; start again to go on") from None

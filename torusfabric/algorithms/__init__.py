@@ -29,12 +29,12 @@ CATALOGUE: tuple[Algorithm, ...] = (
     BUFFERLESS,
     ONE_PACKET,
     MATCHING,
-    NECKLACE,
-    REDISTRIBUTE,
     WORMHOLE_FOREST,
     MAX_FLOW,
     DIAGONAL,
     SPANNING_TREE,
+    NECKLACE,
+    REDISTRIBUTE,
 )  # fmt: skip
 
 

@@ -42,8 +42,15 @@ def compile_program(schedule):
     Raises
     ------
     InputError
-        If there is nothing to build, because a single node already holds all there is.
+        If there is nothing to build, because a single node already holds all there is, or if sums
+        would have to be built: there are no adders yet.
     """
+    kind = schedule.collective.kind
+    if schedule.collective.reducing:
+        raise InputError(
+            f"Collective must be one that moves blocks for hardware, not {kind}, which adds them up "
+            "(plan, check and draw serve it)"
+        )
     if schedule.topology.nodes == 1 or not schedule.round_count:
         raise InputError(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
