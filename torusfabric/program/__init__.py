@@ -48,7 +48,7 @@ def compile_program(schedule):
     kind = schedule.collective.kind
     if schedule.collective.reducing:
         raise InputError(
-            f"Collective must be one that moves blocks for hardware, not {kind}, which adds them up "
+            f"Collective must be one that moves blocks for hardware, not {kind}, which adds them "
             "(plan, check and draw serve it)"
         )
     if schedule.topology.nodes == 1 or not schedule.round_count:
