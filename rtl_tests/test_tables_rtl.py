@@ -165,7 +165,7 @@ def test_cycles_in_figures():
 
 def test_sums_are_refused():
     """A fabric of a table moves blocks; one that adds is asked for in vain, in one line."""
-    with pytest.raises(InputError, match=r"^Collective of a table in hardware must be "):
+    with pytest.raises(InputError, match=r"^Collective must be one that moves blocks for hardware"):
         program_of("3x3", "reduce-scatter", "matching")
 
 
