@@ -19,14 +19,15 @@ def plan(topology, collective, algorithm, *, root=None, **options):
     return find(algorithm)(topology, collective, Options(**options))
 
 
-def program_of(topology, collective, algorithm, **options):
+def program_of(topology, collective, algorithm, *, operator=None, **options):
     """A switch program, by names."""
-    return compile_program(plan(topology, collective, algorithm, **options))
+    return compile_program(plan(topology, collective, algorithm, **options), operator)
 
 
-def fabric_of(topology, collective, algorithm, *, width=8, flits=None, top="host", **options):
+def fabric_of(topology, collective, algorithm, *, width=8, flits=None, top="host", operator=None,
+              **options):  # fmt: skip
     """A fabric, by names."""
-    program = program_of(topology, collective, algorithm, **options)
+    program = program_of(topology, collective, algorithm, operator=operator, **options)
     return build_fabric(program, width=width, flits=flits, top=top)
 
 
@@ -38,5 +39,6 @@ def as_executed(fabric, seed=1):
     messages : list of (list of int)
     words : ndarray of Python int, shape (nodes, receive words)
     """
-    messages = random_messages(fabric, seed)
-    return messages.tolist(), fabric.program.execute(np.array(messages))
+    messages, program = random_messages(fabric, seed), fabric.program
+    width = {"width": fabric.width} if program.blocks.collective.reducing else {}
+    return messages.tolist(), program.execute(np.array(messages), **width)

@@ -186,10 +186,43 @@ def test_help_has_an_example(capsys, command):
     assert "example" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("collective", ["reduce", "reduce-scatter", "allreduce"])
-def test_reductions_are_planned_but_not_built(capsys, collective):
-    """A reduction is planned and checked; hardware for it is refused in one line."""
-    assert run_json(capsys, "plan", "3x3", collective)["checked"] is True
-    status, _, err = run(capsys, "simulate", "3x3", collective)
+@pytest.mark.parametrize(
+    ("collective", "options"),
+    [
+        ("reduce", ("--root", "4")),
+        ("reduce-scatter", ("--op", "min", "--signed")),
+        ("allreduce", ("--op", "xor", "--width", "70")),
+    ],
+)
+def test_simulate_reductions(capsys, collective, options):
+    """Sums, minima and the like are simulated, and compared word by word."""
+    result = run_json(capsys, "simulate", "3x3", collective, *options)
+    words = {"reduce": 1, "reduce-scatter": 9, "allreduce": 81}[collective]
+    operator = {"reduce": "add", "reduce-scatter": "signed min", "allreduce": "xor"}[collective]
+    assert result["passed"] is True
+    assert (result["words_checked"], result["operator"]) == (words, operator)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("allgather", "--op", "add"), "--op must be left out for allgather, which combines"),
+        (("broadcast", "--signed"), "--signed must be left out for broadcast"),
+        (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, not"),
+        (("allreduce", "--signed"), "--signed must come with --op min or --op max, not with add"),
+    ],
+)
+def test_operators_that_do_not_fit(capsys, words, message):
+    """An operator that is of no use, or unknown, is refused in one line."""
+    status, _, err = run(capsys, "simulate", "3x3", *words)
     assert status == 1
-    assert "must be one that moves blocks for hardware" in err
+    assert message in err
+
+
+def test_sums_take_the_latency_that_is_quickest(capsys):
+    """Without --latency, hardware for sums is built for the one that needs the fewest cycles."""
+    cycles = [
+        run_json(capsys, "simulate", "4x4", "allreduce", *more)["cycles"]
+        for more in ((), *(("--latency", str(k)) for k in (1, 2, 3, 4)))
+    ]
+    assert cycles[0] == min(cycles[1:])

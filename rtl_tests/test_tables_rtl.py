@@ -163,12 +163,6 @@ def test_cycles_in_figures():
     assert [cycles(flits) for flits in (1, 2, 3)] == [14, 22, 24 + 3 + 3 + 4]
 
 
-def test_sums_are_refused():
-    """A fabric of a table moves blocks; one that adds is asked for in vain, in one line."""
-    with pytest.raises(InputError, match=r"^Collective must be one that moves blocks for hardware"):
-        program_of("3x3", "reduce-scatter", "matching")
-
-
 @pytest.mark.parametrize("gated", [True, False])
 def test_resting_clocks_change_nothing(gated):
     """Leaving the clocks of nodes still that are not concerned gives the same words and cycles."""

@@ -24,6 +24,10 @@ CASES = [
     ("4x4", "allgather", "one-packet", 2),
     ("3x3", "scatter", "matching", 2),
     ("arrowhead:1", "broadcast", "wormhole-forest", 3),
+    ("4x4", "reduce-scatter", "matching", 1),
+    ("3x4", "allreduce", "matching", 2),
+    ("3x3", "allreduce", "matching", 7),
+    ("4x4", "reduce", "max-flow", 3),
 ]
 
 
@@ -61,7 +65,7 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
     program = planned(topology, kind, algorithm)
     block, chunks = program.block_flits(flits * program.schedule.chunks), program.schedule.chunks
     fabric = build_fabric(program, width=48, flits=flits * chunks)
-    messages = random_messages(fabric, 5)
+    messages = random_messages(fabric, 5).astype(np.int64)
     seen, blocks = links(fabric, messages), program.blocks
     sent = messages.reshape(fabric.nodes, program.sent_blocks, block)
     count = 0
@@ -71,7 +75,12 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
         if blocks.collective.personal:
             place = place + blocks.destination(ids) * chunks
         origin = np.broadcast_to(blocks.origin(ids), ids.shape)
-        wanted = sent[origin, place].tolist()
+        words = sent[origin, place]
+        if blocks.collective.reducing:
+            # A sum for each chunk, of the contributions so far.
+            chunk = blocks.chunk(ids)
+            words = np.array([words[chunk == c].sum(axis=0) for c in np.unique(chunk)])
+        wanted = (words & (1 << fabric.width) - 1).tolist()
         near = int(program.topology.neighbours[arrival.node, arrival.port])
         port = int(program.topology.opposite[arrival.port])
         cycles = [arrival.cycle + k * arrival.stride for k in range(arrival.flits)]

@@ -16,15 +16,19 @@ __all__ = ["Fault", "Report", "expected_words", "random_messages", "simulate"]
 
 @dataclass(frozen=True)
 class Fault:
-    """A word that is not what it should be."""
+    """A word that is not what it should be; the origin is None for what comes from all nodes."""
 
     node: int
-    origin: int
+    origin: int | None
     flit: int
     expected: int
     got: int
 
     def __str__(self):
+        if self.origin is None:
+            return (
+                f"node {self.node} holds {self.got:#x} as sum {self.flit}, not {self.expected:#x}"
+            )
         return (
             f"node {self.node} holds {self.got:#x} for flit {self.flit} of node {self.origin}, "
             f"not {self.expected:#x}"
@@ -38,6 +42,8 @@ class Report:
     Parameters
     ----------
     topology, collective, algorithm, engine : str
+    operator : str or None
+        How a reduction combines words.
     switching : str
         Tells whether the rounds are steps of one hop.
     origins : Origins
@@ -66,6 +72,7 @@ class Report:
 
     topology: str
     collective: str
+    operator: str | None
     algorithm: str
     engine: str
     switching: str
@@ -127,16 +134,18 @@ def random_messages(fabric, seed):
     return np.array(words, object).reshape(fabric.nodes, fabric.layout.send_words)
 
 
-def expected_words(program, messages, root=None):
+def expected_words(program, messages, root=None, width=64):
     """What the collective owes every node, however it is carried out.
 
     Parameters
     ----------
     program : SwitchProgram
-        Only its collective and the order of the host's addresses are used.
+        Only its collective, its operator and the order of the host's addresses are used.
     messages : ndarray, shape (nodes, send words)
     root : int, optional
         Another root than the program's.
+    width : int
+        Bits of a word.
 
     Returns
     -------
@@ -145,15 +154,20 @@ def expected_words(program, messages, root=None):
         The nodes to which anything is owed.
     """
     nodes, blocks = np.arange(program.topology.nodes), program.blocks
+    only_root = blocks.collective.kind in ("gather", "reduce")
+    owed = (nodes == blocks.collective.root) | (not only_root)
+    if blocks.collective.reducing:
+        sums = program.operator.reduce(messages, width)
+        if blocks.collective.personal:
+            return sums.reshape(len(nodes), -1), owed
+        return np.broadcast_to(sums, (len(nodes), len(sums))), owed
     wanted = program.view(nodes[:, None], np.arange(program.view_blocks)[None, :])
     place = blocks.chunk(wanted)
     if blocks.collective.personal:
         place = place + blocks.destination(wanted) * blocks.chunks
     sent = messages.reshape(len(nodes), program.sent_blocks, -1)
     origin = blocks.origin(wanted) if root is None else root
-    words = sent[origin, place].reshape(len(nodes), -1)
-    only_root = blocks.collective.kind == "gather"
-    return words, (nodes == blocks.collective.root) | (not only_root)
+    return sent[origin, place].reshape(len(nodes), -1), owed
 
 
 def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None):
@@ -198,7 +212,7 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
     program, schedule = fabric.program, fabric.program.schedule
     checked, wrong, first = 0, 0, None
     for root, messages, run in zip((roots or (None,)) * repeat, batches, runs, strict=True):
-        words, owed = expected_words(program, messages, root)
+        words, owed = expected_words(program, messages, root, fabric.width)
         got = np.asarray(run.words, words.dtype)
         places = np.argwhere((got != words) & owed[:, None])
         checked += int(owed.sum()) * words.shape[1]
@@ -211,6 +225,7 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
     return Report(
         topology=str(schedule.topology),
         collective=schedule.collective.kind,
+        operator=str(program.operator) if schedule.collective.reducing else None,
         algorithm=schedule.algorithm,
         engine=engine.name,
         switching=schedule.switching,
@@ -244,9 +259,15 @@ def _speed(fabric, runs):
 
 
 def throughput(fabric, cycles):
-    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles."""
+    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
+
+    Of a reduction, the results.
+    """
     program, nodes = fabric.program, np.arange(fabric.nodes)
     blocks, kind = program.blocks, program.blocks.collective.kind
+    if blocks.collective.reducing:
+        share = 1 / fabric.nodes if blocks.collective.rooted else 1
+        return round(share * fabric.layout.recv_words / max(cycles, 1), 4)
     owed = nodes if kind != "gather" else np.array([blocks.collective.root])
     wanted = program.view(owed[:, None], np.arange(program.view_blocks)[None, :])
     foreign = int((blocks.origin(wanted) != owed[:, None]).sum()) * fabric.layout.block_flits
@@ -275,9 +296,12 @@ FEW = 8
 
 def _fault(fabric, words, got, node, place, root):
     """Describe a wrong word."""
+    values = int(words[node, place]), int(got[node, place])
+    if fabric.program.blocks.collective.reducing:
+        return Fault(int(node), None, int(place), *values)
     block, flit = divmod(int(place), fabric.layout.block_flits)
     blocks = fabric.program.blocks
     number = fabric.program.view(np.array([node]), np.array([block]))
     flit += int(blocks.chunk(number)[0]) * fabric.layout.block_flits
     origin = int(blocks.origin(number)[0]) if root is None else root
-    return Fault(int(node), origin, flit, int(words[node, place]), int(got[node, place]))
+    return Fault(int(node), origin, flit, *values)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import InputError
 from .holdings import Holdings
-from .program import RoundProgram, TableProgram, WaveProgram
+from .program import ReductionProgram, RoundProgram, TableProgram, WaveProgram
 
 __all__ = ["Arrival", "arrivals", "write_trace"]
 
@@ -85,33 +85,39 @@ def arrivals(program, flits):
         lengths = listed.lengths.tolist()
         bounds, ids = listed.payload.indptr.tolist(), listed.payload.ids.tolist()
         for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
-            cycle, stride = clock(number, hops)
+            cycle, stride = clock(number, ports[k][0], hops)
             blocks = ids[bounds[k] : bounds[k + 1]]
             yield Arrival(
-                number, cycle, stride, len(blocks) * block if not _sums(schedule) else block,
+                number, cycle, stride, _length(schedule, blocks) * block,
                 path[hops], int(topology.opposite[ports[k][hops - 1]]),
                 path[: hops + 1], ports[k][:hops], blocks,
             )  # fmt: skip
 
 
-def _sums(schedule):
-    """Whether messages are sums, which are no longer than one block."""
-    return schedule.collective.reducing
+def _length(schedule, blocks):
+    """Blocks of a message; contributions of the same chunk are one sum."""
+    if not schedule.collective.reducing:
+        return len(blocks)
+    return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
 
 
 def _clock(program, flits):
-    """A function of (round, hops): the cycle of the first flit, and the cycles between flits."""
+    """A function of (round, first port, hops): the first flit's cycle, and cycles between flits."""
     block, steps = program.block_flits(flits), program.schedule.round_count
     if isinstance(program, WaveProgram):
-        return lambda number, hops: (WAVE_START + number - 1, steps)
+        return lambda number, port, hops: (WAVE_START + number - 1, steps)
+    if isinstance(program, ReductionProgram):
+        plan, start = program.plan(flits), TABLE_START + program.wait(flits)
+        stride = plan.steps if plan.by_waves else 1
+        return lambda number, port, hops: (start + int(plan.leaves[number - 1, port]), stride)
     if isinstance(program, TableProgram):
         start = TABLE_START + program.wait(flits)
         if program.plan(flits).by_waves:
-            return lambda number, hops: (start + number - 1, steps)
-        return lambda number, hops: (start + (number - 1) * block, 1)
+            return lambda number, port, hops: (start + number - 1, steps)
+        return lambda number, port, hops: (start + (number - 1) * block, 1)
     if isinstance(program, RoundProgram):
         begin = np.cumsum([0, *program.durations(flits)]).tolist()
-        return lambda number, hops: (begin[number - 1] + ROUND_START + hops, 1)
+        return lambda number, port, hops: (begin[number - 1] + ROUND_START + hops, 1)
     raise InputError("Trace must be of a fabric of one root, not of any root")
 
 

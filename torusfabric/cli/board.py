@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ..errors import InputError, WorkFailed
 from ..selftest import BAUD
-from .hardware import _fabric
+from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_table, progress_bar
 from .planning import _add
-from .selection import add_selection, command_line, natural, positive
+from .selection import add_selection, command_line, positive
 
 __all__ = ["add_commands"]
 
@@ -89,22 +89,10 @@ def _add_baud(parser):
 
 def _add_build(parser):
     add_selection(parser)
-    group = parser.add_argument_group("hardware")
+    add_fabric_options(parser)
+    group = parser.add_argument_group("board")
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
-    add(
-        "--width",
-        metavar="W",
-        type=natural,
-        default=32,
-        help="bits of a flit, 1 to 1024 (default 32)",
-    )
-    add(
-        "--flits",
-        metavar="L",
-        type=natural,
-        help="flits of a message (default one for each chunk)",
-    )
     _add_baud(group)
     add("--force", action="store_true", help="build even what was built before")
 
@@ -137,7 +125,7 @@ def _build(arguments, folder):
     from ..board import build, find_board
 
     board = find_board(arguments.board)
-    fabric, _ = _fabric(arguments)
+    fabric, _ = make_fabric(arguments)
     settings = {"board": board.name, "width": fabric.width, "flits": fabric.flits}
     command = command_line(arguments, fabric.program.schedule, **settings)
     built = build(

@@ -1,6 +1,7 @@
 """The commands of the hardware side: verilog, simulate, synth, animate."""
 
-from ..program import compile_program, compile_rooted
+from ..program import compile_program
+from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .planning import _add, checked_facts
 from .selection import add_selection, command_line, natural, parse_schedule, positive
@@ -34,20 +35,7 @@ def add_commands(commands):
     _add_animate(commands)
     for parser in (verilog, simulate, synth):
         add_selection(parser)
-        group = parser.add_argument_group("hardware")
-        group.add_argument(
-            "--width",
-            metavar="W",
-            type=natural,
-            default=32,
-            help="bits of a flit, 1 to 1024 (default 32)",
-        )
-        group.add_argument(
-            "--flits",
-            metavar="L",
-            type=natural,
-            help="flits of a message (default one for each chunk)",
-        )
+        add_fabric_options(parser)
     verilog.add_argument(
         "--top",
         choices=("host", "core"),
@@ -148,23 +136,11 @@ def run_animate(arguments):
         print_facts(facts)
 
 
-def _fabric(arguments, *, any_root=False, **settings):
-    """Plan, check and build what was selected; the root may be left open."""
-    from ..rtl import build_fabric
-
-    schedule = parse_schedule(arguments, any_root=any_root)
-    with progress_bar("checking") as progress:
-        facts = checked_facts(schedule, progress)
-    program = (compile_rooted if arguments.root == "any" else compile_program)(schedule)
-    fabric = build_fabric(program, width=arguments.width, flits=arguments.flits, **settings)
-    return fabric, facts
-
-
 def run_verilog(arguments):
     """Write Verilog and manifest."""
     from .. import verilog
 
-    fabric, facts = _fabric(arguments, any_root=True, top=arguments.top)
+    fabric, facts = make_fabric(arguments, any_root=True, top=arguments.top)
     command = command_line(
         arguments,
         fabric.program.schedule,
@@ -198,7 +174,7 @@ def run_simulate(arguments):
     for path in (arguments.wave, arguments.trace):
         if path:
             writable(path)
-    fabric, facts = _fabric(arguments, any_root=True)
+    fabric, facts = make_fabric(arguments, any_root=True)
     engine, reason = choose_engine(
         fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
     )
@@ -245,6 +221,7 @@ def _print_simulation(result):
     names = (
         "topology",
         "collective",
+        "operator",
         "algorithm",
         "engine",
         "nodes",
@@ -266,6 +243,8 @@ def _print_simulation(result):
     shown = {
         (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
     }
+    if shown["operator"] is None:
+        del shown["operator"]
     roots = shown.pop("roots")
     if roots:
         shown["roots"] = " ".join(map(str, roots))
@@ -289,7 +268,7 @@ def run_synth(arguments):
     from ..synthesis.target import find_target
 
     find_target(arguments.target)
-    fabric, _ = _fabric(arguments, any_root=True)
+    fabric, _ = make_fabric(arguments, any_root=True)
     command = command_line(
         arguments, fabric.program.schedule, width=fabric.width, flits=fabric.flits
     )

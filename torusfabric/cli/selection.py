@@ -71,8 +71,8 @@ def add_selection(parser):
         "--latency",
         metavar="K",
         type=positive,
-        default=1,
-        help="steps from the arrival of a block to its departure (default 1)",
+        help="steps from the arrival of a block to its departure (default 1; hardware for sums "
+        "takes what needs the fewest cycles)",
     )
     add(
         "--duplex",
@@ -131,7 +131,7 @@ def parse_schedule(arguments, *, any_root=False):
         chunks=arguments.chunks,
         large=arguments.large,
         seed=arguments.seed,
-        latency=arguments.latency,
+        latency=arguments.latency or 1,
         broken_links=_broken_links(topology, arguments),
         duplex=arguments.duplex,
         trees=arguments.trees,
@@ -191,8 +191,8 @@ def command_line(arguments, schedule, **others):
     """The command that selects the same again, in a fixed form and without file names."""
     words = ["torusfabric", arguments.command, str(schedule.topology), schedule.collective.kind]
     settings = {"algorithm": schedule.algorithm} | {
-        name: getattr(arguments, name)
-        for name in ("root", "ports", "chunks", "seed", "latency", "trees", "packets")
+        name: getattr(arguments, name, None)
+        for name in ("root", "ports", "chunks", "seed", "latency", "trees", "packets", "op")
     }
     if arguments.duplex != "full":
         settings["duplex"] = arguments.duplex
@@ -200,7 +200,7 @@ def command_line(arguments, schedule, **others):
     for name, value in (settings | others).items():
         if value is not None and value != defaults.get(name):
             words += [f"--{name.replace('_', '-')}", str(value)]
-    words += ["--large"] * arguments.large
+    words += ["--large"] * arguments.large + ["--signed"] * getattr(arguments, "signed", False)
     words += ["--times", *map(str, arguments.times)] if arguments.times else []
     for node, port in _broken_links(schedule.topology, arguments):
         words += ["--broken-link", f"{node}:{schedule.topology.port_names[port]}"]

@@ -21,7 +21,8 @@ from ..schedule import Everything, Grouped
 from .base import IDLE, OWN, CycleCost, SwitchProgram, classify
 from .lanes import Run, arrange
 
-__all__ = ["EndpointProgram", "Receipt", "RoundProgram", "Run", "compile_rounds"]
+__all__ = ["EndpointProgram", "Receipt", "RoundCompiler", "RoundProgram", "Run", "check_places",
+           "compile_rounds"]  # fmt: skip
 
 #: More places than this (nodes times blocks) are not followed one by one.
 MAX_PLACES = 2**22
@@ -48,16 +49,20 @@ class EndpointProgram:
     Parameters
     ----------
     send : tuple of tuple of (tuple of Run)
-        ``send[round][lane]`` lists the runs sent; empty where the lane is idle.
+        ``send[round][reader]`` lists the runs read; empty where the reader is idle. Without
+        `groups` each reader is a lane.
     receive : tuple of (tuple of Receipt)
         ``receive[round][port]`` is what is stored of what arrives at an in-port.
     depth : tuple of int
         Blocks that each in-port's bank holds, followed by those of the node's own send memory.
+    groups : tuple of (tuple of int)
+        The readers whose words are combined for each lane.
     """
 
     send: tuple
     receive: tuple
     depth: tuple
+    groups: tuple = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -177,15 +182,20 @@ def compile_rounds(schedule):
     places = schedule.topology.nodes * schedule.blocks.count
     if schedule.blocks.collective.personal:
         places //= schedule.topology.nodes
+    check_places(places)
+    return RoundCompiler(schedule).program()
+
+
+def check_places(places):
+    """Refuse what has too many places to follow."""
     if places > MAX_PLACES:
         raise InputError(
             f"Nodes times blocks must be at most {MAX_PLACES} for hardware that works in rounds, "
             f"not {places} (plan and check have no such limit)"
         )
-    return _Compiler(schedule).program()
 
 
-class _Compiler:
+class RoundCompiler:
     """Follows the blocks of a schedule through the memories of all nodes."""
 
     def __init__(self, schedule):
@@ -274,14 +284,17 @@ class _Compiler:
             queue = queues.setdefault(int(transfers.source[k]), {})
             lanes[k] = queue.setdefault(tuple(payloads[k]), len(queue))
         sent = {
-            node: arrange([list(message) for message in queue], self.held[node])
+            node: self._sent(node, [list(message) for message in queue])
             for node, queue in queues.items()
         }
-        self.send.append(
-            {node: tuple(self._runs(node, m) for m in messages) for node, messages in sent.items()}
-        )
+        self.send.append({node: reads for node, (_, reads) in sent.items()})
         chosen = zip(transfers.source.tolist(), lanes.tolist(), strict=True)
-        return lanes, [sent[node][lane] for node, lane in chosen]
+        return lanes, [sent[node][0][lane] for node, lane in chosen]
+
+    def _sent(self, node, messages):
+        """The messages of a node's lanes in the order in which they are sent, and as runs."""
+        messages = arrange(messages, self.held[node])
+        return messages, tuple(self._runs(node, message) for message in messages)
 
     def _runs(self, node, payload):
         """Where the blocks of a message lie in its sender's memories, as runs."""
@@ -321,7 +334,11 @@ class _Compiler:
         send = tuple(row.get(node, ()) for row in self.send)
         return EndpointProgram(send, receive, (*self.fill[node].tolist(), self.own[node]))
 
-    def program(self):
+    def _place(self, node, block):
+        """Where a node keeps a block; slot -1 for nowhere."""
+        return self.held[node].get(block, (OWN, -1))
+
+    def program(self, kind=RoundProgram, **others):
         """The whole program."""
         nodes = self.topology.nodes
         rows = np.stack(self.select, axis=1) if self.select else np.empty((nodes, 0, 0), np.int16)
@@ -332,7 +349,7 @@ class _Compiler:
         endpoint_class = [
             endpoints.setdefault(self._endpoint(node), len(endpoints)) for node in range(nodes)
         ]
-        bare = RoundProgram(
+        bare = kind(
             schedule=self.schedule,
             select=rows[first].transpose(1, 0, 2),
             node_class=node_class,
@@ -342,11 +359,11 @@ class _Compiler:
             endpoints=tuple(endpoints),
             bank=np.empty(0),
             slot=np.empty(0),
+            **others,
         )
         wanted = bare._view_index
         places = [
-            [self.held[node].get(block, (OWN, -1)) for block in row]
-            for node, row in enumerate(wanted.tolist())
+            [self._place(node, block) for block in row] for node, row in enumerate(wanted.tolist())
         ]
         table = np.array(places).reshape(nodes, -1, 2)
         return replace(bare, bank=table[..., 0], slot=table[..., 1])

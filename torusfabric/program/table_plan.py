@@ -35,12 +35,15 @@ class Bank(NamedTuple):
         Blocks that it holds.
     write, read : ndarray of int, shape (steps,)
         The place written and read in each step, -1 for none.
+    skew : int
+        By how many cycles it is read later than words are that leave in the same step.
     """
 
     port: int
     depth: int
     write: np.ndarray
     read: np.ndarray
+    skew: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,11 @@ class TablePlan:
         return len(self.select)
 
     @property
+    def period(self):
+        """Cycles of a step."""
+        return 1 if self.by_waves else self.flits
+
+    @property
     def ports(self):
         """Number of ports of a node."""
         return self.select.shape[1]
@@ -96,6 +104,12 @@ class TablePlan:
     def depth(self):
         """Blocks of the largest bank."""
         return max(bank.depth for bank in (*self.banks, *self.own))
+
+    @property
+    def result_bank(self):
+        """Where a node keeps what is delivered to it, numbered over `banks` and `own`."""
+        own = np.arange(len(self.bank)) == 0
+        return self.bank + np.where(own[:, None], len(self.banks), 0)
 
     @property
     def cost(self):
@@ -355,13 +369,15 @@ def _colours(blocks, sent):
     return dict.fromkeys(blocks, 0) | colour
 
 
-def merge_columns(columns):
+def merge_columns(columns, kinds=None):
     """Let columns that may always be equal be one.
 
     Parameters
     ----------
     columns : list of ndarray of int
         With -1 where a value does not matter.
+    kinds : list, optional
+        Only columns of the same kind are made one.
 
     Returns
     -------
@@ -372,13 +388,19 @@ def merge_columns(columns):
     """
     merged: list[np.ndarray] = []
     place: list[int] = []
-    for column in columns:
+    first: list[int] = []  # a column that went into each merged one
+    kinds = kinds or [0] * len(columns)
+    for number, column in enumerate(columns):
         for k, other in enumerate(merged):
-            if not ((column >= 0) & (other >= 0) & (column != other)).any():
+            if (
+                kinds[first[k]] == kinds[number]
+                and not ((column >= 0) & (other >= 0) & (column != other)).any()
+            ):
                 merged[k] = np.maximum(column, other)
                 place.append(k)
                 break
         else:
             place.append(len(merged))
             merged.append(column)
+            first.append(number)
     return [np.maximum(column, 0) for column in merged], place

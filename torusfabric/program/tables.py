@@ -31,9 +31,14 @@ LOOK_UP = 4
 CHUNK_LOOK_UP = 2
 
 
+def needs_divider(parts, flits):
+    """Cycles to find out in which of several parts of so many flits an address lies."""
+    return (parts - 1).bit_length() if flits & (flits - 1) else 0
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableProgram(SwitchProgram):
-    """The program of a `Table` that moves blocks.
+    """The program of a `Table` that moves blocks; `ReductionProgram` is for sums.
 
     ``select`` holds the settings for blocks of one flit; `plan` those for others.
     """
@@ -62,10 +67,9 @@ class TableProgram(SwitchProgram):
         """Cycles by which a word that the host writes arrives later than it could."""
         if not self.located(flits):
             return 0
-        nodes = self.topology.nodes
-        divided = self.blocks.collective.personal and flits & (flits - 1)
-        look_up = LOOK_UP if self.blocks.collective.personal else CHUNK_LOOK_UP
-        return look_up + ((nodes - 1).bit_length() if divided else 0)
+        if not self.blocks.collective.personal:
+            return CHUNK_LOOK_UP
+        return LOOK_UP + needs_divider(self.topology.nodes, flits)
 
     def wait(self, flits):
         """Cycles to wait at the start, for what the host wrote last."""
@@ -153,16 +157,11 @@ def compile_tables(table):
     Raises
     ------
     InputError
-        If it is a reduction, or there is nothing to send.
+        If there is nothing to send.
     """
     if not table.round_count:
         nodes = table.topology.nodes
         raise InputError(f"Topology of a fabric must have at least 2 nodes, not {nodes}")
-    if table.collective.reducing:
-        raise InputError(
-            "Collective of a table in hardware must be one that moves blocks, not sums as "
-            f"{table.collective.kind} does"
-        )
     return TableProgram(
         schedule=table,
         select=plan_table(table, 1).select[:, None].astype(np.int16),

@@ -48,10 +48,13 @@ class Crossbar:
         One for each out-port.
     rom : ndarray of int8, shape (settings, select registers)
         The value of each select register for each setting.
+    kinds : tuple
+        The kind of each select register, as given to `plan_crossbar`.
     """
 
     outputs: tuple[Output, ...]
     rom: np.ndarray
+    kinds: tuple = ()
 
     @property
     def rows(self):
@@ -90,21 +93,25 @@ def select_bits(count, place):
     return bits + [int(place // 2 == stage) for stage in range(1, stages + 1)]
 
 
-def plan_crossbar(select):
+def plan_crossbar(select, kinds=None):
     """The crossbar of a router class.
 
     Parameters
     ----------
     select : ndarray of int, shape (settings, ports)
         What feeds each out-port in each setting; negative where it does not matter.
+    kinds : sequence, optional
+        Of each out-port: only those of the same kind share select registers.
 
     Returns
     -------
     Crossbar
     """
     registers: list[np.ndarray] = []
+    of_kind: list = []
     outputs = []
-    for column in select.T:
+    kinds = [0] * select.shape[1] if kinds is None else list(kinds)
+    for kind, column in zip(kinds, select.T, strict=True):
         sources = tuple(sorted({int(s) for s in column if s >= 0}))
         count, width = len(sources), bit_count(len(sources))
         rows = [
@@ -112,19 +119,20 @@ def plan_crossbar(select):
             for s in column.tolist()
         ]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
-        bits = tuple(_share(registers, wanted[:, k]) for k in range(width))
+        bits = tuple(_share(registers, of_kind, kind, wanted[:, k]) for k in range(width))
         outputs.append(Output(sources, bits))
     rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
-    return Crossbar(tuple(outputs), np.maximum(rom, 0))
+    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(of_kind))
 
 
-def _share(registers, wanted):
-    """The first register that can serve a column of select bits (-1: does not matter)."""
+def _share(registers, kinds, kind, wanted):
+    """The first register of a kind that can serve a column of select bits (-1: does not matter)."""
     for k, column in enumerate(registers):
-        if not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
+        if kinds[k] == kind and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
             registers[k] = np.where(column >= 0, column, wanted)
             return k
     registers.append(wanted)
+    kinds.append(kind)
     return len(registers) - 1
 
 

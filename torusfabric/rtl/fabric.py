@@ -1,8 +1,9 @@
 """Fabrics: which hardware carries out which kind of program."""
 
 from ..errors import InputError
-from ..program import RootedProgram, TableProgram, WaveProgram
+from ..program import ReductionProgram, RootedProgram, TableProgram, WaveProgram
 from .base_fabric import Fabric
+from .reduction_fabric import ReductionFabric
 from .rooted_fabric import RootedFabric
 from .round_fabric import RoundFabric
 from .table_fabric import TableFabric
@@ -41,6 +42,7 @@ def build_fabric(program, *, width=32, flits=None, top="host"):
     flits = program.schedule.chunks if flits is None else flits
     program.block_flits(flits)
     kinds: dict[type, type[Fabric]] = {
+        ReductionProgram: ReductionFabric,
         RootedProgram: RootedFabric,
         TableProgram: TableFabric,
         WaveProgram: WaveFabric,

@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program import RootedProgram, WaveProgram
+from ..program import RootedProgram, WaveProgram, needs_divider
 from .memories import address_width, choose
 from .netlist import Leaf
 
@@ -28,6 +28,7 @@ class HostMap:
         self.program = program
         self.flits = flits
         self.block_flits = program.block_flits(flits)
+        self.part_flits = program.part_chunks * self.block_flits
         self.send_words = program.sent_blocks * self.block_flits
         self.recv_words = program.view_blocks * self.block_flits
         self.send_base = 0
@@ -35,10 +36,9 @@ class HostMap:
         self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
 
-    @property
-    def origins(self):
-        """Number of origins in the receive part: 1 where all blocks are of one message."""
-        return self.recv_words // self.flits
+    def divider_stages(self, parts):
+        """Cycles to find out in which of so many parts an address lies."""
+        return 0 if parts == 1 else needs_divider(parts, self.part_flits)
 
 
 def mux_levels(nodes):
@@ -117,7 +117,7 @@ class Host(Leaf):
         self._layout, self._locator, self._write_locator = layout, locator, write_locator
         nodes = layout.program.topology.nodes
         self._levels = len(mux_levels(nodes))
-        chunks = address_width(layout.program.schedule.chunks)
+        chunks = address_width(layout.program.part_chunks)
         super().__init__(
             {
                 "host_we": In(1),
@@ -139,10 +139,9 @@ class Host(Leaf):
         )
 
     @property
-    def divider_stages(self):
-        """Cycles to divide an address by the flits of a message."""
-        origins, flits = self._layout.origins, self._layout.flits
-        return 0 if origins == 1 or not flits & (flits - 1) else (origins - 1).bit_length()
+    def _read_stages(self):
+        """Cycles to find out the origin of an address that is read."""
+        return self._layout.divider_stages(self._layout.program.view_parts)
 
     @property
     def read_latency(self):
@@ -150,7 +149,7 @@ class Host(Leaf):
 
         These are the input register, division, location, memory, choice of the bank, and the tree.
         """
-        return 1 + self.divider_stages + self._locator.latency + 2 + self._levels
+        return 1 + self._read_stages + self._locator.latency + 2 + self._levels
 
     def elaborate(self, platform):
         m = Module()
@@ -160,9 +159,9 @@ class Host(Leaf):
         else:
             self._write_located(m)
         later = locator.delayed
-        node = later(m, self.value("host_node"), 1 + self.divider_stages)
+        node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
-        origin, flit = self._divide(m, address)
+        origin, flit = self._divide(m, address, self._layout.program.view_parts)
         chunk, flit = self._split(flit)
         m.d.comb += [
             locator.node.eq(node),
@@ -198,12 +197,10 @@ class Host(Leaf):
     def _write_located(self, m):
         """Find the place of a word, and pass the rest of the write on as late."""
         m.submodules.write_locator = locator = self._write_locator
-        later, personal = locator.delayed, self._layout.program.blocks.collective.personal
+        later, parts = locator.delayed, self._layout.program.sent_parts
         address = self.value("host_addr")
-        destination, flit = Const(0), later(m, address[:-1], 1)
-        if personal:
-            destination, flit = self._divide(m, flit)
-        wait = 1 + (self.divider_stages if personal else 0)
+        destination, flit = self._divide(m, later(m, address[:-1], 1), parts)
+        wait = 1 + self._layout.divider_stages(parts)
         chunk, flit = self._split(flit)
         node = later(m, self.value("host_node"), wait)
         m.d.comb += [
@@ -225,7 +222,7 @@ class Host(Leaf):
 
     def _split(self, flit):
         """Chunk, and flit within it, of a flit of a message."""
-        size, chunks = self._layout.block_flits, self._layout.program.schedule.chunks
+        size, chunks = self._layout.block_flits, self._layout.program.part_chunks
         if chunks == 1:
             return Const(0), flit
         if not size & (size - 1):
@@ -239,17 +236,17 @@ class Host(Leaf):
             rest = Mux(fits, rest - (size << k), rest)[: len(flit)]
         return Cat(*chunk), rest[: address_width(size)]
 
-    def _divide(self, m, address):
-        """Origin, and flit of its message, of an address; one cycle for each bit of the origin."""
-        flits, origins = self._layout.flits, self._layout.origins
-        if origins == 1:
+    def _divide(self, m, address, parts):
+        """Part, and flit within it, of an address; one cycle for each bit of the part."""
+        flits, stages = self._layout.part_flits, self._layout.divider_stages(parts)
+        if parts == 1:
             return Const(0), address
-        if not self.divider_stages:
+        if not stages:
             shift = flits.bit_length() - 1
             return address[shift:], address[:shift] if shift else Const(0)
         quotient: list[Value] = []
         rest = address
-        for k in reversed(range(self.divider_stages)):
+        for k in reversed(range(stages)):
             fits = rest >= flits << k
             quotient = [self._locator.delayed(m, bit, 1) for bit in quotient]
             taken, remaining = Signal(reset_less=True), Signal(len(address), reset_less=True)

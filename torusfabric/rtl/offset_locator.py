@@ -62,6 +62,8 @@ class OffsetLocator(Locator):
 
     def _rows(self, values, key):
         """A table as rows that are addressed by the parts of the key, side by side."""
+        if not key:
+            return values.ravel()
         topology = self._topology
         shape = (values.shape[1],)
         if len(values) > 1:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program import OWN, sharing
+from ..program import NEUTRAL, OWN, sharing
+from .combiner import operate
 from .crossbar import cascade, keeper, select_bits
 from .memories import add_memory, address_width, choose
 from .netlist import Leaf
@@ -37,6 +38,8 @@ class RoundEndpoint(Leaf):
         the longest path.
     private : bool
         Whether every node has a read address of its own, instead of one from the host.
+    operator : Operator, optional
+        How the words of the readers of a lane are combined.
 
     Members
     -------
@@ -69,12 +72,16 @@ class RoundEndpoint(Leaf):
         word_bits,
         reach,
         private=False,
+        operator=None,
     ):
+        self._operator = operator
         self._endpoint, self._lengths, self._private = endpoint, lengths, private
         self._viewed = sorted({self._bank(bank, len(endpoint.depth) - 1) for bank in viewed})
         self._flits, self._width = flits, width
         ports = len(endpoint.depth) - 1
-        self._lanes = max((len(lanes) for lanes in endpoint.send), default=0)
+        self._readers = max((len(readers) for readers in endpoint.send), default=0)
+        self._groups = endpoint.groups or [(reader,) for reader in range(self._readers)]
+        self._lanes = len(self._groups)
         self._reach, windows = reach, max(map(len, lengths))
         super().__init__(
             {
@@ -99,13 +106,13 @@ class RoundEndpoint(Leaf):
 
     @staticmethod
     def _bank(bank, ports):
-        """The number of a bank: the send memory comes after those of the in-ports."""
-        return ports if bank == OWN else bank
+        """The number of a bank: the send memory comes after those of the in-ports, then nothing."""
+        return {OWN: ports, NEUTRAL: ports + 1}.get(bank, bank)
 
     def elaborate(self, platform):
         m = Module()
         ports = len(self._endpoint.depth) - 1
-        readers = [self._reader(m, lane) for lane in range(self._lanes)]
+        readers = [self._reader(m, number) for number in range(self._readers)]
         words: dict[tuple[int, int], Value] = {}
         read: dict[int, Value] = {}
         for bank, depth in enumerate(self._endpoint.depth):
@@ -118,18 +125,33 @@ class RoundEndpoint(Leaf):
                     word = self._memory(m, bank, reading, write, viewed=viewed)
                     words |= {(bank, lane): word for lane in lanes}
                     read |= {bank: word} if viewed else {}
-        lanes = [[words[bank, reader.lane] for bank in reader.banks] for reader in readers]
+        if self._operator:
+            neutral = Const(self._operator.identity(self._width), self._width)
+            words |= {(ports + 1, reader.lane): neutral for reader in readers}
         able = [reader.lane for reader in readers if read and {*read} <= {*reader.banks}]
         host = able[0] if able else None
-        for number, reader in enumerate(readers):
-            select = self._select(m, reader, for_host=number == host)
-            word = self._cascade(m, lanes[number], select)
-            m.d.comb += self.inject[number * self._width :][: self._width].eq(word)
+        taken = []
+        for reader in readers:
+            select = self._select(m, reader, for_host=reader.lane == host)
+            inputs = [words[bank, reader.lane] for bank in reader.banks]
+            taken.append(self._cascade(m, inputs, select))
+        for lane, group in enumerate(self._groups):
+            m.d.comb += self.inject.word_select(lane, self._width).eq(self._combined(taken, group))
         if host is not None:
-            m.d.sync += self.read_data.eq(self.inject[host * self._width :][: self._width])
+            m.d.sync += self.read_data.eq(taken[host])
         elif read:
             m.d.sync += self.read_data.eq(self._viewed_word(m, read))
         return m
+
+    def _combined(self, words, group):
+        """What the readers of a lane read, combined in a tree."""
+        row = [words[reader] for reader in group]
+        while len(row) > 1:
+            pairs = zip(row[::2], row[1::2], strict=False)
+            row = [operate(self._operator, a, b, self._width) for a, b in pairs] + (
+                row[-1:] if len(row) % 2 else []
+            )
+        return row[0]
 
     def _select(self, m, reader, *, for_host):
         """The select bits of a lane, which may also serve the host."""
@@ -225,7 +247,18 @@ class RoundEndpoint(Leaf):
                 m.d.sync += pointer.eq(0)
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + 1)
-        return pointer, self.words("rx", self._width)[bank], enable
+        return pointer, self._arriving(bank), enable
+
+    def _arriving(self, bank):
+        """What is written into an in-port's bank: what arrives, or what the node makes itself."""
+        word = self.words("rx", self._width)[bank]
+        made = [row[bank].length > 0 and not row[bank].hops for row in self._endpoint.receive]
+        if not any(made):
+            return word
+        own = self.inject[: self._width]
+        others = any(row[bank].hops for row in self._endpoint.receive)
+        last = self.value("round") == made.index(True)
+        return Mux(last, own, word) if others else own
 
     def _reader(self, m, lane):
         """The address generator of a lane."""

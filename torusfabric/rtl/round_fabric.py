@@ -80,6 +80,7 @@ class RoundFabric(Fabric):
             word_bits=self._word_bits,
             reach=self._reach,
             private=self.top == "core",
+            operator=getattr(program, "operator", None),
         )
 
     def _add_endpoints(self):

@@ -26,9 +26,7 @@ class TableFabric(Fabric):
         self._plan = plan = program.plan(flits)
         self._bits = address_width(plan.depth * plan.flits)
         self._all = [*plan.banks, *plan.own]
-        first = self.ports + len(plan.delayed)
-        self._injected = np.unique(plan.select[plan.select >= first]) - first
-        self._crossbar = plan_crossbar(self._select(first))
+        self._plan_crossbars()
         self.write_delay = program.write_delay(flits) if top == "host" else 0
         if top == "host":
             self._add_host(self._locator, self._bits, self._write_locator())
@@ -37,19 +35,34 @@ class TableFabric(Fabric):
         self._add_table_routers()
         self._add_status()
 
-    def _select(self, first):
-        """The settings, with the banks that are read numbered without gaps."""
-        select = self._plan.select
-        banks = np.searchsorted(self._injected, select - first)
-        return np.where(select >= first, first + banks, select)
+    def _plan_crossbars(self):
+        """The crossbar in front of the out-ports, and the banks whose words it gets."""
+        plan = self._plan
+        first = self.ports + len(plan.delayed)
+        self._injected = np.unique(plan.select[plan.select >= first]) - first
+        self._crossbar = plan_crossbar(self._compressed(plan.select, first))
+
+    def _compressed(self, sources, first):
+        """Sources, with the banks that are read numbered without gaps."""
+        banks = np.searchsorted(self._injected, sources - first)
+        return np.where(sources >= first, first + banks, sources)
+
+    def _settings(self):
+        """The ROM of all select registers."""
+        return self._crossbar.rom
+
+    def _skew(self, bank):
+        """By how many cycles what arrives for a bank comes later than its row."""
+        return 0
+
+    def _late(self, reads, writes, stores):
+        """How much later than usual the sequencer has to tell everything, given the skews."""
+        return
 
     def _viewed(self):
         """The banks that a host reads."""
-        plan = self._plan
-        there = plan.slot >= 0
-        own = np.arange(len(there)) == 0
-        number = plan.bank + np.where(own[:, None], len(plan.banks), 0)
-        return number, np.unique(number[there]).tolist()
+        number = self._plan.result_bank
+        return number, np.unique(number[self._plan.slot >= 0]).tolist()
 
     def _locator(self):
         """Where what a node has received lies."""
@@ -80,16 +93,22 @@ class TableFabric(Fabric):
     def _add_sequencer(self):
         net, plan = self.netlist, self._plan
         stored = [k for k, bank in enumerate(plan.banks) if bank.depth]
-        reads, read = merge_columns([self._all[k].read for k in self._injected])
-        writes, write = merge_columns([plan.banks[k].write for k in stored])
-        enables = [plan.banks[k].write >= 0 for k in stored]
-        stores = list({column.tobytes(): column for column in enables}.values())
-        find = {column.tobytes(): k for k, column in enumerate(stores)}
+        reads, read, read_skew = _merged(
+            [(self._all[k].read, self._all[k].skew) for k in self._injected]
+        )
+        writes, write, write_skew = _merged(
+            [(plan.banks[k].write, self._skew(plan.banks[k])) for k in stored]
+        )
+        enables = [(plan.banks[k].write >= 0, self._skew(plan.banks[k])) for k in stored]
+        unlike = {(column.tobytes(), skew): column for column, skew in enables}
+        stores, store_skew = list(unlike.values()), [skew for _, skew in unlike]
+        find = {key: k for k, key in enumerate(unlike)}
         self._read = dict(zip(self._injected.tolist(), read, strict=True))
         self._store = {
-            k: (place, find[enable.tobytes()])
-            for k, place, enable in zip(stored, write, enables, strict=True)
+            k: (place, find[column.tobytes(), skew])
+            for k, place, (column, skew) in zip(stored, write, enables, strict=True)
         }
+        select = self._settings()
         net.add_module(
             "sequencer",
             lambda: TableSequencer(
@@ -97,16 +116,18 @@ class TableFabric(Fabric):
                 steps=plan.steps,
                 flits=plan.flits,
                 wait=self.program.wait(self.flits),
-                select=self._crossbar.rom,
+                select=select,
                 reads=reads,
                 writes=writes,
                 stores=stores,
                 address_bits=self._bits,
+                period=plan.period,
+                late=self._late(read_skew, write_skew, store_skew),
             ),
         )
         idle = net.whole("read_address") if self.top == "host" else (Fixed(0, self._bits),)
         outputs = {"busy": 1, "done": 1, "cycles": 32}
-        outputs["select"] = max(self._crossbar.rom.shape[1], 1)
+        outputs["select"] = max(select.shape[1], 1)
         outputs |= {f"read_{k}": self._bits for k in range(len(reads))}
         outputs |= {f"write_{k}": self._bits for k in range(len(writes))}
         outputs |= {f"store_{k}": 1 for k in range(len(stores))}
@@ -133,7 +154,7 @@ class TableFabric(Fabric):
         module = make()
         for node in range(self.nodes):
             bus = (self._bus if self.top == "host" else self._own)(module, node)
-            inputs = {"rx": self._arriving(node), "busy": net.whole("busy")} | bus
+            inputs = {"rx": self._incoming(node), "busy": net.whole("busy")} | bus
             for k, bank in enumerate(self._all):
                 if bank.depth:
                     read = f"read_{self._read[k]}_at" if k in self._read else None
@@ -163,6 +184,15 @@ class TableFabric(Fabric):
         number = self._node(node)
         return ports | {"node": number, "write_node": number, "read_node": number}
 
+    def _incoming(self, node):
+        """The words at a node's in-ports that are stored and forwarded."""
+        return self._arriving(node)
+
+    def _lanes(self, node):
+        """The words read from the banks of a node that are injected."""
+        lanes = range(max(len(self._injected), 1))
+        return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in lanes)
+
     def _add_table_routers(self):
         """One router a node, all alike."""
         net, delayed, lanes = self.netlist, self._plan.delayed, len(self._injected)
@@ -171,21 +201,24 @@ class TableFabric(Fabric):
             lambda: TableRouter(self._crossbar, delayed=delayed, lanes=lanes, width=self.width),
         )
         for node in range(self.nodes):
-            inputs = {
-                "select": net.whole("select"),
-                "enable": net.whole("busy"),
-                "rx": self._arriving(node),
-                "inject": tuple(
-                    Part(f"inject_{node}", k * self.width, self.width) for k in range(max(lanes, 1))
-                ),
-            }
-            net.add(
-                f"router_at_{node}",
-                "router_0",
-                inputs=inputs,
-                node=node,
-                outputs={"tx": (f"tx_{node}", self.ports * self.width)},
-            )
+            self._add_router(node, self._lanes(node))
+
+    def _add_router(self, node, words):
+        """The router of a node, with the words that it gets from the node itself."""
+        net = self.netlist
+        inputs = {
+            "select": net.low("select", max(self._crossbar.rom.shape[1], 1)),
+            "enable": net.whole("busy"),
+            "rx": self._incoming(node),
+            "inject": words,
+        }
+        net.add(
+            f"router_at_{node}",
+            "router_0",
+            inputs=inputs,
+            node=node,
+            outputs={"tx": (f"tx_{node}", self.ports * self.width)},
+        )
 
     def places(self):
         """Where every node stores what, for the user of a core: plain lists.
@@ -196,14 +229,37 @@ class TableFabric(Fabric):
         """
         program, plan, topology = self.program, self._plan, self.program.topology
         nodes = np.arange(self.nodes)
-        offset = topology.subtract(nodes[:, None], nodes[None, :])
+        parts = nodes if program.view_parts > 1 else nodes[:1]
+        offset = topology.subtract(nodes[:, None], parts[None, :])
+        offset = offset if program.view_parts > 1 else np.zeros_like(offset)
         bank, _ = self._viewed()
         received = np.stack([bank[offset], plan.slot[offset] * plan.flits], axis=-1)
         sent = np.stack([plan.own_bank, plan.own_slot * plan.flits], axis=-1)
         goal = topology.subtract(nodes[None, :], nodes[:, None])
-        sent = sent[goal] if program.blocks.collective.personal else sent[np.zeros_like(nodes)]
+        sent = sent[goal] if program.sent_parts > 1 else sent[np.zeros_like(nodes)]
         shape = (self.nodes, -1, 2)
         return {
             "places": received.reshape(shape).tolist(),
             "sent": sent.reshape(shape).tolist(),
         }
+
+
+def _merged(columns):
+    """Let columns with the same skew that may always be equal be one.
+
+    Parameters
+    ----------
+    columns : list of (ndarray of int, int)
+        Columns and skews.
+
+    Returns
+    -------
+    merged : list of ndarray of int
+    place : list of int
+        The number of each column among the merged ones.
+    skew : list of int
+        Of each merged column.
+    """
+    skews = [skew for _, skew in columns]
+    merged, place = merge_columns([column for column, _ in columns], skews)
+    return merged, place, [skews[place.index(k)] for k in range(len(merged))]

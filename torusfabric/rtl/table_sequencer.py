@@ -1,5 +1,8 @@
 """The sequencer of tables: one ROM that tells all nodes what to do."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
@@ -11,11 +14,30 @@ from .sequencer import Sequencer
 __all__ = ["TableSequencer"]
 
 
-class TableSequencer(Sequencer):
-    """Steps through a table, a cycle for each flit of a block.
+class Late(NamedTuple):
+    """How many cycles later than usual everything is told.
 
-    A run takes ``steps * flits + 3 + wait`` cycles. The ROM is read ahead, so that its first row is
-    there when a run starts.
+    Parameters
+    ----------
+    select, reads, writes, stores : sequence of int
+        Of each column.
+    tail : int
+        By how much the run ends later.
+    """
+
+    select: Sequence[int]
+    reads: Sequence[int]
+    writes: Sequence[int]
+    stores: Sequence[int]
+    tail: int
+
+
+class TableSequencer(Sequencer):
+    """Steps through a table.
+
+    A run takes ``steps * period + tail + 3 + wait`` cycles, or by waves ``flits`` times as many
+    steps. The ROM is read ahead, so that its first row
+    is there when a run starts.
 
     Parameters
     ----------
@@ -31,6 +53,9 @@ class TableSequencer(Sequencer):
     stores : list of ndarray of bool, shape (steps,)
         Whether to write.
     address_bits : int
+    period : int
+        Cycles from one row to the next.
+    late : Late, optional
 
     Members
     -------
@@ -44,10 +69,14 @@ class TableSequencer(Sequencer):
     """
 
     def __init__(self, *, by_waves, steps, flits, wait, select, reads, writes, stores,
-                 address_bits):  # fmt: skip
+                 address_bits, period, late=None):  # fmt: skip
         self._by_waves, self._steps, self._flits, self._wait = by_waves, steps, flits, wait
         self._select, self._reads, self._writes, self._stores = select, reads, writes, stores
-        self._bits = address_bits
+        self._bits, self._period = address_bits, period
+        # What the flits are counted up to.
+        self._cycles = flits if by_waves else period
+        none = [0] * max(select.shape[1], len(reads), len(writes), len(stores))
+        self._late = late or Late(none, none, none, none, 0)
         super().__init__(
             {
                 "idle_address": In(address_bits),
@@ -63,23 +92,25 @@ class TableSequencer(Sequencer):
         on_wire, last = Signal(), Signal()
         go = self._go(m, self.run(m, last))
         step, flit, running = self._counters(m, go)
-        stages = Signal(3)
+        stages = Signal(3 + self._late.tail)
         m.d.sync += Cat(stages, on_wire).eq(Cat(go | running, stages))
         m.d.comb += last.eq(on_wire & ~stages[-1])
-        rom = Columns(step)
-        if self._select.shape[1]:
-            row = Cat(*(rom.read(column) for column in self._select.T))
-            m.d.sync += self.select.eq(row)
+        valid = stages[0]  # whether the row is there of a step that is under way
+        if not self._by_waves and self._period > self._flits:
+            valid = valid & (flit < self._flits)
+        rom, late = Columns(step), self._late
+        for k, column in enumerate(self._select.T):
+            m.d.sync += self.select[k].eq(self._later(m, rom.read(column), late.select[k]))
         for k, column in enumerate(self._reads):
-            read = self._later(m, self._address(rom, column, flit), 1)
+            read = self._later(m, self._address(rom, column, flit), 1 + late.reads[k])
             chosen = Mux(self.busy, read, self.value("idle_address"))
             m.d.comb += getattr(self, f"read_{k}").eq(chosen)
         for k, column in enumerate(self._writes):
-            write = self._later(m, self._address(rom, column, flit), 3)
+            write = self._later(m, self._address(rom, column, flit), 3 + late.writes[k])
             m.d.comb += getattr(self, f"write_{k}").eq(write)
         for k, column in enumerate(self._stores):
-            store = self._later(m, rom.read(column.astype(int)), 3)
-            m.d.comb += getattr(self, f"store_{k}").eq(store & on_wire)
+            store = self._later(m, rom.read(column.astype(int)) & valid, 3 + late.stores[k])
+            m.d.comb += getattr(self, f"store_{k}").eq(store)
         rom.build(m, "table")
         return m
 
@@ -99,8 +130,8 @@ class TableSequencer(Sequencer):
         the counters show a step that is yet to come.
         """
         running = Signal()
-        step, flit = Signal(range(max(self._steps, 2))), Signal(range(max(self._flits, 2)))
-        counters = [(step, self._steps), (flit, self._flits)]
+        step, flit = Signal(range(max(self._steps, 2))), Signal(range(max(self._cycles, 2)))
+        counters = [(step, self._steps), (flit, self._cycles)]
         if not self._by_waves:
             counters.reverse()
         (inner, inner_end), (outer, outer_end) = counters

@@ -1,0 +1,118 @@
+"""How a user says what hardware to build, and the fabric that comes of it."""
+
+from dataclasses import replace
+
+from ..collective import OPERATORS
+from ..errors import InputError
+from ..operators import Operator
+from ..program import compile_program, compile_rooted
+from ..schedule import Table
+from .output import progress_bar
+from .planning import checked_facts
+from .selection import natural, parse_schedule
+
+__all__ = ["add_fabric_options", "make_fabric", "operator_of"]
+
+#: Latencies that are tried for sums where none is asked for; an adder and a memory fill the rest.
+LATENCIES = (1, 2, 3, 4)
+
+
+def add_fabric_options(parser, *, width=32):
+    """Add the arguments that say what hardware to build of a selection."""
+    group = parser.add_argument_group("hardware")
+    group.add_argument(
+        "--width",
+        metavar="W",
+        type=natural,
+        default=width,
+        help=f"bits of a flit, 1 to 1024 (default {width})",
+    )
+    group.add_argument(
+        "--flits",
+        metavar="L",
+        type=natural,
+        help="flits of a message (default one for each chunk)",
+    )
+    group.add_argument(
+        "--op",
+        metavar="NAME",
+        help=f"how a reduction combines words: {', '.join(OPERATORS)} (default add)",
+    )
+    group.add_argument(
+        "--signed", action="store_true", help="min and max compare words as two's complement"
+    )
+
+
+def operator_of(arguments, collective):
+    """The operator that was asked for, or None for a collective without one.
+
+    Raises
+    ------
+    InputError
+        If there is no such operator, or it is of no use.
+    """
+    if not collective.reducing:
+        for name in ("op", "signed"):
+            if getattr(arguments, name):
+                raise InputError(
+                    f"--{name} must be left out for {collective.kind}, which combines nothing "
+                    "(reduce, reduce-scatter and allreduce do)"
+                )
+        return None
+    operator = Operator(arguments.op or "add", arguments.signed)
+    if operator.signed and operator.name not in ("min", "max"):
+        raise InputError(f"--signed must come with --op min or --op max, not with {operator.name}")
+    return operator
+
+
+def make_fabric(arguments, *, any_root=False, **settings):
+    """Plan, check and build what was selected.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        If no latency is asked for, that of the schedule is entered.
+    any_root : bool
+        Whether the root may be left open.
+    **settings
+        Passed on to `build_fabric`.
+
+    Returns
+    -------
+    fabric : Fabric
+    facts : dict
+        What the check found.
+    """
+    from ..rtl import build_fabric
+
+    schedule = parse_schedule(arguments, any_root=any_root)
+    operator = operator_of(arguments, schedule.collective)
+    if operator and isinstance(schedule, Table) and arguments.latency is None:
+        schedule = _quickest(arguments, schedule)
+    with progress_bar("checking") as progress:
+        facts = checked_facts(schedule, progress)
+    if arguments.root == "any":
+        program = compile_rooted(schedule)
+    else:
+        program = compile_program(schedule, operator)
+    fabric = build_fabric(program, width=arguments.width, flits=arguments.flits, **settings)
+    return fabric, facts
+
+
+def _quickest(arguments, schedule):
+    """The schedule of a table of sums whose latency makes the run shortest."""
+    flits = schedule.chunks if arguments.flits is None else arguments.flits
+    best = None
+    for latency in LATENCIES:
+        asked = type(arguments)(**vars(arguments) | {"latency": latency})
+        try:
+            found = replace(parse_schedule(asked), algorithm=schedule.algorithm)
+        except InputError:
+            break  # the algorithm knows no latency
+        cycles = compile_program(found).cycles(flits)
+        if best is None or cycles < best[0]:
+            best = cycles, latency, found
+    if best is None:
+        return schedule
+    arguments.latency = best[1]
+    return best[2]

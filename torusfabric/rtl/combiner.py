@@ -1,0 +1,96 @@
+"""The combiner: an adder, or another operator, behind each in-port."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from .crossbar import cascade, keeper
+from .netlist import Leaf
+
+__all__ = ["Combiner", "operate"]
+
+
+def operate(operator, a, b, width):
+    """What an operator makes of two words, as `Operator.combine` says."""
+    match operator.name:
+        case "add":
+            return (a + b)[:width]
+        case "and":
+            return a & b
+        case "or":
+            return a | b
+        case "xor":
+            return a ^ b
+    less = a.as_signed() < b.as_signed() if operator.signed else a < b
+    return Mux(less, a, b) if operator.name == "min" else Mux(less, b, a)
+
+
+class Combiner(Leaf):
+    """Combines what arrives at each in-port with what is there of the sum it belongs to.
+
+    A result is there one cycle after the word has arrived; a word passes in every cycle.
+
+    Parameters
+    ----------
+    crossbar : Crossbar
+        What each in-port's words are combined with: results, then the registers behind them, then
+        local lanes, then the word that changes nothing.
+    operator : Operator
+    delayed : sequence of int
+        The in-ports whose results have a second register behind them.
+    lanes : int
+        Number of local lanes.
+    width : int
+        Bits of a word.
+
+    Members
+    -------
+    select : In
+        The select registers, a cycle before the words that they concern arrive.
+    enable : In(1)
+        Whether words advance.
+    rx : In(ports * width)
+        A word from each in-port.
+    inject : In(lanes * width)
+        A word from each local lane.
+    result : Out((ports + registers) * width)
+        A result for each in-port, and those of the cycle before for `delayed`.
+    """
+
+    def __init__(self, crossbar, *, operator, delayed, lanes, width):
+        ports = len(crossbar.outputs)
+        self._crossbar, self._operator = crossbar, operator
+        self._delayed, self._width = delayed, width
+        super().__init__(
+            {
+                "select": In(max(crossbar.rom.shape[1], 1)),
+                "enable": In(1),
+                "rx": In(ports * width),
+                "inject": In(max(lanes, 1) * width),
+                "result": Out((ports + len(delayed)) * width),
+            }
+        )
+        self.result = Signal((ports + len(delayed)) * width, reset_less=True)
+
+    def elaborate(self, platform):
+        m = Module()
+        width, arriving = self._width, self.words("rx", self._width)
+        # A copy of its own in every node keeps the fan-out of the select registers small.
+        select = Signal(len(self.value("select")), reset_less=True)
+        there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
+        neutral = Const(self._operator.identity(width), width)
+        words = [*there, *self.words("inject", width), neutral]
+        # Kept stages would only be more signals for a simulator.
+        keep = [keeper(m, width)] if self.alone else []
+        results = []
+        for word, output in zip(arriving, self._crossbar.outputs, strict=True):
+            if output.sources:
+                inputs = [words[source] for source in output.sources]
+                bits = [select[bit] for bit in output.bits]
+                other = cascade(inputs, bits, width, *keep)[:width]
+                results.append(operate(self._operator, word, other, width))
+            else:
+                results.append(Const(0, width))
+        with m.If(self.value("enable")):
+            m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
+            m.d.sync += select.eq(self.value("select"))
+        return m
