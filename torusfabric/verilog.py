@@ -86,8 +86,8 @@ def _part_of_fabric(name, routers):
     """The part of the fabric that a module is, or None for a router."""
     if name in routers:
         return None
-    parts = {"router": "settings", "read_mux": "read tree"}
-    found = re.match("router|read_mux|endpoint|host|sequencer", name)
+    parts = {"router": "settings", "read_mux": "read tree", "combiner": "operators"}
+    found = re.match("router|read_mux|endpoint|host|sequencer|combiner", name)
     return parts.get(found[0], found[0]) if found else "other"
 
 

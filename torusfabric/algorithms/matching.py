@@ -13,6 +13,8 @@ reduce-scatter as all-gather, which it is in reverse
 allreduce      twice that: a reduce-scatter, then an all-gather, of N chunks a message
 ============== ===================================================================
 
+Among schedules of so many steps those are sought whose routers are small: see `small_router`.
+
 The first two are not proved to be always reached: they are by every torus tried, with N <= 500.
 
 References
@@ -73,7 +75,7 @@ def plan(topology, collective, options):
         transfers = scatter(topology, collective.root, blocks, options.latency)
         return Rounds(**common, transfers=transfers)
     if collective.kind == "alltoall":
-        offset, chunk, destination = alltoall(topology, chunks, options.latency)
+        offset, chunk, destination = alltoall(topology, chunks, options.latency, options.seed)
         return Table(**common, offset=offset, chunk=chunk, destination=destination)
     offset, chunk = allgather(topology, chunks, options.latency, options.seed)
     common["collective"] = Collective("allgather")

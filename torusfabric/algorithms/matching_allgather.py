@@ -16,11 +16,16 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from .matching_heads import few_heads
+
 __all__ = ["allgather", "lower_bound", "match"]
 
 #: How many schedules are tried before one above the bound is accepted, and how many deliveries
 #: they may plan together: about a second.
 ATTEMPTS, BUDGET = 60, 200_000
+
+#: For more deliveries than these no small router is looked for: it would take seconds.
+LARGE = 8_000
 
 
 def lower_bound(topology, chunks=1, latency=1):
@@ -79,9 +84,23 @@ def allgather(topology, chunks=1, latency=1, seed=0):
     predecessor ``d - g`` got chunk c in time. Deliveries near the origin are preferred, then those
     with most neighbours farther away. If that takes more than `lower_bound` steps, distances
     are blurred at random and the best attempt wins. No proof is known that the bound is always
-    met; it was met on every torus tried.
+    met; it was met on every torus tried. A schedule with no more steps and a small router is then
+    looked for, see `matching_heads`, and preferred.
     """
     bound = lower_bound(topology, chunks, latency)
+    best = _nearest_first(topology, chunks, latency, seed, bound)
+    if topology.nodes * chunks <= LARGE:
+        for steps in sorted({bound, len(best)}):
+            found = few_heads(topology, chunks, latency, steps, seed)
+            if found is not None:
+                best = found
+                break
+    made = np.array(best, dtype=np.int64).reshape(-1, topology.ports)
+    return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
+
+
+def _nearest_first(topology, chunks, latency, seed, bound):
+    """The best of some schedules without regard to the router."""
     best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0))
     budget = BUDGET // (topology.nodes * chunks)
     rng, blurs = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
@@ -90,8 +109,7 @@ def allgather(topology, chunks=1, latency=1, seed=0):
             break
         order = _urgency(topology, chunks, rng, blurs[retry % len(blurs)])
         best = min(best, _attempt(topology, chunks, latency, order), key=len)
-    made = np.array(best, dtype=np.int64).reshape(-1, topology.ports)
-    return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
+    return best
 
 
 def _urgency(topology, chunks, rng, blur):

@@ -15,8 +15,12 @@ from itertools import islice
 import numpy as np
 
 from .matching_allgather import match
+from .matching_exchange import exchange
 
 __all__ = ["alltoall", "alltoall_bound", "balanced_routes"]
+
+#: For more hops of all blocks than these no small router is looked for: it would take seconds.
+LARGE = 10_000
 
 
 def alltoall_bound(routes, latency=1):
@@ -102,7 +106,7 @@ def _shortest(topology):
     return [sorted(choices) for choices in found]
 
 
-def alltoall(topology, chunks=1, latency=1):
+def alltoall(topology, chunks=1, latency=1, seed=0):
     """Send every node's own chunks from node 0, in the fewest steps.
 
     Parameters
@@ -113,6 +117,8 @@ def alltoall(topology, chunks=1, latency=1):
         The chunks of a message.
     latency : int
         What arrives in step t leaves in step t + latency or later.
+    seed : int
+        Where the search for a small router starts.
 
     Returns
     -------
@@ -121,26 +127,45 @@ def alltoall(topology, chunks=1, latency=1):
 
     Notes
     -----
-    A step matches ports, those with most hops left to carry first, to blocks, those in flight
-    first and then those with the longest way. A port with hops to spare starts a new block only
-    while fewer than ``ports * (2 latency - 1)`` are in flight, so that few have to be kept.
+    First by a search for a schedule with a small router, see `matching_exchange`, with no more
+    steps than an open shop takes. There a step matches ports, those with most hops left to carry
+    first, to blocks, those in flight first and then those with the longest way. A port with hops to
+    spare starts a new block only while fewer than ``ports * (2 latency - 1)`` are in flight, so
+    that few have to be kept.
     """
     routes = balanced_routes(topology, chunks)
+    bound = alltoall_bound(routes, latency)
     shop = _Shop(topology, routes, latency)
     rows = []
     while shop.left:
         rows.append(shop.step())
-    made = np.array(rows, dtype=np.int64).reshape(-1, topology.ports, 2)
-    node, block = made[..., 0], made[..., 1]
+    if routes.sum() <= LARGE:
+        for steps in sorted({bound, len(rows)}):
+            found = exchange(topology, routes, latency, steps, seed)
+            if found is not None:
+                rows = found
+                break
+    block = np.array(rows, dtype=np.int64).reshape(-1, topology.ports)
     idle = block < 0
+    node = _reached(topology, block)
     return node, np.where(idle, -1, block % chunks), np.where(idle, -1, block // chunks)
+
+
+def _reached(topology, block):
+    """Which node each block reaches in each step, -1 for an idle port."""
+    node: dict[int, int] = {}
+    reached = np.full(block.shape, -1)
+    neighbours = topology.neighbours.tolist()
+    for step, port in np.argwhere(block >= 0).tolist():
+        mine = int(block[step, port])
+        reached[step, port] = node[mine] = neighbours[node.get(mine, 0)][port]
+    return reached
 
 
 class _Shop:
     """The state of the open shop: what each block and each port has yet to do."""
 
     def __init__(self, topology, routes, latency):
-        self.neighbours = topology.neighbours.tolist()
         self.routes = routes.tolist()
         self.length = routes.sum(axis=1).tolist()
         self.load = routes.sum(axis=0).tolist()
@@ -150,18 +175,19 @@ class _Shop:
         order = np.argsort(routes.sum(axis=1), kind="stable")
         self.waiting = [order[routes[order, port] > 0].tolist() for port in range(topology.ports)]
         self.started = bytearray(len(routes))
-        self.flying = {}  # block -> (node, step from which it may leave)
+        self.flying = {}  # block -> step from which it may leave
 
     def step(self):
-        """Move blocks for one step; the node reached and the block of each port, or -1."""
-        ready = [block for block, (_, when) in self.flying.items() if when <= self.now]
+        """Move blocks for one step: the block of each port, or -1."""
+        ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
         ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])
-        made = [(-1, -1)] * len(ports)
+        made = [-1] * len(ports)
         candidates = [self._candidates(port, ready) for port in ports]
         late = {b for mine in candidates for b in mine if self.length[b] >= self.time_left}
         for place, block in match(candidates, sorted(late)).items():
-            made[ports[place]] = self._move(ports[place], block), block
+            self._move(ports[place], block)
+            made[ports[place]] = block
         self.now += 1
         self.time_left -= 1
         return made
@@ -178,13 +204,12 @@ class _Shop:
         return mine
 
     def _move(self, port, block):
-        """Take a block one hop on; the node it reaches."""
-        node = self.neighbours[self.flying.pop(block, (0, 0))[0]][port]
+        """Take a block one hop on."""
+        self.flying.pop(block, None)
         self.started[block] = 1
         self.routes[block][port] -= 1
         self.length[block] -= 1
         self.load[port] -= 1
         self.left -= 1
         if self.length[block]:
-            self.flying[block] = node, self.now + self.latency
-        return node
+            self.flying[block] = self.now + self.latency

@@ -6,7 +6,7 @@ import sys
 
 from .. import __version__
 from ..errors import InputError, TorusfabricError
-from . import board, hardware, planning, sweep
+from . import board, compare, hardware, planning, sweep
 
 __all__ = ["main"]
 
@@ -39,6 +39,7 @@ def make_parser():
     parser.add_argument("--version", action="version", version=f"torusfabric {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     planning.add_commands(commands)
+    compare.add_commands(commands)
     hardware.add_commands(commands)
     board.add_commands(commands)
     sweep.add_commands(commands)

@@ -1,20 +1,16 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
-from dataclasses import replace
-
+from ..algorithms import find
 from ..collective import OPERATORS
 from ..errors import InputError
+from ..latency import quickest
 from ..operators import Operator
 from ..program import compile_program, compile_rooted
-from ..schedule import Table
 from .output import progress_bar
 from .planning import checked_facts
-from .selection import natural, parse_schedule
+from .selection import natural, parse_schedule, parse_selection
 
 __all__ = ["add_fabric_options", "make_fabric", "operator_of"]
-
-#: Latencies that are tried for sums where none is asked for; an adder and a memory fill the rest.
-LATENCIES = (1, 2, 3, 4)
 
 
 def add_fabric_options(parser, *, width=32):
@@ -87,8 +83,10 @@ def make_fabric(arguments, *, any_root=False, **settings):
 
     schedule = parse_schedule(arguments, any_root=any_root)
     operator = operator_of(arguments, schedule.collective)
-    if operator and isinstance(schedule, Table) and arguments.latency is None:
-        schedule = _quickest(arguments, schedule)
+    if operator and arguments.latency is None:
+        topology, collective, options = parse_selection(arguments)
+        plan = find(schedule.algorithm)
+        schedule, arguments.latency = quickest(plan, topology, collective, options, arguments.flits)
     with progress_bar("checking") as progress:
         facts = checked_facts(schedule, progress)
     if arguments.root == "any":
@@ -97,22 +95,3 @@ def make_fabric(arguments, *, any_root=False, **settings):
         program = compile_program(schedule, operator)
     fabric = build_fabric(program, width=arguments.width, flits=arguments.flits, **settings)
     return fabric, facts
-
-
-def _quickest(arguments, schedule):
-    """The schedule of a table of sums whose latency makes the run shortest."""
-    flits = schedule.chunks if arguments.flits is None else arguments.flits
-    best = None
-    for latency in LATENCIES:
-        asked = type(arguments)(**vars(arguments) | {"latency": latency})
-        try:
-            found = replace(parse_schedule(asked), algorithm=schedule.algorithm)
-        except InputError:
-            break  # the algorithm knows no latency
-        cycles = compile_program(found).cycles(flits)
-        if best is None or cycles < best[0]:
-            best = cycles, latency, found
-    if best is None:
-        return schedule
-    arguments.latency = best[1]
-    return best[2]

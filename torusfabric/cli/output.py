@@ -11,6 +11,10 @@ from rich.table import Table
 __all__ = ["print_facts", "print_json", "print_rendered", "print_table", "progress_bar"]
 
 
+#: Columns of a table that goes to a file or another program.
+WIDE = 240
+
+
 def print_json(value):
     """Print one JSON object."""
     json.dump(value, sys.stdout, indent=2, default=_plain)
@@ -35,7 +39,8 @@ def print_facts(facts):
 
 def print_rendered(renderable):
     """Print what rich can draw; lines are not folded where nobody looks at a terminal."""
-    Console(soft_wrap=not sys.stdout.isatty()).print(renderable)
+    wide = not sys.stdout.isatty()
+    Console(soft_wrap=wide, width=WIDE if wide else None).print(renderable)
 
 
 def print_table(columns, rows):

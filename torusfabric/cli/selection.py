@@ -10,7 +10,8 @@ from ..collective import parse_collective
 from ..errors import InputError
 from ..topology import parse_topology
 
-__all__ = ["add_selection", "command_line", "parse_schedule", "positive"]
+__all__ = ["add_selection", "command_line", "parse_schedule", "parse_selection",
+           "positive"]  # fmt: skip
 
 
 def positive(text):
@@ -36,8 +37,70 @@ def node_or_any(text):
     return int(text)
 
 
-def add_selection(parser):
-    """Add the arguments that select a topology, a collective and an algorithm."""
+#: What a user may ask of an algorithm.
+OPTIONS: dict[str, dict] = {
+    "--root": {
+        "metavar": "NODE",
+        "type": node_or_any,
+        "help": "node that sends or receives (default 0), or any: hardware that is told at the "
+        "start",
+    },
+    "--ports": {
+        "metavar": "A",
+        "type": positive,
+        "help": "messages a node may send at once (default all)",
+    },
+    "--chunks": {"metavar": "C", "type": positive, "help": "parts that a message is cut into"},
+    "--large": {
+        "action": "store_true",
+        "help": "more rounds with shorter messages (lee-code)",
+    },
+    "--seed": {
+        "metavar": "N",
+        "type": natural,
+        "default": 0,
+        "help": "where a search starts (default 0)",
+    },
+    "--latency": {
+        "metavar": "K",
+        "type": positive,
+        "help": "steps from the arrival of a block to its departure (default 1; hardware for sums "
+        "takes what needs the fewest cycles)",
+    },
+    "--duplex": {
+        "choices": ("full", "half"),
+        "default": "full",
+        "help": "whether a link carries a message each way at once (default full)",
+    },
+    "--trees": {
+        "metavar": "T",
+        "type": positive,
+        "help": "spanning trees used at once (spanning-tree)",
+    },
+    "--packets": {
+        "metavar": "P",
+        "type": positive,
+        "help": "packets a tree's share is cut into",
+    },
+    "--times": {
+        "metavar": ("BETA", "TAU", "LENGTH"),
+        "nargs": 3,
+        "type": float,
+        "help": "times to start a step and to send a unit, and units of a message: "
+        "take the number of packets that is best for them (spanning-tree)",
+    },
+    "--broken-link": {
+        "metavar": "NODE:PORT",
+        "action": "append",
+        "default": [],
+        "help": "a link out of order, e.g. 9:+0; may be repeated (max-flow)",
+    },
+    "--broken-links": {"metavar": "FILE", "help": "file with one NODE:PORT a line"},
+}
+
+
+def add_selection(parser, *, algorithm=True):
+    """Add the arguments that select a topology, a collective and, unless all, an algorithm."""
     parser.add_argument(
         "topology",
         metavar="TOPOLOGY",
@@ -49,74 +112,23 @@ def add_selection(parser):
         help="broadcast, allgather, scatter, gather, alltoall, reduce, reduce-scatter or allreduce",
     )
     group = parser.add_argument_group("selection")
-    add = group.add_argument
-    add(
-        "--algorithm",
-        metavar="NAME",
-        help="by default the best that fits; see the algorithms command",
-    )
-    add(
-        "--root",
-        metavar="NODE",
-        type=node_or_any,
-        help="node that sends or receives (default 0), or any: hardware that is told at the start",
-    )
-    add(
-        "--ports", metavar="A", type=positive, help="messages a node may send at once (default all)"
-    )
-    add("--chunks", metavar="C", type=positive, help="parts that a message is cut into")
-    add("--large", action="store_true", help="more rounds with shorter messages (lee-code)")
-    add("--seed", metavar="N", type=natural, default=0, help="where a search starts (default 0)")
-    add(
-        "--latency",
-        metavar="K",
-        type=positive,
-        help="steps from the arrival of a block to its departure (default 1; hardware for sums "
-        "takes what needs the fewest cycles)",
-    )
-    add(
-        "--duplex",
-        choices=("full", "half"),
-        default="full",
-        help="whether a link carries a message each way at once (default full)",
-    )
-    add("--trees", metavar="T", type=positive, help="spanning trees used at once (spanning-tree)")
-    add("--packets", metavar="P", type=positive, help="packets a tree's share is cut into")
-    add(
-        "--times",
-        metavar=("BETA", "TAU", "LENGTH"),
-        nargs=3,
-        type=float,
-        help="times to start a step and to send a unit, and units of a message: "
-        "take the number of packets that is best for them (spanning-tree)",
-    )
-    add(
-        "--broken-link",
-        metavar="NODE:PORT",
-        action="append",
-        default=[],
-        help="a link out of order, e.g. 9:+0; may be repeated (max-flow)",
-    )
-    add("--broken-links", metavar="FILE", help="file with one NODE:PORT a line")
+    if algorithm:
+        group.add_argument(
+            "--algorithm",
+            metavar="NAME",
+            help="by default the best that fits; see the algorithms command",
+        )
+    for name, settings in OPTIONS.items():
+        group.add_argument(name, **settings)
 
 
-def parse_schedule(arguments, *, any_root=False):
-    """Plan what was selected.
-
-    Parameters
-    ----------
-    arguments : Namespace
-    any_root : bool
-        Whether the root may be left open; the schedule is then for node 0.
-
-    Returns
-    -------
-    Schedule
+def parse_selection(arguments, *, any_root=False):
+    """The topology, the collective and the options that were selected.
 
     Raises
     ------
     InputError
-        If a name is unknown, or no algorithm fits.
+        If a name is unknown, or a number out of range.
     """
     topology = parse_topology(arguments.topology)
     root = arguments.root
@@ -138,6 +150,28 @@ def parse_schedule(arguments, *, any_root=False):
         packets=arguments.packets,
         times=tuple(arguments.times) if arguments.times else None,
     )
+    return topology, collective, options
+
+
+def parse_schedule(arguments, *, any_root=False):
+    """Plan what was selected.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    any_root : bool
+        Whether the root may be left open; the schedule is then for node 0.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or no algorithm fits.
+    """
+    topology, collective, options = parse_selection(arguments, any_root=any_root)
     algorithm = (
         find(arguments.algorithm) if arguments.algorithm else choose(topology, collective, options)
     )

@@ -65,6 +65,12 @@ class Router(Leaf):
         """The crossbar that is built."""
         return self._crossbar
 
+    @property
+    def logic_bits(self):
+        """Bits of settings that are made of logic, rather than read from a memory."""
+        rows, columns = self._crossbar.rom.shape
+        return 0 if rows > LOGIC_ROWS else rows * columns
+
     def elaborate(self, platform):
         m = Module()
         select = self._settings(m)

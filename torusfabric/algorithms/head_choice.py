@@ -1,0 +1,154 @@
+"""One step of an all-gather: which block each in-port sends on, and by which out-ports.
+
+Each in-port has one head, chosen from a few, and each out-port takes a delivery next to a head that
+no other out-port makes in the same step. A matching finds the most deliveries for given heads; the
+heads are changed one at a time, first to fill more out-ports, then at random.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from .small_router import Move
+
+__all__ = ["Head", "choose_heads"]
+
+#: How often heads are changed at random before idle ports are accepted, for each port.
+TRIES = 12
+
+
+class Head(NamedTuple):
+    """A block that an in-port could send on.
+
+    Parameters
+    ----------
+    source : int
+        The in-port; those after the last stand for the node's own memory.
+    onward : list of (int, Move)
+        What it could deliver: by which out-port, and how.
+    """
+
+    source: int
+    onward: list[tuple[int, Move]]
+
+
+def choose_heads(heads, crowd, ports, used, rng, *, mixed=False, rare=False):
+    """Choose heads, and what each out-port delivers.
+
+    Parameters
+    ----------
+    heads : list of list of Head
+        What could be the head of each in-port, best first.
+    crowd : list of float
+        How many blocks wait at each in-port: those with most are preferred.
+    ports : int
+        Number of out-ports.
+    used : set of (int, int, int)
+        Inputs that an out-port has in any case: (out-port, in-port, age). Others are taken only if
+        they fill more out-ports.
+    rng : random.Random
+        Where chance comes from.
+    mixed : bool
+        Whether out-ports prefer in-ports as chance has it instead.
+    rare : bool
+        Whether deliveries that could be made in fewest ways are preferred.
+
+    Returns
+    -------
+    chosen : dict
+        The `Move` of each out-port that is not idle.
+    work : int
+        Matchings tried.
+    """
+    ways = _ways(heads) if rare else None
+    choice = _Choice(heads, crowd, ports, rng, mixed, ways)
+    best = choice.best(used)
+    if len(best) < ports:
+        best = max(best, choice.best(None), key=len)
+    return best, choice.work
+
+
+def _ways(heads):
+    """In how many ways each delivery could be made."""
+    return Counter(move.word for mine in heads for head in mine for _, move in head.onward)
+
+
+class _Choice:
+    """The choice of heads for one step."""
+
+    def __init__(self, heads, crowd, ports, rng, mixed, ways):
+        self.ports, self.rng, self.mixed, self.ways = ports, rng, mixed, ways
+        self.heads = heads if ways is None else [sorted(mine, key=self._rarest) for mine in heads]
+        self.order = sorted((q for q, mine in enumerate(heads) if mine), key=lambda q: -crowd[q])
+        self.work = 0
+
+    def _rarest(self, head):
+        """In how many ways the rarest delivery next to a head could be made."""
+        return min(self.ways[move.word] for _, move in head.onward)
+
+    def best(self, allowed):
+        """What the best heads found deliver, with inputs that are allowed, or any if None."""
+        heads = {q: self.heads[q][0] for q in self.order}
+        found = self._climb(heads, self._match(heads, allowed), allowed)
+        if len(found) < self.ports and allowed is None:
+            found = self._wander(heads, found)
+        return found
+
+    def _climb(self, heads, found, allowed):
+        """Change one head at a time for as long as that fills more out-ports."""
+        better = True
+        while better and len(found) < self.ports:
+            better = False
+            for q in self.rng.sample(self.order, len(self.order)):
+                for head in self.heads[q]:
+                    new = self._match(heads | {q: head}, allowed)
+                    if len(new) > len(found):
+                        found, heads[q], better = new, head, True
+        return found
+
+    def _wander(self, heads, found):
+        """Change heads at random, to ones that could fill an idle out-port, if no fewer are."""
+        best = found
+        for _ in range(TRIES * self.ports):
+            options = [
+                head
+                for q in self.order
+                for head in self.heads[q]
+                if head is not heads[q] and any(g not in found for g, _ in head.onward)
+            ]
+            if not options or len(best) == self.ports:
+                break
+            head = self.rng.choice(options)
+            new = self._match(heads | {head.source: head}, None)
+            if len(new) >= len(found):
+                found, heads[head.source] = new, head
+                best = max(best, found, key=len)
+        return best
+
+    def _match(self, heads, allowed):
+        """Fill as many out-ports as these heads can: a maximum matching (Kuhn)."""
+        self.work += 1
+        options: list[list[Move]] = [[] for _ in range(self.ports)]
+        for q in self.order:
+            for g, move in heads[q].onward:
+                if allowed is None or (g, move.source, move.age) in allowed:
+                    options[g].append(move)
+        for mine in options:
+            if self.mixed:
+                self.rng.shuffle(mine)
+            if self.ways is not None:
+                mine.sort(key=lambda move: self.ways[move.word])
+        owner: dict[int, tuple[int, Move]] = {}
+
+        def fill(g, seen):
+            for move in options[g]:
+                word = move[0]
+                if word not in seen:
+                    seen.add(word)
+                    if word not in owner or fill(owner[word][0], seen):
+                        owner[word] = g, move
+                        return True
+            return False
+
+        for g in range(self.ports):
+            fill(g, set())
+        return dict(owner.values())

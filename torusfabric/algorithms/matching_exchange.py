@@ -1,0 +1,253 @@
+"""Total exchange by matching, with a small router: one block an in-port and step is sent on.
+
+As in `matching_alltoall`, blocks are the jobs of an open shop and ports its machines. But of all
+blocks that came by the same in-port one leaves in a step, so that a step matches out-ports to
+in-ports, or to blocks of the node's own. Blocks that finish an axis before they turn, and take few
+turns only, are tried first.
+"""
+
+from itertools import islice
+
+from .matching_allgather import match
+from .matching_turns import few_turns, first_axes
+from .small_router import BLURS, BRISK, HASTY, MEMORY_AGE, Move, SmallRouter, smallest
+
+__all__ = ["exchange"]
+
+#: How much work a search may be, in moves, if blocks may not rest, and to find a better schedule
+#: than the first; and how much more for each hop.
+BUDGET, HASTE, MORE, SHARE = 12_000, 4_000, 1_000, 3
+
+#: Hops up to which blocks that never rest are tried: with more it was rarely done in time.
+HASTY_HOPS = 200
+
+#: Work to recall a move, and to sort a block, in the same unit: its inverse.
+RECALL, SORT = 4, 16
+
+#: What share of the steps is taken back one by one, as its inverse; for more all is recalled.
+UNDO = 4
+
+
+def exchange(topology, routes, latency, steps, seed=0):
+    """Take every block along its hops, with one block an in-port and step.
+
+    Parameters
+    ----------
+    topology : Topology
+        Any Cayley graph of an abelian group.
+    routes : ndarray of int, shape (blocks, ports)
+        The hops that each block takes from node 0, in any order.
+    latency : int
+        What arrives in step t leaves in step t + latency or later.
+    steps : int
+        How many steps it may take.
+    seed : int
+        Where the search starts; the same seed gives the same schedule.
+
+    Returns
+    -------
+    list of list of int, or None
+        For each step the block that each port takes, or -1; None if no schedule was found.
+    """
+    hops = int(routes.sum())
+    few = few_turns(topology)
+    for turns in (few, None) if few else (None,):
+
+        def search(patience, turns=turns):
+            return _Exchange(topology, routes, latency, steps, turns, patience, seed)
+
+        haste = HASTE if hops <= HASTY_HOPS else 0
+        rows = smallest(search, latency, BUDGET + SHARE * hops, haste, MORE)
+        if rows is not None:
+            return [[move.word if move else -1 for move in row] for row in rows]
+    return None
+
+
+class _Exchange(SmallRouter):
+    """The steps so far, and what each block and each port has yet to do.
+
+    Words are blocks. What a node sends first is in a memory for each out-port.
+
+    Parameters
+    ----------
+    turns : list of list of int, or None
+        By which out-ports may leave what came by each in-port, once it has no more hops on its
+        axis; None if hops may be taken in any order.
+    """
+
+    def __init__(self, topology, routes, latency, steps, turns, patience, seed):
+        super().__init__(topology, latency, steps, patience, seed)
+        self.turns, self.hops = turns, routes.tolist()
+        self.first = {} if turns is None else first_axes(self.ports // 2)
+        self.recall(BLURS[0])
+
+    @property
+    def complete(self):
+        return not any(self.load)
+
+    def recall(self, blur):
+        self.work += len(self.rows) * self.ports // RECALL + len(self.hops) // SORT
+        self.blur = blur
+        self.routes = [list(route) for route in self.hops]
+        self.length = [sum(route) for route in self.routes]
+        self.load = [sum(hops) for hops in zip(*self.routes, strict=True)]
+        self.capacity = self.ports * (2 * self.latency - 1) * (1 + blur * self.rng.random())
+        self.started = bytearray(len(self.routes))
+        self.waiting: list[list[int]] = [[] for _ in range(self.ports)]
+        for block in range(len(self.routes)):
+            for port in self._outs(block, None):
+                self.waiting[port].append(block)
+        for port, waiting in enumerate(self.waiting):
+            urgency = {block: self._urgency(block, port) for block in waiting}
+            waiting.sort(key=urgency.__getitem__)
+        # Of each in-port: the blocks that came by it, and when.
+        self.resting: list[dict[int, int]] = [{} for _ in range(self.ports)]
+        # Of each block: when it came where it was sent on.
+        self.came: list[list[int]] = [[] for _ in self.routes]
+        self.used: set[tuple[int, int, int]] = set()
+        for step, row in enumerate(self.rows):
+            self._note(step, row)
+
+    def retreat(self, count):
+        if count * UNDO > len(self.rows):
+            super().retreat(count)
+        else:
+            self.blur = self.rng.choice(BLURS)
+            self.work += count * self.ports
+            for _ in range(count):
+                self._undo(self.rows.pop())
+
+    def _undo(self, row):
+        """Take back the last step."""
+        moves = [(port, move) for port, move in enumerate(row) if move]
+        for port, move in moves:
+            self.resting[self.opposite[port]].pop(move.word, None)
+            self.routes[move.word][port] += 1
+            self.length[move.word] += 1
+            self.load[port] += 1
+        for _, move in moves:
+            if move.source < self.ports:
+                self.resting[move.source][move.word] = self.came[move.word].pop()
+            else:
+                self.started[move.word] = 0
+                for port in self._outs(move.word, None):
+                    self.waiting[port].append(move.word)
+
+    def _urgency(self, block, port):
+        """How soon a block should start by a port: the hops it has, as chance has it.
+
+        Hops on other axes come later and, if blocks rest for long at each turn, count for more, so
+        that blocks that only go straight on are left for the end.
+        """
+        length, after = self.length[block], self.length[block] - self.routes[block][port]
+        return length + min(self.latency - 1, 2) * after + self.blur * self.rng.random()
+
+    def _outs(self, block, q):
+        """By which ports a block may leave that came by in-port ``q``, or is the node's own."""
+        route = self.routes[block]
+        outs = [port for port, hops in enumerate(route) if hops]
+        if self.turns is None or not outs:
+            return outs
+        if q is not None and route[self.opposite[q]]:
+            return [self.opposite[q]]
+        first = self.first[frozenset(port // 2 for port in outs)]
+        allowed = outs if q is None else self.turns[q]
+        return [port for port in outs if port // 2 in first and port in allowed]
+
+    def _note(self, step, row):
+        """Note what a step moves, and which inputs it takes."""
+        for port, move in enumerate(row):
+            if move:
+                block = move.word
+                if move.source < self.ports:
+                    self.came[block].append(self.resting[move.source].pop(block))
+                self.started[block] = 1
+                self.routes[block][port] -= 1
+                self.length[block] -= 1
+                self.load[port] -= 1
+                self.used.add((port, move.source, move.age))
+        for port, move in enumerate(row):
+            if move and self.length[move.word]:
+                self.resting[self.opposite[port]][move.word] = step
+
+    def advance(self):
+        self.work += self.ports
+        moves, must = self._moves()
+        order = sorted(range(self.ports), key=lambda port: -self.load[port])
+        taken = match([list(moves[port]) for port in order], must)
+        if not must <= set(taken.values()):
+            return False
+        row: list[Move | None] = [None] * self.ports
+        for place, item in taken.items():
+            row[order[place]] = moves[order[place]][item]
+        ahead = self.steps - len(self.rows)
+        if any(not move and load >= ahead for move, load in zip(row, self.load, strict=True)):
+            return False
+        self._note(len(self.rows), row)
+        self.rows.append(row)
+        return True
+
+    def _moves(self):
+        """What may leave in this step.
+
+        Returns
+        -------
+        list of dict
+            For each out-port, best first: a move by the in-port it comes from, or by ``ports`` +
+            block for one of the node's own.
+        must : set
+            In-ports and blocks that cannot wait.
+        """
+        moves: list[dict[int, Move]] = [{} for _ in range(self.ports)]
+        must = set()
+        for q in self._in_ports():
+            ready = self._ready(q)
+            if ready and (self.patience == HASTY or ready[0][0] <= 0):
+                ready = [item for item in ready if item[0] <= 0] or ready
+                must.add(q)
+            for _, age, block in ready:
+                for port in self._outs(block, q):
+                    moves[port].setdefault(q, Move(block, q, age))
+        aboard, ahead = sum(map(len, self.resting)), self.steps - len(self.rows)
+        for port, mine in enumerate(moves):
+            used = {q for q, move in mine.items() if (port, *move[1:]) in self.used}
+            mine = {q: mine[q] for q in sorted(mine, key=lambda q: q not in used)}
+            wanted = self.load[port] >= ahead or aboard < self.capacity
+            for block in self._fresh(port):
+                late = self._slack(block) <= 0
+                if late or wanted:
+                    mine[self.ports + block] = Move(block, self.ports, MEMORY_AGE)
+                if late:
+                    must.add(self.ports + block)
+            moves[port] = mine
+        return moves, must
+
+    def _in_ports(self):
+        """In-ports in the order in which they are preferred: those where most blocks rest."""
+        crowd = [len(blocks) + 2 * self.blur * self.rng.random() for blocks in self.resting]
+        return sorted(range(self.ports), key=lambda q: -crowd[q])
+
+    def _ready(self, q):
+        """The blocks that may leave of those that came by an in-port: (slack, age, block)."""
+        now = len(self.rows)
+        ready = [
+            (self._slack(block), min(now - came, MEMORY_AGE), block)
+            for block, came in self.resting[q].items()
+            if now - came >= self.latency
+        ]
+        if self.patience == BRISK:
+            return sorted(ready, key=lambda item: (item[0] > 0, item[1], item[0]))
+        return sorted(ready)
+
+    def _slack(self, block):
+        """How many steps a block may still wait."""
+        ahead = self.steps - len(self.rows)
+        return ahead - 1 - (self.length[block] - 1) * self.latency
+
+    def _fresh(self, port):
+        """Blocks of the node's own that may leave by a port first, the longest first."""
+        waiting = self.waiting[port]
+        while waiting and self.started[waiting[-1]]:
+            waiting.pop()
+        fresh = (block for block in reversed(waiting) if not self.started[block])
+        return list(islice(fresh, self.ports))

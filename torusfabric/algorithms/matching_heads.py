@@ -1,0 +1,256 @@
+"""All-gather by matching, with a small router: one block an in-port and step is sent on.
+
+Of the blocks that came by the same in-port at most one is sent on in a step, the *head* of the
+in-port, by as many out-ports as it has somewhere to go; of the node's own blocks likewise. On three
+and more axes, blocks that take few turns only are tried first.
+"""
+
+from heapq import heappop, heappush
+
+from .head_choice import Head, choose_heads
+from .matching_turns import all_turns, few_turns
+from .small_router import BLURS, HASTY, MEMORY_AGE, PATIENT, Move, SmallRouter, smallest
+
+__all__ = ["few_heads"]
+
+#: How much work a search may be, in matchings times ports, if blocks may not rest, and to find a
+#: better schedule than the first; and how much more for each delivery.
+BUDGET, HASTE, MORE, SHARE = 50_000, 15_000, 6_000, 20
+
+#: Work to recall a delivery, and to look at one link, in the same unit: its inverse.
+RECALL, LINK = 4, 25
+
+#: How many heads of an in-port a step looks at.
+HEADS = 6
+
+#: In how many steps, for a blur of 1, in-ports where most blocks wait are not preferred.
+MIXED = 0.25
+
+#: For how many times the latency, in steps before the end, deliveries that can be made in few ways
+#: are preferred. The last ones have no heads after them: with latency 1 that hardly matters.
+RARE = 16
+
+
+def few_heads(topology, chunks, latency, steps, seed=0):
+    """Deliver every chunk of node 0 to every node, with one head an in-port and step.
+
+    Parameters
+    ----------
+    topology : Topology
+        Any Cayley graph of an abelian group.
+    chunks : int
+        M, the chunks of a message.
+    latency : int
+        What arrives in step t leaves in step t + latency or later.
+    steps : int
+        How many steps it may take.
+    seed : int
+        Where the search starts; the same seed gives the same schedule.
+
+    Returns
+    -------
+    list of list of int, or None
+        For each step the delivery of each port, node ``* chunks`` + chunk, or -1; None if no
+        schedule was found.
+    """
+    # Of a latency for which all words come from memories there is one kind of search only.
+    budget = BUDGET * (2 if latency >= MEMORY_AGE else 1) + SHARE * topology.nodes * chunks
+    haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
+    for turns, own in _choices(topology, chunks):
+
+        def search(patience, turns=turns, own=own):
+            return _Heads(topology, chunks, latency, steps, turns, own, patience, seed)
+
+        rows = smallest(search, latency, budget, haste, MORE)
+        if rows is not None:
+            return [[move.word if move else -1 for move in row] for row in rows]
+    return None
+
+
+def _choices(topology, chunks):
+    """What to try: by which out-ports words may leave, and from how many memories own blocks."""
+    anywhere = all_turns(topology)
+    # One block cannot use parallel links at once.
+    parallel = len(set(topology.generators.tolist())) < topology.ports
+    least, most = min(chunks, 1 + parallel), min(chunks, topology.ports)
+    choices = [(anywhere, own) for own in sorted({least, most})]
+    # On two axes few turns leave some ports no work, on sides of 2 straight on is back.
+    few = few_turns(topology)
+    if few and topology.ports > 4 and not parallel:
+        choices.insert(0, (few, least))
+    return choices
+
+
+def _may_hurry(topology, latency, steps):
+    """Whether there can be time enough if no block rests.
+
+    If the network is bipartite, offsets at an odd distance are then reached in the first, third, ..
+    step of latency 1, others in the second, fourth, ..: one kind may have too few steps.
+    """
+    odd = topology.distances % 2
+    if latency > 1 or not (odd[topology.neighbours] != odd[:, None]).all():
+        return True
+    count, ports = int(odd.sum()), topology.ports
+    even = topology.nodes - 1 - count
+    return count <= ports * -(-steps // 2) and even <= ports * (steps // 2)
+
+
+class _Heads(SmallRouter):
+    """The steps so far, and what each in-port could send on.
+
+    Words are deliveries. The node's own blocks have one head, as if they came by one more in-port,
+    or some heads, each for a share of the chunks.
+
+    Parameters
+    ----------
+    turns : list of list of int
+        By which out-ports may leave what came by each in-port.
+    own : int
+        How many heads the node's own blocks have.
+    """
+
+    def __init__(self, topology, chunks, latency, steps, turns, own, patience, seed):
+        super().__init__(topology, latency, steps, patience, seed)
+        self.chunks = chunks
+        self.turns = [*turns, *[list(range(self.ports))] * own]
+        distance = topology.distances
+        farther = (distance[topology.neighbours] > distance[:, None]).sum(axis=1)
+        self.near = (distance - farther / (self.ports + 1)).tolist()
+        self.total = (topology.nodes - 1) * chunks
+        # Whether a block may come too late even if no port is idle.
+        self.tight = steps <= (topology.diameter + 1) * latency
+        age = MEMORY_AGE if patience == PATIENT else min(latency, MEMORY_AGE)
+        self.preferred = {(g, q, age) for q, outs in enumerate(turns) for g in outs}
+        self.recall(BLURS[0])
+
+    @property
+    def complete(self):
+        return not self.left
+
+    def recall(self, blur):
+        self.work += self.total // RECALL
+        self.blur, self.left, self.used = blur, self.total, set(self.preferred)
+        self.done = bytearray(len(self.near) * self.chunks)
+        self.done[: self.chunks] = b"\1" * self.chunks
+        self.came = dict.fromkeys(range(self.chunks), -MEMORY_AGE)
+        self.waiting: list[list[tuple[float, int]]] = [[] for _ in self.turns]
+        for chunk in range(self.chunks):
+            self._wait(self.ports + chunk % (len(self.turns) - self.ports), chunk)
+        for step, row in enumerate(self.rows):
+            self._note(step, row)
+        for step in range(len(self.rows) - self.latency):
+            self._ready(step)
+
+    def advance(self):
+        self._ready(len(self.rows) - self.latency)
+        heads = [self._heads(q) for q in range(len(self.turns))]
+        crowd = [len(waiting) + 2 * self.blur * self.rng.random() for waiting in self.waiting]
+        mixed = self.rng.random() < self.blur * MIXED
+        rare = self.latency > 1 and self.left <= RARE * self.ports * self.latency
+        chosen, work = choose_heads(
+            heads, crowd, self.ports, self.used, self.rng, mixed=mixed, rare=rare
+        )
+        self.work += work * self.ports
+        row = [chosen.get(g) for g in range(self.ports)]
+        self._note(len(self.rows), row)
+        self.rows.append(row)
+        return self._in_time()
+
+    def _note(self, step, row):
+        """Note what a step delivers, and which inputs it takes."""
+        for g, move in enumerate(row):
+            if move:
+                self.done[move.word] = 1
+                self.came[move.word] = step
+                self.used.add((g, move.source, move.age))
+                self.left -= 1
+
+    def _ready(self, step):
+        """Let what arrived in a step be sent on from now on."""
+        for g, move in enumerate(self.rows[step] if step >= 0 else ()):
+            if move:
+                self._wait(self.opposite[g], move.word)
+
+    def _wait(self, q, delivery):
+        """Let a block wait, those near the origin first."""
+        key = self.near[delivery // self.chunks] + self.blur * self.rng.random()
+        heappush(self.waiting[q], (key, delivery))
+
+    def _heads(self, q):
+        """What could be the head of an in-port, best first."""
+        own = q >= self.ports
+        waiting = self._nearest(q) if own or self.patience != HASTY else {}
+        recent = {} if own else self._recent(q)
+        found = waiting | recent if self.patience == PATIENT else recent | waiting
+        return [Head(q, onward) for onward in found.values()]
+
+    def _nearest(self, q):
+        """What each of the nearest to the origin that wait could deliver."""
+        waiting, taken = self.waiting[q], []
+        found: dict[int, list[tuple[int, Move]]] = {}
+        while waiting and len(found) < HEADS:
+            item = heappop(waiting)
+            if onward := self._onward(item[1], q):
+                found[item[1]] = onward
+                taken.append(item)
+        for item in taken:
+            heappush(waiting, item)
+        return found
+
+    def _recent(self, q):
+        """What each that came so late that it goes past the memory could deliver."""
+        found: dict[int, list[tuple[int, Move]]] = {}
+        oldest = self.latency if self.patience == HASTY else MEMORY_AGE - 1
+        for age in range(self.latency, min(oldest, len(self.rows)) + 1):
+            move = self.rows[-age][self.opposite[q]]
+            if move and (onward := self._onward(move.word, q)):
+                found[move.word] = onward
+        return found
+
+    def _onward(self, delivery, q):
+        """What a head could deliver, as (out-port, move)."""
+        node, chunk = divmod(delivery, self.chunks)
+        around, chunks, done = self.neighbours[node], self.chunks, self.done
+        age = min(len(self.rows) - self.came[delivery], MEMORY_AGE)
+        return [
+            (g, Move(there, q, age))
+            for g in self.turns[q]
+            if not done[there := around[g] * chunks + chunk]
+        ]
+
+    def _in_time(self):
+        """Whether the steps that are left could be enough."""
+        ahead = self.steps - len(self.rows)
+        if self.left > self.ports * ahead:
+            return False
+        if not self.tight:
+            return True
+        soonest = self._soonest(ahead)
+        late = [0]
+        for count in reversed(soonest):
+            late.append(late[-1] + count)
+        fits = all(count <= self.ports * steps for steps, count in enumerate(late))
+        return fits and late[-1] == self.left
+
+    def _soonest(self, ahead):
+        """How much could be delivered first in each step that is left, were ports no limit."""
+        self.work += self.total * self.ports // LINK
+        leaving: list[list[int]] = [[] for _ in range(ahead)]
+        for delivery, step in self.came.items():
+            wait = max(step + self.latency - len(self.rows), 0)
+            if wait < ahead:
+                leaving[wait].append(delivery)
+        counts, seen = [], bytearray(self.done)
+        for step, sources in enumerate(leaving):
+            fresh = []
+            for delivery in sources:
+                node, chunk = divmod(delivery, self.chunks)
+                for neighbour in self.neighbours[node]:
+                    there = neighbour * self.chunks + chunk
+                    if not seen[there]:
+                        seen[there] = 1
+                        fresh.append(there)
+            if step + self.latency < ahead:
+                leaving[step + self.latency].extend(fresh)
+            counts.append(len(fresh))
+        return counts

@@ -1,0 +1,163 @@
+"""Searches for table schedules whose routers are small.
+
+In hardware a node keeps what came by an in-port in one memory with one read port (see
+`program.table_plan`). If no two words that came by the same in-port leave in the same step, no
+memory is needed twice, and an out-port chooses between few inputs. At a step a cycle, a word that
+waits for less than a memory takes goes past it, by a way for each age, and every way is an input. A
+search plans step by step, and takes some steps back if what is left cannot be done in time.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+__all__ = ["BLURS", "BRISK", "HASTY", "MEMORY_AGE", "PATIENT", "Move", "SmallRouter", "smallest"]
+
+#: Words of this age, in steps, and older come from a memory.
+MEMORY_AGE = 3
+
+#: Whether a word is sent on as soon as it may be or never again, or what came last is preferred, or
+#: what is nearest to the origin or has the longest way.
+HASTY, BRISK, PATIENT = range(3)
+
+#: How much is left to chance, drawn anew when steps are taken back; nothing at first.
+BLURS = 0.0, 0.3, 1.0, 2.0
+
+
+class Move(NamedTuple):
+    """What an out-port sends in a step.
+
+    Parameters
+    ----------
+    word : int
+        A number of the search's own.
+    source : int
+        The in-port it came by; those after the last are memories of what the node itself sends.
+    age : int
+        How many steps ago it came, at most `MEMORY_AGE`.
+    """
+
+    word: int
+    source: int
+    age: int
+
+
+class SmallRouter(ABC):
+    """The state of a search.
+
+    Parameters
+    ----------
+    topology : Topology
+    latency : int
+        What arrives in step t leaves in step t + latency or later.
+    steps : int
+        How many steps the schedule may take.
+    patience : int
+        `HASTY`, `BRISK` or `PATIENT`.
+    seed : int
+        Where the search starts; the same seed gives the same schedule.
+
+    Attributes
+    ----------
+    rows : list of list of (Move or None)
+        What each out-port sends in each step so far.
+    work : int
+        What the search has cost so far, in a unit of its own.
+    """
+
+    def __init__(self, topology, latency, steps, patience, seed):
+        self.ports, self.opposite = topology.ports, topology.opposite.tolist()
+        self.neighbours = topology.neighbours.tolist()
+        self.latency, self.steps, self.patience = latency, steps, patience
+        self.rng, self.work = random.Random(3 * seed + patience), 0
+        self.rows: list[list[Move | None]] = []
+
+    @property
+    @abstractmethod
+    def complete(self):
+        """Whether nothing is left to do."""
+
+    @abstractmethod
+    def recall(self, blur):
+        """Work out the state from the steps so far, and prefer what chance says from now on."""
+
+    @abstractmethod
+    def advance(self):
+        """Plan one more step; whether the rest can still be done in time."""
+
+    def run(self, budget):
+        """Go on until all is planned; whether that took no more work than the budget."""
+        while not self.complete:
+            if self.work > budget:
+                return False
+            if not self.advance():
+                # As likely to take back 1 to 2 steps as 16 to 32.
+                self.retreat(round((len(self.rows) + 1) ** self.rng.random()))
+        return True
+
+    def retreat(self, count):
+        """Take back some steps."""
+        del self.rows[max(len(self.rows) - count, 0) :]
+        self.recall(self.rng.choice(BLURS))
+
+    def cost(self):
+        """What to keep small, most important first.
+
+        Returns
+        -------
+        tables, tables_by_age : int
+            Look-up tables a bit, if all words come from memories or not.
+        memories, registers : int
+            In-ports whose words come from a memory, or go past it late.
+        """
+        moves = [(g, move) for row in self.rows for g, move in enumerate(row) if move]
+        came = {(move.source, move.age) for _, move in moves if move.source < self.ports}
+        return (
+            _tables({(g, move.source) for g, move in moves}),
+            _tables({(g, move.source, move.age) for g, move in moves}),
+            len({source for source, age in came if age == MEMORY_AGE}),
+            len({source for source, age in came if 1 < age < MEMORY_AGE}),
+        )
+
+    def frugal(self):
+        """Whether words that go past memories need no more inputs."""
+        return self.cost()[0] == self.cost()[1]
+
+
+def _tables(inputs):
+    """Look-up tables a bit for inputs (out-port, ..): one of 4 bits joins two inputs to others."""
+    count: dict[int, int] = {}
+    for port, *_ in inputs:
+        count[port] = count.get(port, 0) + 1
+    return sum(-(-feeds // 2) for feeds in count.values() if feeds > 1)
+
+
+def smallest(search, latency, budget, haste, more):
+    """The smallest of the schedules found with different preferences.
+
+    Parameters
+    ----------
+    search : callable
+        Makes a `SmallRouter` of a patience.
+    latency : int
+        As there.
+    budget, haste, more : int
+        How much work each search may be, if it is `HASTY`, and to find another schedule.
+
+    Returns
+    -------
+    list of list of (Move or None), or None
+        The rows of the best, None if none was found.
+    """
+    best = None
+    for patience in (HASTY, BRISK, PATIENT) if latency < MEMORY_AGE else (PATIENT,):
+        state = search(patience)
+        limit = haste if patience == HASTY else budget
+        while state.run(limit):
+            if best is None or state.cost() < best[0]:
+                best = state.cost(), list(state.rows)
+            if state.frugal():
+                return best[1]
+            limit = min(limit, state.work + more)
+            state.retreat(len(state.rows))
+    return best and best[1]
