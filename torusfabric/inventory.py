@@ -41,7 +41,8 @@ def take_inventory(fabric):
     """
     netlist = fabric.netlist
     stored = _stored(module_il(netlist))
-    rom, bits, node = 0, 0, defaultdict(int)
+    rom = bits = 0
+    node: dict = defaultdict(int)
     for instance in netlist.instances:
         name = instance.module
         here = stored.get(name, _NOTHING)

@@ -195,6 +195,7 @@ def run_simulate(arguments):
         "tau": facts["tau"],
         "engine_reason": reason,
         "build_seconds": round(engine.build_seconds, 3),
+        "latency": arguments.latency or 1,
     }
     if arguments.json:
         print_json(result)
@@ -229,6 +230,7 @@ def _print_simulation(result):
         "flits",
         "router_classes",
         "origins",
+        "latency",
         "rounds",
         "bound",
         "delta",
@@ -244,7 +246,7 @@ def _print_simulation(result):
         (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
     }
     if shown["operator"] is None:
-        del shown["operator"]
+        del shown["operator"], shown["latency"]
     roots = shown.pop("roots")
     if roots:
         shown["roots"] = " ".join(map(str, roots))
