@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """What all fabrics have in common: routers, links, the host port and its read tree."""
 
+from amaranth.lib.wiring import Out
+
 from .host import RADIX, Host, HostMap, ReadMux, mux_levels
 from .memories import address_width
 from .netlist import Fixed, Netlist, Part
@@ -112,17 +114,28 @@ class Fabric:
         make = lambda: Host(
             layout, locator(), self.width, address_bits, write_locator and write_locator()
         )
-        net.add_module("host", make)
-        host = make()
-        self.read_latency = host.read_latency
-        outputs = {
-            name: (name, len(getattr(host, name)))
-            for name, member in host.signature.members.items()
-            if member.flow.name == "Out"
-        }
-        net.add("host_port", "host", inputs=inputs, outputs=outputs)
+        self.read_latency = make().read_latency
+        self._add_single("host", make, inputs, instance="host_port")
         self._add_read_tree()
         net.add_output("host_rdata", self.width)
+
+    def _add_single(self, name, make, inputs, *, instance=None, rename=lambda member: member):
+        """A module of which there is one; its outputs are nets, of their own names or others."""
+        self.netlist.add_module(name, make)
+        leaf = make()
+        outputs = {
+            member: (rename(member), len(getattr(leaf, member)))
+            for member, flow in leaf.signature.members.items()
+            if flow.flow is Out
+        }
+        self.netlist.add(instance or f"{name}_at", name, inputs=inputs, outputs=outputs)
+
+    def _add_sequencer_of(self, make, idle, bits, rename=lambda member: member):
+        """The sequencer; at rest it passes on an address of so many bits that the host reads."""
+        net = self.netlist
+        address = net.low(idle, bits) if self.top == "host" else (Fixed(0, bits),)
+        inputs = {"start": net.whole("start"), "idle_address": address}
+        self._add_single("sequencer", make, inputs, rename=rename)
 
     def _add_status(self):
         """The outputs that tell how a run is going."""

@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import cascade, keeper
+from .crossbar import crossbar_words
 from .netlist import Leaf
 
 __all__ = ["Combiner", "operate"]
@@ -79,17 +79,11 @@ class Combiner(Leaf):
         there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
         neutral = Const(self._operator.identity(width), width)
         words = [*there, *self.words("inject", width), neutral]
-        # Kept stages would only be more signals for a simulator.
-        keep = [keeper(m, width)] if self.alone else []
-        results = []
-        for word, output in zip(arriving, self._crossbar.outputs, strict=True):
-            if output.sources:
-                inputs = [words[source] for source in output.sources]
-                bits = [select[bit] for bit in output.bits]
-                other = cascade(inputs, bits, width, *keep)[:width]
-                results.append(operate(self._operator, word, other, width))
-            else:
-                results.append(Const(0, width))
+        others = crossbar_words(m, self._crossbar, words, select, width, keep=self.alone)
+        results = [
+            operate(self._operator, word, other, width)
+            for word, other in zip(arriving, others, strict=True)
+        ]
         with m.If(self.value("enable")):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
             m.d.sync += select.eq(self.value("select"))

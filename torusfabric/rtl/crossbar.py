@@ -17,9 +17,10 @@ register.
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Mux, Signal
+from amaranth.hdl import Const, Mux, Signal
 
-__all__ = ["Crossbar", "Output", "cascade", "keeper", "plan_crossbar"]
+__all__ = ["Crossbar", "Output", "cascade", "crossbar_words", "keeper",
+           "plan_crossbar"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,36 @@ def cascade(inputs, bits, width, keep=lambda value: value):
         chosen = even if odd is None else (f & odd) | (~f & even)
         f = Mux(z, chosen, f)
     return f
+
+
+def crossbar_words(m, crossbar, words, select, width, *, keep):
+    """What each out-port of a crossbar passes on.
+
+    Parameters
+    ----------
+    m : Module
+    crossbar : Crossbar
+    words : list of Value
+        Its inputs.
+    select : Value
+        Its select registers.
+    width : int
+    keep : bool
+        Whether synthesis has to keep the stages; for a simulator they are only more signals.
+
+    Returns
+    -------
+    list of Value
+        0 for an out-port without inputs.
+    """
+    marks = [keeper(m, width)] if keep else []
+    passed = []
+    for output in crossbar.outputs:
+        inputs = [words[source] for source in output.sources]
+        bits = [select[bit] for bit in output.bits]
+        word = cascade(inputs, bits, width, *marks) if inputs else Const(0, width)
+        passed.append(word[:width])
+    return passed
 
 
 def keeper(m, width):

@@ -40,44 +40,17 @@ class RootedFabric(Fabric):
         """The sequencer, the root unit, and the modules of which all nodes are made."""
         net, program, block = self.netlist, self.program, self.layout.block_flits
         base, reach = program.base, int(program.base.hops.max())
-        net.add_module(
-            "sequencer",
-            lambda: RoundSequencer(
-                durations=base.durations(self.flits).tolist(),
-                windows=[(base.message * block).tolist()],
-                reach=reach,
-                address_bits=self._bits,
-                word_bits=self._word_bits,
-                arrivals=program.arrivals,
-            ),
+        make = lambda: RoundSequencer(
+            durations=base.durations(self.flits).tolist(),
+            windows=[(base.message * block).tolist()],
+            reach=reach,
+            address_bits=self._bits,
+            word_bits=self._word_bits,
+            arrivals=program.arrivals,
         )
-        idle = net.whole("read_address") if self.top == "host" else (Fixed(0, self._bits),)
-        net.add(
-            "sequencer_at",
-            "sequencer",
-            inputs={"start": net.whole("start"), "idle_address": idle},
-            outputs={
-                "busy": ("busy", 1),
-                "done": ("done", 1),
-                "cycles": ("cycles", 32),
-                "round": ("round", address_width(program.rounds)),
-                "word": ("word", self._word_bits),
-                "phase": ("phase", reach + 2),
-                "arrivals": ("arrivals", len(program.arrivals)),
-            },
-        )
-        net.add_module("root_unit", lambda: RootUnit(program.topology))
-        unit = RootUnit(program.topology)
-        net.add(
-            "root_unit_at",
-            "root_unit",
-            inputs={"start": net.whole("start"), "busy": net.whole("busy"), "root": self._root},
-            outputs={
-                name: (name, len(getattr(unit, name)))
-                for name, member in unit.signature.members.items()
-                if member.flow.name == "Out"
-            },
-        )
+        self._add_sequencer_of(make, "read_address", self._bits)
+        inputs = {"start": net.whole("start"), "busy": net.whole("busy"), "root": self._root}
+        self._add_single("root_unit", lambda: RootUnit(program.topology), inputs)
         net.add_module("endpoint", self._endpoint)
         lanes = int(program.lanes[0])
         net.add_module("router_0", lambda: Router(program.select[:, 0], lanes, self.width))

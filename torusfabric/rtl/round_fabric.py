@@ -7,7 +7,6 @@ from ..program import OWN
 from .base_fabric import Fabric
 from .locator import TableLocator
 from .memories import address_width
-from .netlist import Fixed
 from .round_endpoint import RoundEndpoint
 from .sequencer import RoundSequencer
 
@@ -32,9 +31,7 @@ class RoundFabric(Fabric):
         self._add_status()
 
     def _add_sequencer(self):
-        net, program = self.netlist, self.program
-        host = self.top == "host"
-        idle = net.whole("read_address") if host else (Fixed(0, self._bits),)
+        program = self.program
         make = lambda: RoundSequencer(
             durations=program.durations(self.flits).tolist(),
             windows=self._windows(),
@@ -42,20 +39,7 @@ class RoundFabric(Fabric):
             address_bits=self._bits,
             word_bits=self._word_bits,
         )
-        net.add_module("sequencer", make)
-        net.add(
-            "sequencer_at",
-            "sequencer",
-            inputs={"start": net.whole("start"), "idle_address": idle},
-            outputs={
-                "busy": ("busy", 1),
-                "done": ("done", 1),
-                "cycles": ("cycles", 32),
-                "round": ("round", address_width(program.rounds)),
-                "word": ("word", self._word_bits),
-                "phase": ("phase", len(self._windows()) * (self._reach + 2)),
-            },
-        )
+        self._add_sequencer_of(make, "read_address", self._bits)
 
     def _windows(self):
         """Flits of the k-th longest message of each round, for every k; 0 where there is none."""

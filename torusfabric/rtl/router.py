@@ -4,17 +4,53 @@ from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import cascade, keeper, plan_crossbar
+from .crossbar import crossbar_words, plan_crossbar
 from .memories import choose
 from .netlist import Leaf
 
-__all__ = ["Router"]
+__all__ = ["Router", "Switch"]
 
 #: A ROM of more rows than this is read from a memory instead of being made of logic.
 LOGIC_ROWS = 64
 
 
-class Router(Leaf):
+class Switch(Leaf):
+    """A crossbar with a register at each out-port.
+
+    Parameters
+    ----------
+    crossbar : Crossbar
+    told : shape
+        Of the input that tells what to select.
+    name : str
+        The name of that input.
+    lanes : int
+        Number of local lanes.
+    width : int
+        Bits of a word.
+    """
+
+    def __init__(self, crossbar, *, name, told, lanes, width):
+        ports = len(crossbar.outputs)
+        self._crossbar, self._width = crossbar, width
+        super().__init__(
+            {
+                name: In(told),
+                "enable": In(1),
+                "rx": In(ports * width),
+                "inject": In(max(lanes, 1) * width),
+                "tx": Out(ports * width),
+            }
+        )
+        self.tx = Signal(ports * width, reset_less=True)
+
+    @property
+    def crossbar(self):
+        """The crossbar that is built."""
+        return self._crossbar
+
+
+class Router(Switch):
     """Forwards words from in-ports and local lanes to out-ports.
 
     One hop takes one cycle, and every out-port passes a word in every cycle. A setting takes effect
@@ -46,24 +82,8 @@ class Router(Leaf):
     """
 
     def __init__(self, select, lanes, width):
-        settings, ports = select.shape
-        self._crossbar = plan_crossbar(select)
-        self._width = width
-        super().__init__(
-            {
-                "setting": In(range(max(settings, 2))),
-                "enable": In(1),
-                "rx": In(ports * width),
-                "inject": In(max(lanes, 1) * width),
-                "tx": Out(ports * width),
-            }
-        )
-        self.tx = Signal(ports * width, reset_less=True)
-
-    @property
-    def crossbar(self):
-        """The crossbar that is built."""
-        return self._crossbar
+        told = range(max(len(select), 2))
+        super().__init__(plan_crossbar(select), name="setting", told=told, lanes=lanes, width=width)
 
     @property
     def logic_bits(self):
@@ -75,17 +95,9 @@ class Router(Leaf):
         m = Module()
         select = self._settings(m)
         words = self.words("rx", self._width) + self.words("inject", self._width)
-        # Kept stages would only be more signals for a simulator.
-        keep = [keeper(m, self._width)] if self.alone else []
-        out = []
-        for output in self._crossbar.outputs:
-            inputs = [words[source] for source in output.sources]
-            bits = [select[bit] for bit in output.bits]
-            out.append(
-                cascade(inputs, bits, self._width, *keep) if inputs else Const(0, self._width)
-            )
+        out = crossbar_words(m, self._crossbar, words, select, self._width, keep=self.alone)
         with m.If(self.value("enable")):
-            m.d.sync += self.tx.eq(Cat(*(value[: self._width] for value in out)))
+            m.d.sync += self.tx.eq(Cat(*out))
         return m
 
     def _settings(self, m):

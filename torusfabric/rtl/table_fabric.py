@@ -7,7 +7,7 @@ from ..program import merge_columns
 from .base_fabric import Fabric
 from .crossbar import plan_crossbar
 from .memories import address_width
-from .netlist import Fixed, Part
+from .netlist import Part
 from .offset_locator import OffsetLocator
 from .table_endpoint import TableEndpoint
 from .table_router import TableRouter
@@ -91,7 +91,7 @@ class TableFabric(Fabric):
         )
 
     def _add_sequencer(self):
-        net, plan = self.netlist, self._plan
+        plan = self._plan
         stored = [k for k, bank in enumerate(plan.banks) if bank.depth]
         reads, read, read_skew = _merged(
             [(self._all[k].read, self._all[k].skew) for k in self._injected]
@@ -109,35 +109,22 @@ class TableFabric(Fabric):
             for k, place, (column, skew) in zip(stored, write, enables, strict=True)
         }
         select = self._settings()
-        net.add_module(
-            "sequencer",
-            lambda: TableSequencer(
-                by_waves=plan.by_waves,
-                steps=plan.steps,
-                flits=plan.flits,
-                wait=self.program.wait(self.flits),
-                select=select,
-                reads=reads,
-                writes=writes,
-                stores=stores,
-                address_bits=self._bits,
-                period=plan.period,
-                late=self._late(read_skew, write_skew, store_skew),
-            ),
+        make = lambda: TableSequencer(
+            by_waves=plan.by_waves,
+            steps=plan.steps,
+            flits=plan.flits,
+            wait=self.program.wait(self.flits),
+            select=select,
+            reads=reads,
+            writes=writes,
+            stores=stores,
+            address_bits=self._bits,
+            period=plan.period,
+            late=self._late(read_skew, write_skew, store_skew),
         )
-        idle = net.whole("read_address") if self.top == "host" else (Fixed(0, self._bits),)
-        outputs = {"busy": 1, "done": 1, "cycles": 32}
-        outputs["select"] = max(select.shape[1], 1)
-        outputs |= {f"read_{k}": self._bits for k in range(len(reads))}
-        outputs |= {f"write_{k}": self._bits for k in range(len(writes))}
-        outputs |= {f"store_{k}": 1 for k in range(len(stores))}
-        names = {name: (f"{name}_at" if "_" in name else name) for name in outputs}
-        net.add(
-            "sequencer_at",
-            "sequencer",
-            inputs={"start": net.whole("start"), "idle_address": idle},
-            outputs={name: (names[name], width) for name, width in outputs.items()},
-        )
+        # Nets of the host port and of the read tree have names such as these.
+        rename = lambda member: f"{member}_at" if "_" in member else member
+        self._add_sequencer_of(make, "read_address", self._bits, rename)
 
     def _add_endpoints(self):
         net = self.netlist

@@ -1,15 +1,14 @@
 """The router of tables: a crossbar that is told what to select."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Module, Signal
 
-from .crossbar import cascade, keeper
-from .netlist import Leaf
+from .crossbar import crossbar_words
+from .router import Switch
 
 __all__ = ["TableRouter"]
 
 
-class TableRouter(Leaf):
+class TableRouter(Switch):
     """Forwards words from in-ports, registers behind them, and local lanes to out-ports.
 
     Parameters
@@ -38,23 +37,9 @@ class TableRouter(Leaf):
     """
 
     def __init__(self, crossbar, *, delayed, lanes, width):
-        ports = len(crossbar.outputs)
-        self._crossbar, self._delayed, self._width = crossbar, delayed, width
-        super().__init__(
-            {
-                "select": In(max(crossbar.rom.shape[1], 1)),
-                "enable": In(1),
-                "rx": In(ports * width),
-                "inject": In(max(lanes, 1) * width),
-                "tx": Out(ports * width),
-            }
-        )
-        self.tx = Signal(ports * width, reset_less=True)
-
-    @property
-    def crossbar(self):
-        """The crossbar that is built."""
-        return self._crossbar
+        self._delayed = delayed
+        told = max(crossbar.rom.shape[1], 1)
+        super().__init__(crossbar, name="select", told=told, lanes=lanes, width=width)
 
     def elaborate(self, platform):
         m = Module()
@@ -64,15 +49,9 @@ class TableRouter(Leaf):
         arriving = self.words("rx", width)
         later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
         words = arriving + later + self.words("inject", width)
-        # Kept stages would only be more signals for a simulator.
-        keep = [keeper(m, width)] if self.alone else []
-        out = []
-        for output in self._crossbar.outputs:
-            inputs = [words[source] for source in output.sources]
-            bits = [select[bit] for bit in output.bits]
-            out.append(cascade(inputs, bits, width, *keep) if inputs else Const(0, width))
+        out = crossbar_words(m, self._crossbar, words, select, width, keep=self.alone)
         with m.If(self.value("enable")):
-            m.d.sync += self.tx.eq(Cat(*(value[:width] for value in out)))
+            m.d.sync += self.tx.eq(Cat(*out))
             m.d.sync += select.eq(self.value("select"))
             m.d.sync += [
                 word.eq(arriving[port]) for port, word in zip(self._delayed, later, strict=True)

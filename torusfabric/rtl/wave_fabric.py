@@ -4,7 +4,7 @@
 from .base_fabric import Fabric
 from .locator import WaveLocator
 from .memories import address_width
-from .netlist import Fixed, Part
+from .netlist import Part
 from .sequencer import WaveSequencer
 from .wave_endpoint import WaveEndpoint
 
@@ -23,31 +23,15 @@ class WaveFabric(Fabric):
         if top == "host":
             self._add_host(lambda: WaveLocator(program, self._waves), self._bits)
             self._add_endpoints()
-            idle = self.netlist.whole("own_address")
         else:
             self._add_streams()
-            idle = (Fixed(0, address_width(self._waves)),)
-        self._add_sequencer(idle)
+        self._add_sequencer_of(
+            lambda: WaveSequencer(steps=program.steps, waves=self._waves),
+            "own_address",
+            address_width(self._waves),
+        )
         self._add_routers("setting", self._local)
         self._add_status()
-
-    def _add_sequencer(self, idle):
-        net, steps, waves = self.netlist, self.program.steps, self._waves
-        net.add_module("sequencer", lambda: WaveSequencer(steps=steps, waves=waves))
-        net.add(
-            "sequencer_at",
-            "sequencer",
-            inputs={"start": net.whole("start"), "idle_address": idle},
-            outputs={
-                "busy": ("busy", 1),
-                "done": ("done", 1),
-                "cycles": ("cycles", 32),
-                "setting": ("setting", 1),
-                "rx_enable": ("rx_enable", 1),
-                "tx_address": ("tx_address", address_width(waves)),
-                "rx_address": ("rx_address", self._bits),
-            },
-        )
 
     def _add_endpoints(self):
         net = self.netlist
