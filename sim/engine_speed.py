@@ -3,9 +3,11 @@
 Each row is measured in a process and a cache of its own. "Build" is the time until the first run
 can start, "processor" what it takes of the processors, "node cycles" counts cycles from start to
 done times nodes in a second of processor time, "whole" is the time to load, run and read one
-collective, all words compared, and "even" the number of cycles after which building has paid,
-compared with Amaranth's simulator.
+collective, all words compared, "even" the number of cycles after which building has paid, compared
+with Amaranth's simulator, and "MB" the memory. Times are in seconds. "routers" are those of the
+compiled engine by themselves, without endpoints and host.
 
+    python sim/engine_speed.py
     python sim/engine_speed.py 8x8 16x16 32x32 --times 2
 """
 
@@ -21,14 +23,18 @@ import time
 from torusfabric.algorithms import Options, find
 from torusfabric.cli.output import print_json, print_table
 from torusfabric.collective import Collective
-from torusfabric.engines import ENGINES
+from torusfabric.engines import ENGINES, Engine
+from torusfabric.engines.routers import Routers
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
 from torusfabric.simulate import simulate
 from torusfabric.topology import parse_topology
 
+#: What is measured, by name.
+MEASURED = ENGINES | {"routers": Routers}
+
 #: Node cycles to measure over, by engine.
-SPIN = {"amaranth": 3e4, "compiled": 2e7, "verilator": 2e7}
+SPIN = {"amaranth": 3e4, "compiled": 2e7, "verilator": 2e7, "routers": 4e7}
 
 #: More words than this through the host port are too many for Amaranth's simulator.
 MANY_WORDS = 100_000
@@ -41,11 +47,11 @@ def measure(sides, engine, width):
     schedule = find("hamiltonian")(topology, collective, Options())
     fabric = build_fabric(compile_program(schedule), width=width)
     began, used = time.perf_counter(), processor_time()
-    made = ENGINES[engine](fabric)
+    made = MEASURED[engine](fabric)
     build, used = time.perf_counter() - began, processor_time() - used
     cycles, spent = made.spin(int(max(1, SPIN[engine] / (fabric.nodes * fabric.cycles))))
-    whole = None
-    if engine != "amaranth" or fabric.nodes * fabric.layout.recv_words <= MANY_WORDS:
+    whole, few = None, fabric.nodes * fabric.layout.recv_words <= MANY_WORDS
+    if isinstance(made, Engine) and (few or engine != "amaranth"):
         report = simulate(fabric, engine=made)
         assert report.passed, report.first_wrong
         whole = report.seconds
@@ -91,13 +97,19 @@ def with_break_even(rows):
     return rows
 
 
+def in_short(number):
+    """A number to three digits, in thousands (k) or millions (M)."""
+    power, unit = (1e6, "M") if number >= 1e6 else (1e3, "k")
+    return f"{number / power:.3g} {unit}"
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sides", nargs="+", metavar="SIDES")
+    parser.add_argument("sides", nargs="*", default=["8x8", "16x16"], metavar="SIDES")
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--times", type=int, default=1, help="measurements of each row")
-    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
+    parser.add_argument("--engines", nargs="+", choices=list(MEASURED), default=list(MEASURED))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -115,11 +127,10 @@ def main():
         print_json({"rows": rows})
         return
     print_table(
-        ("torus", "engine", "build, s", "processor, s", "node cycles a second", "whole, s",
-         "even, cycles", "memory, MB", "load"),
+        ("torus", "engine", "build", "processor", "node cycles/s", "whole", "even", "MB", "load"),
         [
             (row["topology"], row["engine"], row["build"], row["build_processor"],
-             f"{row['node_cycles_per_second']:,}",
+             in_short(row["node_cycles_per_second"]),
              "" if row["whole"] is None else row["whole"],
              "" if row["even"] is None else row["even"], row["megabytes"],
              round(row["load"], 1))

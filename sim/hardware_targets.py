@@ -4,7 +4,8 @@ Routers alone, without endpoints, 32 bits, ECP5 of speed grade 6, compact mappin
 of the worst router class of a fabric; the clock frequency is out of context, in a harness of
 registers, the median of some placements, shared among up to four classes. One placement differs
 from another by a tenth; as the classes differ little, this has less noise than the median of the
-worst class, which is told beside it.
+worst class. Beside it are told that one, the extremes, and where the median of ever more placements
+would lie with 95 % confidence: a target within these bounds is neither surely met nor missed.
 
 Where a target is missed, the last column tells how far the measured netlist could get at all: the
 fewest 4-input tables that could choose from the words which reach each out-port bit, or the clock
@@ -141,7 +142,21 @@ def rows(case, placements, progress):
     medians = [row["fmax_mhz"] for row in timed.classes if row["fmax_mhz"] is not None]
     rate = {"what": "MHz", "measured": measured, "spread": spread, "placements": len(rates)}
     rate["worst_class"] = min(medians, default=None)
+    rate["interval"] = interval(rates)
     yield base | rate | {"target": case.mhz, "limit": limit, "met": met}
+
+
+def interval(rates):
+    """Where the median of all placements lies, with 95 % confidence, by some of them.
+
+    These are order statistics, which hold for any distribution: the number of placements below the
+    true median is binomial, with the standard deviation sqrt(n) / 2.
+    """
+    if not rates:
+        return [None, None]
+    ordered = sorted(rates)
+    low = max(int(len(ordered) / 2 - 1.96 * len(ordered) ** 0.5 / 2) - 1, 0)  # counted from 0
+    return [ordered[low], ordered[-1 - low]]
 
 
 def render(found):
@@ -152,8 +167,9 @@ def render(found):
     for row in found:
         sign, limit = ("<=", ">=") if row["what"] == "LUT4" else (">=", "<=")
         target = "" if row["target"] is None else f"{sign} {row['target']}"
-        word = {None: "", True: "met", False: "missed"}[row["met"]]
-        bound = f"{limit} {row['limit']:.0f}" if row["met"] is False else ""
+        word = {None: "", True: "met", False: "missed"}[row["met"]] + _doubt(row)
+        shown = row["met"] is False and row["limit"] is not None
+        bound = f"{limit} {row['limit']:.0f}" if shown else ""
         measured = _measured(row)
         table.add_row(row["router"], row["program"], row["what"], target, measured, word, bound)
     table.add_section()
@@ -162,25 +178,36 @@ def render(found):
     return table
 
 
+def _doubt(row):
+    """Whether more placements could turn the verdict."""
+    low, high = row.get("interval", (None, None))
+    if row["target"] is None or low is None or not low <= row["target"] <= high:
+        return ""
+    return ", within noise"
+
+
 def _measured(row):
     if row["measured"] is None:
         return "no path"
     if "share" in row:
         more = f"{100 * row['share']:.1f} % of {row['full_crossbar']}"
     else:
-        more = "{:.0f}-{:.0f}, worst class {:.0f}".format(*row["spread"], row["worst_class"])
-    return f"{row['measured']:.0f} ({more})"
+        more = "{:.0f}-{:.0f}, median within {:.0f}-{:.0f}, worst class {:.0f}".format(
+            *row["spread"], *row["interval"], row["worst_class"]
+        )
+    return f"{row['measured']:.{0 if 'share' in row else 1}f} ({more})"
 
 
 def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--placements", type=int, default=16, help="of each fabric (default 16)")
+    parser.add_argument("--only", metavar="TEXT", default="", help="routers with this in the name")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     console = Console(stderr=True)
     found = []
-    for case in CASES:
+    for case in (case for case in CASES if arguments.only in case.name):
         with console.status(case.name) as status:
             tell = lambda done, steps, text, s=status: s.update(f"{done}/{steps} {text}")
             found += rows(case, arguments.placements, tell)

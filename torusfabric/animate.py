@@ -44,7 +44,7 @@ def animation(program, flits):
     count = schedule.round_count
     subtitle = (
         f"{count} {unit}{'s' * (count != 1)}, {schedule.switching}, {schedule.ports} ports; "
-        f"{program.cycles(flits)} clock cycles for {flits} flits"
+        f"{program.cycles(flits)} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     text = (files("torusfabric") / "animate.html").read_text(encoding="utf-8")
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"

@@ -86,6 +86,7 @@ TOOLS = {
         _system("g++"),
         _system("iverilog"),
         _system("vvp", "iverilog"),
+        _system("vcd2fst", "gtkwave"),
         _system("icebox_vlog", "fpga-icestorm"),
         _system("iceprog", "fpga-icestorm"),
         _system("openFPGALoader", "openfpgaloader"),

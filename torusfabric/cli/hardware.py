@@ -1,9 +1,10 @@
 """The commands of the hardware side: verilog, simulate, synth, animate."""
 
 from ..program import compile_program
+from ..summary import summarize
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
-from .planning import _add, checked_facts
+from .planning import _add
 from .selection import add_selection, command_line, natural, parse_schedule, positive
 
 __all__ = ["add_commands"]
@@ -66,7 +67,10 @@ def add_commands(commands):
         help="collectives to run one after another, with fresh data and no reset (default 1)",
     )
     simulate.add_argument(
-        "--wave", "--vcd", metavar="FILE.vcd", help="write the waves there, for any wave viewer"
+        "--wave",
+        "--vcd",
+        metavar="FILE.vcd|.fst",
+        help="write the waves there, and a view of them for GTKWave beside them (.gtkw)",
     )
     simulate.add_argument(
         "--trace", metavar="FILE", help="write what arrives where and when there, as JSON lines"
@@ -124,7 +128,7 @@ def run_animate(arguments):
     writable(arguments.output)
     schedule = parse_schedule(arguments)
     with progress_bar("checking") as progress:
-        facts = checked_facts(schedule, progress)
+        facts = summarize(schedule, progress)
     program = compile_program(schedule)
     flits = schedule.chunks if arguments.flits is None else arguments.flits
     text = animation(program, flits)
@@ -175,9 +179,10 @@ def run_simulate(arguments):
         if path:
             writable(path)
     fabric, facts = make_fabric(arguments, any_root=True)
-    engine, reason = choose_engine(
-        fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
-    )
+    with progress_bar("building the engine"):
+        engine, reason = choose_engine(
+            fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
+        )
     with progress_bar("simulating") as progress:
         report = simulate(
             fabric,
@@ -196,6 +201,8 @@ def run_simulate(arguments):
         "engine_reason": reason,
         "build_seconds": round(engine.build_seconds, 3),
         "latency": arguments.latency or 1,
+        "wave": arguments.wave,
+        "trace": arguments.trace,
     }
     if arguments.json:
         print_json(result)
@@ -260,6 +267,7 @@ def _print_simulation(result):
         f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, "
         f"{speed:,} node cycles a second"
     )
+    shown |= {name: result[name] for name in ("wave", "trace") if result[name]}
     print_facts(shown)
 
 

@@ -2,9 +2,10 @@
 
 from .amaranth_engine import AmaranthEngine
 from .base import Engine, Phases, Run
-from .choice import ENGINES, Choice, check_wave, choose_engine
+from .choice import ENGINES, Choice, choose_engine
 from .compiled import CompiledEngine
 from .verilator import VerilatorEngine
+from .waves import check_wave
 
 __all__ = [
     "ENGINES",

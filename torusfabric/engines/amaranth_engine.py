@@ -4,15 +4,15 @@
 import contextlib
 import time
 from collections import deque
-from itertools import pairwise
-from pathlib import Path
+from itertools import groupby, pairwise
 
-from amaranth.hdl import Cat
+from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
 from amaranth.sim import Simulator
 
 from ..errors import WorkFailed
 from ..rtl.netlist import Assembly
 from .base import PATIENCE, Engine, Phases, Run
+from .waves import lines, recording
 
 __all__ = ["AmaranthEngine"]
 
@@ -23,20 +23,18 @@ class AmaranthEngine(Engine):
     Parameters
     ----------
     fabric : Fabric
-    vcd : str, optional
-        File that every signal's changes are written to; beside it, with the ending ``.gtkw``, a
-        view that groups the nets by nodes.
-    gated : bool, optional
+    wave : str or Path, optional
+        File that every signal's changes are written to.
+    gated : bool
         Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
-        which changes nothing but the time it takes. By default yes, unless a file is written.
+        which changes nothing but the time it takes. Never done while waves are written.
     """
 
     name = "amaranth"
 
-    def __init__(self, fabric, *, vcd=None, gated=None):
-        super().__init__(fabric)
-        self._vcd = vcd
-        self._gated = vcd is None if gated is None else gated
+    def __init__(self, fabric, *, wave=None, gated=True):
+        super().__init__(fabric, wave=wave)
+        self._gated = gated and wave is None
         self.design = Assembly(fabric.netlist, gated=self._gated)
 
     def run_many(self, batches, *, roots=None, progress=None):
@@ -76,25 +74,66 @@ class AmaranthEngine(Engine):
 
     def simulate(self, testbench):
         """Run a testbench of one's own on the design."""
-        simulator = Simulator(self.design)
-        if not self._gated:
-            simulator.add_clock(1e-8)
-        simulator.add_testbench(testbench)
-        with self._waves(simulator):
-            simulator.run()
+        with recording(self._wave, self.fabric) as vcd:
+            shown = None if vcd is None else Shown(self.design, self.fabric)
+            simulator = Simulator(shown or self.design)
+            if not self._gated:
+                simulator.add_clock(1e-8)
+            simulator.add_testbench(after_reset(testbench, shown) if shown else testbench)
+            with simulator.write_vcd(vcd) if vcd else contextlib.nullcontext():
+                simulator.run()
 
-    def _waves(self, simulator):
-        """Where the waves go, if anywhere, with a view that groups the nets by nodes."""
-        if not self._vcd:
-            return contextlib.nullcontext()
-        groups: dict[str, list] = {}
-        for instance in self.fabric.netlist.instances:
-            node = instance.node
-            name = "whole" if node is None else self.fabric.program.topology.node_name(node)
-            nets = [self.design.net(net) for net in instance.outputs.values()]
-            groups.setdefault(name, []).extend(nets)
-        view = str(Path(self._vcd).with_suffix(".gtkw"))
-        return simulator.write_vcd(str(self._vcd), view, traces=groups)
+
+def after_reset(testbench, shown):
+    """A testbench that begins with a reset, which changes nothing here: waves show it."""
+
+    async def reset_first(ctx):
+        ctx.set(shown.reset, 1)
+        await ctx.tick()
+        ctx.set(shown.reset, 0)
+        await testbench(ctx)
+
+    return reset_first
+
+
+class Shown(Elaboratable):
+    """A design, and beside it the lines of the whole and of each node by their names in waves.
+
+    Parameters
+    ----------
+    design : Assembly
+        With one clock for all.
+    fabric : Fabric
+
+    Attributes
+    ----------
+    reset : Signal
+    """
+
+    def __init__(self, design, fabric):
+        self._design, self._fabric = design, fabric
+        self._domain = ClockDomain("sync")
+        self.reset = self._domain.rst
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains += self._domain
+        m.submodules.design = self._design
+        m.submodules.fabric = whole = Module()
+        for node, shown in groupby(lines(self._fabric), lambda line: line.node):
+            scope = whole if node is None else Module()
+            if node is not None:
+                whole.submodules[f"node_{node}"] = scope
+            named, nets = [], []
+            if node is None:
+                named += [Signal(name="clk"), Signal(name="rst")]
+                nets += [self._domain.clk, self._domain.rst]
+            for _, name, part in shown:
+                named.append(Signal(part.width, name=name))
+                nets.append(self._design.net(part.net)[part.start : part.start + part.width])
+            # What is named first keeps its name where a net has the same.
+            scope.d.comb += Cat(*named).eq(Cat(*nets))
+        return m
 
 
 class FreeClock:

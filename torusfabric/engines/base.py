@@ -48,6 +48,8 @@ class Engine(ABC):
     Parameters
     ----------
     fabric : Fabric
+    wave : str or Path, optional
+        File that the waves of every run are written to; see `torusfabric.engines.waves`.
     """
 
     name: str
@@ -55,8 +57,8 @@ class Engine(ABC):
     #: Seconds it took to get ready for the first run.
     build_seconds = 0.0
 
-    def __init__(self, fabric):
-        self.fabric = fabric
+    def __init__(self, fabric, *, wave=None):
+        self.fabric, self._wave = fabric, wave
 
     def run(
         self,

@@ -1,7 +1,6 @@
 """Choosing an engine: by what the user says, or by the size of the work."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
@@ -11,8 +10,9 @@ from .base import Engine
 from .bulk import words_moved
 from .compiled import CompiledEngine
 from .verilator import VerilatorEngine
+from .waves import check_wave
 
-__all__ = ["ENGINES", "Choice", "check_wave", "choose_engine", "estimate"]
+__all__ = ["ENGINES", "Choice", "choose_engine", "estimate"]
 
 #: All engines by name.
 ENGINES: dict[str, Callable[..., Engine]] = {
@@ -20,8 +20,9 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
-#: node in a cycle of a run; and that building takes at first, and for each module.
-PER_NODE, PER_WORD, PER_NODE_CYCLE = 5e-3, 1.5e-4, 1e-5
+#: node in a cycle of a run, of nodes with one input each; they grow with so many powers of the
+#: inputs. And seconds that building takes at first, and for each module.
+PER_NODE, PER_WORD, PER_NODE_CYCLE = (3e-5, 2), (7e-6, 1), (1e-7, 2)
 BUILD, PER_MODULE = 3.0, 0.3
 
 
@@ -45,22 +46,11 @@ def estimate(fabric, repeat=1):
     -------
     (float, float)
     """
-    moved = words_moved(fabric) * PER_WORD + fabric.nodes * fabric.cycles * PER_NODE_CYCLE
-    return fabric.nodes * PER_NODE + repeat * moved, BUILD + len(
-        fabric.netlist.modules
-    ) * PER_MODULE
-
-
-def check_wave(wave):
-    """See that engines can write waves to a file of this name, if there is one.
-
-    Raises
-    ------
-    InputError
-        If they cannot.
-    """
-    if wave is not None and Path(wave).suffix != ".vcd":
-        raise InputError(f"File of waves must end in .vcd, not {Path(wave).name}")
+    instances = [instance for instance in fabric.netlist.instances if instance.node is not None]
+    pins = sum(len(instance.inputs) for instance in instances) / fabric.nodes
+    node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
+    run = words_moved(fabric) * word + fabric.nodes * fabric.cycles * node_cycle
+    return fabric.nodes * node + repeat * run, BUILD + len(fabric.netlist.modules) * PER_MODULE
 
 
 def choose_engine(fabric, name="auto", *, wave=None, repeat=1):
@@ -93,12 +83,12 @@ def choose_engine(fabric, name="auto", *, wave=None, repeat=1):
         if name not in ENGINES:
             known = ", ".join(["auto", *ENGINES])
             raise InputError(f"Engine must be one of {known}, not {name!r}")
-        return Choice(ENGINES[name](fabric, vcd=wave), "as asked")
+        return Choice(ENGINES[name](fabric, wave=wave), "as asked")
     slow, build = estimate(fabric, repeat)
     if slow <= build:
-        return Choice(AmaranthEngine(fabric, vcd=wave), "small enough that nothing need be built")
+        return Choice(AmaranthEngine(fabric, wave=wave), "small enough that nothing need be built")
     if not cxx.have_compiler():
         reason = f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
-        return Choice(AmaranthEngine(fabric, vcd=wave), reason)
+        return Choice(AmaranthEngine(fabric, wave=wave), reason)
     reason = f"Amaranth's simulator would take some {slow:.0f} s"
-    return Choice(CompiledEngine(fabric, vcd=wave), reason)
+    return Choice(CompiledEngine(fabric, wave=wave), reason)

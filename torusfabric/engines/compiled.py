@@ -8,20 +8,19 @@ difference to any word or cycle.
 import ctypes
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from ..cache import Cache, digest
 from ..errors import InputError
-from ..files import write_file
 from ..verilog import module_il, module_texts
 from .base import Engine
 from .bulk import CTask, run_task, spin_tasks, words_moved
 from .farm import build_farm
 from .farm_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
+from .waves import lines, recording
 
-__all__ = ["CompiledEngine"]
+__all__ = ["OUTPUTS", "CompiledEngine", "Session", "kept_texts"]
 
 OUTPUTS = ("busy", "done", "cycles", "host_rdata")
 
@@ -32,9 +31,8 @@ class CompiledEngine(Engine):
     Parameters
     ----------
     fabric : Fabric
-    vcd : str, optional
-        File that the changes of all nets between instances are written to; beside it, with the
-        ending ``.gtkw``, a view that groups them by nodes.
+    wave : str or Path, optional
+        File that the changes of all nets between instances are written to.
     gated : bool, optional
         Whether to leave nodes still that are not concerned. By default yes, unless a file is
         written.
@@ -49,18 +47,20 @@ class CompiledEngine(Engine):
 
     name = "compiled"
 
-    def __init__(self, fabric, *, vcd=None, gated=None, optimize=2):
-        super().__init__(fabric)
-        self._vcd = vcd
-        self._gated = vcd is None if gated is None else gated
+    def __init__(self, fabric, *, wave=None, gated=None, optimize=2):
+        super().__init__(fabric, wave=wave)
+        self._gated = wave is None if gated is None else gated
         began = time.perf_counter()
-        self.farm = build_farm(fabric.netlist, _texts(fabric.netlist), optimize=optimize)
+        self.farm = build_farm(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
         self.build_seconds = time.perf_counter() - began
 
     def run_many(self, batches, *, roots=None, progress=None):
         batches = list(batches)
         each = words_moved(self.fabric)
-        with _Session(self.farm, self.fabric, gated=self._gated, vcd=self._vcd) as session:
+        with (
+            recording(self._wave, self.fabric) as vcd,
+            Session(self.farm, self.fabric, gated=self._gated, vcd=vcd) as session,
+        ):
             return [
                 run_task(partial(session.run, root=roots[k] if roots else None), self.fabric,
                          messages, progress=progress, done=k * each, total=len(batches) * each)
@@ -68,30 +68,42 @@ class CompiledEngine(Engine):
             ]  # fmt: skip
 
     def spin(self, runs):
-        with _Session(self.farm, self.fabric, gated=self._gated, vcd=None) as session:
+        with Session(self.farm, self.fabric, gated=self._gated, vcd=None) as session:
             return spin_tasks(session.run, self.fabric, runs)
 
 
-def _texts(netlist):
+def kept_texts(netlist):
     """The Verilog of each module, from the cache if it has been written before."""
     il = module_il(netlist)
     cache, key = Cache(), digest("modules", il)
     return cache.get(key) or cache.put(key, module_texts(netlist, il))
 
 
-class _Session:
-    """Objects of a farm, linked, from their initial state on."""
+class Session:
+    """Objects of a farm, linked, from their initial state on.
+
+    Parameters
+    ----------
+    farm : Farm
+    fabric : Fabric
+    gated : bool
+    vcd : str or None
+        File for the waves.
+
+    Attributes
+    ----------
+    inputs : dict of str to ndarray of uint32
+        The inputs of the whole, in chunks of 32 bits.
+    """
 
     def __init__(self, farm, fabric, *, gated, vcd):
         self._objects = objects = Objects(farm)
-        self._library = objects.library
+        self._library, self.inputs = objects.library, objects.inputs
         self._readers = _Readers(farm, objects)
         address, keep = objects.address, objects.keep
         inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
-        rows = [] if vcd is None else _nets(farm, objects, fabric)
-        self._nets = nets = (CNet * len(rows))(
-            *(CNet(scope.encode(), name.encode(), *bits) for scope, name, *bits in rows)
-        )
+        shown = [] if vcd is None else lines(fabric)
+        self._nets = nets = (CNet * len(shown))(*(_net(objects, line) for line in shown))
         self._design = CDesign(
             groups=ctypes.addressof(objects.groups), group_count=len(objects.groups),
             nodes=fabric.nodes, of_node=self._readers.of_node(fabric.nodes),
@@ -100,7 +112,7 @@ class _Session:
             of_input=self._readers.of_inputs(), inputs=keep(np.array(inputs, np.uintp)),
             settle=not all(farm.registered(net) for net in OUTPUTS), gated=gated,
             nets=ctypes.addressof(nets), net_count=len(nets),
-            wave=None if vcd is None else str(vcd).encode(),
+            wave=None if vcd is None else vcd.encode(),
             **{name: address[name] for name in OUTPUTS},
         )  # fmt: skip
         self._library.farm_open.restype = ctypes.c_void_p
@@ -111,14 +123,12 @@ class _Session:
         if not self._handle:
             self._objects.close()
             raise InputError(f"File of waves must be writable, not {vcd}")
-        if vcd is not None:
-            write_file(Path(vcd).with_suffix(".gtkw"), _view(rows, fabric))
 
     def run(self, task, root=None):
         """Run a collective."""
         if root is not None:
             # Whoever takes the root reads it when the start comes.
-            self._objects.inputs["root"][0] = root
+            self.inputs["root"][0] = root
         return self._library.farm_run(self._handle, task)
 
     def __enter__(self):
@@ -181,38 +191,8 @@ class _Readers:
         return self._lists(lists)
 
 
-def _nets(farm, objects, fabric):
-    """What a wave file shows: the nets of each node together, its out-ports one by one."""
-    netlist, names = farm.netlist, fabric.program.topology.port_names
-    owner = {net: i.node for i in netlist.instances for net in i.outputs.values()}
-    named = sorted(
-        (net for net in netlist.nets if net in objects.address),
-        key=lambda net: -1 if owner.get(net) is None else owner[net],
-    )
-    rows = []
-    for net in named:
-        node, where, width = owner.get(net), objects.address[net], netlist.nets[net]
-        scope = "" if node is None else f"node_{node}"
-        short = net if node is None else net.removesuffix(f"_{node}")
-        if short == "tx" and node is not None:
-            rows += [(scope, f"out_{name}", where, port * fabric.width, fabric.width)
-                     for port, name in enumerate(names)]  # fmt: skip
-        else:
-            rows.append((scope, short, where, 0, width))
-    return rows
-
-
-def _view(rows, fabric):
-    """A view of the waves for GTKWave: what concerns the whole, then a group for each node."""
-    lines, last = ["@28"], ""
-    for scope, short, _, _, width in rows:
-        if scope != last:
-            if last:
-                lines += ["@1401200", f"-{last}"]
-            node = int(scope.removeprefix("node_"))
-            title = f"{scope} {fabric.program.topology.node_name(node)}"
-            lines += ["@c00200", f"-{title}", "@22"]
-            last = scope
-        path = f"fabric.{scope}.{short}" if scope else f"fabric.{short}"
-        lines.append(f"{path}[{width - 1}:0]" if width > 1 else path)
-    return "\n".join([*lines, ""])
+def _net(objects, line):
+    """Where a line lies in memory."""
+    scope, name, part = line.scope.encode(), line.name.encode(), line.part
+    return CNet(scope, name, objects.address[part.net] + part.start // 32 * 4, part.start % 32,
+                part.width)  # fmt: skip

@@ -74,7 +74,8 @@ public:
     Wave(const Design &design) : design_(design) {
         if (!design.wave || !(file_ = std::fopen(design.wave, "w")))
             return;
-        std::fprintf(file_, "$timescale 1ns $end\n$scope module fabric $end\n$var wire 1 ! clk $end\n");
+        std::fprintf(file_, "$timescale 1ns $end\n$scope module fabric $end\n");
+        std::fprintf(file_, "$var wire 1 ! clk $end\n$var wire 1 %s rst $end\n", RST);
         std::string scope;
         for (uint64_t k = 0; k < design.net_count; k++) {
             const Net &net = design.nets[k];
@@ -104,9 +105,11 @@ public:
 
     bool open() const { return file_; }
 
-    // What holds between a clock edge and the next: 10 ns.
-    void write(uint64_t clocks) {
-        std::fprintf(file_, "#%llu\n1!\n", (unsigned long long)clocks * 10);
+    // What holds from a clock edge on, or, with the clock low, from half a cycle before one.
+    void write(uint64_t clocks, bool high, bool reset) {
+        std::fprintf(file_, "#%llu\n%d!\n", (unsigned long long)clocks * 10 + (high ? 5 : 0), high);
+        if (clocks < 2 && !high)
+            std::fprintf(file_, "%d%s\n", reset, RST);
         for (uint64_t k = 0; k < design_.net_count; k++) {
             const Net &net = design_.nets[k];
             size_t const size = old_[k].size() * sizeof(uint32_t);
@@ -120,13 +123,15 @@ public:
             std::fprintf(file_, net.width > 1 ? " %s\n" : "%s\n", code(k).c_str());
         }
         written_ = true;
-        std::fprintf(file_, "#%llu\n0!\n", (unsigned long long)clocks * 10 + 5);
     }
 
 private:
+    // The codes `!` and RST are taken.
+    static constexpr const char *RST = "\"";
+
     static std::string code(uint64_t number) {
         std::string text;
-        for (number++; number; number /= 94)
+        for (number += 2; number; number /= 94)
             text += (char)('!' + number % 94);
         return text;
     }
@@ -147,6 +152,7 @@ public:
                 group_of_.push_back((uint32_t)g);
         }
         dirty_.assign(total_ / 64 + 1, ~(uint64_t)0);
+        reset();
     }
 
     bool ready() const { return !design_.wave || wave_.open(); }
@@ -173,6 +179,7 @@ public:
 
     // A clock edge for the common part and all nodes.
     void tick() {
+        before();
         evaluated_.clear();
         for (uint64_t g = 0; g < design_.group_count; g++) {
             const Group &group = design_.groups[g];
@@ -199,6 +206,7 @@ public:
     void tick(uint64_t first, uint64_t last) {
         if (!design_.gated)
             return tick();
+        before();
         evaluated_.clear();
         const Lists &places = design_.of_node;
         wanted_.assign(places.items + places.start[first], places.items + places.start[last + 1]);
@@ -279,14 +287,42 @@ private:
         }
     }
 
+    // An edge with the reset held, as a design that has just been switched on needs it.
+    void reset() {
+        hold(true);
+        before(true);
+        for (uint64_t g = 0; g < design_.group_count; g++)
+            eval(design_.groups[g], 0, design_.groups[g].count, true);
+        for (uint64_t g = 0; g < design_.group_count; g++)
+            design_.groups[g].type->commit(design_.groups[g].instances, 0, design_.groups[g].count);
+        after();
+        hold(false);
+    }
+
+    void hold(bool on) {
+        for (uint64_t g = 0; g < design_.group_count; g++)
+            design_.groups[g].type->reset(design_.groups[g].instances, design_.groups[g].count, on);
+    }
+
+    // Inputs change, and what follows from them settles, half a cycle before the edge.
+    void before(bool reset = false) {
+        if (!wave_.open())
+            return;
+        settle();
+        wave_.write(all_clocks_, false, reset);
+    }
+
     void after() {
         clocks_++;
-        if (!wave_.open() && !design_.settle)
-            return;
+        if (wave_.open() || design_.settle)
+            settle();
+        if (wave_.open())
+            wave_.write(all_clocks_++, true, false);
+    }
+
+    void settle() {
         for (uint64_t g = 0; g < design_.group_count; g++)
             eval(design_.groups[g], 0, design_.groups[g].count, false);
-        if (wave_.open())
-            wave_.write(all_clocks_++);
     }
 
     const Design &design_;

@@ -24,6 +24,8 @@ struct Class {
                  bool edge);
     // Let the clock edge take effect; returns whether it changed anything.
     bool (*commit)(void *instances, size_t first, size_t last);
+    // Hold, or no longer hold, the reset of all instances.
+    void (*reset)(void *instances, size_t count, bool on);
 };
 
 }  // namespace farm
@@ -97,7 +99,12 @@ struct Describe {
         return changed;
     }
 
-    static constexpr Class value() { return {make, destroy, output, eval, commit}; }
+    static void reset(void *instances, size_t count, bool on) {
+        for (size_t k = 0; k < count; k++)
+            Glue::reset(static_cast<Design *>(instances)[k], on);
+    }
+
+    static constexpr Class value() { return {make, destroy, output, eval, commit, reset}; }
 };
 
 }  // namespace farm

@@ -244,6 +244,7 @@ def _class_text(number, module, columns):
         for k, port in enumerate(outputs(module).values())
     ]
     clock = "d.p_clk = value<1>{1u}; d.prev_p_clk = value<1>{edge ? 0u : 1u};"
+    reset = "d.p_rst = value<1>{on ? 1u : 0u};" if "rst" in module.ports else ""
     return "\n".join([
         f"namespace class_{number} {{",
         module.text,
@@ -255,6 +256,7 @@ def _class_text(number, module, columns):
         *puts,
         "    }",
         f"    static void clock(Design &d, bool edge) {{ {clock if module.clocked else ''} }}",
+        f"    static void reset(Design &d, bool on) {{ {reset} }}",
         "    static const uint32_t *output(Design &d, size_t port) {",
         "        switch (port) {",
         *values,

@@ -83,6 +83,7 @@ class CClass(ctypes.Structure):
                                     ctypes.c_size_t)),
         ("eval", ctypes.c_void_p),
         ("commit", ctypes.c_void_p),
+        ("reset", ctypes.c_void_p),
     ]  # fmt: skip
 
 

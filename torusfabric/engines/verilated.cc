@@ -40,11 +40,12 @@ public:
             wave_.open(wave);
         }
 #endif
-        top_.clk = 0;
-        top_.rst = 0;
+        // An edge with the reset held, as a design that has just been switched on needs it.
         top_.start = 0;
         top_.host_we = 0;
-        top_.eval();
+        top_.rst = 1;
+        tick();
+        top_.rst = 0;
     }
 
     bool ready() const {
@@ -101,7 +102,7 @@ private:
         top_.eval();
 #ifdef WAVES
         wave_.dump(context_.time());
-        context_.timeInc(5);
+        context_.timeInc(5000);  // 5 ns
 #endif
     }
 

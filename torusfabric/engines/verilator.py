@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from ..errors import InputError, MissingTool, WorkFailed
 from . import cxx
 from .base import Engine
 from .bulk import CTask, run_task, spin_tasks, words_moved
+from .waves import lines, recording
 
 __all__ = ["VerilatorEngine", "have_verilator"]
 
@@ -38,7 +40,7 @@ class VerilatorEngine(Engine):
     Parameters
     ----------
     fabric : Fabric
-    vcd : str, optional
+    wave : str or Path, optional
         File that every signal's changes are written to.
     optimize : int
         How hard the C++ compiler tries, 0 to 3; the text it gets grows with the torus.
@@ -51,20 +53,21 @@ class VerilatorEngine(Engine):
 
     name = "verilator"
 
-    def __init__(self, fabric, *, vcd=None, optimize=1):
-        super().__init__(fabric)
-        self._vcd = vcd
+    def __init__(self, fabric, *, wave=None, optimize=1):
+        super().__init__(fabric, wave=wave)
+        waves = wave is not None
         cxx.compiler()
         began = time.perf_counter()
         text = verilog.emit(fabric, command="simulation").text
-        rooted = "root" in fabric.netlist.inputs
-        model = _model(text, waves=vcd is not None, rooted=rooted)
-        runtime = _runtime(waves=vcd is not None)
+        if waves:
+            text = _with_lines(text, fabric)
+        model = _model(text, waves=waves, rooted="root" in fabric.netlist.inputs)
+        runtime = _runtime(waves=waves)
         self._library = cxx.build(
             "verilated.so",
             {name: t for name, t in model.items() if name.endswith((".cpp", ".cc"))},
             headers={name: t for name, t in model.items() if not name.endswith((".cpp", ".cc"))},
-            flags=_flags(optimize, waves=vcd is not None),
+            flags=_flags(optimize, waves=waves),
             link=("-shared", str(runtime), f"-Wl,-rpath,{runtime.parent}"),
             what="the model",
         )
@@ -72,7 +75,7 @@ class VerilatorEngine(Engine):
 
     def run_many(self, batches, *, roots=None, progress=None):
         batches, each = list(batches), words_moved(self.fabric)
-        with _machine(self._library, self._vcd) as call:
+        with recording(self._wave, self.fabric) as vcd, _machine(self._library, vcd) as call:
             return [
                 run_task(partial(call, self.fabric.nodes, roots[k] if roots else 0), self.fabric,
                          messages, progress=progress, done=k * each, total=len(batches) * each)
@@ -85,7 +88,7 @@ class VerilatorEngine(Engine):
 
 
 @contextlib.contextmanager
-def _machine(path, wave):
+def _machine(path, vcd):
     """A function of (nodes, root, task) that runs a collective in a model of its own."""
     library = ctypes.CDLL(str(path))
     library.machine_open.restype = ctypes.c_void_p
@@ -94,9 +97,9 @@ def _machine(path, wave):
         ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(CTask)
     ]  # fmt: skip
     library.machine_close.argtypes = [ctypes.c_void_p]
-    machine = library.machine_open(None if wave is None else str(wave).encode())
+    machine = library.machine_open(None if vcd is None else vcd.encode())
     if not machine:
-        raise InputError(f"File of waves must be writable, not {wave}")
+        raise InputError(f"File of waves must be writable, not {vcd}")
     try:
         yield partial(library.machine_run, machine)
     finally:
@@ -109,6 +112,24 @@ def have_verilator():
         return bool(_place())
     except MissingTool:
         return False
+
+
+def _with_lines(text, fabric):
+    """The text of a fabric with a scope in its top for the lines of each node."""
+    body = []
+    for node, shown in itertools.groupby(lines(fabric), lambda line: line.node):
+        if node is not None:
+            # A name that begins with a backslash goes up to the next space.
+            wires = "".join(
+                f"    wire [{part.width - 1}:0] \\{name} ="
+                f" {part.net}[{part.start + part.width - 1}:{part.start}];\n"
+                if fabric.netlist.nets[part.net] > 1
+                else f"    wire \\{name} = {part.net};\n"
+                for _, name, part in shown
+            )
+            body.append(f"  generate if (1) begin : node_{node}\n{wires}  end endgenerate\n")
+    top, last = text[: text.rindex("endmodule")], text[text.rindex("endmodule") :]
+    return top + "".join(body) + last
 
 
 @functools.cache

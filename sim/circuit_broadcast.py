@@ -1,0 +1,144 @@
+"""Circuit-switched broadcast with a limit on ports: what the paper claims, bounds, plans, cycles.
+
+S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in multi-port
+multi-dimensional torus networks", The Journal of Supercomputing 20, 2001. A node sends up to alpha
+messages, and receives up to alpha, in a round. The columns, in rounds unless said:
+
+    bound      ceil(log(N) / log(alpha + 1)), Lemma 1
+    theorem    what Theorems 1 to 9 claim; - where they say nothing, above three dimensions
+    diagonal   the paper's way, with its gaps filled; planned and checked
+    max-flow   by maximum flows; planned and checked
+    cycles     clock cycles of the hardware for one flit, predicted and simulated, all words right;
+               for diagonal, then for max-flow; - for tori that are not simulated
+
+An asterisk marks a plan above the theorem's count, none of which there should be, and a + a plan
+above the bound.
+
+    python sim/circuit_broadcast.py
+    python sim/circuit_broadcast.py 5x5 6x8 --largest 100
+    python sim/circuit_broadcast.py --long
+"""
+
+import argparse
+import time
+from math import prod
+
+from torusfabric.algorithms import Options, find
+from torusfabric.algorithms.diagonal import theorem_rounds
+from torusfabric.bounds import spread_rounds
+from torusfabric.check import check
+from torusfabric.collective import parse_collective
+from torusfabric.engines import AmaranthEngine
+from torusfabric.errors import InputError
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.simulate import simulate
+from torusfabric.topology import parse_topology
+
+BROADCAST = parse_collective("broadcast")
+
+ALGORITHMS = ("diagonal", "max-flow")
+
+#: Square and other tori; those of a long run are added to those of a short one.
+SHORT = (
+    "4x6", "5x5", "5x7", "6x8", "7x7", "8x8", "7x13", "10x50", "20x100",
+    "3x3x3", "3x5x7", "5x5x5", "4x6x8", "5x9x9", "10x20x30", "3x3x3x3",
+)  # fmt: skip
+LONG = (
+    "16x16", "25x25", "32x32", "50x50", "51x100", "125x125",
+    "7x7x7", "6x9x20", "20x30x40", "3x4x5x6", "5x5x5x5",
+)  # fmt: skip
+
+
+def plan(topology, ports, algorithm):
+    """The schedule, checked."""
+    schedule = find(algorithm)(topology, BROADCAST, Options(ports=ports))
+    check(schedule)
+    return schedule
+
+
+def cycles(schedule):
+    """Clock cycles as predicted and as simulated.
+
+    Raises
+    ------
+    AssertionError
+        If a word is wrong.
+    """
+    fabric = build_fabric(compile_program(schedule), width=8)
+    report = simulate(fabric, engine=AmaranthEngine(fabric))
+    assert not report.words_wrong, report
+    return report.predicted_cycles, report.cycles
+
+
+def row(topology, ports, largest):
+    """The cells of one line of the table."""
+    least = spread_rounds(topology.nodes, ports)
+    claim = theorem_rounds(topology.sides, ports)
+    schedules = [plan(topology, ports, algorithm) for algorithm in ALGORITHMS]
+    cells = [least, "-" if claim is None else claim]
+    for schedule in schedules:
+        count = schedule.round_count
+        above = "*" if claim is not None and count > claim else "+" if count > least else " "
+        cells.append(f"{count}{above}")
+    for schedule in schedules:
+        if topology.nodes > largest:
+            cells.append("-")
+            continue
+        predicted, simulated = cycles(schedule)
+        cells.append(f"{predicted}, {simulated}")
+    return cells
+
+
+def table(names, largest):
+    """Print the table; every number of ports of every torus is a line."""
+    heads = ["bound", "theorem", "diagonal", "max-flow", "cycles", "cycles"]
+    widths = (6, 8, 9, 9, 12, 12)
+    print(f"{'torus':>10} {'ports':>5}", *map("{:>{}}".format, heads, widths))
+    for name in names:
+        topology = parse_topology(name)
+        for ports in range(1, topology.ports + 1):
+            cells = row(topology, ports, largest)
+            print(f"{name:>10} {ports:>5}", *map("{:>{}}".format, cells, widths), flush=True)
+
+
+def tori(names):
+    """Names of tori with sides of three or more, in order of their dimensions, then of their size.
+
+    Raises
+    ------
+    InputError
+        If one is something else.
+    """
+    found = {}
+    for name in names:
+        topology = parse_topology(name)
+        sides = getattr(topology, "sides", (0,))
+        if min(sides) < 3:
+            raise InputError(f"Topology must be a torus with sides of 3 or more, not {name}")
+        found[name] = len(sides), prod(sides)
+    return sorted(found, key=found.__getitem__)
+
+
+def main():
+    """Print the table for the tori that the user chooses."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tori", nargs="*", metavar="SIDES", help="by default a selection")
+    parser.add_argument(
+        "--largest", type=int, metavar="N", help="nodes simulated at most (default 50, long 150)"
+    )
+    parser.add_argument("--long", action="store_true", help="more tori, and larger: minutes")
+    arguments = parser.parse_args()
+    began, longer = time.perf_counter(), arguments.long
+    try:
+        names = tori(arguments.tori or SHORT + LONG * longer)
+    except InputError as error:
+        parser.error(str(error))
+    table(names, arguments.largest or (150 if longer else 50))
+    print(f"\n{time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

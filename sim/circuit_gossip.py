@@ -1,0 +1,155 @@
+"""Circuit-switched all-gather: what the paper claims, the bound, what is planned and simulated.
+
+O. Delmas, S. Perennes, "Circuit-switched gossiping in the 3-dimensional torus networks", INRIA
+research report 2930, 1996. The cost model: a round takes alpha, delta for each hop of its longest
+path, and tau for each unit of its longest message, a unit being one node's message. So there is a
+table for each coefficient: rounds (alpha), hops (delta) and units (tau).
+
+Variants: "short" for short messages (Propositions 5.8 and 5.17), "large" for large ones, which are
+delivered by pieces (6.3 and 6.4). The closed forms that are printed for tau follow from the paper's
+own recurrence only for sides of 7 and 49; "recurrence" is what that gives. Planned values are
+measured on the checked schedule. The bounds: on rounds, by the load of arcs (Propositions 4.4, 4.5
+and 4.7, not relaxed); on hops, the diameter; on units, what a node receives by six ports.
+
+Clock cycles are those of the hardware, which takes one to start a round, one a hop and one a flit:
+predicted, and simulated, all words of all nodes compared.
+
+    python sim/circuit_gossip.py
+    python sim/circuit_gossip.py --long              # with 343x343x343, planned and checked
+    python sim/circuit_gossip.py --flits 4
+"""
+
+import argparse
+import time
+from fractions import Fraction
+from math import ceil
+
+from torusfabric.algorithms import Options, find
+from torusfabric.algorithms.lee_code import tau_large, tau_short
+from torusfabric.bounds import bound
+from torusfabric.check import check
+from torusfabric.collective import parse_collective
+from torusfabric.cost import measure
+from torusfabric.engines import choose_engine
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.simulate import simulate
+from torusfabric.topology import Torus
+
+ALLGATHER = parse_collective("allgather")
+
+#: The deepest i that is planned unless asked for more.
+PLANNED = 2
+
+
+def claimed(i, large):
+    """Rounds, hops and units as printed."""
+    seventh = Fraction(1, 7)
+    if large:
+        rounds, ninths, factor, second = 5 * i, 13, Fraction(22, 49), 19 * 7
+    else:
+        rounds, ninths, factor, second = 4 * i, 12, Fraction(57, 49), 7**3
+    diameter, nodes = 3 * (7**i // 2), 7 ** (3 * i)
+    bracket = factor * (7 ** (i - 1) - 1) + second * seventh ** (2 * i) - seventh ** (3 * i)
+    return rounds, Fraction(ninths * diameter, 9), bracket * nodes / 6
+
+
+def case(i, large, deepest, largest, flits):
+    """Figures of one torus and variant by name; those not worked out are left out."""
+    torus, recurrence = Torus((7**i,) * 3), (tau_large if large else tau_short)(i)
+    schedule = find("lee-code")(torus, ALLGATHER, Options(large=large))
+    found = dict(zip(("rounds", "hops", "units"), claimed(i, large), strict=True))
+    found |= {"topology": str(torus), "variant": "large" if large else "short"}
+    found |= {"recurrence": recurrence, "floor hops": torus.diameter}
+    found["floor units"] = ceil(Fraction(torus.nodes - 1, torus.ports))
+    if i > deepest:
+        return found | {"floor rounds": bound(schedule)}
+    report = check(schedule)
+    cost = measure(schedule, report)
+    found |= {"floor rounds": bound(schedule, report), "planned rounds": cost.rounds}
+    found |= {"planned hops": cost.delta, "planned units": cost.tau}
+    found["predicted"] = cost.rounds + cost.delta + cost.tau * flits
+    if torus.nodes <= largest:
+        found["simulated"] = run(schedule, flits)
+    return found
+
+
+def run(schedule, flits):
+    """Clock cycles in simulation.
+
+    Raises
+    ------
+    AssertionError
+        If a word is wrong or the cycles are not those predicted.
+    """
+    fabric = build_fabric(compile_program(schedule), width=32, flits=flits)
+    report = simulate(fabric, engine=choose_engine(fabric).engine)
+    assert report.passed, report
+    return report.cycles
+
+
+#: The tables: title, and for each column its heading, width and the figure in it.
+TABLES = [
+    (f"{title}:", [("claimed", 14, name), *extra, ("bound", 12, f"floor {name}"),
+                   ("planned", 14, f"planned {name}")])
+    for title, name, extra in (
+        ("Rounds (alpha)", "rounds", []),
+        ("Hops of the longest paths (delta)", "hops", []),
+        ("Units of the longest messages (tau)", "units", [("recurrence", 14, "recurrence")]),
+    )
+]  # fmt: skip
+
+
+def print_table(title, columns, cases):
+    """Print one table; what has not been worked out is a dash."""
+    print(f"\n{title}\n")
+    heads = "".join(f"{head:>{width}}" for head, width, _ in columns)
+    print(f"{'torus':>12} {'variant':>8}{heads}")
+    for found in cases:
+        cells = "".join(f"{plain(found.get(name)):>{width}}" for _, width, name in columns)
+        print(f"{found['topology']:>12} {found['variant']:>8}{cells}")
+
+
+def plain(value):
+    """A figure as text, whole or with two decimals."""
+    if value is None:
+        return "-"
+    return str(int(value)) if value == int(value) else f"{float(value):.2f}"
+
+
+def main():
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--flits", type=int, default=1, metavar="L", help="flits of a message")
+    parser.add_argument(
+        "--largest",
+        type=int,
+        default=343,
+        metavar="N",
+        help="nodes simulated at most (default 343)",
+    )
+    parser.add_argument(
+        "--long", action="store_true", help="plan and check 343x343x343 too: a minute, 1.6 GB"
+    )
+    arguments = parser.parse_args()
+    if arguments.flits < 1:
+        parser.error(f"Flits must be 1 or more, not {arguments.flits}")
+    began = time.perf_counter()
+    deepest = PLANNED + arguments.long
+    cases = [
+        case(i, large, deepest, arguments.largest, arguments.flits)
+        for i in (1, 2, 3)
+        for large in (False, True)
+    ]
+    for title, columns in TABLES:
+        print_table(title, columns, cases)
+    columns = [("predicted", 14, "predicted"), ("simulated", 14, "simulated")]
+    length = f"{arguments.flits} flit{'s' * (arguments.flits > 1)}"
+    print_table(f"Clock cycles for messages of {length}:", columns, cases)
+    print(f"\n{time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
