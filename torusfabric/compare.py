@@ -1,18 +1,16 @@
 """All algorithms that serve a selection, side by side."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from fractions import Fraction
 from math import lcm
 
 from .algorithms import CATALOGUE
-from .bounds import bound
-from .check import check
-from .cost import measure
 from .errors import InputError
 from .inventory import take_inventory
 from .latency import quickest
 from .program import compile_program
 from .rtl import build_fabric
+from .summary import summarize
 
 __all__ = ["Entry", "compare"]
 
@@ -125,18 +123,9 @@ def compare(topology, collective, options, *, width=32, flits=None, operator=Non
 
 def _entry(schedule, width, flits, operator, target):
     """What becomes of a schedule."""
-    report = check(schedule)
-    cost = measure(schedule, report)
-    planned = {
-        "algorithm": schedule.algorithm,
-        "switching": schedule.switching,
-        "ports": schedule.ports,
-        "chunks": schedule.chunks,
-        "rounds": schedule.round_count,
-        "bound": bound(schedule, report),
-        "delta": cost.delta,
-        "tau": cost.tau,
-    }
+    facts = summarize(schedule)
+    names = [item.name for item in fields(Entry) if item.default is MISSING]
+    planned = {name: facts[name] for name in names}
     try:
         fabric = build_fabric(compile_program(schedule, operator), width=width, flits=flits)
     except InputError as error:

@@ -110,25 +110,9 @@ def _schedule(point):
 
 def _plan(point):
     """Plan, check and measure."""
-    from .bounds import bound
-    from .check import check
-    from .cost import measure
+    from .summary import summarize
 
-    schedule = _schedule(point)
-    report = check(schedule)
-    cost = measure(schedule, report)
-    return {
-        "algorithm": schedule.algorithm,
-        "nodes": schedule.topology.nodes,
-        "switching": schedule.switching,
-        "ports": schedule.ports,
-        "chunks": schedule.chunks,
-        "rounds": schedule.round_count,
-        "bound": bound(schedule, report),
-        "delta": cost.delta,
-        "tau": cost.tau,
-        "transfers": cost.transfers,
-    }
+    return summarize(_schedule(point))
 
 
 def _fabric(point):

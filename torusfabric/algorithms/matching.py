@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from ..collective import Collective
 from ..schedule import Rounds, Table
-from .base import Algorithm
+from .base import Algorithm, number_misfit
 from .matching_allgather import allgather
 from .matching_alltoall import alltoall
 from .matching_scatter import scatter
@@ -41,13 +41,7 @@ def misfit(topology, collective, options):
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports} (all of them)"
-    if options.latency < 1:
-        return "--latency of at least 1"
-    if options.chunks is not None and options.chunks < 1:
-        return "--chunks of at least 1"
-    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
-        return f"--chunks divisible by the number of nodes, {topology.nodes}"
-    return None
+    return number_misfit(topology, collective, options)
 
 
 def plan(topology, collective, options):

@@ -35,7 +35,7 @@ import numpy as np
 from ..collective import Collective
 from ..schedule import Listed, Rounds, Table, Transfers
 from ..topology import Torus
-from .base import Algorithm
+from .base import Algorithm, number_misfit
 from .necklace_trees import Necklaces
 from .reversal import reverse
 from .table_reversal import as_kind
@@ -228,13 +228,7 @@ def misfit(topology, collective, options):
         return "a torus with equal sides"
     if options.ports not in (None, topology.ports, Necklaces(topology).ports):
         return f"--ports {Necklaces(topology).ports} (all of them)"
-    if options.latency < 1:
-        return "--latency of at least 1"
-    if options.chunks is not None and options.chunks < 1:
-        return "--chunks of at least 1"
-    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
-        return f"--chunks divisible by the number of nodes, {topology.nodes}"
-    return None
+    return number_misfit(topology, collective, options)
 
 
 def plan(topology, collective, options):

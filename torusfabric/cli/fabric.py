@@ -6,8 +6,8 @@ from ..errors import InputError
 from ..latency import quickest
 from ..operators import Operator
 from ..program import compile_program, compile_rooted
+from ..summary import summarize
 from .output import progress_bar
-from .planning import checked_facts
 from .selection import natural, parse_schedule, parse_selection
 
 __all__ = ["add_fabric_options", "make_fabric", "operator_of"]
@@ -88,7 +88,7 @@ def make_fabric(arguments, *, any_root=False, **settings):
         plan = find(schedule.algorithm)
         schedule, arguments.latency = quickest(plan, topology, collective, options, arguments.flits)
     with progress_bar("checking") as progress:
-        facts = checked_facts(schedule, progress)
+        facts = summarize(schedule, progress)
     if arguments.root == "any":
         program = compile_rooted(schedule)
     else:

@@ -3,16 +3,14 @@
 import time
 
 from ..algorithms import CATALOGUE
-from ..bounds import bound
-from ..check import check
-from ..cost import measure
 from ..draw import draw
 from ..files import writable, write_file
 from ..schedule_file import load, save
+from ..summary import summarize
 from .output import print_facts, print_json, print_table, progress_bar
 from .selection import add_selection, parse_schedule
 
-__all__ = ["add_commands", "checked_facts"]
+__all__ = ["add_commands"]
 
 
 def add_commands(commands):
@@ -88,34 +86,6 @@ def run_algorithms(arguments):
         )
 
 
-def checked_facts(schedule, progress=None):
-    """Check a schedule and say what there is to know about it.
-
-    Raises
-    ------
-    ScheduleError
-        If it has a fault.
-    """
-    report = check(schedule, progress=progress)
-    cost = measure(schedule, report)
-    return {
-        "topology": str(schedule.topology),
-        "nodes": schedule.topology.nodes,
-        "collective": str(schedule.collective),
-        "algorithm": schedule.algorithm,
-        "switching": schedule.switching,
-        "ports": schedule.ports,
-        "chunks": schedule.chunks,
-        "duplex": schedule.duplex,
-        "rounds": schedule.round_count,
-        "bound": bound(schedule, report),
-        "delta": cost.delta,
-        "tau": cost.tau,
-        "transfers": cost.transfers,
-        "checked": True,
-    }
-
-
 def _print(arguments, facts):
     if arguments.json:
         print_json(facts)
@@ -132,7 +102,7 @@ def run_plan(arguments):
     with progress_bar("planning"):
         schedule = parse_schedule(arguments)
     with progress_bar("checking") as progress:
-        facts = checked_facts(schedule, progress)
+        facts = summarize(schedule, progress)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         save(schedule, arguments.output)
@@ -149,7 +119,7 @@ def run_draw(arguments):
     with progress_bar("drawing"):
         text = draw(schedule)
     with progress_bar("checking") as progress:
-        facts = checked_facts(schedule, progress)
+        facts = summarize(schedule, progress)
     write_file(arguments.output, text)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     _print(arguments, facts | {"file": arguments.output})
@@ -160,5 +130,5 @@ def run_check(arguments):
     began = time.perf_counter()
     schedule = load(arguments.file)
     with progress_bar("checking") as progress:
-        facts = checked_facts(schedule, progress)
+        facts = summarize(schedule, progress)
     _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

@@ -1,0 +1,45 @@
+"""What there is to know about a schedule, once it is proved right."""
+
+from .bounds import bound
+from .check import check
+from .cost import measure
+
+__all__ = ["summarize"]
+
+
+def summarize(schedule, progress=None):
+    """Check a schedule and measure it.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    progress : function of (done, total), optional
+
+    Returns
+    -------
+    dict
+        Plain values by name; ``delta`` counts hops, and ``tau`` messages, a `Fraction`.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule has a fault.
+    """
+    report = check(schedule, progress=progress)
+    cost = measure(schedule, report)
+    return {
+        "topology": str(schedule.topology),
+        "nodes": schedule.topology.nodes,
+        "collective": str(schedule.collective),
+        "algorithm": schedule.algorithm,
+        "switching": schedule.switching,
+        "ports": schedule.ports,
+        "chunks": schedule.chunks,
+        "duplex": schedule.duplex,
+        "rounds": schedule.round_count,
+        "bound": bound(schedule, report),
+        "delta": cost.delta,
+        "tau": cost.tau,
+        "transfers": cost.transfers,
+        "checked": True,
+    }
