@@ -6,10 +6,10 @@ failure.
 
 from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
-from torusfabric.board import COMPACT, Board
+from torusfabric.board import COMPACT, Board, Limit
 
 
-def _board(size, platform):
+def _board(size, platform, limit):
     return Board(
         title=f"LambdaConcept ECPIX-5, LFE5UM5G-{size}",
         platform=platform,
@@ -22,10 +22,11 @@ def _board(size, platform):
             "failed": ("rgb_led", 0, "r"),
         },
         options=COMPACT,
+        limit=limit,
     )
 
 
 BOARDS = {
-    "ecpix5-45f": _board("45F", ECPIX545Platform),
-    "ecpix5-85f": _board("85F", ECPIX585Platform),
+    "ecpix5-45f": _board("45F", ECPIX545Platform, Limit(side=10)),
+    "ecpix5-85f": _board("85F", ECPIX585Platform, Limit(side=14)),
 }

@@ -6,7 +6,7 @@ itself (jumpers J6 as for `iceprog -S`), and forgotten when the power goes.
 
 from amaranth_boards.ice40_hx8k_b_evn import ICE40HX8KBEVNPlatform
 
-from torusfabric.board import Board
+from torusfabric.board import Board, Limit
 
 BOARDS = {
     "ice40-hx8k": Board(
@@ -16,5 +16,6 @@ BOARDS = {
         products=("selftest.bin",),
         packer=("nextpnr-ice40", "icepack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
+        limit=Limit(side=3, measured="ice40-hx8k"),
     ),
 }

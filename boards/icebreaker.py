@@ -5,7 +5,7 @@ Its red and green lamps tell a failure and a pass.
 
 from amaranth_boards.icebreaker import ICEBreakerPlatform
 
-from torusfabric.board import Board
+from torusfabric.board import Board, Limit
 
 BOARDS = {
     "icebreaker": Board(
@@ -15,5 +15,6 @@ BOARDS = {
         products=("selftest.bin",),
         packer=("nextpnr-ice40", "icepack"),
         lamps={"passed": ("led_g", 0), "failed": ("led_r", 0)},
+        limit=Limit(side=3, measured="icebreaker"),
     ),
 }

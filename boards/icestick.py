@@ -6,7 +6,7 @@ cells it holds the smallest fabrics only.
 
 from amaranth_boards.icestick import ICEStickPlatform
 
-from torusfabric.board import Board
+from torusfabric.board import Board, Limit
 
 BOARDS = {
     "icestick": Board(
@@ -16,5 +16,6 @@ BOARDS = {
         products=("selftest.bin",),
         packer=("nextpnr-ice40", "icepack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
+        limit=Limit(side=2, measured="icestick", width=3),
     ),
 }

@@ -9,10 +9,10 @@ from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_25FPlatform, OrangeCrabR0_2_85FPlatform
 from amaranth_boards.resources import UARTResource
 
-from torusfabric.board import COMPACT, Board
+from torusfabric.board import COMPACT, Board, Limit
 
 
-def _board(size, platform):
+def _board(size, platform, limit):
     class WithoutSuffix(platform):
         """Leaves out the check of the suffix that dfu-util can do without, and its tool."""
 
@@ -42,10 +42,13 @@ def _board(size, platform):
             ),
         ),
         options=COMPACT,
+        limit=limit,
     )
 
 
 BOARDS = {
-    "orangecrab-25f": _board("25F", OrangeCrabR0_2_25FPlatform),
-    "orangecrab-85f": _board("85F", OrangeCrabR0_2_85FPlatform),
+    "orangecrab-25f": _board(
+        "25F", OrangeCrabR0_2_25FPlatform, Limit(side=8, measured="ulx3s-25f")
+    ),
+    "orangecrab-85f": _board("85F", OrangeCrabR0_2_85FPlatform, Limit(side=14)),
 }

@@ -7,7 +7,7 @@ with other options.
 
 from amaranth_boards.tang_nano_9k import TangNano9kPlatform
 
-from torusfabric.board import COMPACT, Board
+from torusfabric.board import COMPACT, Board, Limit
 
 
 class Himbaechel(TangNano9kPlatform):
@@ -42,5 +42,6 @@ BOARDS = {
         packer=("nextpnr-himbaechel-gowin", "gowin_pack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
+        limit=Limit(side=5, measured="tang-nano-9k"),
     ),
 }

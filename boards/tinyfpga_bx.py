@@ -8,7 +8,7 @@ from amaranth.build import Attrs
 from amaranth_boards.resources import UARTResource
 from amaranth_boards.tinyfpga_bx import TinyFPGABXPlatform
 
-from torusfabric.board import Board
+from torusfabric.board import Board, Limit
 
 BOARDS = {
     "tinyfpga-bx": Board(
@@ -28,5 +28,6 @@ BOARDS = {
                 attrs=Attrs(IO_STANDARD="SB_LVCMOS", PULLUP=1),
             ),
         ),
+        limit=Limit(side=3, measured="tinyfpga-bx"),
     ),
 }

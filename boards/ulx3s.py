@@ -1,14 +1,16 @@
 """ULX3S by Radiona: ECP5 at 25 MHz; the serial line is on the USB plug US1.
 
-The first three of its eight lamps tell that something runs, a pass and a failure.
+The first three of its eight lamps tell that something runs, a pass and a failure. On the 25F, a 9x9
+all-gather of 8 bits takes 99 % of the tables and was not routed within 20 minutes; 10x10 needs more
+block RAMs than there are.
 """
 
 from amaranth_boards.ulx3s import ULX3S_25F_Platform, ULX3S_85F_Platform
 
-from torusfabric.board import COMPACT, Board
+from torusfabric.board import COMPACT, Board, Limit
 
 
-def _board(size, platform):
+def _board(size, platform, limit):
     return Board(
         title=f"Radiona ULX3S, LFE5U-{size}",
         platform=platform,
@@ -17,10 +19,11 @@ def _board(size, platform):
         packer=("nextpnr-ecp5", "ecppack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
+        limit=limit,
     )
 
 
 BOARDS = {
-    "ulx3s-25f": _board("25F", ULX3S_25F_Platform),
-    "ulx3s-85f": _board("85F", ULX3S_85F_Platform),
+    "ulx3s-25f": _board("25F", ULX3S_25F_Platform, Limit(side=8, measured="ulx3s-25f")),
+    "ulx3s-85f": _board("85F", ULX3S_85F_Platform, Limit(side=14)),
 }

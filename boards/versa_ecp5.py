@@ -5,7 +5,7 @@ The first three of its lamps tell that something runs, a pass and a failure.
 
 from amaranth_boards.versa_ecp5 import VersaECP5Platform
 
-from torusfabric.board import COMPACT, Board
+from torusfabric.board import COMPACT, Board, Limit
 
 BOARDS = {
     "versa-ecp5": Board(
@@ -22,5 +22,6 @@ BOARDS = {
         packer=("nextpnr-ecp5", "ecppack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
+        limit=Limit(side=10),
     ),
 }

@@ -5,6 +5,9 @@ import os
 import re
 import shlex
 import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +18,8 @@ from torusfabric import tools
 from torusfabric.board import build, find_board, flash, flash_command, load_boards
 from torusfabric.board.build import Built, plan_build
 from torusfabric.board.capacity import largest_sides, over_capacity
+from torusfabric.board.limits import Attempt, Limit, Misfit, find_limit
+from torusfabric.board.watch import stage, watched
 from torusfabric.cache import Cache
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool, WorkFailed
@@ -140,7 +145,7 @@ def test_message_of_a_fabric_that_is_too_large():
     said = over_capacity(LOG.format(used=5120, error="ERROR: no"), fabric, board)
     assert said == (
         "Fabric must fit into icestick, not need 5120 of 1280 ICESTORM_LC (400 %); "
-        "by these totals up to 2x2 may fit"
+        "by these totals up to 2x2 may fit; place and route fits up to 2x2 allgather of 3 bits"
     )
     crowded = "ERROR: Unable to find legal placement for cell 'x'"
     said = over_capacity(LOG.format(used=1276, error=crowded), fabric, board)
@@ -148,6 +153,122 @@ def test_message_of_a_fabric_that_is_too_large():
     assert over_capacity(LOG.format(used=1276, error="ERROR: timing"), fabric, board) is None
     assert over_capacity(LOG.format(used=700, error=crowded), fabric, board) is None
     assert over_capacity("", fabric, board) is None
+
+
+def test_message_tells_what_was_measured():
+    """The figure on record for a board is in the message: alone where it was of such fabrics."""
+    board = replace(find_board("icestick"), limit=Limit(5, "icestick"))
+    like = fabric_of("6x6", "allgather", "hamiltonian", width=8)
+    log = LOG.format(used=2560, error="ERROR: no")
+    said = over_capacity(log, like, board)
+    assert said.endswith("(200 %); place and route fits up to 5x5 allgather of 8 bits")
+    wider = fabric_of("6x6", "allgather", "hamiltonian", width=9)
+    estimate = "(200 %); by these totals up to 4x4 may fit; "
+    said = over_capacity(log, wider, board)
+    assert said.endswith(f"{estimate}place and route fits up to 5x5 allgather of 8 bits")
+    other = replace(board, limit=Limit(4, "icebreaker", width=2))
+    assert over_capacity(log, like, other).endswith(
+        f"{estimate}place and route on icebreaker, which has the same device, fits up to 4x4 "
+        "allgather of 2 bits"
+    )
+    guess = replace(board, limit=Limit(5))
+    assert over_capacity(log, like, guess).endswith(
+        f"{estimate}5x5 allgather of 8 bits fits by an estimate"
+    )
+    unknown = replace(board, limit=None)
+    assert over_capacity(log, like, unknown).endswith("by these totals up to 4x4 may fit")
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_limit_on_record(name):
+    """Every board says what fits: measured on itself, on one with the same device, or estimated."""
+    board = find_board(name)
+    assert board.limit is not None
+    assert board.limit.side >= 2
+    if board.limit.measured not in ("", name):
+        other = find_board(board.limit.measured)
+        assert other.limit == board.limit
+        ours, theirs = board.make_platform(), other.make_platform()
+        assert ours.device == theirs.device
+
+
+@pytest.mark.parametrize("largest", [None, 2, 3, 6, 7, 8])
+@pytest.mark.parametrize("start", [2, 4, 8])
+def test_search_for_the_largest_that_fits(largest, start):
+    """Whatever it starts from, the search ends between what fits and what does not."""
+    attempt = lambda side: Attempt(side, side <= (largest or 0), "")
+    side, attempts = find_limit(attempt, start=start, most=8)
+    assert side == largest
+    sides = [tried.side for tried in attempts]
+    assert len(sides) == len(set(sides)) <= 6
+    fitting = {tried.side for tried in attempts if tried.fits}
+    assert max(fitting, default=None) == largest
+    assert largest == 8 or (largest or 1) + 1 in sides
+
+
+def test_measured_board(monkeypatch, capsys):
+    """The command builds one torus after another, and prints the entry of the board's file."""
+
+    def built(fabric, board, folder, **_):
+        assert (fabric.width, fabric.program.schedule.collective.kind) == (2, "allgather")
+        if fabric.nodes > 9:
+            raise Misfit("Fabric must fit into it (log: somewhere)")
+        used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
+        return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
+
+    monkeypatch.setattr(sys.modules["torusfabric.board.build"], "build", built)
+    what = ["boards", "--measure", "icestick", "--width", "2"]
+    assert main(what) == 0
+    said = capsys.readouterr()
+    assert said.out == 'limit=Limit(side=3, measured="icestick", width=2),\n'
+    lines = ["2x2  fits: 7 of 9 ICESTORM_LC, 50.0 MHz", "3x3  fits: 7 of 9 ICESTORM_LC, 50.0 MHz"]
+    assert said.err.splitlines()[:2] == lines
+    assert "5x5  no: Fabric must fit into it" in said.err
+    assert main([*what, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["limit"]["side"], result["limit"]["algorithm"]) == (3, "hamiltonian")
+    monkeypatch.setattr(sys.modules["torusfabric.board.build"], "build", _misfit)
+    assert main(what) == 0
+    assert capsys.readouterr().out == "no square torus of 2 bits fits\n"
+
+
+def _misfit(*_, **__):
+    raise Misfit("no")
+
+
+def test_stages_of_a_build(tmp_path):
+    """What a build is doing is read off the logs of its tools."""
+    log = tmp_path / "selftest.tim"
+    now = lambda: stage(tmp_path, "selftest", "selftest.bin")
+    assert now() == (0, "synthesis")
+    log.write_text("Info: Packing constants..\n")
+    assert now() == (1, "placing")
+    with log.open("a") as file:
+        file.write("Info: Routing..\n")
+    assert now() == (2, "routing")
+    with log.open("a") as file:
+        file.write(
+            "Info:       4000 |      529       3470 |  134   866 |     44400|   0.6   3.8|\n"
+        )
+        file.write(
+            "Info:       5000 |      613       4386 |  152   848 |     43769|   0.64   4.46|\n"
+        )
+    assert now() == (2, "routing, 43769 connections to go")
+    with log.open("a") as file:
+        file.write("Info: Program finished normally.\n")
+    assert now() == (3, "packing the bitstream")
+
+
+def test_build_tells_how_far_it_is(tmp_path):
+    """The stages are told while the tools run."""
+    told = []
+    with watched(tmp_path, "selftest", "selftest.bin", lambda *what: told.append(what)):
+        while not told:
+            time.sleep(0.01)
+        (tmp_path / "selftest.tim").touch()
+        while len(told) < 2:
+            time.sleep(0.01)
+    assert told[:2] == [(0, 4, "synthesis"), (1, 4, "placing")]
 
 
 @pytest.fixture
@@ -176,7 +297,7 @@ def test_flash_without_the_tool(built, monkeypatch):
     """A missing programmer is named with how to get it, and the bitstream stays."""
     monkeypatch.setenv("ICEPROG", "no-such-program")
     with pytest.raises(
-        MissingTool, match=r"^Tool iceprog was not found .*fpga-icestorm.*; the bitst"
+        MissingTool, match=r"^Tool iceprog was not found .*: apt install fpga-icestorm; the bitst"
     ):
         flash(built, find_board("icebreaker"))
     assert built.bitstream.read_bytes() == b"bits"
@@ -250,8 +371,7 @@ def test_image_of_every_board(name, small, tmp_path):
 def test_fabric_that_is_too_large(tmp_path):
     """A fabric that does not fit is one line with the numbers, and leaves no bitstream."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8, flits=2)
-    with pytest.raises(
-        WorkFailed, match=r"^Fabric must fit into icestick, not need \d+ of 1280 ICE"
-    ):
+    message = r"^Fabric must fit into icestick, not need \d+ of 1280 ICE.* fits up to 2x2 allgather"
+    with pytest.raises(Misfit, match=message):
         build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
     assert not (tmp_path / "selftest.bin").exists()

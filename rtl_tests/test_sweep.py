@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
 
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool
-from torusfabric.sweep import Results, key, load, points
+from torusfabric.sweep import AXES, Results, key, load, points, tomllib
 from torusfabric.sweep_work import describe, on_cluster, on_cores, run, work
 
 #: A sweep of many short things to do.
@@ -263,6 +264,17 @@ def test_command(write, capsys):
     assert main(["sweep", str(path)]) == 0
     assert "kept     2" in capsys.readouterr().out
     assert rows.read_bytes() == before
+
+
+def test_help_tells_what_a_sweep_may_hold(write, capsys):
+    """The example in the help is a sweep, with every key that there is."""
+    with pytest.raises(SystemExit) as end:
+        main(["sweep", "--help"])
+    assert end.value.code == 0
+    _, _, example = capsys.readouterr().out.partition("may be left out):\n")
+    path = write(textwrap.dedent(example))
+    assert set(tomllib.loads(path.read_text())) == {"steps", *AXES, "pnr", "seeds"}
+    assert len(points(load(path))) > 100
 
 
 def _start(path, *options):

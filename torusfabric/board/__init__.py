@@ -3,11 +3,13 @@
 from .build import Built, build
 from .catalogue import COMPACT, Board, find_board, load_boards
 from .flash import flash, flash_command
+from .limits import Limit
 
 __all__ = [
     "COMPACT",
     "Board",
     "Built",
+    "Limit",
     "build",
     "find_board",
     "flash",

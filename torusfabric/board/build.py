@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ from ..selftest.image import facts_of, self_test
 from ..selftest.uart import divisor_for
 from ..verilog import writable
 from .capacity import over_capacity
+from .limits import Misfit
 from .top import BoardTop
+from .watch import watched
 
 __all__ = ["NAME", "Built", "build", "plan_build"]
 
@@ -25,6 +28,13 @@ REPORT = f"{NAME}.report.json"
 
 #: What else is kept of a build: what the tools said.
 LOGS = (f"{NAME}.rpt", f"{NAME}.tim", "build.log")
+
+#: What place and route says of an image that has room by the numbers, and yet finds no place for a
+#: cell or no way for a wire, or is too slow.
+_NO_WAY = re.compile(
+    r"ERROR: .*([Uu]nable to (find|place)|[Ff]ailed to (find|place|expand|route)|"
+    r"Routing design failed|\(FAIL at )"
+)
 
 #: Counted up when what is kept under the same key changes its form or meaning.
 _FORMAT = 1
@@ -67,7 +77,17 @@ def plan_build(fabric, board, *, baud=BAUD):
     return platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options), platform
 
 
-def build(fabric, board, folder, *, baud=BAUD, force=False, command=None, cache=None):
+def build(
+    fabric,
+    board,
+    folder,
+    *,
+    baud=BAUD,
+    force=False,
+    command=None,
+    cache=None,
+    progress=None,
+):
     """Make the bitstream of the self-test image of a fabric.
 
     Parameters
@@ -84,6 +104,9 @@ def build(fabric, board, folder, *, baud=BAUD, force=False, command=None, cache=
     command : str, optional
         The command that makes the same again, for the report.
     cache : Cache, optional
+    progress : function of (int, int, str), optional
+        Called while the tools run, with the number of stages done, of all stages, and what is
+        being done.
 
     Returns
     -------
@@ -91,8 +114,10 @@ def build(fabric, board, folder, *, baud=BAUD, force=False, command=None, cache=
 
     Raises
     ------
+    Misfit
+        If it does not fit, or its clock cannot be reached.
     WorkFailed
-        If it does not fit, or a tool fails.
+        If a tool fails.
     MissingTool
         If a tool is not installed.
     """
@@ -111,7 +136,7 @@ def build(fabric, board, folder, *, baud=BAUD, force=False, command=None, cache=
         for name in kept:
             shutil.copyfile(cache.get_file(key, name), work / name)
     else:
-        _run(plan, work, fabric, board)
+        _run(plan, work, fabric, board, progress)
         for name in kept:
             cache.put_file(key, name, work / name)
     for name in board.products:
@@ -121,7 +146,7 @@ def build(fabric, board, folder, *, baud=BAUD, force=False, command=None, cache=
     return Built(folder, report, cached)
 
 
-def _run(plan, work, fabric, board):
+def _run(plan, work, fabric, board, progress):
     """Run the platform's script in a folder of its own."""
     if work.exists():
         shutil.rmtree(work)
@@ -133,29 +158,35 @@ def _run(plan, work, fabric, board):
         tools.require(tool)  # compiled once, and missed before hours are spent
     tools.set_environment()
     try:
-        tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name)
+        with watched(work, NAME, board.products[0], progress):
+            tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name)
     except WorkFailed as error:
-        raise WorkFailed(_reason(work, fabric, board) or str(error)) from None
+        raise _reason(work, fabric, board) or error from None
     for log in LOGS:
         (work / log).touch()
 
 
 def _reason(work, fabric, board):
-    """Why a build failed: the line that matters, or how much too large it is."""
+    """Why a build failed, as an error with the line that matters, or how much too large it is."""
     for log in (f"{NAME}.tim", "build.log"):
         path = work / log
-        said = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         netlist = next(
             (p for p in (work / f"{NAME}.json", work / f"{NAME}.syn.json") if p.exists()), None
         )
-        if found := over_capacity(said, fabric, board, netlist):
-            return f"{found} (log: {path})"
+        if found := over_capacity(_text(path), fabric, board, netlist):
+            return Misfit(f"{found} (log: {path})")
     for log in (f"{NAME}.tim", f"{NAME}.rpt", "build.log"):
         path = work / log
-        said = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        said = _text(path)
         if "ERROR" in said:
-            return f"Build failed on {board.name}: {tools.telling_line(said)} (log: {path})"
+            kind = Misfit if _NO_WAY.search(said) else WorkFailed
+            line = tools.telling_line(said)
+            return kind(f"Build failed on {board.name}: {line} (log: {path})")
     return None
+
+
+def _text(path):
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _report(fabric, board, platform, work, baud, versions):

@@ -13,8 +13,9 @@ _NO_PLACE = re.compile(r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expa
 #: Cells of routers, endpoints and the multiplexers that gather what nodes read.
 _OF_NODES = re.compile(r"image\.fabric\.(?!host_port|sequencer)")
 
-#: From this share on, that is for want of room.
-_CROWDED = 0.9
+#: From this share on, that is for want of room: flip-flops share a tile only with those of the same
+#: enable and reset, so that many places stay empty.
+_CROWDED = 0.75
 
 
 def over_capacity(log, fabric, board, netlist=None):
@@ -36,13 +37,22 @@ def over_capacity(log, fabric, board, netlist=None):
         return None
     need = "need" if share > 1 else "crowd it with"
     text = f"Fabric must fit into {board.name}, not {need} {used} of {most} {kind}"
+    return f"{text} ({100 * share:.0f} %); {_advice(fabric, share, board, netlist)}"
+
+
+def _advice(fabric, share, board, netlist):
+    """What would fit: as measured, and where that was of other fabrics, by this one's totals."""
+    limit = board.limit
+    known = limit.describe(board.name) if limit else ""
+    if known and limit.measured and limit.holds_for(fabric):
+        return known
     sides = largest_sides(fabric, share, _once(netlist))
     advice = (
         f"by these totals up to {'x'.join(map(str, sides))} may fit"
         if sides
         else "fewer bits or flits may fit"
     )
-    return f"{text} ({100 * share:.0f} %); {advice}"
+    return "; ".join(filter(None, (advice, known)))
 
 
 def _once(netlist):

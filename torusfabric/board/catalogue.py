@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import InputError
+from .limits import Limit
 
 __all__ = ["COMPACT", "Board", "find_board", "folder", "load_boards"]
 
@@ -48,6 +49,8 @@ class Board:
         For the platform's tools.
     packer : tuple of str
         The tools that the build runs after yosys, by the names of `torusfabric.tools`.
+    limit : Limit, optional
+        The largest square torus that fits, and how that is known.
     """
 
     title: str
@@ -60,6 +63,7 @@ class Board:
     lamps: dict[str, tuple] = field(default_factory=dict)
     resources: tuple = ()
     options: dict[str, str] = field(default_factory=dict)
+    limit: Limit | None = None
     name: str = ""
 
     def make_platform(self):

@@ -1,5 +1,6 @@
 """Onto the board, with the platform's own programmer."""
 
+import os
 import re
 import shlex
 
@@ -14,6 +15,15 @@ _NO_BOARD = re.compile(
     r"no active bootloaders|no device found|device not found|LIBUSB_ERROR_NO_DEVICE",
     re.IGNORECASE,
 )
+
+#: How to get a programmer: Debian's and Ubuntu's packages, and PyPI's.
+_INSTALL = {
+    "iceprog": "apt install fpga-icestorm",
+    "openFPGALoader": "apt install openfpgaloader",
+    "dfu-util": "apt install dfu-util",
+    "openocd": "apt install openocd",
+    "tinyprog": "pip install tinyprog",
+}
 
 
 def flash_command(board):
@@ -33,10 +43,12 @@ def flash(built, board):
     """
     program, *arguments = board.program
     where = f"the bitstream is {built.bitstream}"
-    try:
-        tools.require(program)
-    except MissingTool as error:
-        raise MissingTool(f"{error}; {where}") from None
+    if tools.find(program) is None:
+        variable = tools.env_var(program)
+        named = os.environ.get(variable)
+        detail = f" as {named!r} (set by {variable})" if named else ""
+        how = _INSTALL.get(program, f"install {program}")
+        raise MissingTool(f"Tool {program} was not found{detail}: {how}; {where}")
     try:
         tools.run(program, arguments, folder=built.folder, log="flash.log", what=board.name)
     except WorkFailed:

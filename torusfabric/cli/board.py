@@ -1,5 +1,6 @@
 """The commands of boards: boards, build, flash, monitor, run."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from ..errors import InputError, WorkFailed
 from ..selftest import BAUD
 from .fabric import add_fabric_options, make_fabric
-from .output import print_facts, print_json, print_table, progress_bar
+from .output import print_facts, print_json, progress_bar
 from .planning import _add
 from .selection import add_selection, command_line, positive
 
@@ -16,7 +17,27 @@ __all__ = ["add_commands"]
 
 def add_commands(commands):
     """Add the commands to a parser."""
-    _add(commands, "boards", run_boards, "list the boards", "torusfabric boards")
+    boards = _add(
+        commands,
+        "boards",
+        run_boards,
+        "list the boards, or find out what one holds",
+        "torusfabric boards --measure icestick",
+    )
+    boards.add_argument(
+        "--measure",
+        metavar="NAME",
+        help="build square all-gathers for this board (or .py file) until the largest that place "
+        "and route fits is found, and print what to enter in the board's file; takes minutes, on "
+        "a large device hours",
+    )
+    boards.add_argument(
+        "--width",
+        metavar="W",
+        type=positive,
+        default=8,
+        help="bits of a flit to measure with (default 8)",
+    )
     build = _add(
         commands,
         "build",
@@ -33,14 +54,14 @@ def add_commands(commands):
     )
     for parser in (build, flash):
         _add_build(parser)
-    build.add_argument(
-        "-o", "--output", metavar="DIR", required=True, help="folder for the bitstream and report"
-    )
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="folder for the bitstream and report (default build/BOARD)",
+        )
     flash.add_argument(
-        "-o", "--output", metavar="DIR", help="folder for the bitstream (default build/BOARD)"
-    )
-    flash.add_argument(
-        "--dry-run", action="store_true", help="print the command that would load it"
+        "--dry-run", action="store_true", help="build, and print the command that would load it"
     )
     monitor = _add(
         commands,
@@ -98,45 +119,127 @@ def _add_build(parser):
 
 
 def run_boards(arguments):
-    """List the boards."""
+    """List the boards, or measure one."""
     from ..board import load_boards
 
-    rows = [
-        {
-            "name": name,
-            "title": board.title,
-            "clock_mhz": board.make_platform().default_clk_frequency / 1e6,
-            "serial_line": board.pins,
-            "programmer": board.program[0],
-        }
-        for name, board in load_boards().items()
-    ]
+    if arguments.measure:
+        return _measure(arguments)
+    rows = [_described(name, board) for name, board in load_boards().items()]
     if arguments.json:
         print_json({"boards": rows})
     else:
-        print_table(
-            ("board", "", "MHz", "serial line", "programmer"),
-            [[format(v, "g") if isinstance(v, float) else v for v in row.values()] for row in rows],
+        _print_boards(rows)
+    return 0
+
+
+def _described(name, board):
+    """What there is to know of a board."""
+    return {
+        "name": name,
+        "title": board.title,
+        "clock_mhz": board.make_platform().default_clk_frequency / 1e6,
+        "largest": board.limit.to_json() if board.limit else None,
+        "serial_line": board.pins,
+        "programmer": board.program[0],
+    }
+
+
+def _print_boards(rows):
+    """Print the list as a table, a line a board where nobody looks at a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("board", "MHz", "largest all-gather", "programmer", "", "serial line"):
+        table.add_column(head, no_wrap=head in ("board", "MHz"))
+    for row in rows:
+        mhz, texts = f"{row['clock_mhz']:g}", (row["programmer"], row["title"], row["serial_line"])
+        table.add_row(row["name"], mhz, _largest(row), *texts)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _largest(row):
+    """The largest torus that fits, and how that is known, for the table."""
+    limit = row["largest"]
+    if limit is None:
+        return "not known"
+    how = "estimated"
+    if limit["measured"]:
+        how = "measured" if limit["measured"] == row["name"] else f"as {limit['measured']}"
+    return f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
+
+
+def _measure(arguments):
+    """Build for a board until the largest torus that fits is found."""
+    import tempfile
+
+    from ..board import Limit, find_board
+    from ..board.limits import find_limit, square, try_board
+
+    board = find_board(arguments.measure)
+    start = board.limit.side if board.limit else 2
+    tell = lambda tried: print(
+        f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}",
+        file=sys.stderr,
+        flush=True,
+    )
+    with tempfile.TemporaryDirectory(prefix="torusfabric-boards-") as folder:
+        attempt = try_board(board, folder, width=arguments.width)
+        side, attempts = find_limit(attempt, start=start, progress=tell)
+    limit = None
+    if side is not None:
+        algorithm = square(side).program.schedule.algorithm
+        limit = Limit(side, board.name, algorithm=algorithm, width=arguments.width)
+    if arguments.json:
+        tried = [vars(one) for one in attempts]
+        print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
+    else:
+        print(
+            f"limit={limit.entry()},"
+            if limit
+            else f"no square torus of {arguments.width} bits fits"
         )
+    return 0
 
 
-def _build(arguments, folder):
+def _build(arguments):
     """Build what was selected."""
     from ..board import build, find_board
 
     board = find_board(arguments.board)
+    folder = Path(arguments.output or Path("build", board.name))
     fabric, _ = make_fabric(arguments)
     settings = {"board": board.name, "width": fabric.width, "flits": fabric.flits}
     command = command_line(arguments, fabric.program.schedule, **settings)
-    built = build(
-        fabric,
-        board,
-        folder or Path("build", board.name),
-        baud=arguments.baud,
-        force=arguments.force,
-        command=command,
-    )
+    with progress_bar("building") as bar:
+        built = build(
+            fabric,
+            board,
+            folder,
+            baud=arguments.baud,
+            force=arguments.force,
+            command=command,
+            progress=_announced(bar, board, folder),
+        )
     return built, board
+
+
+def _announced(bar, board, folder):
+    """A progress bar; where there is no terminal for it, one line says that this takes a while."""
+    said: list[str] = []
+
+    def advance(done, total, text):
+        if not said and not sys.stderr.isatty():
+            print(
+                f"torusfabric: building for {board.name}: synthesis, place and route take a minute "
+                f"or more (logs: {folder / 'build'})",
+                file=sys.stderr,
+                flush=True,
+            )
+        said.append(text)
+        bar(done, total, text)
+
+    return advance
 
 
 def _facts(built):
@@ -150,7 +253,7 @@ def _facts(built):
         "board": report["title"],
         "fabric": f"{report['topology']} {report['collective']} by {report['algorithm']}",
         "resources": ", ".join(used),
-        "clock": f"{report['clock_mhz']:g} MHz, {report['fmax_mhz']} MHz would do",
+        "clock": f"{report['clock_mhz']:g} MHz; place and route reached {report['fmax_mhz']} MHz",
         "predicted cycles": report["predicted_cycles"],
         "serial line": f"{report['baud']} baud, {report['uart']}",
         "bitstream": built.bitstream,
@@ -161,7 +264,7 @@ def _facts(built):
 
 def run_build(arguments):
     """Make a bitstream."""
-    built, _ = _build(arguments, arguments.output)
+    built, _ = _build(arguments)
     if arguments.json:
         print_json(built.report | {"folder": str(built.folder), "cached": built.cached})
     else:
@@ -172,7 +275,7 @@ def run_flash(arguments):
     """Make a bitstream and load it."""
     from ..board import flash, flash_command
 
-    built, board = _build(arguments, arguments.output)
+    built, board = _build(arguments)
     command = f"cd {built.folder} && {flash_command(board)}"
     if not arguments.dry_run:
         flash(built, board)
@@ -194,74 +297,50 @@ def _console(arguments):
 def run_monitor(arguments):
     """Do what is asked for on a board; returns 2 after a failed test."""
     console = _console(arguments)
-    asked = arguments.do or (None if sys.stdin.isatty() else ["info", "test"])
-    if asked is not None:
-        results = [_do(console, text) for text in asked]
-        if arguments.json:
-            pairs = zip(asked, results, strict=True)
-            print_json({"results": [{"command": c, **result} for c, (result, _) in pairs]})
-        else:
-            for _, text in results:
-                print(text)
-        return 2 if any(result.get("result") not in (None, "pass") for result, _ in results) else 0
-    print(_do(console, "info")[1])
+    asked = arguments.do
+    if not asked:
+        if sys.stdin.isatty() and not arguments.json:
+            return _ask(console)
+        asked = ["info", "test"]
+    return _do_all(console, asked, arguments.json)
+
+
+def _do_all(console, asked, as_json):
+    """Do some commands, and tell each result as soon as it is there."""
+    from ..selftest.monitor import perform
+
+    results = []
+    for text in asked:
+        result, said = perform(console, text)
+        results.append({"command": text, **result})
+        if not as_json:
+            print(said, flush=True)
+    if as_json:
+        print_json({"results": results})
+    return 2 if any(result.get("result") not in (None, "pass") for result in results) else 0
+
+
+def _ask(console):
+    """Do what is typed, until there is no more."""
+    from ..selftest.monitor import COMMANDS, perform
+
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 (its import makes lines editable)
+    print(perform(console, "info")[1])
+    print(f"commands: {COMMANDS}; quit")
     while True:
         try:
             text = input("torusfabric> ").strip()
         except EOFError:
+            print()
             return 0
         if text in ("quit", "exit"):
             return 0
         try:
             if text:
-                print(_do(console, text)[1])
+                print(perform(console, text)[1])
         except (InputError, WorkFailed) as error:
             print(error)
-
-
-def _do(console, text):
-    """One command of the monitor: its result as data, and for people."""
-    word, *rest = text.split()
-    try:
-        numbers = [
-            int(number, 16 if k > 1 and word == "write" else 0) for k, number in enumerate(rest)
-        ]
-    except ValueError:
-        raise InputError(f"Numbers of a command must be whole numbers, not {text!r}") from None
-    facts, (least, most) = console.facts, _COUNTS.get(word, (0, -1))
-    if word not in _COUNTS or not least <= len(numbers) <= most:
-        raise InputError(
-            "Command must be info, test [RUNS], status, start, read NODE PLACE [COUNT] or write "
-            f"NODE PLACE WORD.., not {text!r}"
-        )
-    if word == "info":
-        width = max(map(len, facts))
-        return facts, "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
-    if word in ("test", "status"):
-        verdict = console.test(*numbers) if word == "test" else console.status()
-        return vars(verdict), verdict.describe(facts)
-    if word == "start":
-        cycles = console.start()
-        return {"cycles": cycles}, f"done in {cycles} cycles"
-    node, place, *others = numbers
-    if not 0 <= node < facts["nodes"] or place < 0:
-        raise InputError(f"Node must be from 0 to {facts['nodes'] - 1}, not {node}")
-    if word == "write":
-        console.write(node, place, others)
-        return {"written": len(others)}, f"wrote {len(others)} words"
-    words = console.read(node, place, *others)
-    return {"words": words}, " ".join(f"{w:0{-(-facts['width'] // 4)}x}" for w in words)
-
-
-#: How many numbers the commands of the monitor take.
-_COUNTS = {
-    "info": (0, 0),
-    "test": (0, 1),
-    "status": (0, 0),
-    "start": (0, 0),
-    "read": (2, 3),
-    "write": (3, 1 << 20),
-}
 
 
 def run_run(arguments):

@@ -1,5 +1,6 @@
 """The command sweep."""
 
+import argparse
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +10,24 @@ from .planning import _add
 from .selection import positive
 
 __all__ = ["add_commands"]
+
+EPILOG = """\
+example: torusfabric sweep grid.toml -o grid.jsonl
+
+where grid.toml holds (all but topologies and collectives may be left out):
+  steps = ["plan", "simulate", "synth"]  # default plan alone
+  topologies = ["4x4", "6x8", "4x4x4"]
+  collectives = ["allgather", "broadcast"]
+  algorithms = ["best", "hamiltonian"]   # or all that know the collective: ["all"]
+  ports = [2, 4]
+  chunks = [1, 2]
+  widths = [8, 32]                       # default 32
+  flits = [2, 8]                         # default one for each chunk
+  targets = ["ecp5-25k", "ice40-hx8k"]   # synth must have them
+  mappings = ["compact", "fast"]         # default compact
+  pnr = true                             # default false
+  seeds = 3                              # default 1
+"""
 
 
 def add_commands(commands):
@@ -20,6 +39,8 @@ def add_commands(commands):
         "plan, simulate and synthesize a grid of fabrics",
         "torusfabric sweep grid.toml -o grid.jsonl",
     )
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
     parser.add_argument(
         "-o",

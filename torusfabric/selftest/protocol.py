@@ -137,7 +137,8 @@ class Console:
         for _ in range(ATTEMPTS):
             self._drain()
             self._send("i")
-            line = self._port.readline().decode("ascii", "replace").strip()
+            with self._attached():
+                line = self._port.readline().decode("ascii", "replace").strip()
             if line.startswith('{"torusfabric"'):
                 with contextlib.suppress(ValueError):
                     return json.loads(line)
@@ -150,15 +151,28 @@ class Console:
     def _drain(self):
         """Wait until nothing is said any more."""
         patience, self._port.timeout = self._port.timeout, QUIET
-        while self._port.read(256):
-            pass
+        with self._attached():
+            while self._port.read(256):
+                pass
         self._port.timeout = patience
 
     def _send(self, text):
-        self._port.write(text.encode())
+        with self._attached():
+            self._port.write(text.encode())
+
+    @contextlib.contextmanager
+    def _attached(self):
+        """Where the port may fail because the board is pulled out."""
+        try:
+            yield
+        except OSError as error:
+            raise WorkFailed(
+                f"Board on {self._port.name} must stay attached, but its port failed ({error})"
+            ) from None
 
     def _line(self):
-        line = self._port.readline()
+        with self._attached():
+            line = self._port.readline()
         if not line.endswith(b"\n"):
             said = f" after {line!r}" if line else ""
             raise WorkFailed(
