@@ -62,6 +62,18 @@ def test_executed_tables(topology, collective, flits):
         assert (program.execute(messages) == words).all()
 
 
+@pytest.mark.parametrize("flits", [1, 4])
+@pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
+@pytest.mark.parametrize("topology", ["3x3", "4x4", "5x5", "2x2x2x2", "3x3x3"])
+def test_executed_necklace(topology, collective, flits):
+    """Tables that were not made for adders are served too."""
+    program = program_of(topology, collective, "necklace")
+    size = program.topology.nodes, program.sent_blocks * flits
+    messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
+    words, _ = expected_words(program, messages)
+    assert (program.execute(messages) == words).all()
+
+
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_executed_rounds(topology, algorithm, options):
     program = program_of(topology, "reduce", algorithm, **options)
@@ -131,6 +143,12 @@ def test_operators(collective, algorithm, name, signed):
     for width in (1, 9):
         check_run(fabric_of("3x3", collective, algorithm, width=width,
                             operator=Operator(name, signed)))  # fmt: skip
+
+
+@pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
+def test_necklace(collective):
+    fabric = fabric_of("3x3", collective, "necklace", operator=Operator("max", True))
+    check_run(fabric)
 
 
 def test_wide_words():
