@@ -4,9 +4,9 @@ import numpy as np
 
 from torusfabric.algorithms import Options, find
 from torusfabric.collective import parse_collective
+from torusfabric.owed import random_messages
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import random_messages
 from torusfabric.topology import parse_topology
 
 __all__ = ["as_executed", "fabric_of", "plan", "program_of"]

@@ -15,10 +15,11 @@ from torusfabric.cost import measure
 from torusfabric.engines import AmaranthEngine, CompiledEngine
 from torusfabric.engines.amaranth_engine import GatedClock, HostDriver
 from torusfabric.errors import InputError
+from torusfabric.owed import random_messages
 from torusfabric.program import OWN, compile_rooted, sharing
 from torusfabric.program.lanes import Run, arrange
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import random_messages, simulate
+from torusfabric.simulate import simulate
 
 #: Topology, algorithm, options; from the smallest.
 QUICK = [

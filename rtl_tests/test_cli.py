@@ -226,3 +226,12 @@ def test_sums_take_the_latency_that_is_quickest(capsys):
         for more in ((), *(("--latency", str(k)) for k in (1, 2, 3, 4)))
     ]
     assert cycles[0] == min(cycles[1:])
+
+
+def test_no_trace_of_an_open_root(capsys, tmp_path):
+    """What is not known ahead cannot be traced; said before anything is simulated."""
+    words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))
+    status, _, err = run(capsys, "simulate", *words)
+    assert status == 1
+    assert "--trace must be left out for --root any" in err
+    assert not any(tmp_path.iterdir())

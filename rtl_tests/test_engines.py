@@ -23,10 +23,11 @@ from torusfabric.engines.farm import build_farm
 from torusfabric.engines.routers import Routers, router_netlist
 from torusfabric.engines.verilator import have_verilator
 from torusfabric.errors import InputError, MissingTool, WorkFailed
+from torusfabric.owed import random_messages
 from torusfabric.program import compile_program, compile_rooted
 from torusfabric.rtl import build_fabric
 from torusfabric.rtl.netlist import Netlist
-from torusfabric.simulate import random_messages, simulate
+from torusfabric.simulate import simulate
 from torusfabric.topology import parse_topology
 from torusfabric.verilog import module_texts
 

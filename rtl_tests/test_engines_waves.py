@@ -20,9 +20,9 @@ from torusfabric.engines import (
 )
 from torusfabric.engines.verilator import have_verilator
 from torusfabric.errors import InputError, MissingTool, WorkFailed
+from torusfabric.owed import random_messages
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import random_messages
 from torusfabric.topology import parse_topology
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")

@@ -13,11 +13,12 @@ from torusfabric.collective import parse_collective
 from torusfabric.engines import AmaranthEngine
 from torusfabric.engines.amaranth_engine import GatedClock, HostDriver
 from torusfabric.errors import InputError, WorkFailed
+from torusfabric.owed import expected_words
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
 from torusfabric.rtl.sequencer import WaveSequencer
 from torusfabric.schedule import Rounds, Transfers
-from torusfabric.simulate import expected_words, simulate
+from torusfabric.simulate import simulate
 from torusfabric.topology import parse_topology
 
 ALLGATHERS = [

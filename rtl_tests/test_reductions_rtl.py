@@ -14,8 +14,9 @@ from torusfabric import verilog
 from torusfabric.collective import OPERATORS
 from torusfabric.engines import AmaranthEngine, CompiledEngine
 from torusfabric.operators import Operator
+from torusfabric.owed import expected_words
 from torusfabric.program.reduction_timing import ByCycle, ByStep, Sums
-from torusfabric.simulate import expected_words, simulate
+from torusfabric.simulate import simulate
 
 TABLES = [
     *((name, kind) for name in ("3x3", "4x4", "5x5", "4x6", "3x3x3") for kind in

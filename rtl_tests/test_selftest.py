@@ -20,8 +20,11 @@ from test_bitstream import flipped
 from torusfabric.cli import main
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, WorkFailed
+from torusfabric.operators import Operator
+from torusfabric.owed import expected_words, random_messages
 from torusfabric.rtl.netlist import Assembly
 from torusfabric.rtl.sequencer import WaveSequencer
+from torusfabric.selftest.expected import ExpectedWord, expected_word, sent_word
 from torusfabric.selftest.image import facts_of, self_test
 from torusfabric.selftest.pattern import ROUNDS, Pattern, word
 from torusfabric.selftest.protocol import Console, Verdict, fitting, open_port, owed
@@ -29,7 +32,6 @@ from torusfabric.selftest.reporter import Reporter, Template
 from torusfabric.selftest.tester import HostPort, Result
 from torusfabric.selftest.tester import Tester as FabricTester
 from torusfabric.selftest.uart import UartReceiver, UartTransmitter, divisor_for
-from torusfabric.simulate import expected_words, random_messages
 
 COLLECTIVES = [
     ("2x2", "allgather", "hamiltonian", {"flits": 2}),
@@ -38,6 +40,16 @@ COLLECTIVES = [
     ("3x3", "scatter", "matching", {"flits": 2, "root": 2}),
     ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
     ("arrowhead:1", "broadcast", "wormhole-forest", {"flits": 4, "root": 2}),
+]
+
+REDUCTIONS = [
+    ("2x2", "reduce-scatter", "matching", {"flits": 2}),
+    ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator("min", True)}),
+    ("2x2", "allreduce", "matching", {"flits": 4, "operator": Operator("xor")}),
+    ("3x3", "allreduce", "matching", {"operator": Operator("max")}),
+    ("2x3", "allreduce", "matching", {"flits": 12, "operator": Operator("or")}),
+    ("3x3", "reduce", "max-flow", {"flits": 2, "root": 4, "operator": Operator("and")}),
+    ("2x2", "reduce", "diagonal", {"flits": 3, "root": 1}),
 ]
 
 

@@ -19,10 +19,11 @@ from torusfabric import verilog
 from torusfabric.engines import AmaranthEngine
 from torusfabric.engines.amaranth_engine import FreeClock, HostDriver
 from torusfabric.errors import InputError
+from torusfabric.owed import expected_words
 from torusfabric.program import TableProgram, merge_columns
 from torusfabric.program.tables import OVERHEAD
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import expected_words, simulate
+from torusfabric.simulate import simulate
 from torusfabric.synthesis import synthesize
 from torusfabric.verilog_design import Design
 

@@ -10,9 +10,9 @@ from torusfabric.collective import parse_collective
 from torusfabric.engines import AmaranthEngine
 from torusfabric.engines.amaranth_engine import FreeClock, HostDriver
 from torusfabric.errors import InputError
+from torusfabric.owed import random_messages
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import random_messages
 from torusfabric.topology import parse_topology
 from torusfabric.trace import arrivals, write_trace
 

@@ -8,10 +8,11 @@ import numpy as np
 from .bounds import bound
 from .engines import AmaranthEngine
 from .errors import InputError
+from .owed import expected_words, random_messages, throughput, throughput_bound
 from .program import CycleCost, RootedProgram
 from .rtl.origins import Origins
 
-__all__ = ["Fault", "Report", "expected_words", "random_messages", "simulate"]
+__all__ = ["Fault", "Report", "simulate"]
 
 
 @dataclass(frozen=True)
@@ -115,61 +116,6 @@ class Report:
         }
 
 
-def random_messages(fabric, seed):
-    """Random words for every node's send memory.
-
-    Returns
-    -------
-    ndarray, shape (nodes, send words)
-        Of uint64, or of Python integers if words are wider.
-    """
-    generator = np.random.default_rng(seed)
-    if fabric.width <= 64:
-        shape = fabric.nodes, fabric.layout.send_words
-        return generator.integers(0, (1 << fabric.width) - 1, shape, np.uint64, endpoint=True)
-    size = -(-fabric.width // 8)
-    raw = generator.bytes(fabric.nodes * fabric.layout.send_words * size)
-    mask = (1 << fabric.width) - 1
-    words = [int.from_bytes(raw[k : k + size], "little") & mask for k in range(0, len(raw), size)]
-    return np.array(words, object).reshape(fabric.nodes, fabric.layout.send_words)
-
-
-def expected_words(program, messages, root=None, width=64):
-    """What the collective owes every node, however it is carried out.
-
-    Parameters
-    ----------
-    program : SwitchProgram
-        Only its collective, its operator and the order of the host's addresses are used.
-    messages : ndarray, shape (nodes, send words)
-    root : int, optional
-        Another root than the program's.
-    width : int
-        Bits of a word.
-
-    Returns
-    -------
-    words : ndarray, shape (nodes, receive words)
-    owed : ndarray of bool, shape (nodes,)
-        The nodes to which anything is owed.
-    """
-    nodes, blocks = np.arange(program.topology.nodes), program.blocks
-    only_root = blocks.collective.kind in ("gather", "reduce")
-    owed = (nodes == blocks.collective.root) | (not only_root)
-    if blocks.collective.reducing:
-        sums = program.operator.reduce(messages, width)
-        if blocks.collective.personal:
-            return sums.reshape(len(nodes), -1), owed
-        return np.broadcast_to(sums, (len(nodes), len(sums))), owed
-    wanted = program.view(nodes[:, None], np.arange(program.view_blocks)[None, :])
-    place = blocks.chunk(wanted)
-    if blocks.collective.personal:
-        place = place + blocks.destination(wanted) * blocks.chunks
-    sent = messages.reshape(len(nodes), program.sent_blocks, -1)
-    origin = blocks.origin(wanted) if root is None else root
-    return sent[origin, place].reshape(len(nodes), -1), owed
-
-
 def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None):
     """Run a fabric through its host port, and compare every word at every node.
 
@@ -209,10 +155,30 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
         batches, **({"roots": roots * repeat} if roots else {}), progress=progress
     )
     seconds = time.perf_counter() - began
-    program, schedule = fabric.program, fabric.program.schedule
+    compared = _compare(fabric, zip((roots or (None,)) * repeat, batches, runs, strict=True))
+    return _report(
+        fabric,
+        runs,
+        compared,
+        engine=engine.name,
+        roots=roots,
+        repeat=repeat,
+        seconds=round(seconds, 3),
+    )
+
+
+def _compare(fabric, done):
+    """Compare every word of runs: how many, how many are wrong, and the first of these.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    done : iterable of (int or None, ndarray, Run)
+        Root, messages and outcome of each run.
+    """
     checked, wrong, first = 0, 0, None
-    for root, messages, run in zip((roots or (None,)) * repeat, batches, runs, strict=True):
-        words, owed = expected_words(program, messages, root, fabric.width)
+    for root, messages, run in done:
+        words, owed = expected_words(fabric.program, messages, root, fabric.width)
         got = np.asarray(run.words, words.dtype)
         places = np.argwhere((got != words) & owed[:, None])
         checked += int(owed.sum()) * words.shape[1]
@@ -220,6 +186,12 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
         if len(places) and first is None:
             node, place = places[0]
             first = _fault(fabric, words, got, node, place, root)
+    return {"words_checked": checked, "words_wrong": wrong, "first_wrong": first}
+
+
+def _report(fabric, runs, compared, **others):
+    """The report of some runs."""
+    program, schedule = fabric.program, fabric.program.schedule
     clocks = sum(run.clocks for run in runs)
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
     return Report(
@@ -227,7 +199,6 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
         collective=schedule.collective.kind,
         operator=str(program.operator) if schedule.collective.reducing else None,
         algorithm=schedule.algorithm,
-        engine=engine.name,
         switching=schedule.switching,
         nodes=fabric.nodes,
         width=fabric.width,
@@ -239,16 +210,12 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
         cycles=cycles.pop() if len(cycles) == 1 else -1,
         predicted_cycles=fabric.cycles,
         cycle_cost=program.cycle_cost(fabric.flits),
-        repeat=repeat,
         throughput=throughput(fabric, sum(run.edges for run in runs) / len(runs)),
         throughput_bound=throughput_bound(fabric),
-        roots=roots,
-        words_checked=checked,
-        words_wrong=wrong,
-        first_wrong=first,
-        seconds=round(seconds, 3),
         clocks=clocks,
         node_cycles_per_second=_speed(fabric, runs),
+        **compared,
+        **others,
     )
 
 
@@ -256,33 +223,6 @@ def _speed(fabric, runs):
     """Cycles of nodes that were simulated in a second of processor time, from start to done."""
     spent = sum(run.phases.run for run in runs)
     return round(fabric.nodes * sum(run.edges for run in runs) / max(spent, 1e-9))
-
-
-def throughput(fabric, cycles):
-    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
-
-    Of a reduction, the results.
-    """
-    program, nodes = fabric.program, np.arange(fabric.nodes)
-    blocks, kind = program.blocks, program.blocks.collective.kind
-    if blocks.collective.reducing:
-        share = 1 / fabric.nodes if blocks.collective.rooted else 1
-        return round(share * fabric.layout.recv_words / max(cycles, 1), 4)
-    owed = nodes if kind != "gather" else np.array([blocks.collective.root])
-    wanted = program.view(owed[:, None], np.arange(program.view_blocks)[None, :])
-    foreign = int((blocks.origin(wanted) != owed[:, None]).sum()) * fabric.layout.block_flits
-    return round(foreign / (fabric.nodes * max(cycles, 1)), 4)
-
-
-def throughput_bound(fabric):
-    """The most that any schedule in its model could reach: in fewest steps, without other cycles.
-
-    Of circuits, the ports a node may receive at.
-    """
-    schedule = fabric.program.schedule
-    if schedule.switching == "circuit":
-        return float(schedule.ports)
-    return throughput(fabric, bound(schedule) * fabric.layout.block_flits)
 
 
 def some_roots(nodes):

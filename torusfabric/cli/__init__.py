@@ -6,7 +6,7 @@ import sys
 
 from .. import __version__
 from ..errors import InputError, TorusfabricError
-from . import board, compare, hardware, planning, sweep
+from . import board, compare, hardware, planning, simulation, sweep
 
 __all__ = ["main"]
 
@@ -40,6 +40,7 @@ def make_parser():
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     planning.add_commands(commands)
     compare.add_commands(commands)
+    simulation.add_commands(commands)
     hardware.add_commands(commands)
     board.add_commands(commands)
     sweep.add_commands(commands)

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 from ..errors import InputError, WorkFailed
+from ..operators import Operator
 from ..selftest import BAUD
+from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, progress_bar
-from .planning import _add
 from .selection import add_selection, command_line, positive
 
 __all__ = ["add_commands"]
@@ -17,7 +18,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands):
     """Add the commands to a parser."""
-    boards = _add(
+    boards = add_command(
         commands,
         "boards",
         run_boards,
@@ -38,14 +39,14 @@ def add_commands(commands):
         default=8,
         help="bits of a flit to measure with (default 8)",
     )
-    build = _add(
+    build = add_command(
         commands,
         "build",
         run_build,
         "make a bitstream that tests a fabric on a board",
         "torusfabric build --board icebreaker 2x2 allgather --width 8 -o out/",
     )
-    flash = _add(
+    flash = add_command(
         commands,
         "flash",
         run_flash,
@@ -63,14 +64,14 @@ def add_commands(commands):
     flash.add_argument(
         "--dry-run", action="store_true", help="build, and print the command that would load it"
     )
-    monitor = _add(
+    monitor = add_command(
         commands,
         "monitor",
         run_monitor,
         "talk to a board",
         "torusfabric monitor /dev/ttyUSB1 -c 'write 3 0 a5' -c start -c 'read 0 8 4'",
     )
-    run = _add(
+    run = add_command(
         commands,
         "run",
         run_run,
@@ -91,7 +92,10 @@ def add_commands(commands):
         "away from a terminal, info and test",
     )
     run.add_argument(
-        "data", metavar="DATA", help="numpy array of unsigned integers, (nodes, flits)"
+        "data",
+        metavar="DATA",
+        help="numpy array of unsigned integers, a row for each node: what it sends (flits; for "
+        "scatter, alltoall and reduce-scatter destinations, flits)",
     )
     run.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="array of what each node received"
@@ -249,9 +253,13 @@ def _facts(built):
         f"{kind} {count['used']} of {count['available']}"
         for kind, count in report["resources"].items()
     ]
+    what = f"{report['topology']} {report['collective']}"
+    if "operator" in report:
+        operator = Operator(report["operator"], report["signed"])
+        what += f" ({operator})"
     return {
         "board": report["title"],
-        "fabric": f"{report['topology']} {report['collective']} by {report['algorithm']}",
+        "fabric": f"{what} by {report['algorithm']}",
         "resources": ", ".join(used),
         "clock": f"{report['clock_mhz']:g} MHz; place and route reached {report['fmax_mhz']} MHz",
         "predicted cycles": report["predicted_cycles"],

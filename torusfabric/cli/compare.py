@@ -1,8 +1,8 @@
 """The command that puts algorithms side by side."""
 
+from .command import add_command
 from .fabric import add_fabric_options, operator_of
 from .output import print_json, print_table, progress_bar
-from .planning import _add
 from .selection import add_selection, parse_selection
 
 __all__ = ["add_commands"]
@@ -10,7 +10,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands):
     """Add the command to a parser."""
-    compare = _add(
+    compare = add_command(
         commands,
         "compare",
         run_compare,

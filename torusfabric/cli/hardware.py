@@ -1,40 +1,30 @@
-"""The commands of the hardware side: verilog, simulate, synth, animate."""
+"""The commands that make hardware: verilog, synth."""
 
-from ..program import compile_program
-from ..summary import summarize
+from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
-from .planning import _add
-from .selection import add_selection, command_line, natural, parse_schedule, positive
+from .selection import add_selection, command_line, positive
 
 __all__ = ["add_commands"]
 
 
 def add_commands(commands):
     """Add the commands to a parser."""
-    verilog = _add(
+    verilog = add_command(
         commands,
         "verilog",
         run_verilog,
         "write the Verilog of a fabric",
         "torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/",
     )
-    simulate = _add(
-        commands,
-        "simulate",
-        run_simulate,
-        "simulate a whole fabric, cycle by cycle, and compare every word",
-        "torusfabric simulate 8x8 allgather --width 32 --flits 4",
-    )
-    synth = _add(
+    synth = add_command(
         commands,
         "synth",
         run_synth,
         "synthesize a fabric and report what it costs",
         "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
     )
-    _add_animate(commands)
-    for parser in (verilog, simulate, synth):
+    for parser in (verilog, synth):
         add_selection(parser)
         add_fabric_options(parser)
     verilog.add_argument(
@@ -45,35 +35,6 @@ def add_commands(commands):
     )
     verilog.add_argument(
         "-o", "--output", metavar="DIR", required=True, help="folder for the files"
-    )
-    simulate.add_argument(
-        "--data-seed",
-        metavar="N",
-        type=natural,
-        default=1,
-        help="seed of the random payloads (default 1)",
-    )
-    simulate.add_argument(
-        "--engine",
-        choices=("auto", "amaranth", "compiled", "verilator"),
-        default="auto",
-        help="what runs it (default auto: by the size of the work)",
-    )
-    simulate.add_argument(
-        "--repeat",
-        metavar="K",
-        type=positive,
-        default=1,
-        help="collectives to run one after another, with fresh data and no reset (default 1)",
-    )
-    simulate.add_argument(
-        "--wave",
-        "--vcd",
-        metavar="FILE.vcd|.fst",
-        help="write the waves there, and a view of them for GTKWave beside them (.gtkw)",
-    )
-    simulate.add_argument(
-        "--trace", metavar="FILE", help="write what arrives where and when there, as JSON lines"
     )
     synth.add_argument(
         "--target",
@@ -97,47 +58,6 @@ def add_commands(commands):
         default=1,
         help="placements to try; the median counts (default 1)",
     )
-
-
-def _add_animate(commands):
-    """Add the command that writes a page."""
-    animate = _add(
-        commands,
-        "animate",
-        run_animate,
-        "write a page that plays a schedule step by step, for any browser",
-        "torusfabric animate 6x6 allgather -o play.html",
-    )
-    add_selection(animate)
-    animate.add_argument(
-        "--flits",
-        metavar="L",
-        type=natural,
-        help="flits of a message, for the clock cycles shown (default one for each chunk)",
-    )
-    animate.add_argument(
-        "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
-    )
-
-
-def run_animate(arguments):
-    """Write the page."""
-    from ..animate import animation
-    from ..files import writable, write_file
-
-    writable(arguments.output)
-    schedule = parse_schedule(arguments)
-    with progress_bar("checking") as progress:
-        facts = summarize(schedule, progress)
-    program = compile_program(schedule)
-    flits = schedule.chunks if arguments.flits is None else arguments.flits
-    text = animation(program, flits)
-    write_file(arguments.output, text)
-    facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
-    if arguments.json:
-        print_json(facts)
-    else:
-        print_facts(facts)
 
 
 def run_verilog(arguments):
@@ -166,109 +86,6 @@ def run_verilog(arguments):
         print_json(facts)
     else:
         print_facts(facts | {"files": " ".join(facts["files"]), "origins": fabric.origins})
-
-
-def run_simulate(arguments):
-    """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
-    from ..engines import check_wave, choose_engine
-    from ..files import writable
-    from ..simulate import simulate
-
-    check_wave(arguments.wave)
-    for path in (arguments.wave, arguments.trace):
-        if path:
-            writable(path)
-    fabric, facts = make_fabric(arguments, any_root=True)
-    with progress_bar("building the engine"):
-        engine, reason = choose_engine(
-            fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
-        )
-    with progress_bar("simulating") as progress:
-        report = simulate(
-            fabric,
-            seed=arguments.data_seed,
-            repeat=arguments.repeat,
-            engine=engine,
-            progress=progress,
-        )
-    if arguments.trace:
-        from ..trace import write_trace
-
-        write_trace(fabric.program, fabric.flits, arguments.trace)
-    result = report.to_json() | {
-        "delta": facts["delta"],
-        "tau": facts["tau"],
-        "engine_reason": reason,
-        "build_seconds": round(engine.build_seconds, 3),
-        "latency": arguments.latency or 1,
-        "wave": arguments.wave,
-        "trace": arguments.trace,
-    }
-    if arguments.json:
-        print_json(result)
-    else:
-        _print_simulation(result | {"origins": report.origins})
-    if report.first_wrong:
-        raise _wrong(
-            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
-            f"{report.first_wrong}"
-        )
-    if not report.passed:
-        raise _wrong(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
-
-
-def _wrong(text):
-    from ..errors import WorkFailed
-
-    return WorkFailed(text)
-
-
-def _print_simulation(result):
-    steps = "steps" if result["switching"] == "store-and-forward" else "rounds"
-    speed = result.pop("node_cycles_per_second")
-    names = (
-        "topology",
-        "collective",
-        "operator",
-        "algorithm",
-        "engine",
-        "nodes",
-        "width",
-        "flits",
-        "router_classes",
-        "origins",
-        "latency",
-        "rounds",
-        "bound",
-        "delta",
-        "tau",
-        "cycles",
-        "predicted_cycles",
-        "cost_formula",
-        "roots",
-        "words_checked",
-        "words_wrong",
-    )
-    shown = {
-        (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
-    }
-    if shown["operator"] is None:
-        del shown["operator"], shown["latency"]
-    roots = shown.pop("roots")
-    if roots:
-        shown["roots"] = " ".join(map(str, roots))
-    shown["lower bound"] = shown.pop("bound")
-    shown["engine"] += f" ({result['engine_reason']})"
-    shown["throughput"] = (
-        f"{result['throughput']:g} words a cycle a node, at most {result['throughput_bound']:g}"
-    )
-    built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
-    shown["time"] = (
-        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, "
-        f"{speed:,} node cycles a second"
-    )
-    shown |= {name: result[name] for name in ("wave", "trace") if result[name]}
-    print_facts(shown)
 
 
 def run_synth(arguments):

@@ -7,6 +7,7 @@ from ..draw import draw
 from ..files import writable, write_file
 from ..schedule_file import load, save
 from ..summary import summarize
+from .command import add_command
 from .output import print_facts, print_json, print_table, progress_bar
 from .selection import add_selection, parse_schedule
 
@@ -15,14 +16,14 @@ __all__ = ["add_commands"]
 
 def add_commands(commands):
     """Add the commands to a parser."""
-    _add(
+    add_command(
         commands,
         "algorithms",
         run_algorithms,
         "list the algorithms",
         "torusfabric algorithms --json",
     )
-    plan = _add(
+    plan = add_command(
         commands,
         "plan",
         run_plan,
@@ -36,7 +37,7 @@ def add_commands(commands):
         metavar="FILE",
         help="write the schedule there, as JSON (compressed if it ends in .gz)",
     )
-    picture = _add(
+    picture = add_command(
         commands,
         "draw",
         run_draw,
@@ -47,22 +48,10 @@ def add_commands(commands):
     picture.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="write the picture there"
     )
-    checker = _add(
+    checker = add_command(
         commands, "check", run_check, "check a schedule file", "torusfabric check plan.json"
     )
     checker.add_argument("file", metavar="FILE", help="a schedule file, from here or elsewhere")
-
-
-def _add(commands, name, run, text, example):
-    """Add a command."""
-    parser = commands.add_parser(
-        name, help=text, description=text.capitalize() + ".", epilog=f"example: {example}"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object and nothing else"
-    )
-    parser.set_defaults(run=run)
-    return parser
 
 
 def run_algorithms(arguments):

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import WorkFailed
+from .command import add_command
 from .output import print_facts, print_json, progress_bar
-from .planning import _add
 from .selection import positive
 
 __all__ = ["add_commands"]
@@ -32,7 +32,7 @@ where grid.toml holds (all but topologies and collectives may be left out):
 
 def add_commands(commands):
     """Add the command to a parser."""
-    parser = _add(
+    parser = add_command(
         commands,
         "sweep",
         run_sweep,
