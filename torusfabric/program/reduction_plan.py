@@ -18,13 +18,13 @@ from heapq import heappop, heappush
 import numpy as np
 
 from .reduction_timing import Arrival, ByCycle, ByStep, Sums
-from .table_plan import FOREVER, MEMORY_AGE, Bank
+from .table_plan import FOREVER, MEMORY_AGE, Bank, NodePlan
 
 __all__ = ["ReductionPlan", "plan_reduction"]
 
 
 @dataclass(frozen=True, eq=False)
-class ReductionPlan:
+class ReductionPlan(NodePlan):
     """The program of a node, the same for all.
 
     What feeds an out-port or an adder is numbered as in `TablePlan`, with the registers behind the
@@ -73,21 +73,6 @@ class ReductionPlan:
     slot: np.ndarray
     own_bank: np.ndarray
     own_slot: np.ndarray
-
-    @property
-    def steps(self):
-        """Number of rows."""
-        return len(self.select)
-
-    @property
-    def ports(self):
-        """Number of ports of a node."""
-        return self.select.shape[1]
-
-    @property
-    def depth(self):
-        """Blocks of the largest bank."""
-        return max(bank.depth for bank in (*self.banks, *self.own))
 
     @property
     def result_bank(self):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Bank", "TablePlan", "merge_columns", "plan_table"]
+__all__ = ["Bank", "NodePlan", "TablePlan", "merge_columns", "plan_table"]
 
 #: Cycles from the arrival of a word to its departure by way of a memory.
 MEMORY_AGE = 3
@@ -46,8 +46,31 @@ class Bank(NamedTuple):
     skew: int = 0
 
 
+class NodePlan:
+    """What all programs of a node that carries out a table have in common."""
+
+    banks: tuple[Bank, ...]
+    own: tuple[Bank, ...]
+    select: np.ndarray
+
+    @property
+    def steps(self):
+        """Number of rows: of steps, or of cycles."""
+        return len(self.select)
+
+    @property
+    def ports(self):
+        """Number of ports of a node."""
+        return self.select.shape[1]
+
+    @property
+    def depth(self):
+        """Blocks of the largest bank."""
+        return max(bank.depth for bank in (*self.banks, *self.own))
+
+
 @dataclass(frozen=True, eq=False)
-class TablePlan:
+class TablePlan(NodePlan):
     """The program of a node, the same for all.
 
     Parameters
@@ -86,24 +109,9 @@ class TablePlan:
     own_slot: np.ndarray
 
     @property
-    def steps(self):
-        """Number of steps."""
-        return len(self.select)
-
-    @property
     def period(self):
         """Cycles of a step."""
         return 1 if self.by_waves else self.flits
-
-    @property
-    def ports(self):
-        """Number of ports of a node."""
-        return self.select.shape[1]
-
-    @property
-    def depth(self):
-        """Blocks of the largest bank."""
-        return max(bank.depth for bank in (*self.banks, *self.own))
 
     @property
     def result_bank(self):
