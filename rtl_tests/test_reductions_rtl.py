@@ -1,6 +1,7 @@
 """Fabrics of reductions: every result compared with numpy, to the word and to the cycle."""
 
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -244,7 +245,9 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
     options = {"chunks": 5} if algorithm == "necklace" else {}
     fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits,
                        operator=operator, **options)  # fmt: skip
-    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    design = verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    assert f"{collective} ({operator})" in design.header.replace(" from 0", "")
+    assert json.loads((tmp_path / "manifest.json").read_text())["operator"] == str(operator)
     if have_verilator():
         assert lint_verilator(tmp_path) == []
     if not have_icarus():

@@ -3,6 +3,7 @@
 
 import json
 import re
+from copy import copy
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,14 +12,14 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
-from helpers import fabric_of, plan
+from helpers import fabric_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serial_bench import compiled, on_terminal
 from test_bitstream import flipped
 
 from torusfabric.cli import main
-from torusfabric.collective import parse_collective
+from torusfabric.collective import OPERATORS, parse_collective
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.operators import Operator
 from torusfabric.owed import expected_words, random_messages
@@ -180,10 +181,67 @@ def test_reporter_fills_in_numbers():
     assert bytes(said).decode() == "a 1af.\n0123cdef1af\n"
 
 
-def tried(fabric, runs=1):
-    """Run the tester of a fabric; returns what it says after each run."""
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("collective", ["reduce", "reduce-scatter"])
+def test_expected_words_in_hardware(collective, name, signed):
+    """The hardware computes the words, and combines them, as Python does."""
+    program = SimpleNamespace(
+        operator=Operator(name, signed),
+        topology=SimpleNamespace(nodes=9),
+        blocks=SimpleNamespace(collective=parse_collective(collective)),
+    )
+    width, personal = 5, collective == "reduce-scatter"
+    dut = ExpectedWord(program, width)
+
+    async def testbench(ctx):
+        for run, node, peer, flit, received in (
+            (1, 2, 4, 3, 0), (1, 2, 0, 3, 1), (0xFFFF, 8, 7, 1, 0), (0xFFFF, 8, 0, 2, 1)
+        ):  # fmt: skip
+            for number, value in {"run": run, "node": node, "peer": peer, "flit": flit}.items():
+                ctx.set(getattr(dut, number), value)
+            ctx.set(dut.received, received)
+            ctx.set(dut.start, 1)
+            await ctx.tick()
+            ctx.set(dut.start, 0)
+            while ctx.get(dut.busy):
+                await ctx.tick()
+            origin, destination = (None, node) if received else (node, peer)
+            says = expected_word if received else sent_word
+            wanted = says(program, width, run, origin, destination if personal else 0, flit)
+            assert ctx.get(dut.word) == wanted
+
+    run(dut, testbench)
+
+
+@pytest.mark.parametrize("nodes", [2, 9, 64])
+@pytest.mark.parametrize("operator", [*map(Operator, OPERATORS), Operator("max", True)], ids=str)
+def test_no_contribution_is_hidden(operator, nodes):
+    """Whichever origin is left out, its words are missed in some of a few runs."""
+    program = SimpleNamespace(
+        operator=operator,
+        topology=SimpleNamespace(nodes=nodes),
+        blocks=SimpleNamespace(collective=parse_collective("allreduce")),
+    )
+    hidden = set(range(nodes))
+    for number in range(1, 257):
+        words = [sent_word(program, 8, number, origin, 0, 1) for origin in range(nodes)]
+        expected = expected_word(program, 8, number, None, 0, 1)
+        for origin in sorted(hidden):
+            rest = np.array([*words[:origin], operator.identity(8), *words[origin + 1 :]], object)
+            if operator.reduce(rest, 8) != expected:
+                hidden.remove(origin)
+    assert not hidden
+
+
+def tried(fabric, runs=1, *, operator=None):
+    """Run the tester of a fabric, or of one with another operator; returns what each run gave."""
     m = Module()
-    m.submodules.tester = tester = FabricTester(fabric)
+    tested = fabric
+    if operator is not None:
+        tested = copy(fabric)
+        tested.program = replace(fabric.program, operator=operator)
+    m.submodules.tester = tester = FabricTester(tested)
     m.submodules.fabric = design = Assembly(fabric.netlist)
     connect(m, tester.host, design)
     found = []
@@ -205,7 +263,9 @@ def tried(fabric, runs=1):
     return found
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), COLLECTIVES)
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"), [*COLLECTIVES, *REDUCTIONS]
+)
 def test_tester_passes(topology, collective, algorithm, options):
     """The tester finds all collectives right, run after run."""
     found = tried(fabric_of(topology, collective, algorithm, width=8, **options), runs=2)
@@ -230,6 +290,31 @@ def test_tester_names_the_first_fault():
     assert found["got"] in np.append(np.array(sent).ravel(), 0)
 
 
+@pytest.mark.parametrize(("topology", "collective", "algorithm"), [
+    ("2x2", "reduce", "max-flow"), ("2x2", "reduce-scatter", "matching"),
+    ("2x2", "allreduce", "matching"),
+])  # fmt: skip
+def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
+    """Hardware that takes unsigned minima fails where it should take others, or signed ones."""
+    fabric = fabric_of(topology, collective, algorithm, operator=Operator("min"))
+    for operator in (Operator("min", True), Operator("and"), Operator("add")):
+        found = tried(fabric, runs=3, operator=operator)
+        assert Result.WRONG in [f["result"] for f in found]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_tester_finds_a_lost_contribution(name):
+    """Where a part of a sum is left out on the way, that is told, whatever the operator."""
+    fabric = fabric_of("3x3", "reduce-scatter", "matching", operator=Operator(name))
+    plan = fabric.program.plan(fabric.flits)
+    row, port = np.argwhere(plan.operand >= 0)[-1]
+    operand = plan.operand.copy()
+    operand[row, port] = plan.identity
+    fabric.program._plans[1] = replace(plan, operand=operand)
+    found = tried(type(fabric)(fabric.program, width=8, flits=1), runs=2)
+    assert Result.WRONG in [f["result"] for f in found]
+
+
 def test_tester_gives_up():
     """A fabric that is not done when predicted is late, whatever its words."""
     fabric = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
@@ -238,25 +323,23 @@ def test_tester_gives_up():
 
 
 def test_fabrics_that_cannot_be_tested():
-    """Reductions, and fabrics without a host port, are refused in one line."""
+    """Fabrics without a host port are refused in one line."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", flits=2, top="core")
     with pytest.raises(
         InputError, match=r"^Fabric of a self-test must have the host top, not core$"
     ):
         self_test(fabric, 4)
-    schedule = plan("2x2", "broadcast", "max-flow")
-    schedule = replace(schedule, collective=parse_collective("reduce"))
-    program = SimpleNamespace(blocks=schedule.blocks)
-    with pytest.raises(InputError, match=r"^Collective of a self-test must be .*, not reduce$"):
-        FabricTester(SimpleNamespace(program=program))
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), COLLECTIVES)
-def test_what_the_host_expects(topology, collective, algorithm, options):
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"), [*COLLECTIVES, *REDUCTIONS]
+)
+@pytest.mark.parametrize("width", [8, 13])
+def test_what_the_host_expects(topology, collective, algorithm, options, width):
     """The host knows from what the board says what every node is owed."""
-    fabric = fabric_of(topology, collective, algorithm, width=8, **options)
+    fabric = fabric_of(topology, collective, algorithm, width=width, **options)
     messages = random_messages(fabric, 3)
-    words, owing = expected_words(fabric.program, messages)
+    words, owing = expected_words(fabric.program, messages, width=width)
     facts = json.loads(json.dumps(facts_of(fabric)))
     nodes, expected = owed(fitting(messages.astype(int), facts), facts)
     assert nodes == np.flatnonzero(owing).tolist()
@@ -290,6 +373,9 @@ def test_verdicts():
     facts = {"recv_base": 0x20, "flits": 2, "recv_words": 8}
     assert verdict.describe(facts) == (
         "run 10: node 3 holds 0xa4 for flit 0 of node 1 (address 34), not 0xa5"
+    )
+    assert verdict.describe(facts | {"operator": "add"}).startswith(
+        "run 10: node 3 holds 0xa4 as sum 0 (address 34), not 0xa5"
     )
     late = Verdict.parse("late run=0001 cycles=14 predicted=4")
     assert late.describe(facts) == "run 1: 20 cycles, not 4"
@@ -410,7 +496,9 @@ def test_port_without_a_board():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), COLLECTIVES)
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"), [*COLLECTIVES, *REDUCTIONS]
+)
 def test_images_of_all_collectives(tmp_path, topology, collective, algorithm, options):
     """Behind a pseudo-terminal every collective passes, and carries data."""
     fabric = fabric_of(topology, collective, algorithm, width=16, **options)

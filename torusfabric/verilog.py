@@ -109,6 +109,8 @@ def header(fabric, command):
 def _collective(fabric):
     """The collective in words."""
     collective = fabric.program.schedule.collective
+    if collective.reducing:
+        return f"{collective} ({fabric.program.operator})"
     return f"{collective} from any root" if "root" in fabric.netlist.inputs else collective
 
 
@@ -238,6 +240,7 @@ def manifest(fabric, *, command, files):
         "topology": schedule.topology.to_json(),
         "collective": schedule.collective.to_json()
         | ({"root": "any"} if "root" in fabric.netlist.inputs else {}),
+        **({"operator": str(program.operator)} if schedule.collective.reducing else {}),
         "algorithm": schedule.algorithm,
         "chunks": schedule.chunks,
         "rounds": schedule.round_count,

@@ -31,11 +31,13 @@ RUN, CYCLES, NODE, PLACE, EXPECTED, GOT, WORD = (
 def facts_of(fabric):
     """What a fabric is, as plain data: what the board answers when asked."""
     schedule, layout = fabric.program.schedule, fabric.layout
+    operator = fabric.program.operator if schedule.collective.reducing else None
     return {
         "torusfabric": __version__,
         "topology": str(schedule.topology),
         "collective": schedule.collective.kind,
         "root": schedule.collective.root,
+        **({"operator": operator.name, "signed": operator.signed} if operator else {}),
         "algorithm": schedule.algorithm,
         "schedule_digest": schedule.digest[:16],
         "nodes": fabric.nodes,
@@ -171,7 +173,7 @@ def self_test(fabric, divisor):
     Raises
     ------
     InputError
-        If the fabric has no host port, or the self-test does not know what its nodes are owed.
+        If the fabric has no host port.
     """
     if fabric.top != "host":
         raise InputError(f"Fabric of a self-test must have the host top, not {fabric.top}")

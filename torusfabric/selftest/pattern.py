@@ -64,13 +64,17 @@ class Pattern(wiring.Component):
     start : In(1)
     run, origin, destination, flit : In(16)
         Must stay the same until the word is there.
+    busy : Out(1)
+        From the cycle after `start` until the word is there.
     word : Out(width)
         Stays until the next start.
     """
 
     def __init__(self, width):
         self._width = width
-        super().__init__({"start": In(1), "word": Out(width)} | {name: In(16) for name in INPUTS})
+        super().__init__(
+            {"start": In(1), "busy": Out(1), "word": Out(width)} | {name: In(16) for name in INPUTS}
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -79,10 +83,10 @@ class Pattern(wiring.Component):
         h, mixed, step = Signal(bits), Signal(bits), Signal(range(ROUNDS + 1), init=ROUNDS)
         values = [getattr(self, name) for name in INPUTS]
         value = Mux(step < len(INPUTS), choose(values, step[:2]), Const(0, 16))
-        m.d.comb += mixed.eq(h ^ value)
+        m.d.comb += [mixed.eq(h ^ value), self.busy.eq(step != ROUNDS)]
         with m.If(self.start):
             m.d.sync += [h.eq(initial), step.eq(0)]
-        with m.Elif(step != ROUNDS):
+        with m.Elif(self.busy):
             m.d.sync += [h.eq((mixed + (mixed << k))[:bits].rotate_left(turn)), step.eq(step + 1)]
         copies = [h.rotate_left(n % bits) for n in range(-(-self._width // bits))]
         m.d.comb += self.word.eq(Cat(*copies))

@@ -13,6 +13,7 @@ import numpy as np
 import serial
 
 from ..errors import InputError, WorkFailed
+from ..operators import Operator
 from . import BAUD
 
 __all__ = ["Console", "Verdict", "open_port", "owed"]
@@ -20,7 +21,7 @@ __all__ = ["Console", "Verdict", "open_port", "owed"]
 #: Seconds without a byte after which a board is taken for dead.
 PATIENCE = 2.0
 
-#: The same while it tests itself, and how many words it may compare meanwhile: a few seconds' work.
+#: The same while it tests itself, and how many words it may compute meanwhile: a few seconds' work.
 PATIENCE_TESTING = 60.0
 WORDS_TESTED = 1_000_000
 
@@ -103,8 +104,9 @@ class Verdict:
             return f"run {self.run}: {self.cycles} cycles, not {self.predicted}"
         origin, flit = divmod(self.place - facts["recv_base"], facts["flits"])
         of = f" of node {origin}" if facts["recv_words"] > facts["flits"] else ""
+        what = f"as sum {flit}" if "operator" in facts else f"for flit {flit}{of}"
         return (
-            f"run {self.run}: node {self.node} holds {self.got:#x} for flit {flit}{of} "
+            f"run {self.run}: node {self.node} holds {self.got:#x} {what} "
             f"(address {self.place}), not {self.expected:#x}"
         )
 
@@ -218,8 +220,7 @@ class Console:
         """Let the board test itself, up to the first fault; returns a `Verdict`."""
         if runs < 1:
             raise InputError(f"Runs must be at least 1, not {runs}")
-        words = self.facts["nodes"] * (self.facts["send_words"] + self.facts["recv_words"])
-        most = min(max(WORDS_TESTED // words, 1), MOST_RUNS)
+        most = min(max(WORDS_TESTED // _words_of_a_test(self.facts), 1), MOST_RUNS)
         patience, self._port.timeout = self._port.timeout, PATIENCE_TESTING
         try:
             while True:
@@ -271,6 +272,12 @@ class Console:
         return received, cycles
 
 
+def _words_of_a_test(facts):
+    """How many words a board computes to test itself once: a sum is made of one of every node."""
+    terms = facts["nodes"] if "operator" in facts else 1
+    return facts["nodes"] * (facts["send_words"] + terms * facts["recv_words"])
+
+
 def fitting(messages, facts):
     """Data as an array of the shape and the smallest type that fit a board.
 
@@ -306,6 +313,8 @@ def owed(messages, facts):
     """
     nodes, kind, root = facts["nodes"], facts["collective"], facts["root"]
     everyone = list(range(nodes))
+    if "operator" in facts:
+        return _owed_sums(messages, facts)
     if kind in ("allgather", "gather"):
         whole = messages.reshape(1, -1)
         return (everyone, np.repeat(whole, nodes, 0)) if kind == "allgather" else ([root], whole)
@@ -315,3 +324,15 @@ def owed(messages, facts):
     if kind == "scatter":
         return everyone, personal[root]
     return everyone, personal.swapaxes(0, 1).reshape(nodes, -1)
+
+
+def _owed_sums(messages, facts):
+    """What a reduction owes, as `owed` does."""
+    nodes, kind = facts["nodes"], facts["collective"]
+    sums = Operator(facts["operator"], facts["signed"]).reduce(messages, facts["width"])
+    if kind == "reduce":
+        return [facts["root"]], sums[None]
+    everyone = list(range(nodes))
+    if kind == "allreduce":
+        return everyone, np.repeat(sums[None], nodes, 0)
+    return everyone, sums.reshape(nodes, -1)

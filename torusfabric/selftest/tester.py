@@ -1,16 +1,12 @@
 """The tester: fills every send memory with a pattern, runs the fabric, and compares every word."""
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..errors import InputError
-from .pattern import ROUNDS, Pattern
+from .expected import ExpectedWord
 
-__all__ = ["PATIENCE", "SUPPORTED", "HostPort", "Result", "Tester"]
-
-#: The collectives whose result is made of words sent.
-SUPPORTED = ("broadcast", "allgather", "scatter", "gather", "alltoall")
+__all__ = ["PATIENCE", "HostPort", "Result", "Tester"]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
@@ -52,20 +48,9 @@ class Tester(wiring.Component):
         first wrong word; the place is an address, as of the host port.
     host : Out(HostPort)
         Must be connected to the fabric while busy.
-
-    Raises
-    ------
-    InputError
-        If this is not a collective whose result is made of words sent.
     """
 
     def __init__(self, fabric):
-        kind = fabric.program.blocks.collective.kind
-        if kind not in SUPPORTED:
-            raise InputError(
-                f"Collective of a self-test must be {', '.join(SUPPORTED[:-1])} or "
-                f"{SUPPORTED[-1]}, not {kind}"
-            )
         self._fabric = fabric
         inputs = fabric.netlist.inputs
         super().__init__(
@@ -84,19 +69,23 @@ class Tester(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        fabric, host, pattern = self._fabric, self.host, Pattern(self._fabric.width)
-        m.submodules.pattern = pattern
-        # A word of the pattern is computed while the word to compare is read.
-        settle = max(ROUNDS, fabric.read_latency) + 2
-        count, waited = Signal(range(settle)), Signal(range(fabric.cycles + PATIENCE + 1))
+        fabric, host = self._fabric, self.host
+        m.submodules.word = word = ExpectedWord(fabric.program, fabric.width)
+        # The word is computed while the one to compare is read.
+        read = fabric.read_latency + 1
+        count, waited = Signal(range(read + 1)), Signal(range(fabric.cycles + PATIENCE + 1))
         checking, fill, check, step = Signal(), Signal(), Signal(), Signal()
         last = self._places(m, checking, fill, check, step)
-        self._pattern(m, pattern, checking)
         m.d.comb += [
+            word.run.eq(self.run),
+            word.node.eq(self.node),
+            word.peer.eq(self._peer),
+            word.flit.eq(self._flit),
+            word.received.eq(checking),
             host.host_node.eq(self.node),
             host.host_addr.eq(self.place),
-            host.host_wdata.eq(pattern.word),
-            self.expected.eq(pattern.word),
+            host.host_wdata.eq(word.word),
+            self.expected.eq(word.word),
         ]
         with m.FSM() as states:
             m.d.comb += self.busy.eq(~states.ongoing("IDLE"))
@@ -105,15 +94,17 @@ class Tester(wiring.Component):
                 m.d.sync += checking.eq(0)
                 m.next = "WORD"
             with m.State("WORD"):
-                m.d.comb += pattern.start.eq(count == 0)
-                m.d.sync += [count.eq(count + 1), self.got.eq(host.host_rdata)]
-                with m.If(count == settle - 1):
+                m.d.comb += word.start.eq(count == 0)
+                m.d.sync += self.got.eq(host.host_rdata)
+                with m.If(count != read):
+                    m.d.sync += count.eq(count + 1)
+                with m.Elif(~word.busy):
                     m.d.sync += count.eq(0)
                     m.next = "COMPARE"
             with m.State("COMPARE"):
                 m.d.comb += [step.eq(1), host.host_we.eq(~checking)]
                 m.next = "WORD"
-                with m.If(checking & (self.got != pattern.word)):
+                with m.If(checking & (self.got != word.word)):
                     m.d.comb += step.eq(0)
                     m.d.sync += self.result.eq(Result.WRONG)
                     m.next = "IDLE"
@@ -146,7 +137,8 @@ class Tester(wiring.Component):
         self._peer, self._flit = Signal(range(max(nodes, 2))), Signal(range(max(flits, 2)))
         # A node sends, or has received, a message for, or of, each of so many nodes.
         sent, received = layout.send_words // flits, layout.recv_words // flits
-        first, last = (collective.root,) * 2 if collective.kind == "gather" else (0, nodes - 1)
+        only_root = collective.kind in ("gather", "reduce")
+        first, last = (collective.root,) * 2 if only_root else (0, nodes - 1)
         flit_ends = self._flit == flits - 1
         peer_ends = self._peer == Mux(checking, received - 1, sent - 1)
         node_ends = self.node == Mux(checking, last, nodes - 1)
@@ -162,16 +154,3 @@ class Tester(wiring.Component):
             m.d.sync += self.node.eq(Mux(check, first, 0))
             m.d.sync += self.place.eq(Mux(check, layout.recv_base, layout.send_base))
         return flit_ends & peer_ends & node_ends
-
-    def _pattern(self, m, pattern, checking):
-        """Say whose word it is that the node sends, or must have received."""
-        blocks = self._fabric.program.blocks
-        root, personal = blocks.collective.root, blocks.collective.personal
-        origin = Const(root, 16) if blocks.single_origin else self._peer
-        m.d.comb += [pattern.run.eq(self.run), pattern.flit.eq(self._flit)]
-        with m.If(checking):
-            m.d.comb += pattern.origin.eq(origin)
-            m.d.comb += pattern.destination.eq(self.node if personal else 0)
-        with m.Else():
-            m.d.comb += pattern.origin.eq(self.node)
-            m.d.comb += pattern.destination.eq(self._peer if personal else 0)
