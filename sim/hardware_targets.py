@@ -70,7 +70,7 @@ CASES = (
     Case("hard-wired 2-D, packets", "8x8", "allgather", "one-packet", luts=141, mhz=400),
     Case("hard-wired 3-D", "4x4x4", "allgather", "hamiltonian", mhz=400),
     Case("table-driven 2-D", "8x8", "allgather", "bufferless", luts=300, mhz=300),
-    Case("table-driven 2-D, matching", "8x8", "allgather", "matching"),
+    Case("table-driven 2-D, matching", "8x8", "allgather", "matching", luts=300, mhz=300),
     Case("lee-code gossip", "7x7x7", "allgather", "lee-code", share=0.60),
     Case("lee-code", "7x7x7", "broadcast", "lee-code", share=0.60),
 )
