@@ -220,12 +220,14 @@ def test_operators_that_do_not_fit(capsys, words, message):
 
 
 def test_sums_take_the_latency_that_is_quickest(capsys):
-    """Without --latency, hardware for sums is built for the one that needs the fewest cycles."""
+    """With --latency auto, hardware for sums is built for the one that needs the fewest cycles."""
     cycles = [
         run_json(capsys, "simulate", "4x4", "allreduce", *more)["cycles"]
-        for more in ((), *(("--latency", str(k)) for k in (1, 2, 3, 4)))
+        for more in (("--latency", k) for k in ("auto", "1", "2", "3", "4"))
     ]
     assert cycles[0] == min(cycles[1:])
+    planned = run_json(capsys, "plan", "8x8", "allreduce", "--latency", "auto")
+    assert planned["rounds"] > run_json(capsys, "plan", "8x8", "allreduce")["rounds"]
 
 
 def test_no_trace_of_an_open_root(capsys, tmp_path):

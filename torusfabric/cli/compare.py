@@ -41,7 +41,7 @@ def run_compare(arguments):
             flits=arguments.flits,
             operator=operator_of(arguments, collective),
             target=arguments.target,
-            any_latency=arguments.latency is None,
+            any_latency=arguments.latency == "auto",
             progress=progress,
         )
     if arguments.json:

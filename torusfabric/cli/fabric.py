@@ -1,14 +1,12 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
-from ..algorithms import find
 from ..collective import OPERATORS
 from ..errors import InputError
-from ..latency import quickest
 from ..operators import Operator
 from ..program import compile_program, compile_rooted
 from ..summary import summarize
 from .output import progress_bar
-from .selection import natural, parse_schedule, parse_selection
+from .selection import natural, parse_schedule
 
 __all__ = ["add_fabric_options", "make_fabric", "operator_of"]
 
@@ -67,7 +65,7 @@ def make_fabric(arguments, *, any_root=False, **settings):
     Parameters
     ----------
     arguments : Namespace
-        If no latency is asked for, that of the schedule is entered.
+        See `parse_schedule`.
     any_root : bool
         Whether the root may be left open.
     **settings
@@ -83,10 +81,6 @@ def make_fabric(arguments, *, any_root=False, **settings):
 
     schedule = parse_schedule(arguments, any_root=any_root)
     operator = operator_of(arguments, schedule.collective)
-    if operator and arguments.latency is None:
-        topology, collective, options = parse_selection(arguments)
-        plan = find(schedule.algorithm)
-        schedule, arguments.latency = quickest(plan, topology, collective, options, arguments.flits)
     with progress_bar("checking") as progress:
         facts = summarize(schedule, progress)
     if arguments.root == "any":

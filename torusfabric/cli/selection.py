@@ -8,6 +8,7 @@ from pathlib import Path
 from ..algorithms import Options, choose, find
 from ..collective import parse_collective
 from ..errors import InputError
+from ..latency import quickest
 from ..topology import parse_topology
 
 __all__ = ["add_selection", "command_line", "parse_schedule", "parse_selection",
@@ -37,6 +38,11 @@ def node_or_any(text):
     return int(text)
 
 
+def latency_or_auto(text):
+    """A positive integer, or the word auto."""
+    return text if text == "auto" else positive(text)
+
+
 #: What a user may ask of an algorithm.
 OPTIONS: dict[str, dict] = {
     "--root": {
@@ -63,9 +69,10 @@ OPTIONS: dict[str, dict] = {
     },
     "--latency": {
         "metavar": "K",
-        "type": positive,
-        "help": "steps from the arrival of a block to its departure (default 1; hardware for sums "
-        "takes what needs the fewest cycles)",
+        "type": latency_or_auto,
+        "default": 1,
+        "help": "steps from the arrival of a block to its departure (default 1), or auto: for a "
+        "table of sums, what needs the fewest cycles in hardware",
     },
     "--duplex": {
         "choices": ("full", "half"),
@@ -143,7 +150,7 @@ def parse_selection(arguments, *, any_root=False):
         chunks=arguments.chunks,
         large=arguments.large,
         seed=arguments.seed,
-        latency=arguments.latency or 1,
+        latency=1 if arguments.latency == "auto" else arguments.latency,
         broken_links=_broken_links(topology, arguments),
         duplex=arguments.duplex,
         trees=arguments.trees,
@@ -159,6 +166,7 @@ def parse_schedule(arguments, *, any_root=False):
     Parameters
     ----------
     arguments : Namespace
+        A latency of auto is replaced by the one that is chosen.
     any_root : bool
         Whether the root may be left open; the schedule is then for node 0.
 
@@ -175,7 +183,11 @@ def parse_schedule(arguments, *, any_root=False):
     algorithm = (
         find(arguments.algorithm) if arguments.algorithm else choose(topology, collective, options)
     )
-    return algorithm(topology, collective, options)
+    if arguments.latency != "auto":
+        return algorithm(topology, collective, options)
+    flits = getattr(arguments, "flits", None)
+    schedule, arguments.latency = quickest(algorithm, topology, collective, options, flits)
+    return schedule
 
 
 def _open_root(arguments, allowed):

@@ -129,7 +129,7 @@ def run_simulate(arguments):
         "tau": facts["tau"],
         "engine_reason": reason,
         "build_seconds": round(engine.build_seconds, 3),
-        "latency": arguments.latency or 1,
+        "latency": arguments.latency,
         "wave": arguments.wave,
         "trace": arguments.trace,
     }
