@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.algorithms.base import Options
-from torusfabric.algorithms.bufferless import BUFFERLESS, bufferless_bound, search, snake
+from torusfabric.algorithms.bufferless import BUFFERLESS, search, snake
 from torusfabric.algorithms.matching import MATCHING
 from torusfabric.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError
+from torusfabric.reach import restless_steps
 from torusfabric.topology import Torus, parse_topology
 
 ALLGATHER = Collective("allgather")
@@ -49,7 +50,7 @@ def assert_plan(topology, steps=None):
     assert is_bufferless(table)
     report = check(table)
     assert report.duplicates == 0
-    assert table.round_count == (bufferless_bound(table.topology) if steps is None else steps)
+    assert table.round_count == (restless_steps(table.topology) if steps is None else steps)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def assert_plan(topology, steps=None):
      ((3, 4, 5), 10), ((6, 6, 6), 36), ((16, 16), 64)],
 )  # fmt: skip
 def test_examples(sides, steps):
-    assert bufferless_bound(Torus(sides)) == steps
+    assert restless_steps(Torus(sides)) == steps
     assert_plan(sides, steps)
 
 
@@ -91,7 +92,7 @@ def test_excess_on_larger_tori():
         table = plan(sides)
         assert is_bufferless(table)
         check(table)
-        assert 0 <= table.round_count - bufferless_bound(table.topology) <= excess, sides
+        assert 0 <= table.round_count - restless_steps(table.topology) <= excess, sides
 
 
 @pytest.mark.parametrize("side", range(3, 32, 2))
@@ -129,9 +130,9 @@ def test_even_snakes_leave_a_cross():
 
 def test_parity_bound():
     # Half of the offsets are reached in odd steps only: 18 on 6x6 need 5 of them.
-    assert bufferless_bound(Torus((6, 6))) == 10
-    assert bufferless_bound(Torus((6, 7))) == 11
-    assert bufferless_bound(Torus((6, 4, 2))) == 9
+    assert restless_steps(Torus((6, 6))) == 10
+    assert restless_steps(Torus((6, 7))) == 11
+    assert restless_steps(Torus((6, 4, 2))) == 9
 
 
 def test_a_buffered_table_is_told_apart():
@@ -166,7 +167,7 @@ def test_any_torus_and_seed(sides, seed):
     table = plan(sides, seed=seed)
     assert is_bufferless(table)
     check(table)
-    assert 0 <= table.round_count - bufferless_bound(table.topology) <= 2
+    assert 0 <= table.round_count - restless_steps(table.topology) <= 2
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from waiting import shortest_wait
 
 from torusfabric.algorithms.base import Options
 from torusfabric.algorithms.matching import MATCHING
-from torusfabric.algorithms.matching_allgather import lower_bound, match
+from torusfabric.algorithms.matching_allgather import match
 from torusfabric.algorithms.matching_alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.matching_scatter import port_trees
 from torusfabric.check import check
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, ScheduleError
+from torusfabric.reach import delivery_steps
 from torusfabric.topology import Torus, parse_topology
 
 SMALL = settings(derandomize=True, deadline=None, max_examples=25)
@@ -67,7 +68,10 @@ def test_allgather_meets_the_bound_on_all_small_tori():
     for sides in all_sides(32):
         for chunks in (1, 2, 3):
             schedule = plan(sides, "allgather", chunks=chunks)
-            assert schedule.round_count == lower_bound(schedule.topology, chunks), (sides, chunks)
+            assert schedule.round_count == delivery_steps(schedule.topology, chunks), (
+                sides,
+                chunks,
+            )
             check(schedule)
 
 
@@ -76,7 +80,10 @@ def test_allgather_of_chunks_meets_the_bound_on_all_tori_to_100_nodes():
     for sides in all_sides(100):
         for chunks in (1, 2, 3):
             schedule = plan(sides, "allgather", chunks=chunks)
-            assert schedule.round_count == lower_bound(schedule.topology, chunks), (sides, chunks)
+            assert schedule.round_count == delivery_steps(schedule.topology, chunks), (
+                sides,
+                chunks,
+            )
             check(schedule)
 
 
@@ -84,14 +91,14 @@ def test_allgather_of_chunks_meets_the_bound_on_all_tori_to_100_nodes():
 def test_allgather_meets_the_bound_on_all_tori_to_500_nodes():
     for sides in all_sides(500):
         schedule = plan(sides, "allgather")
-        assert schedule.round_count == lower_bound(schedule.topology), sides
+        assert schedule.round_count == delivery_steps(schedule.topology), sides
         check(schedule)
 
 
 def test_bound_is_the_volume_bound_but_for_sides_of_two():
     for sides in all_sides(100):
         for chunks in (1, 2, 3):
-            above = lower_bound(Torus(sides), chunks) - volume_bound(sides, chunks)
+            above = delivery_steps(Torus(sides), chunks) - volume_bound(sides, chunks)
             assert above in ((0, 1) if 2 in sides and chunks == 1 else (0,)), sides
 
 
@@ -107,7 +114,10 @@ def test_scatter_meets_the_bound_on_all_small_tori(kind):
     for sides in all_sides(40):
         for chunks in (1, 2, 3):
             schedule = plan(sides, kind, chunks=chunks, root=1)
-            assert schedule.round_count == lower_bound(schedule.topology, chunks), (sides, chunks)
+            assert schedule.round_count == delivery_steps(schedule.topology, chunks), (
+                sides,
+                chunks,
+            )
             report = check(schedule)
             assert report.transfers == chunks * schedule.topology.distances.sum()
 
@@ -116,7 +126,7 @@ def test_scatter_meets_the_bound_on_all_small_tori(kind):
 def test_scatter_meets_the_bound_on_all_tori_to_300_nodes():
     for sides in all_sides(300):
         schedule = plan(sides, "scatter")
-        assert schedule.round_count == lower_bound(schedule.topology), sides
+        assert schedule.round_count == delivery_steps(schedule.topology), sides
         check(schedule)
 
 
@@ -148,7 +158,7 @@ def test_alltoall_meets_the_bound_on_all_small_tori():
     for sides in all_sides(32):
         for chunks in (1, 2, 3):
             schedule = plan(sides, "alltoall", chunks=chunks)
-            assert schedule.round_count == exchange_bound(sides, chunks), (sides, chunks)
+            assert schedule.round_count == exchange_bound(sides, chunks), sides
             report = check(schedule)
             distances = int(schedule.topology.distances.sum())
             assert report.transfers == chunks * distances * prod(sides)
@@ -179,7 +189,7 @@ def test_reductions_add_every_contribution_once(name, kind):
     topology = parse_topology(name)
     schedule = plan(topology, kind)
     halves = 2 if kind == "allreduce" else 1
-    assert schedule.round_count == halves * lower_bound(topology)
+    assert schedule.round_count == halves * delivery_steps(topology)
     assert schedule.chunks == (topology.nodes if kind == "allreduce" else 1)
     for plain in (False, True):
         report = check(schedule, plain=plain)
@@ -221,9 +231,9 @@ def test_latency_costs_little():
         for sides in all_sides(25):
             torus = Torus(sides)
             steps = plan(torus, "allgather", latency=latency).round_count
-            assert 0 <= steps - lower_bound(torus, 1, latency) <= excess, sides
+            assert 0 <= steps - delivery_steps(torus, 1, latency) <= excess, sides
             steps = plan(torus, "scatter", latency=latency).round_count
-            assert steps == lower_bound(torus, 1, latency), sides
+            assert steps == delivery_steps(torus, 1, latency), sides
             steps = plan(torus, "alltoall", latency=latency).round_count
             assert 0 <= steps - alltoall_bound(balanced_routes(torus), latency) < latency, sides
 
@@ -252,7 +262,7 @@ def test_arrowhead(order, gather, exchange):
     topology = parse_topology(f"arrowhead:{order}")
     for kind in ("allgather", "scatter", "gather"):
         schedule = plan(topology, kind)
-        assert schedule.round_count == gather == lower_bound(topology)
+        assert schedule.round_count == gather == delivery_steps(topology)
         check(schedule)
     schedule = plan(topology, "alltoall")
     assert schedule.round_count <= exchange

@@ -8,7 +8,6 @@ import pytest
 
 from torusfabric.algorithms.base import Options
 from torusfabric.algorithms.matching import MATCHING
-from torusfabric.algorithms.matching_allgather import lower_bound
 from torusfabric.algorithms.matching_alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.matching_exchange import exchange
 from torusfabric.algorithms.matching_heads import few_heads
@@ -16,6 +15,7 @@ from torusfabric.algorithms.matching_turns import few_turns, first_axes
 from torusfabric.check import check
 from torusfabric.collective import parse_collective
 from torusfabric.program.table_plan import plan_table
+from torusfabric.reach import delivery_steps
 from torusfabric.topology import Torus, parse_topology
 
 NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
@@ -83,7 +83,7 @@ def test_steps_of_latency_one_and_three_are_at_the_bound(name, kind, steps):
     for latency, expected in zip((1, 3), steps, strict=True):
         schedule = schedule_of(name, kind, latency)
         if kind == "allgather":
-            bound = lower_bound(schedule.topology, 1, latency)
+            bound = delivery_steps(schedule.topology, 1, latency)
         else:
             bound = alltoall_bound(balanced_routes(schedule.topology), latency)
         assert schedule.round_count == bound == expected
@@ -114,7 +114,7 @@ def test_chunks_are_sent_from_one_memory():
             check(schedule)
             plan = plan_table(schedule, 4)
             assert (len(plan.banks), len(plan.own)) == (schedule.topology.ports, 1)
-            assert schedule.round_count == lower_bound(schedule.topology, 4, latency)
+            assert schedule.round_count == delivery_steps(schedule.topology, 4, latency)
 
 
 def test_parallel_links_take_two_memories():
@@ -135,10 +135,10 @@ def test_arrowheads_have_small_routers():
 def test_as_many_steps_where_no_small_router_is_found():
     # No schedule is known that sends on one of two chunks by in-port on sides of 5 and 2.
     topology = parse_topology("5x2")
-    assert few_heads(topology, 2, 3, lower_bound(topology, 2, 3)) is None
+    assert few_heads(topology, 2, 3, delivery_steps(topology, 2, 3)) is None
     schedule = schedule_of("5x2", "allgather", 3, chunks=2)
     check(schedule)
-    assert schedule.round_count <= lower_bound(topology, 2, 3) + 1
+    assert schedule.round_count <= delivery_steps(topology, 2, 3) + 1
 
 
 def test_too_few_steps_are_not_met():

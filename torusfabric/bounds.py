@@ -11,6 +11,7 @@ from math import ceil
 
 import numpy as np
 
+from .reach import delivery_steps, restless_steps
 from .schedule import Listed, Pattern, Table
 from .topology import Torus
 
@@ -21,7 +22,8 @@ __all__ = ["arc_load", "bound", "gossip_rounds", "lower_bound", "one_packet_step
 def bound(schedule, report=None):
     """The least number of rounds of any schedule for the same task in the same model.
 
-    With store-and-forward switching, the model includes the length of the longest message.
+    With store-and-forward switching, the model includes the length of the longest message, and that
+    no block ever rests if none does.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def bound(schedule, report=None):
     -------
     int
     """
-    return lower_bound(
+    least = lower_bound(
         schedule.topology,
         schedule.collective,
         switching=schedule.switching,
@@ -44,6 +46,22 @@ def bound(schedule, report=None):
         blocks=None if schedule.switching == "circuit" else _longest_message(schedule, report),
         duplex=schedule.duplex,
     )
+    return max(least, restless_steps(schedule.topology)) if _restless(schedule) else least
+
+
+def _restless(schedule):
+    """Whether a schedule is an all-gather of whole messages in which no block ever rests."""
+    whole = isinstance(schedule, Table) and schedule.chunks == 1
+    if not whole or schedule.collective.kind != "allgather":
+        return False
+    topology, arrived = schedule.topology, {0}
+    for row in schedule.offset:
+        ports = np.nonzero(row >= 0)[0]
+        sent = topology.subtract(row[ports], topology.generators[ports]).tolist()
+        if not arrived.issuperset(sent):
+            return False
+        arrived = set(row[ports].tolist())
+    return True
 
 
 def _longest_message(schedule, report):
@@ -168,19 +186,21 @@ def _volume_rounds(topology, kind, ports, chunks, blocks, duplex):
     - Scatter: M (N - 1) blocks leave the root, at most P b in a round. Gather: they arrive there.
     - All-gather: each node receives M (N - 1) blocks. Reduce-scatter: it sends M (N - 1) sums. All
       nodes together receive at most N P messages in a round, in half duplex at most one a link.
+      For all four, no block comes farther than the rounds so far allow: `delivery_steps`.
     - Total exchange: the blocks travel M N S hops in all; on a torus also per axis (`arc_load`).
     - All-reduce: of each chunk, N sums merge into one by N - 1 receipts, and N - 1 more copy it.
     """
     nodes, degree = topology.nodes, topology.ports
     half = 2 if duplex == "half" else 1
     each = Fraction(min(ports * half, degree), half) * blocks
+    near = delivery_steps(topology, chunks, capacity=ports * blocks)
     match kind:
         case "broadcast" | "reduce":
             return topology.diameter - 1 + ceil(Fraction(chunks, ports * blocks))
         case "scatter" | "gather":
-            return ceil(Fraction(chunks * (nodes - 1), ports * blocks))
+            return max(near, ceil(Fraction(chunks * (nodes - 1), ports * blocks)))
         case "allgather" | "reduce-scatter":
-            return ceil(chunks * (nodes - 1) / each)
+            return max(near, ceil(chunks * (nodes - 1) / each))
         case "allreduce":
             return ceil(2 * chunks * Fraction(nodes - 1, nodes) / each)
     hops = int(topology.distances.sum(dtype=np.int64))

@@ -16,12 +16,13 @@ from collections import defaultdict
 
 import numpy as np
 
+from ..reach import parities, restless_steps
 from ..schedule import Table
 from ..topology import Torus
 from .base import Algorithm
-from .matching_allgather import lower_bound, match
+from .matching_allgather import match
 
-__all__ = ["BUFFERLESS", "bufferless_bound", "plan", "search", "snake"]
+__all__ = ["BUFFERLESS", "plan", "search", "snake"]
 
 #: Steps that one run of the search may try, and these times nodes; at least two full attempts.
 BUDGET, WORK = 40_000, 20_000_000
@@ -32,38 +33,6 @@ SMALL = 14
 #: How often the search goes back over one more step, how much it shuns far offsets, and how much
 #: it leaves to chance, drawn anew each time it goes back.
 RETREAT, FARNESS, CHANCE = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
-
-
-def bufferless_bound(topology):
-    """Steps that no bufferless all-gather can do without.
-
-    Parameters
-    ----------
-    topology : Topology
-        Any Cayley graph of an abelian group.
-
-    Notes
-    -----
-    `lower_bound` holds. If the network is bipartite (a torus with all sides even), only offsets at
-    an odd distance are reached in odd steps and only others in even steps: with G ports and half
-    of the nodes in each part, max(2 ceil((N / 2) / G) - 1, 2 ceil((N / 2 - 1) / G)). The first
-    step reaches fewer than G where two ports lead to the same node.
-    """
-    least = lower_bound(topology)
-    parity = _parity(topology)
-    if not parity.any():
-        return least
-    odd = int(parity.sum())
-    even = topology.nodes - odd - 1
-    after_first = odd - len(np.unique(topology.generators))
-    return max(least, 2 * -(-after_first // topology.ports) + 1, 2 * -(-even // topology.ports))
-
-
-def _parity(topology):
-    """Parity of the distance of each node if the network is bipartite, else 0."""
-    parity = topology.distances % 2
-    bipartite = (parity[topology.neighbours] != parity[:, None]).all()
-    return parity if bipartite and topology.nodes > 1 else np.zeros_like(parity)
 
 
 def snake(topology):
@@ -144,8 +113,8 @@ class _Search:
         self.topology = topology
         self.neighbours = topology.neighbours.tolist()
         self.distance = topology.distances.tolist()
-        self.parity = _parity(topology).tolist()
-        self.bound = bufferless_bound(topology)
+        self.parity = parities(topology).tolist()
+        self.bound = restless_steps(topology)
         self.rng = random.Random(seed)
         self.start = [dict(enumerate(row)) for row in start]
 

@@ -5,7 +5,7 @@ on each of its ports, and what arrives in step ``t`` may leave from step ``t + l
 sides from 2 on, and any other Cayley graph of an abelian group. Steps, with M chunks and G ports:
 
 ============== ===================================================================
-allgather      max(ceil(M (N - 1) / G), diameter); see `lower_bound` for sides of 2
+allgather      max(ceil(M (N - 1) / G), diameter); see `delivery_steps` for sides of 2
 scatter        the same
 gather         as scatter, which it is in reverse
 alltoall       max(largest load of a port, diameter); see `alltoall_bound`

@@ -16,9 +16,10 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from ..reach import delivery_steps
 from .matching_heads import few_heads
 
-__all__ = ["allgather", "lower_bound", "match"]
+__all__ = ["allgather", "match"]
 
 #: How many schedules are tried before one above the bound is accepted, and how many deliveries
 #: they may plan together: about a second.
@@ -26,37 +27,6 @@ ATTEMPTS, BUDGET = 60, 200_000
 
 #: For more deliveries than these no small router is looked for: it would take seconds.
 LARGE = 8_000
-
-
-def lower_bound(topology, chunks=1, latency=1):
-    """Steps that no all-gather, and no scatter, can do without.
-
-    Parameters
-    ----------
-    topology : Topology
-        Any Cayley graph of an abelian group.
-    chunks : int
-        M, the chunks of a message.
-    latency : int
-        Steps from the arrival of a block to its departure.
-
-    Notes
-    -----
-    An all-gather delivers at most one block a port in a step, and none farther than the steps so
-    far allow; in a scatter, the same holds for blocks that leave the root, counted from the last
-    step back. On a torus with sides of at least 3 and latency 1 this comes to
-    max(ceil(M (N - 1) / ports), diameter). Sides of 2, with two links to the same node, can add a
-    step for M = 1: not all ports have a block to deliver in the first step.
-    """
-    within = chunks * (np.cumsum(np.bincount(topology.distances)) - 1)
-    delivered = steps = 0
-    while delivered < within[-1]:
-        reach = min(1 + steps // latency, len(within) - 1)
-        if reach == len(within) - 1:
-            return steps + -(-(int(within[-1]) - delivered) // topology.ports)
-        delivered = min(delivered + topology.ports, int(within[reach]))
-        steps += 1
-    return steps
 
 
 def allgather(topology, chunks=1, latency=1, seed=0):
@@ -82,12 +52,12 @@ def allgather(topology, chunks=1, latency=1, seed=0):
     -----
     In every step a maximum matching joins ports ``g`` to deliveries (d, c) not yet made whose
     predecessor ``d - g`` got chunk c in time. Deliveries near the origin are preferred, then those
-    with most neighbours farther away. If that takes more than `lower_bound` steps, distances
+    with most neighbours farther away. If that takes more than `delivery_steps` steps, distances
     are blurred at random and the best attempt wins. No proof is known that the bound is always
     met; it was met on every torus tried. A schedule with no more steps and a small router is then
     looked for, see `matching_heads`, and preferred.
     """
-    bound = lower_bound(topology, chunks, latency)
+    bound = delivery_steps(topology, chunks, latency)
     best = _nearest_first(topology, chunks, latency, seed, bound)
     if topology.nodes * chunks <= LARGE:
         for steps in sorted({bound, len(best)}):

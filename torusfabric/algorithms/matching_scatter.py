@@ -10,8 +10,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
+from ..reach import delivery_steps
 from ..schedule import Listed, Transfers
-from .matching_allgather import lower_bound, match
+from .matching_allgather import match
 
 __all__ = ["port_trees", "scatter"]
 
@@ -71,12 +72,12 @@ def scatter(topology, root, blocks, latency=1):
     Returns
     -------
     tuple of Transfers
-        One entry a step; the bound is `lower_bound`.
+        One entry a step; the bound is `delivery_steps`.
     """
     if topology.nodes == 1:
         return ()
     last, chunks = port_trees(topology), blocks.chunks
-    steps = lower_bound(topology, chunks, latency)
+    steps = delivery_steps(topology, chunks, latency)
     while (shares := _share(topology, last, chunks, latency, steps)) is None:
         steps += 1
     destination, chunk, tree, launch = _launches(topology, shares)
