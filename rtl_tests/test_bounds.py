@@ -6,6 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from torusfabric.algorithms import Options
+from torusfabric.algorithms.bufferless import BUFFERLESS
+from torusfabric.algorithms.matching import MATCHING
 from torusfabric.bounds import (
     arc_load,
     bound,
@@ -302,3 +305,20 @@ def test_one_packet_needs_a_known_dimension():
     """The paper gives two and three dimensions."""
     with pytest.raises(ValueError, match=r"^Dimensions must be 2 or 3, not 4$"):
         one_packet_steps(8, 4)
+
+
+@pytest.mark.parametrize(
+    ("sides", "chunks", "steps"),
+    [((3, 4), 1, 7), ((3, 4), 2, 12), ((3, 8), 1, 26), ((5, 6), 3, 69), ((4, 6), 1, 18)],
+)
+def test_exchange_in_which_all_nodes_do_the_same(sides, chunks, steps):
+    """An even axis of an odd number of rings cannot share its hops evenly; the plan meets that."""
+    schedule = MATCHING(Torus(sides), collective("alltoall"), Options(chunks=chunks))
+    assert schedule.round_count == bound(schedule) == steps
+
+
+@pytest.mark.parametrize(("sides", "steps"), [((6, 6), 10), ((4, 4, 4), 12), ((5, 5), 6)])
+def test_gossip_in_which_no_block_rests(sides, steps):
+    """On bipartite tori that has a bound of its own."""
+    schedule = BUFFERLESS(Torus(sides), collective("allgather"), Options())
+    assert schedule.round_count == bound(schedule) == steps

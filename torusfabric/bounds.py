@@ -22,8 +22,8 @@ __all__ = ["arc_load", "bound", "gossip_rounds", "lower_bound", "one_packet_step
 def bound(schedule, report=None):
     """The least number of rounds of any schedule for the same task in the same model.
 
-    With store-and-forward switching, the model includes the length of the longest message, and that
-    no block ever rests if none does.
+    With store-and-forward switching, the model includes the length of the longest message; that no
+    block ever rests, if none does; and in a total exchange, that all nodes do the same, if they do.
 
     Parameters
     ----------
@@ -46,7 +46,24 @@ def bound(schedule, report=None):
         blocks=None if schedule.switching == "circuit" else _longest_message(schedule, report),
         duplex=schedule.duplex,
     )
+    if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
+        return max(least, _invariant_exchange(schedule.topology, schedule.chunks))
     return max(least, restless_steps(schedule.topology)) if _restless(schedule) else least
+
+
+def _invariant_exchange(topology, chunks):
+    """Steps of a total exchange in which all nodes do the same.
+
+    Then all arcs of a port carry the same number of hops. On an axis of even side s, a block whose
+    offset there is d goes h forwards and k back with h - k = d modulo s. Over all offsets the sum
+    of h - k is M (N / s) s (s - 1) / 2 modulo s, which is s / 2 where M N / s is odd. So the two
+    ports of the axis differ by s / 2 hops or more, of at least M N s / 4 together.
+    """
+    least = 0
+    for side in getattr(topology, "sides", ()):
+        if side % 2 == 0 and topology.nodes // side * chunks % 2:
+            least = max(least, ceil(Fraction(chunks * topology.nodes * side // 4 + side // 2, 2)))
+    return least
 
 
 def _restless(schedule):
