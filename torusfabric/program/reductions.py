@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..errors import InputError
 from ..operators import Operator
 from .reduction_plan import plan_reduction
 from .tables import LOOK_UP, OVERHEAD, TableProgram, needs_divider
@@ -166,21 +165,13 @@ def compile_reductions(table, operator):
     Parameters
     ----------
     table : Table
-        A reduce-scatter or an all-reduce.
+        A reduce-scatter or an all-reduce, with at least one step.
     operator : Operator
 
     Returns
     -------
     ReductionProgram
-
-    Raises
-    ------
-    InputError
-        If there is nothing to send.
     """
-    if not table.round_count:
-        nodes = table.topology.nodes
-        raise InputError(f"Topology of a fabric must have at least 2 nodes, not {nodes}")
     return ReductionProgram(
         schedule=table,
         select=plan_reduction(table, 1).select[:, None].astype(np.int16),

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import InputError
 from .base import OWN, SwitchProgram
 from .table_plan import plan_table
 
@@ -148,20 +147,12 @@ def compile_tables(table):
     Parameters
     ----------
     table : Table
-        Not a reduction.
+        Not a reduction, and with at least one step.
 
     Returns
     -------
     TableProgram
-
-    Raises
-    ------
-    InputError
-        If there is nothing to send.
     """
-    if not table.round_count:
-        nodes = table.topology.nodes
-        raise InputError(f"Topology of a fabric must have at least 2 nodes, not {nodes}")
     return TableProgram(
         schedule=table,
         select=plan_table(table, 1).select[:, None].astype(np.int16),
