@@ -7,7 +7,7 @@ lamp is left. It is loaded with a JTAG adapter of type FT232.
 
 from amaranth_boards.colorlight_5a75b_r7_0 import Colorlight_5A75B_R70Platform
 
-from torusfabric.board import COMPACT, Board, Limit
+from torusfabric.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 BOARDS = {
     "colorlight-5a75b": Board(
@@ -18,6 +18,7 @@ BOARDS = {
         packer=("nextpnr-ecp5", "ecppack"),
         pins="an adapter of 3.3 V on J19: KEY+ receives, DATA_LED- sends",
         options=COMPACT,
-        limit=Limit(side=8, measured="ulx3s-25f"),
+        routers=ECP5_ROUTERS,
+        limit=Limit(side=9, measured="ulx3s-25f"),
     ),
 }

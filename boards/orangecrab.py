@@ -9,7 +9,7 @@ from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_25FPlatform, OrangeCrabR0_2_85FPlatform
 from amaranth_boards.resources import UARTResource
 
-from torusfabric.board import COMPACT, Board, Limit
+from torusfabric.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 
 def _board(size, platform, limit):
@@ -42,13 +42,14 @@ def _board(size, platform, limit):
             ),
         ),
         options=COMPACT,
+        routers=ECP5_ROUTERS,
         limit=limit,
     )
 
 
 BOARDS = {
     "orangecrab-25f": _board(
-        "25F", OrangeCrabR0_2_25FPlatform, Limit(side=8, measured="ulx3s-25f")
+        "25F", OrangeCrabR0_2_25FPlatform, Limit(side=9, measured="ulx3s-25f")
     ),
     "orangecrab-85f": _board("85F", OrangeCrabR0_2_85FPlatform, Limit(side=14)),
 }

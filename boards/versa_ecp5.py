@@ -1,6 +1,8 @@
 """ECP5 Versa board by Lattice: LFE5UM-45F at 100 MHz; the serial line is on its USB plug.
 
-The first three of its lamps tell that something runs, a pass and a failure.
+The first three of its lamps tell that something runs, a pass and a failure. What it holds is an
+estimate from its block RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose device is
+as large, but another one.
 """
 
 from amaranth_boards.versa_ecp5 import VersaECP5Platform
@@ -22,6 +24,7 @@ BOARDS = {
         packer=("nextpnr-ecp5", "ecppack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
+        routers=("router1",),
         limit=Limit(side=10),
     ),
 }

@@ -4,6 +4,7 @@ import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers import fabric_of
 from image_bench import (
@@ -18,6 +19,7 @@ from image_bench import (
 from torusfabric import tools
 from torusfabric.board import build, find_board
 from torusfabric.cache import Cache
+from torusfabric.operators import Operator
 from torusfabric.selftest.protocol import Verdict
 from torusfabric.simulate import simulate
 
@@ -44,6 +46,17 @@ def flipped(fabric):
     return fabric
 
 
+def forgetful(topology, *, width=8, operator=None):
+    """A reduce-scatter in which something is left out of a sum on the way."""
+    fabric = fabric_of(topology, "reduce-scatter", "matching", operator=operator)
+    plan = fabric.program.plan(fabric.flits)
+    row, port = np.argwhere(plan.operand >= 0)[-1]
+    operand = plan.operand.copy()
+    operand[row, port] = plan.identity
+    fabric.program._plans[1] = replace(plan, operand=operand)
+    return type(fabric)(fabric.program, width=width, flits=fabric.flits)
+
+
 def say(lines):
     """The verdicts among what an image said."""
     return [Verdict.parse(line) for line in lines]
@@ -67,8 +80,8 @@ def ice40_says(fabric, name, folder, *, send="", lines=1):
 def ecp5_says(fabric, folder, *, send="", lines=1):
     """What a placed and routed ECP5 netlist says when it is simulated."""
     board = find_board("ulx3s-25f")
-    written = "--report selftest.report.json --write selftest.pnr.json"
-    board = replace(board, options=board.options | {"nextpnr_opts": written})
+    written = {"nextpnr_opts": "--write selftest.pnr.json"}
+    board = replace(board, options=board.options | written)
     baud = 25_000_000 // DIVISOR
     built = build(fabric, board, folder, baud=baud, cache=Cache(folder / "cache"))
     work = built.folder / "build"
@@ -102,6 +115,33 @@ def test_ice40_bitstream_with_a_wrong_setting(tmp_path):
     assert verdict.expected != verdict.got
     assert verdict.node <= fault.node
     assert verdict.cycles == fabric.cycles
+
+
+@pytest.mark.long
+@needs_icebox
+@pytest.mark.parametrize("operator", [Operator("min", True), Operator("add")], ids=str)
+def test_ice40_bitstream_that_adds(tmp_path, operator):
+    """The bits of an iCEstick's bitstream pass, and combine what they are given."""
+    fabric = fabric_of("2x2", "reduce-scatter", "matching", width=4, operator=operator)
+    words = [(3, 0xC, 7, 5), (2, 9, 0xA, 5), (1, 6, 4, 0xE), (5, 0, 0xF, 8)]
+    write = "".join(
+        f"{node:x}n0p" + "".join(f"{word:x}w" for word in row) for node, row in enumerate(words)
+    )
+    place = f"{fabric.layout.recv_base:x}p1r\n"
+    read = "".join(f"{node:x}n{place}" for node in range(4))
+    said = ice40_says(fabric, "icestick", tmp_path, send=f"2t\n{write}s\n{read}", lines=7)
+    assert [v.passed for v in say(said[:2])] == [True, True]
+    sums = operator.reduce(np.array(words, np.uint64), 4)
+    assert said[3:] == [f"{word:x}" for word in sums]
+
+
+@pytest.mark.long
+@needs_icebox
+def test_ice40_bitstream_that_loses_a_contribution(tmp_path):
+    """Where a sum leaves one contribution out, the bitstream names a word that is wrong."""
+    (verdict,) = say(ice40_says(forgetful("2x2", width=4), "icestick", tmp_path))
+    assert verdict.result == "fail"
+    assert verdict.expected != verdict.got
 
 
 @needs_iverilog
@@ -149,6 +189,9 @@ def test_gowin_netlist_passes(tmp_path):
         ("3x3", "scatter", "matching", {"flits": 2, "root": 4}),
         ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
         ("3x3", "broadcast", "necklace", {"flits": 2, "root": 5}),
+        ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator("xor")}),
+        ("3x3", "allreduce", "matching", {"operator": Operator("max", True)}),
+        ("3x3", "reduce", "necklace", {"flits": 2, "root": 5}),
     ],
 )
 def test_ice40_bitstreams_of_all_collectives(tmp_path, topology, collective, algorithm, options):

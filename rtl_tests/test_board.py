@@ -60,6 +60,53 @@ def test_plan_of_a_build(name, small):
         assert re.search(rf"wire .*\\{port}_", design), port
     assert "src" not in re.findall(r"attribute \\(\w+)", design)
     assert platform.default_clk_frequency >= 12e6
+    if "nextpnr-ecp5" in board.packer:
+        router = "router1" if platform.default_clk_frequency > 50e6 else "router2"
+        assert f"--router {router} " in script
+
+
+def routed(monkeypatch, *, fails, said="Info: Routing globals...\n"):
+    """Put place and route of ours in the place of the tools; returns the list of its commands."""
+    commands = []
+
+    def run(plan, work, *_):
+        line = next(x for x in plan.files[f"{plan.script}.sh"].splitlines() if "--report" in x)
+        commands.append(line)
+        work.mkdir(parents=True, exist_ok=True)
+        (work / "selftest.tim").write_text(said)
+        if any(f"--router {name} " in line for name in fails):
+            raise Misfit("ERROR: Max frequency is too low")
+        used = {"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}}
+        (work / "selftest.report.json").write_text(json.dumps(used))
+        for name in ("selftest.bit", "selftest.svf", "selftest.rpt", "build.log"):
+            (work / name).touch()
+
+    monkeypatch.setattr(sys.modules["torusfabric.board.build"], "_run", run)
+    monkeypatch.setattr(tools, "version", lambda tool: "1")
+    return commands
+
+
+def test_router_that_is_too_slow(small, tmp_path, monkeypatch):
+    """The next router is tried where the first one did not reach the clock, and only there."""
+    board = find_board("ulx3s-85f")
+    commands = routed(monkeypatch, fails=["router2"])
+    built = build(small(), board, tmp_path / "1", cache=Cache(tmp_path / "cache"))
+    assert [re.search(r"--router (\w+)", line)[1] for line in commands] == ["router2", "router1"]
+    assert built.report["router"] == "router1"
+    assert build(small(), board, tmp_path / "2", cache=Cache(tmp_path / "cache")).cached
+    assert len(commands) == 2
+    said = "Info: Routing globals...\nInfo: Running router2...\nInfo: Routing..\n"
+    commands = routed(monkeypatch, fails=[], said=said)
+    built = build(small(), board, tmp_path / "3", force=True, cache=Cache(tmp_path / "cache"))
+    assert (built.report["router"], len(commands)) == ("router2", 1)
+    commands = routed(monkeypatch, fails=["router1", "router2"])
+    with pytest.raises(Misfit):
+        build(small(), board, tmp_path / "4", force=True, cache=Cache(tmp_path / "cache"))
+    assert len(commands) == 2
+    commands = routed(monkeypatch, fails=["router2"], said="ERROR: no BELs remaining\n")
+    with pytest.raises(Misfit):
+        build(small(), board, tmp_path / "5", force=True, cache=Cache(tmp_path / "cache"))
+    assert len(commands) == 1
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -254,6 +301,12 @@ def test_stages_of_a_build(tmp_path):
             "Info:       5000 |      613       4386 |  152   848 |     43769|   0.64   4.46|\n"
         )
     assert now() == (2, "routing, 43769 connections to go")
+    log.write_text("Info: Routing globals...\nInfo: Running router2...\n")
+    assert now() == (2, "routing")
+    with log.open("a") as file:
+        file.write("Info:     iter=1 wires=431881 overused=22120 overuse=25792 archfail=NA\n")
+        file.write("Info:     iter=2 wires=442280 overused=13574 overuse=14557 archfail=NA\n")
+    assert now() == (2, "routing, 13574 wires to be shared no more")
     with log.open("a") as file:
         file.write("Info: Program finished normally.\n")
     assert now() == (3, "packing the bitstream")
@@ -365,6 +418,17 @@ def test_image_of_every_board(name, small, tmp_path):
     assert built.bitstream.stat().st_size > 10_000
     assert built.report["fmax_mhz"] > built.report["clock_mhz"]
     assert all((Path(tmp_path) / product).exists() for product in board.products)
+
+
+@pytest.mark.long
+def test_ecp5_bitstream_is_reproducible(small, tmp_path):
+    """The second router, too, makes the same of the same, and says that it did."""
+    board, cache = find_board("ulx3s-25f"), Cache(tmp_path / "cache")
+    first = build(small(), board, tmp_path / "first", cache=cache)
+    second = build(small(), board, tmp_path / "second", cache=cache, force=True)
+    assert first.bitstream.read_bytes() == second.bitstream.read_bytes()
+    assert first.report == second.report
+    assert (first.report["router"], second.cached) == ("router2", False)
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from helpers import fabric_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serial_bench import compiled, on_terminal
-from test_bitstream import flipped
+from test_bitstream import flipped, forgetful
 
 from torusfabric.cli import main
 from torusfabric.collective import OPERATORS, parse_collective
@@ -195,11 +195,12 @@ def test_expected_words_in_hardware(collective, name, signed):
     dut = ExpectedWord(program, width)
 
     async def testbench(ctx):
-        for run, node, peer, flit, received in (
-            (1, 2, 4, 3, 0), (1, 2, 0, 3, 1), (0xFFFF, 8, 7, 1, 0), (0xFFFF, 8, 0, 2, 1)
-        ):  # fmt: skip
-            for number, value in {"run": run, "node": node, "peer": peer, "flit": flit}.items():
-                ctx.set(getattr(dut, number), value)
+        sent = [(1, 2, 4, 3, 0), (0xFFFF, 8, 7, 1, 0)]
+        owed = [(number, 2, 0, 3, 1) for number in range(1, 33)]
+        for number, node, peer, flit, received in [*sent, *owed]:
+            inputs = {"run": number, "node": node, "peer": peer, "flit": flit}
+            for name, value in inputs.items():
+                ctx.set(getattr(dut, name), value)
             ctx.set(dut.received, received)
             ctx.set(dut.start, 1)
             await ctx.tick()
@@ -208,8 +209,8 @@ def test_expected_words_in_hardware(collective, name, signed):
                 await ctx.tick()
             origin, destination = (None, node) if received else (node, peer)
             says = expected_word if received else sent_word
-            wanted = says(program, width, run, origin, destination if personal else 0, flit)
-            assert ctx.get(dut.word) == wanted
+            goal = destination if personal else 0
+            assert ctx.get(dut.word) == says(program, width, number, origin, goal, flit)
 
     run(dut, testbench)
 
@@ -225,11 +226,11 @@ def test_no_contribution_is_hidden(operator, nodes):
     )
     hidden = set(range(nodes))
     for number in range(1, 257):
-        words = [sent_word(program, 8, number, origin, 0, 1) for origin in range(nodes)]
+        words = [[sent_word(program, 8, number, origin, 0, 1)] for origin in range(nodes)]
         expected = expected_word(program, 8, number, None, 0, 1)
         for origin in sorted(hidden):
-            rest = np.array([*words[:origin], operator.identity(8), *words[origin + 1 :]], object)
-            if operator.reduce(rest, 8) != expected:
+            rest = [*words[:origin], [operator.identity(8)], *words[origin + 1 :]]
+            if operator.reduce(np.array(rest, object), 8) != expected:
                 hidden.remove(origin)
     assert not hidden
 
@@ -305,13 +306,7 @@ def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
 @pytest.mark.parametrize("name", OPERATORS)
 def test_tester_finds_a_lost_contribution(name):
     """Where a part of a sum is left out on the way, that is told, whatever the operator."""
-    fabric = fabric_of("3x3", "reduce-scatter", "matching", operator=Operator(name))
-    plan = fabric.program.plan(fabric.flits)
-    row, port = np.argwhere(plan.operand >= 0)[-1]
-    operand = plan.operand.copy()
-    operand[row, port] = plan.identity
-    fabric.program._plans[1] = replace(plan, operand=operand)
-    found = tried(type(fabric)(fabric.program, width=8, flits=1), runs=2)
+    found = tried(forgetful("3x3", operator=Operator(name)), runs=2)
     assert Result.WRONG in [f["result"] for f in found]
 
 
@@ -455,6 +450,25 @@ def test_run(board, capsys, tmp_path):
     (tmp_path / "text.npy").write_text("no array")
     assert main(["run", port, str(tmp_path / "text.npy"), *files[1:]]) == 1
     assert "Data must be a readable .npy file, not" in capsys.readouterr().err
+
+
+def test_sums_on_a_board(tmp_path, capsys):
+    """Arrays go through a reduction as well: a row for each node in, and what it is owed out."""
+    operator = Operator("min", True)
+    fabric = fabric_of("2x2", "reduce-scatter", "matching", width=12, flits=2, operator=operator)
+    data = random_messages(fabric, 7).astype(np.uint16)
+    np.save(tmp_path / "data.npy", data.reshape(4, 4, 2))
+    files = [str(tmp_path / "data.npy"), "-o", str(tmp_path / "sums.npy")]
+    with on_terminal(compiled(fabric, tmp_path)) as port:
+        assert main(["run", port, *files, "--json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert main(["monitor", port, "-c", "test 20", "-c", "info"]) == 0
+        said = capsys.readouterr().out
+    assert (result["operator"], result["signed"]) == ("min", True)
+    assert (result["words_checked"], result["words_wrong"]) == (8, 0)
+    signed = (data.astype(int) ^ 0x800) - 0x800
+    assert (np.load(tmp_path / "sums.npy") == signed.min(0).reshape(4, 2) % 4096).all()
+    assert re.search(r"^run \d+: pass, .*\n(.*\n)*operator +min\n", said)
 
 
 def test_port_that_cannot_be_opened(tmp_path):

@@ -1,4 +1,8 @@
-"""From a fabric to a bitstream, with the platform's own script and our tools."""
+"""From a fabric to a bitstream, with the platform's own script and our tools.
+
+The same fabric for the same board gives the same bytes: no tool is given a random seed or a time,
+and where there are several routers they are tried in the order of the board, each to its end.
+"""
 
 import hashlib
 import json
@@ -37,7 +41,7 @@ _NO_WAY = re.compile(
 )
 
 #: Counted up when what is kept under the same key changes its form or meaning.
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,16 @@ class Built:
         return self.folder / self.report["bitstream"]
 
 
-def plan_build(fabric, board, *, baud=BAUD):
+def plan_build(fabric, board, *, baud=BAUD, router=None):
     """All that goes into a build, before any tool runs.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    board : Board
+    baud : int
+    router : str, optional
+        What to route with; by default the first one of the board.
 
     Returns
     -------
@@ -73,7 +85,11 @@ def plan_build(fabric, board, *, baud=BAUD):
     """
     platform = board.make_platform()
     image = self_test(fabric, divisor_for(platform.default_clk_frequency, baud))
-    options = {"nextpnr_opts": f"--report {REPORT}"} | board.options
+    arguments = [f"--report {REPORT}"]
+    if router := router or next(iter(board.routers), None):
+        arguments.append(f"--router {router}")
+    arguments.append(board.options.get("nextpnr_opts", ""))
+    options = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
     return platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options), platform
 
 
@@ -125,7 +141,7 @@ def build(
     writable(folder / "report.json", make=True)
     plan, platform = plan_build(fabric, board, baud=baud)
     versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
-    key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), versions)
+    key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), board.routers, versions)
     for name in ("report.json", *board.products):
         (folder / name).unlink(missing_ok=True)
     kept = (*board.products, REPORT, *LOGS)
@@ -136,7 +152,7 @@ def build(
         for name in kept:
             shutil.copyfile(cache.get_file(key, name), work / name)
     else:
-        _run(plan, work, fabric, board, progress)
+        _run_all(plan, work, fabric, board, baud, progress)
         for name in kept:
             cache.put_file(key, name, work / name)
     for name in board.products:
@@ -144,6 +160,18 @@ def build(
     report = _report(fabric, board, platform, work, baud, versions) | {"command": command}
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return Built(folder, report, cached)
+
+
+def _run_all(plan, work, fabric, board, baud, progress):
+    """Run the first plan, and plans with other routers as long as one is routed too slow."""
+    for router in board.routers[1:]:
+        try:
+            return _run(plan, work, fabric, board, progress)
+        except Misfit:
+            if "Routing globals" not in _text(work / f"{NAME}.tim"):
+                raise  # there was no place for it, whatever it would have been routed with
+        plan, _ = plan_build(fabric, board, baud=baud, router=router)
+    return _run(plan, work, fabric, board, progress)
 
 
 def _run(plan, work, fabric, board, progress):
@@ -200,6 +228,7 @@ def _report(fabric, board, platform, work, baud, versions):
         "baud": baud,
         "clock_mhz": platform.default_clk_frequency / 1e6,
         "fmax_mhz": _slowest(placed),
+        **({"router": _router(work, board)} if board.routers else {}),
         "resources": {k: v for k, v in placed["utilization"].items() if v["used"]},
         **facts_of(fabric),
         "bitstream": bitstream,
@@ -212,3 +241,9 @@ def _slowest(placed):
     """The clock rate that was reached, in MHz: the slowest clock's."""
     rates = [clock["achieved"] for clock in placed["fmax"].values()]
     return round(min(rates), 2) if rates else None
+
+
+def _router(work, board):
+    """What a build was routed with: the log names all but nextpnr's first one."""
+    said = _text(work / f"{NAME}.tim")
+    return next((name for name in board.routers if f"Running {name}.." in said), "router1")

@@ -14,11 +14,17 @@ from pathlib import Path
 from ..errors import InputError
 from .limits import Limit
 
-__all__ = ["COMPACT", "Board", "find_board", "folder", "load_boards"]
+__all__ = ["COMPACT", "ECP5_ROUTERS", "Board", "find_board", "folder", "load_boards"]
 
 #: Options of the platform for families with wide multiplexers, which cost more tables than they
 #: save in a crossbar made for tables of four inputs.
 COMPACT = {"synth_opts": "-nowidelut"}
+
+#: The routers of nextpnr for an ECP5 at a moderate clock. The second one, first in line here, lets
+#: wires share a track and then negotiates: it comes to an end on a device that is 99 % full, where
+#: the first one goes round and round. But its wires are longer, so that a fast clock may take the
+#: first one.
+ECP5_ROUTERS = ("router2", "router1")
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,9 @@ class Board:
         For the platform's tools.
     packer : tuple of str
         The tools that the build runs after yosys, by the names of `torusfabric.tools`.
+    routers : tuple of str
+        What place and route is to route with, by its own names: each is tried if those before it
+        did not reach the clock. Empty where there is no choice.
     limit : Limit, optional
         The largest square torus that fits, and how that is known.
     """
@@ -63,6 +72,7 @@ class Board:
     lamps: dict[str, tuple] = field(default_factory=dict)
     resources: tuple = ()
     options: dict[str, str] = field(default_factory=dict)
+    routers: tuple[str, ...] = ()
     limit: Limit | None = None
     name: str = ""
 

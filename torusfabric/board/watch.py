@@ -1,8 +1,8 @@
 """What the tools of a build are doing, told from the logs that they write meanwhile.
 
 The platform's script runs all tools in one go and says nothing, and place and route of a large
-fabric takes minutes. Its router counts what it still has to connect: where that number does not
-sink any more, the device is too crowded.
+fabric takes minutes. Its routers count what they still have to do: where that number does not sink
+any more, the device is too crowded.
 """
 
 import contextlib
@@ -19,6 +19,9 @@ STAGES = 4
 #: A line of nextpnr's first router: connections made with and without removing others, the same
 #: of the last thousand, and those to go.
 _TO_GO = re.compile(r"^Info:\s+\d+ \|\s+\d+\s+\d+ \|\s+\d+\s+\d+ \|\s*(\d+)\|", re.MULTILINE)
+
+#: A line of its second router: wires that are still used for more than one connection.
+_OVERUSED = re.compile(r"^Info:\s+iter=\d+ wires=\d+ overused=(\d+) ", re.MULTILINE)
 
 
 def stage(folder, name, product):
@@ -45,10 +48,13 @@ def stage(folder, name, product):
     said = log.read_text(encoding="utf-8", errors="replace")
     if (folder / product).exists() or "Program finished normally" in said:
         return 3, "packing the bitstream"
-    if "Routing.." not in said:
+    if "Routing.." not in said and "Running router2" not in said:
         return 1, "placing"
-    left = _TO_GO.findall(said)
-    return 2, f"routing, {left[-1]} connections to go" if left else "routing"
+    if left := _TO_GO.findall(said):
+        return 2, f"routing, {left[-1]} connections to go"
+    if shared := _OVERUSED.findall(said):
+        return 2, f"routing, {shared[-1]} wires to be shared no more"
+    return 2, "routing"
 
 
 @contextlib.contextmanager
