@@ -4,12 +4,13 @@ import numpy as np
 
 from torusfabric.algorithms import Options, find
 from torusfabric.collective import parse_collective
-from torusfabric.owed import random_messages
+from torusfabric.engines import AmaranthEngine
+from torusfabric.owed import expected_words, random_messages
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
 from torusfabric.topology import parse_topology
 
-__all__ = ["as_executed", "fabric_of", "plan", "program_of"]
+__all__ = ["as_executed", "check_run", "fabric_of", "plan", "program_of"]
 
 
 def plan(topology, collective, algorithm, *, root=None, **options):
@@ -42,3 +43,14 @@ def as_executed(fabric, seed=1):
     messages, program = random_messages(fabric, seed), fabric.program
     width = {"width": fabric.width} if program.blocks.collective.reducing else {}
     return messages.tolist(), program.execute(np.array(messages), **width)
+
+
+def check_run(fabric, engine=AmaranthEngine, **settings):
+    """Run a fabric and compare with the executed program, and with what the collective owes."""
+    messages, executed = as_executed(fabric)
+    dtype = np.uint64 if fabric.width <= 64 else object
+    words, owed = expected_words(fabric.program, np.array(messages, dtype), width=fabric.width)
+    assert (executed[owed] == words[owed]).all()
+    run = engine(fabric, **settings).run(messages)
+    assert (np.array(run.words, dtype)[owed] == executed[owed]).all()
+    assert run.cycles == run.edges == fabric.cycles

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import as_executed, fabric_of, program_of
+from helpers import as_executed, check_run, fabric_of, program_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
@@ -39,17 +39,6 @@ ROOTED = [
     ("arrowhead:2", "max-flow", {"root": 3}),
     ("2x2x2", "diagonal", {}),
 ]
-
-
-def check_run(fabric, engine=AmaranthEngine):
-    """Run a fabric and compare with the executed program, and with what the collective owes."""
-    messages, executed = as_executed(fabric)
-    dtype = np.uint64 if fabric.width <= 64 else object
-    words, owed = expected_words(fabric.program, np.array(messages, dtype), width=fabric.width)
-    assert (executed[owed] == words[owed]).all()
-    run = engine(fabric).run(messages)
-    assert (np.array(run.words, dtype)[owed] == words[owed]).all()
-    assert run.cycles == run.edges == fabric.cycles
 
 
 @pytest.mark.parametrize("flits", [1, 2, 5])

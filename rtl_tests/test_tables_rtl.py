@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import as_executed, fabric_of, program_of
+from helpers import as_executed, check_run, fabric_of, program_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import (
@@ -110,16 +110,6 @@ def test_long_blocks_need_no_bypass(flits, inputs):
     assert node.delayed == ()
     assert node.select.min() >= node.ports
     assert all(len(np.unique(column)) <= inputs for column in node.select.T)
-
-
-def check_run(fabric, **settings):
-    """Run a fabric and compare with the executed program, and with what the collective owes."""
-    messages, executed = as_executed(fabric)
-    words, _ = expected_words(fabric.program, np.array(messages, object))
-    assert (executed == words).all()
-    run = AmaranthEngine(fabric, **settings).run(messages)
-    assert (np.array(run.words, object) == executed).all()
-    assert run.cycles == run.edges == fabric.cycles
 
 
 @pytest.mark.parametrize(

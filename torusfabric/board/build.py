@@ -144,14 +144,9 @@ def build(
     key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), board.routers, versions)
     for name in ("report.json", *board.products):
         (folder / name).unlink(missing_ok=True)
-    kept = (*board.products, REPORT, *LOGS)
-    cached = not force and all(cache.get_file(key, name) for name in kept)
-    work = folder / "build"
-    if cached:
-        work.mkdir(exist_ok=True)
-        for name in kept:
-            shutil.copyfile(cache.get_file(key, name), work / name)
-    else:
+    kept, work = (*board.products, REPORT, *LOGS), folder / "build"
+    cached = not force and _fetch(cache, key, kept, work)
+    if not cached:
         _run_all(plan, work, fabric, board, baud, progress)
         for name in kept:
             cache.put_file(key, name, work / name)
@@ -160,6 +155,17 @@ def build(
     report = _report(fabric, board, platform, work, baud, versions) | {"command": command}
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return Built(folder, report, cached)
+
+
+def _fetch(cache, key, names, folder):
+    """Copy files of an earlier build out of the cache, if all are there."""
+    files = [cache.get_file(key, name) for name in names]
+    if not all(files):
+        return False
+    folder.mkdir(exist_ok=True)
+    for file, name in zip(files, names, strict=True):
+        shutil.copyfile(file, folder / name)
+    return True
 
 
 def _run_all(plan, work, fabric, board, baud, progress):

@@ -18,6 +18,13 @@ __all__ = ["add_commands"]
 
 def add_commands(commands):
     """Add the commands to a parser."""
+    _add_boards(commands)
+    _add_builds(commands)
+    _add_talks(commands)
+
+
+def _add_boards(commands):
+    """Add the command about boards."""
     boards = add_command(
         commands,
         "boards",
@@ -39,6 +46,10 @@ def add_commands(commands):
         default=8,
         help="bits of a flit to measure with (default 8)",
     )
+
+
+def _add_builds(commands):
+    """Add the commands that make bitstreams."""
     build = add_command(
         commands,
         "build",
@@ -64,6 +75,10 @@ def add_commands(commands):
     flash.add_argument(
         "--dry-run", action="store_true", help="build, and print the command that would load it"
     )
+
+
+def _add_talks(commands):
+    """Add the commands that talk to a board."""
     monitor = add_command(
         commands,
         "monitor",

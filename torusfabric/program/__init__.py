@@ -5,11 +5,12 @@ from ..operators import Operator
 from ..schedule import Pattern, Table
 from .base import IDLE, OWN, CycleCost, SwitchProgram
 from .lanes import sharing
+from .node_plan import merge_columns
 from .reductions import ReductionProgram, compile_reductions
 from .rooted import RootedProgram, compile_rooted
 from .round_sums import NEUTRAL, ReduceProgram, compile_reduce
 from .rounds import EndpointProgram, Receipt, RoundProgram, Run, compile_rounds
-from .table_plan import TablePlan, merge_columns
+from .table_plan import TablePlan
 from .tables import TableProgram, compile_tables, needs_divider
 from .waves import WaveProgram, compile_waves
 

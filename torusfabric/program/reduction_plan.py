@@ -17,8 +17,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from .node_plan import FOREVER, MEMORY_AGE, Bank, NodePlan
 from .reduction_timing import Arrival, ByCycle, ByStep, Sums
-from .table_plan import FOREVER, MEMORY_AGE, Bank, NodePlan
 
 __all__ = ["ReductionPlan", "plan_reduction"]
 

@@ -76,12 +76,8 @@ def synthesize(
     MissingTool
         If a tool is not installed.
     """
-    device = find_target(target)
-    if mapping not in ("compact", "fast"):
-        raise InputError(f"Mapping must be compact or fast, not {mapping!r}")
-    seeds = list(seeds)
-    if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
-        raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
+    device, seeds = find_target(target), list(seeds)
+    _refuse(mapping, seeds)
     used = ["yosys", *([FAMILIES[device.family].pnr] if pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     work = Path(folder or tempfile.mkdtemp(prefix="torusfabric-synth-"))
@@ -96,6 +92,14 @@ def synthesize(
     finally:
         if not keep:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _refuse(mapping, seeds):
+    """Refuse settings that are not valid."""
+    if mapping not in ("compact", "fast"):
+        raise InputError(f"Mapping must be compact or fast, not {mapping!r}")
+    if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
+        raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
 
 
 def _synthesize(flow, seeds, count, jobs):
