@@ -104,6 +104,20 @@ def test_cycles_in_figures():
         assert program.cycles(flits) == 16 * flits + 3 + 1 + 3 + program.wait(flits)
 
 
+@pytest.mark.parametrize("flits", [1, 4])
+@pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
+def test_cycles_of_rounds(topology, algorithm, options, flits):
+    """1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root."""
+    program = program_of(topology, "reduce", algorithm, **options)
+    schedule, cycles = program.schedule, 1 + program.schedule.chunks * flits
+    for transfers in schedule.rounds():
+        payload = transfers.payload
+        bounds = zip(payload.indptr[:-1], payload.indptr[1:], strict=True)
+        sums = [len(np.unique(payload.ids[a:b] % schedule.chunks)) for a, b in bounds]
+        cycles += 1 + int(transfers.lengths.max()) + max(sums) * flits
+    assert program.cycles(flits * schedule.chunks) == cycles
+
+
 @pytest.mark.parametrize(("topology", "collective"), TABLES)
 def test_tables(topology, collective):
     """On every torus of the list, with operators in turn."""
