@@ -136,8 +136,11 @@ def _watched(call, task, progress, done, total):
     worker = threading.Thread(target=lambda: outcome.append(call(task)))
     worker.start()
     try:
-        while worker.is_alive():
+        alive = True
+        while alive:
             worker.join(0.1)
+            alive = worker.is_alive()
+            # Told at least once, however soon it is over.
             if progress:
                 progress(done + task.done, total)
     finally:
