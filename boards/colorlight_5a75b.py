@@ -7,7 +7,7 @@ lamp is left. It is loaded with a JTAG adapter of type FT232.
 
 from amaranth_boards.colorlight_5a75b_r7_0 import Colorlight_5A75B_R70Platform
 
-from torusfabric.board import COMPACT, ECP5_ROUTERS, Board, Limit
+from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 BOARDS = {
     "colorlight-5a75b": Board(

@@ -8,7 +8,7 @@ failure. For its clock it takes nextpnr's first router: on the 45F, it brought a
 
 from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
-from torusfabric.board import COMPACT, Board, Limit
+from torusfabric.fpga.board import COMPACT, Board, Limit
 
 
 def _board(size, platform, limit):

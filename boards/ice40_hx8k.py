@@ -6,7 +6,7 @@ itself (jumpers J6 as for `iceprog -S`), and forgotten when the power goes.
 
 from amaranth_boards.ice40_hx8k_b_evn import ICE40HX8KBEVNPlatform
 
-from torusfabric.board import Board, Limit
+from torusfabric.fpga.board import Board, Limit
 
 BOARDS = {
     "ice40-hx8k": Board(

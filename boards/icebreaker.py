@@ -5,7 +5,7 @@ Its red and green lamps tell a failure and a pass.
 
 from amaranth_boards.icebreaker import ICEBreakerPlatform
 
-from torusfabric.board import Board, Limit
+from torusfabric.fpga.board import Board, Limit
 
 BOARDS = {
     "icebreaker": Board(

@@ -6,7 +6,7 @@ cells it holds the smallest fabrics only.
 
 from amaranth_boards.icestick import ICEStickPlatform
 
-from torusfabric.board import Board, Limit
+from torusfabric.fpga.board import Board, Limit
 
 BOARDS = {
     "icestick": Board(

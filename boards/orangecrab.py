@@ -9,7 +9,7 @@ from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_25FPlatform, OrangeCrabR0_2_85FPlatform
 from amaranth_boards.resources import UARTResource
 
-from torusfabric.board import COMPACT, ECP5_ROUTERS, Board, Limit
+from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 
 def _board(size, platform, limit):

@@ -7,7 +7,7 @@ with other options.
 
 from amaranth_boards.tang_nano_9k import TangNano9kPlatform
 
-from torusfabric.board import COMPACT, Board, Limit
+from torusfabric.fpga.board import COMPACT, Board, Limit
 
 
 class Himbaechel(TangNano9kPlatform):

@@ -8,7 +8,7 @@ from amaranth.build import Attrs
 from amaranth_boards.resources import UARTResource
 from amaranth_boards.tinyfpga_bx import TinyFPGABXPlatform
 
-from torusfabric.board import Board, Limit
+from torusfabric.fpga.board import Board, Limit
 
 BOARDS = {
     "tinyfpga-bx": Board(

@@ -8,7 +8,7 @@ is an estimate from its block RAMs.
 
 from amaranth_boards.ulx3s import ULX3S_25F_Platform, ULX3S_85F_Platform
 
-from torusfabric.board import COMPACT, ECP5_ROUTERS, Board, Limit
+from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 
 def _board(size, platform, limit):

@@ -7,7 +7,7 @@ as large, but another one.
 
 from amaranth_boards.versa_ecp5 import VersaECP5Platform
 
-from torusfabric.board import COMPACT, Board, Limit
+from torusfabric.fpga.board import COMPACT, Board, Limit
 
 BOARDS = {
     "versa-ecp5": Board(

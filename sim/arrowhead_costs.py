@@ -13,14 +13,14 @@ import argparse
 from dataclasses import dataclass
 from functools import cached_property
 
-from torusfabric import arrowhead_costs as costs
 from torusfabric.algorithms import Options, find
+from torusfabric.analysis import arrowhead_costs as costs
+from torusfabric.analysis.cost import measure
 from torusfabric.collective import parse_collective
-from torusfabric.cost import measure
-from torusfabric.engines import choose_engine
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import simulate
+from torusfabric.simulation.engines import choose_engine
+from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import Arrowhead
 
 

@@ -24,15 +24,15 @@ import time
 from math import prod
 
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.diagonal import theorem_rounds
-from torusfabric.bounds import spread_rounds
-from torusfabric.check import check
+from torusfabric.algorithms.circuit.diagonal import theorem_rounds
+from torusfabric.analysis.bounds import spread_rounds
+from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective
-from torusfabric.engines import AmaranthEngine
 from torusfabric.errors import InputError
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import simulate
+from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
 
 BROADCAST = parse_collective("broadcast")

@@ -25,15 +25,15 @@ from fractions import Fraction
 from math import ceil
 
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.lee_code import tau_large, tau_short
-from torusfabric.bounds import bound
-from torusfabric.check import check
+from torusfabric.algorithms.circuit.lee_code import tau_large, tau_short
+from torusfabric.analysis.bounds import bound
+from torusfabric.analysis.check import check
+from torusfabric.analysis.cost import measure
 from torusfabric.collective import parse_collective
-from torusfabric.cost import measure
-from torusfabric.engines import choose_engine
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import simulate
+from torusfabric.simulation.engines import choose_engine
+from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import Torus
 
 ALLGATHER = parse_collective("allgather")

@@ -23,11 +23,11 @@ import time
 from torusfabric.algorithms import Options, find
 from torusfabric.cli.output import print_json, print_table
 from torusfabric.collective import Collective
-from torusfabric.engines import ENGINES, Engine
-from torusfabric.engines.routers import Routers
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.simulate import simulate
+from torusfabric.simulation.engines import ENGINES, Engine
+from torusfabric.simulation.engines.routers import Routers
+from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
 
 #: What is measured, by name.

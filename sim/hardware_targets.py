@@ -27,11 +27,11 @@ from rich.table import Table
 from torusfabric import verilog
 from torusfabric.algorithms import Options, find
 from torusfabric.collective import parse_collective
+from torusfabric.fpga.synthesis import synthesize
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.synthesis import synthesize
 from torusfabric.topology import parse_topology
-from torusfabric.verilog_design import Design
+from torusfabric.verilog.design import Design
 
 WIDTH = 32
 TARGET = "ecp5-25k"

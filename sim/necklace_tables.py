@@ -19,8 +19,8 @@ from math import gcd
 import numpy as np
 
 from torusfabric.algorithms import find
-from torusfabric.algorithms.necklace_trees import Necklaces
-from torusfabric.check import check
+from torusfabric.algorithms.table.necklace_trees import Necklaces
+from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.topology import Torus
 

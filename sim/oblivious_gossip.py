@@ -28,19 +28,19 @@ from pathlib import Path
 import numpy as np
 
 from torusfabric.algorithms import find
-from torusfabric.algorithms.one_packet_2d import rod_feed
-from torusfabric.algorithms.redistribute import Grid, forwarding
-from torusfabric.bounds import bound, time_dependent, time_hamiltonian, time_one_packet
-from torusfabric.check import check
+from torusfabric.algorithms.oblivious.one_packet_2d import rod_feed
+from torusfabric.algorithms.oblivious.redistribute import Grid, forwarding
+from torusfabric.analysis.bounds import bound, time_dependent, time_hamiltonian, time_one_packet
+from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint
 from torusfabric.errors import TorusfabricError
-from torusfabric.files import writable, write_file
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
 from torusfabric.schedule import Pattern
-from torusfabric.simulate import simulate
+from torusfabric.simulation.simulate import simulate
+from torusfabric.toolchain.files import writable, write_file
 from torusfabric.topology import Torus, parse_topology
 
 ALLGATHER = parse_collective("allgather")

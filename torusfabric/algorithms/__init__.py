@@ -7,18 +7,18 @@ preferred to where both apply.
 import difflib
 
 from ..errors import InputError
+from .arrowhead.spanning_tree import SPANNING_TREE
+from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .base import Algorithm, Options
-from .bufferless import BUFFERLESS
-from .diagonal import DIAGONAL
-from .hamiltonian import HAMILTONIAN
-from .lee_code_broadcast import LEE_CODE
-from .matching import MATCHING
-from .max_flow import MAX_FLOW
-from .necklace import NECKLACE
-from .one_packet import ONE_PACKET
-from .redistribute import REDISTRIBUTE
-from .spanning_tree import SPANNING_TREE
-from .wormhole_forest import WORMHOLE_FOREST
+from .circuit.diagonal import DIAGONAL
+from .circuit.lee_code_broadcast import LEE_CODE
+from .circuit.max_flow import MAX_FLOW
+from .oblivious.hamiltonian import HAMILTONIAN
+from .oblivious.one_packet import ONE_PACKET
+from .oblivious.redistribute import REDISTRIBUTE
+from .table.bufferless import BUFFERLESS
+from .table.matching import MATCHING
+from .table.necklace import NECKLACE
 
 __all__ = ["CATALOGUE", "Algorithm", "Options", "choose", "find"]
 

@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
+from ..collective import Operator
 from ..errors import InputError, WorkFailed
-from ..operators import Operator
-from ..selftest import BAUD
+from ..fpga.selftest import BAUD
 from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, progress_bar
@@ -139,7 +139,7 @@ def _add_build(parser):
 
 def run_boards(arguments):
     """List the boards, or measure one."""
-    from ..board import load_boards
+    from ..fpga.board import load_boards
 
     if arguments.measure:
         return _measure(arguments)
@@ -192,8 +192,8 @@ def _measure(arguments):
     """Build for a board until the largest torus that fits is found."""
     import tempfile
 
-    from ..board import Limit, find_board
-    from ..board.limits import find_limit, square, try_board
+    from ..fpga.board import Limit, find_board
+    from ..fpga.board.limits import find_limit, square, try_board
 
     board = find_board(arguments.measure)
     start = board.limit.side if board.limit else 2
@@ -223,7 +223,7 @@ def _measure(arguments):
 
 def _build(arguments):
     """Build what was selected."""
-    from ..board import build, find_board
+    from ..fpga.board import build, find_board
 
     board = find_board(arguments.board)
     folder = Path(arguments.output or Path("build", board.name))
@@ -296,7 +296,7 @@ def run_build(arguments):
 
 def run_flash(arguments):
     """Make a bitstream and load it."""
-    from ..board import flash, flash_command
+    from ..fpga.board import flash, flash_command
 
     built, board = _build(arguments)
     command = f"cd {built.folder} && {flash_command(board)}"
@@ -312,7 +312,7 @@ def run_flash(arguments):
 
 
 def _console(arguments):
-    from ..selftest.protocol import Console, open_port
+    from ..fpga.selftest.protocol import Console, open_port
 
     return Console(open_port(arguments.port, baud=arguments.baud))
 
@@ -330,7 +330,7 @@ def run_monitor(arguments):
 
 def _do_all(console, asked, as_json):
     """Do some commands, and tell each result as soon as it is there."""
-    from ..selftest.monitor import perform
+    from ..fpga.selftest.monitor import perform
 
     results = []
     for text in asked:
@@ -345,7 +345,7 @@ def _do_all(console, asked, as_json):
 
 def _ask(console):
     """Do what is typed, until there is no more."""
-    from ..selftest.monitor import COMMANDS, perform
+    from ..fpga.selftest.monitor import COMMANDS, perform
 
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (its import makes lines editable)
@@ -370,8 +370,8 @@ def run_run(arguments):
     """Send data through a board; returns 2 if what arrives is not what the collective owes."""
     import numpy as np
 
-    from ..selftest.protocol import fitting, owed
-    from ..verilog import writable
+    from ..fpga.selftest.protocol import fitting, owed
+    from ..toolchain.files import writable
 
     writable(arguments.output)
     try:

@@ -26,8 +26,8 @@ def add_commands(commands):
 
 def run_compare(arguments):
     """Compare, and print a table."""
-    from ..compare import compare
-    from ..synthesis.target import find_target
+    from ..fpga.synthesis.target import find_target
+    from ..sweep.compare import compare
 
     if arguments.target:
         find_target(arguments.target)

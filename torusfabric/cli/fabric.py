@@ -1,10 +1,9 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
-from ..collective import OPERATORS
+from ..analysis.summary import summarize
+from ..collective import OPERATORS, Operator
 from ..errors import InputError
-from ..operators import Operator
 from ..program import compile_program, compile_rooted
-from ..summary import summarize
 from .output import progress_bar
 from .selection import natural, parse_schedule
 

@@ -91,8 +91,8 @@ def run_verilog(arguments):
 def run_synth(arguments):
     """Synthesize and report."""
     from .. import verilog
-    from ..synthesis import synthesize
-    from ..synthesis.target import find_target
+    from ..fpga.synthesis import synthesize
+    from ..fpga.synthesis.target import find_target
 
     find_target(arguments.target)
     fabric, _ = make_fabric(arguments, any_root=True)

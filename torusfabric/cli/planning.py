@@ -3,10 +3,10 @@
 import time
 
 from ..algorithms import CATALOGUE
+from ..analysis.summary import summarize
 from ..draw import draw
-from ..files import writable, write_file
-from ..schedule_file import load, save
-from ..summary import summarize
+from ..schedule.file import load, save
+from ..toolchain.files import writable, write_file
 from .command import add_command
 from .output import print_facts, print_json, print_table, progress_bar
 from .selection import add_selection, parse_schedule

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..algorithms import Options, choose, find
 from ..collective import parse_collective
 from ..errors import InputError
-from ..latency import quickest
+from ..planning.latency import quickest
 from ..topology import parse_topology
 
 __all__ = ["add_selection", "command_line", "parse_schedule", "parse_selection",

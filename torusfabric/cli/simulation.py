@@ -1,8 +1,8 @@
 """The commands that show a fabric at work: simulate, animate."""
 
+from ..analysis.summary import summarize
 from ..errors import InputError, WorkFailed
 from ..program import compile_program
-from ..summary import summarize
 from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, progress_bar
@@ -77,8 +77,8 @@ def _add_animate(commands):
 
 def run_animate(arguments):
     """Write the page."""
-    from ..animate import animation
-    from ..files import writable, write_file
+    from ..draw.animate import animation
+    from ..toolchain.files import writable, write_file
 
     writable(arguments.output)
     schedule = parse_schedule(arguments)
@@ -97,9 +97,9 @@ def run_animate(arguments):
 
 def run_simulate(arguments):
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
-    from ..engines import check_wave, choose_engine
-    from ..files import writable
-    from ..simulate import simulate
+    from ..simulation.engines import check_wave, choose_engine
+    from ..simulation.simulate import simulate
+    from ..toolchain.files import writable
 
     check_wave(arguments.wave)
     if arguments.trace and arguments.root == "any":
@@ -121,7 +121,7 @@ def run_simulate(arguments):
             progress=progress,
         )
     if arguments.trace:
-        from ..trace import write_trace
+        from ..program.trace import write_trace
 
         write_trace(fabric.program, fabric.flits, arguments.trace)
     result = report.to_json() | {

@@ -62,8 +62,8 @@ def add_commands(commands):
 
 def run_sweep(arguments):
     """Do what is missing, and sum up."""
-    from ..sweep import Results, load, points
-    from ..sweep_work import on_cluster, on_cores, run
+    from ..sweep.results import Results, load, points
+    from ..sweep.work import on_cluster, on_cores, run
 
     todo = points(load(arguments.file))
     path = arguments.output or Path(arguments.file).with_suffix(".jsonl")

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ..arrowhead import Arrowhead
 from ..errors import InputError
 from ..schedule import Listed, Pattern, Table
-from ..topology import Torus
+from ..topology import Arrowhead, Torus
 from .cycles import number_cycles
 from .layout import arrowhead_layout, hexagon_layout, torus_layout
 from .picture import Key, Panel, Part, Picture, Stroke

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..streams import Streams
+from ..schedule.flows import Streams
 
 __all__ = ["number_cycles"]
 

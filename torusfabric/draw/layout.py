@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrowhead import DIRECTIONS
-from ..cayley import Topology
+from ..topology import Topology
+from ..topology.arrowhead import DIRECTIONS
 
 __all__ = ["Layout", "Region", "arrowhead_layout", "hexagon_layout", "torus_layout"]
 

@@ -1,7 +1,7 @@
 """Switch programs: schedules seen from the nodes."""
 
+from ..collective import Operator
 from ..errors import InputError
-from ..operators import Operator
 from ..schedule import Pattern, Table
 from .base import IDLE, OWN, CycleCost, SwitchProgram
 from .lanes import sharing

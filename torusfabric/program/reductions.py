@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..operators import Operator
+from ..collective import Operator
 from .reduction_plan import plan_reduction
 from .tables import LOOK_UP, OVERHEAD, TableProgram, needs_divider
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..operators import Operator
+from ..collective import Operator
 from .base import IDLE, OWN
 from .lanes import Run
 from .rounds import Receipt, RoundCompiler, RoundProgram, check_places

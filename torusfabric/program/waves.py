@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ..schedule import Pattern
-from ..streams import Streams
+from ..schedule.flows import Streams
 from .base import IDLE, OWN, SwitchProgram, classify
 from .routes import routes_of
 

@@ -1,7 +1,7 @@
 """Netlists: which module instances make up a fabric, and how they are connected.
 
 A `Netlist` is a plain value with two readers: `Assembly` makes an Amaranth design of it, for
-simulation, and `torusfabric.verilog` writes it as structural Verilog, in which every module appears
+simulation, and the `verilog` room writes it as structural Verilog, in which every module appears
 once however many instances it has.
 """
 

@@ -1,0 +1,183 @@
+"""Bufferless all-gather: what arrives is sent on in the next step or never."""
+
+from itertools import combinations_with_replacement, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.table.bufferless import BUFFERLESS, search, snake
+from torusfabric.algorithms.table.matching import MATCHING
+from torusfabric.analysis.check import check
+from torusfabric.analysis.reach import restless_steps
+from torusfabric.collective import Collective
+from torusfabric.errors import InputError
+from torusfabric.topology import Torus, parse_topology
+
+ALLGATHER = Collective("allgather")
+
+
+def plan(topology, **options):
+    topology = topology if hasattr(topology, "ports") else Torus(topology)
+    return BUFFERLESS(topology, ALLGATHER, Options(**options))
+
+
+def is_bufferless(table):
+    """Whether every block sent, but a node's own, arrived in the step before.
+
+    A node sends its own chunk c in the step that starts chunk c, one in ``steps / chunks``.
+    """
+    topology, period = table.topology, table.round_count // table.chunks
+    for step in range(table.round_count):
+        ports = np.nonzero(table.offset[step] >= 0)[0]
+        sent = topology.subtract(table.offset[step, ports], topology.generators[ports])
+        if step % period == 0:
+            arrived = [(0, step // period)]
+        else:
+            before = table.offset[step - 1] >= 0
+            arrived = list(
+                zip(table.offset[step - 1, before], table.chunk[step - 1, before], strict=True)
+            )
+        if not set(zip(sent, table.chunk[step, ports], strict=True)) <= set(arrived):
+            return False
+    return True
+
+
+def assert_plan(topology, steps=None):
+    table = plan(topology)
+    assert is_bufferless(table)
+    report = check(table)
+    assert report.duplicates == 0
+    assert table.round_count == (restless_steps(table.topology) if steps is None else steps)
+
+
+@pytest.mark.parametrize(
+    ("sides", "steps"),
+    [((3, 3), 2), ((4, 4), 4), ((5, 5), 6), ((6, 6), 10), ((7, 7), 12), ((8, 8), 16),
+     ((8, 9), 18), ((5, 7), 9), ((10, 10), 26), ((3, 3, 3), 5), ((4, 4, 4), 12), ((5, 5, 5), 21),
+     ((3, 4, 5), 10), ((6, 6, 6), 36), ((16, 16), 64)],
+)  # fmt: skip
+def test_examples(sides, steps):
+    assert restless_steps(Torus(sides)) == steps
+    assert_plan(sides, steps)
+
+
+@pytest.mark.parametrize("sides", list(combinations_with_replacement(range(2, 9), 2)))
+def test_all_small_tori_of_two_sides(sides):
+    assert_plan(sides)
+    assert_plan(sides[::-1])
+
+
+@pytest.mark.parametrize("sides", list(combinations_with_replacement(range(2, 6), 3)))
+def test_all_small_tori_of_three_sides(sides):
+    assert_plan(sides)
+
+
+@pytest.mark.parametrize("name", ["2", "3", "9", "10", "2x2x2x2", "3x3x3x3", "arrowhead:1",
+                                  "arrowhead:2", "arrowhead:3", "arrowhead:4"])  # fmt: skip
+def test_other_topologies(name):
+    assert_plan(parse_topology(name))
+
+
+def test_one_node_has_nothing_to_do():
+    assert plan(parse_topology("arrowhead:0")).round_count == 0
+
+
+@pytest.mark.long
+def test_excess_on_larger_tori():
+    for sides, excess in [((13, 16), 1), ((15, 16), 1), ((7, 7, 7), 2), ((8, 8, 8), 2),
+                          ((20, 20), 2), ((32, 32), 20), ((9, 9, 9), 8)]:  # fmt: skip
+        table = plan(sides)
+        assert is_bufferless(table)
+        check(table)
+        assert 0 <= table.round_count - restless_steps(table.topology) <= excess, sides
+
+
+@pytest.mark.parametrize("side", range(3, 32, 2))
+def test_snake_is_optimal_on_odd_squares(side):
+    table = plan((side, side))
+    assert table.round_count == (side * side - 1) // 4
+    assert (table.offset == snake(table.topology)).all()
+    assert is_bufferless(table)
+    check(table)
+
+
+@pytest.mark.parametrize("side", [3, 9, 15])
+def test_snakes_turn_together(side):
+    """In a step, every in-port feeds the out-port straight on, or left of it, or right of it."""
+    torus = Torus((side, side))
+    heads = snake(torus)
+    clockwise = [0, 2, 1, 3]
+    for before, now in pairwise(heads):
+        sent = torus.subtract(now, torus.generators)
+        turns = {
+            (clockwise.index(port) - clockwise.index(int(np.nonzero(before == offset)[0][0]))) % 4
+            for port, offset in enumerate(sent)
+        }
+        assert len(turns) == 1
+        assert turns <= {0, 1, 3}
+
+
+def test_even_snakes_leave_a_cross():
+    torus = Torus((8, 8))
+    visited = set(snake(torus).ravel().tolist()) | {0}
+    rows, columns = torus.coordinates(sorted(set(range(64)) - visited))
+    assert ((rows == 4) | (columns == 4)).all()
+    assert len(rows) == 15
+
+
+def test_parity_bound():
+    # Half of the offsets are reached in odd steps only: 18 on 6x6 need 5 of them.
+    assert restless_steps(Torus((6, 6))) == 10
+    assert restless_steps(Torus((6, 7))) == 11
+    assert restless_steps(Torus((6, 4, 2))) == 9
+
+
+def test_a_buffered_table_is_told_apart():
+    assert not is_bufferless(MATCHING(Torus((8, 8)), ALLGATHER, Options(latency=3)))
+    assert is_bufferless(plan((8, 8)))
+
+
+def test_chunks_follow_one_another():
+    table = plan((4, 5), chunks=3)
+    assert table.round_count == 3 * plan((4, 5)).round_count
+    assert is_bufferless(table)
+    check(table)
+
+
+def test_same_seed_same_schedule():
+    torus = Torus((6, 7))
+    assert (search(torus, 5) == search(torus, 5)).all()
+    different = [search(torus, seed) for seed in range(4)]
+    assert any((different[0] != other).any() for other in different[1:])
+
+
+def test_search_can_finish_from_a_start():
+    torus = Torus((6, 6))
+    start = snake(torus)
+    found = search(torus, 0, start[:2])
+    assert len(found) == 10
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(st.lists(st.integers(2, 6), min_size=1, max_size=3), st.integers(0, 100))
+def test_any_torus_and_seed(sides, seed):
+    table = plan(sides, seed=seed)
+    assert is_bufferless(table)
+    check(table)
+    assert 0 <= table.round_count - restless_steps(table.topology) <= 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ports": 2}, r"--ports 4 \(all of them\)"),
+        ({"chunks": 0}, "--chunks of at least 1"),
+        ({"latency": 2}, "--latency left out"),
+    ],
+)
+def test_misfits(options, message):
+    with pytest.raises(InputError, match=f"^Algorithm bufferless needs {message}, not 4x4 allgat"):
+        plan((4, 4), **options)

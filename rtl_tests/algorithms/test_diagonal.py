@@ -1,0 +1,256 @@
+"""Circuit-switched broadcast by diagonals and by ever finer levels."""
+
+from itertools import combinations_with_replacement, pairwise, product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.circuit.circuits import Circuits, Grid
+from torusfabric.algorithms.circuit.diagonal import DIAGONAL, _ways, diagonal_rounds, theorem_rounds
+from torusfabric.algorithms.circuit.diagonal_refine import capacities, new_levels, spaced
+from torusfabric.algorithms.circuit.diagonal_square import axis_rounds, square_rounds
+from torusfabric.algorithms.circuit.segments import anchor, clog, piece_sizes, segment_rounds
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective, parse_collective
+from torusfabric.errors import InputError
+from torusfabric.schedule import Rounds
+from torusfabric.topology import Torus, parse_topology
+
+SMALL = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+def plan(sides, kind="broadcast", root=None, **options):
+    topology = Torus(sides)
+    collective = parse_collective(kind, root=root, nodes=topology.nodes)
+    return DIAGONAL(topology, collective, Options(**options))
+
+
+def checked(topology, circuits, ports):
+    """The number of rounds of circuits from node 0, which must be a broadcast."""
+    schedule = Rounds(
+        topology=topology,
+        collective=Collective("broadcast", 0),
+        algorithm="diagonal",
+        switching="circuit",
+        ports=ports,
+        transfers=tuple(circuits.rounds),
+    )
+    report = check(schedule)
+    assert (report.transfers, report.duplicates) == (topology.nodes - 1, 0)
+    return report.rounds
+
+
+@pytest.mark.parametrize(
+    ("alpha", "length", "place"), [(3, 4, 1), (3, 16, 5), (4, 7, 4), (4, 25, 12), (1, 9, 0)]
+)
+def test_anchors(alpha, length, place):
+    assert anchor(length, alpha) == place
+
+
+@pytest.mark.parametrize("alpha", range(1, 9))
+def test_segments_of_any_length_take_clog_rounds(alpha):
+    for length in range(1, 300):
+        assert sum(piece_sizes(length, alpha)) == length
+        informed, rounds = {anchor(length, alpha)}, segment_rounds(length, alpha)
+        assert len(rounds) == clog(length, alpha)
+        for messages in rounds:
+            sides = messages.values()
+            pairs = [pair for both in sides for pair in zip(*both, strict=True)]
+            assert all(sender in informed for sender, _ in pairs)
+            assert max(np.unique([sender for sender, _ in pairs], return_counts=True)[1]) <= alpha
+            reached = [sender + step for sender, step in pairs]
+            assert len(set(reached)) == len(reached)
+            assert informed.isdisjoint(reached)
+            informed.update(reached)
+        assert informed == set(range(length))
+
+
+def test_ranks_count_from_the_sender_on_each_side():
+    (messages,) = segment_rounds(5, 4)
+    assert {rank: sorted(steps) for rank, (_, steps) in messages.items()} == {
+        0: [-1, 1],
+        1: [-2, 2],
+    }
+
+
+@pytest.mark.parametrize("alpha", range(3, 9))
+def test_capacities_multiply_by_ports_and_one(alpha):
+    for rounds in range(6):
+        even, odd = capacities(rounds, alpha)
+        assert even + odd == 2 * (alpha + 1) ** rounds
+        assert even % 2 == odd % 2 == 1
+
+
+@SMALL
+@given(st.integers(3, 8), st.integers(1, 4), st.integers(0, 1), st.data())
+def test_gaps_within_capacity_end_with_one_link(alpha, rounds, kind, data):
+    gap = data.draw(st.integers(1, capacities(rounds, alpha)[kind]))
+    gaps = [(gap, kind)]
+    for left in reversed(range(rounds)):
+        parts = []
+        for size, above in gaps:
+            cuts = [0, *new_levels(size, above, left, alpha), size]
+            assert len(cuts) % 2 == 0
+            assert len(cuts) - 2 <= 2 * ((alpha + 1 - above) // 2)
+            parts += [(b - a, (above + i) % 2) for i, (a, b) in enumerate(pairwise(cuts))]
+        gaps = parts
+    sizes = [size for size, _ in gaps]
+    assert set(sizes) <= {0, 1}
+    assert sizes.count(0) == (gap + 1) % 2
+
+
+@pytest.mark.parametrize(
+    ("gap", "kind", "rounds", "alpha", "parts"),
+    [(2, 0, 0, 3, [1, 0, 1]), (4, 0, 0, 4, [1, 1, 0, 1, 1]), (8, 1, 1, 3, [3, 4, 1]),
+     (18, 0, 1, 3, [5, 3, 4, 3, 3]), (9, 0, 0, 8, [1] * 9)],
+)  # fmt: skip
+def test_even_part_of_an_even_gap_is_the_middle_one(gap, kind, rounds, alpha, parts):
+    assert np.diff([0, *new_levels(gap, kind, rounds, alpha), gap]).tolist() == parts
+
+
+def test_levels_are_spaced_in_proportion():
+    assert spaced(8, [0, 1], 1, 3).tolist() == [5, 3]
+    assert spaced(10, [0, 1], 1, 4).tolist() == [5, 5]
+    assert spaced(7, [0, 1], 1, 3, least_even=2).tolist() == [4, 3]
+
+
+@pytest.mark.parametrize(("dimensions", "top"), [(1, 40), (2, 20), (3, 9), (4, 5)])
+def test_equal_sides_take_k_clog_n_rounds(dimensions, top):
+    for side in range(2, top):
+        topology = Torus([side] * dimensions)
+        for alpha in range(1, 2 * dimensions + 1):
+            circuits = Circuits(topology)
+            square_rounds(circuits, Grid(topology.sides), alpha)
+            assert checked(topology, circuits, alpha) == dimensions * clog(side, alpha)
+
+
+@pytest.mark.parametrize("sides", [(3, 4), (7, 2, 5), (9, 10, 3), (2, 3, 2, 5)])
+@pytest.mark.parametrize("alpha", [1, 2])
+def test_axes_one_after_another(sides, alpha):
+    circuits = Circuits(Torus(sides))
+    axis_rounds(circuits, Grid(sides), alpha)
+    assert checked(Torus(sides), circuits, alpha) == sum(clog(side, alpha) for side in sides)
+
+
+@pytest.mark.parametrize(
+    ("sides", "ports", "counts"),
+    [((4, 6), 4, (2, 4, 4)), ((5, 7), 4, (3, 5, 4)), ((6, 8), 4, (3, 5, 4)),
+     ((7, 13), 4, (3, 6, 5)), ((10, 50), 4, (4, 5, 5)), ((20, 100), 4, (5, 6, 6)),
+     ((51, 100), 4, (6, 9, 7)), ((4, 6), 3, (3, 4, 4)), ((5, 7), 3, (3, 6, 4)),
+     ((6, 8), 3, (3, 5, 4)), ((20, 100), 3, (6, 8, 7))],
+)  # fmt: skip
+def test_examples_in_two_dimensions(sides, ports, counts):
+    """Lower bound, theorem, and what is reached."""
+    report = check(plan(sides, ports=ports))
+    assert (clog(prod(sides), ports), theorem_rounds(sides, ports), report.rounds) == counts
+
+
+@pytest.mark.parametrize(
+    ("sides", "counts"),
+    [((3, 5, 7), (5, 5, 5, 5)), ((4, 6, 8), (5, 5, 5, 5)), ((5, 9, 9), (6, 6, 6, 6)),
+     ((10, 20, 30), (8, 7, 7, 7))],
+)  # fmt: skip
+def test_examples_in_three_dimensions(sides, counts):
+    for ports, count in zip((3, 4, 5, 6), counts, strict=True):
+        assert check(plan(sides, ports=ports)).rounds == count
+
+
+@pytest.mark.parametrize(("dimensions", "top"), [(2, 100), (3, 20)])
+def test_never_more_rounds_than_the_theorems(dimensions, top):
+    for sides in combinations_with_replacement(range(3, top), dimensions):
+        for ports in range(1, 2 * dimensions + 1):
+            assert diagonal_rounds(sides, ports) <= theorem_rounds(sides, ports), (sides, ports)
+
+
+def every_way(sides):
+    """Check each way to broadcast, not the best alone."""
+    topology = Torus(sides)
+    for ports in range(1, topology.ports + 1):
+        for count, build in _ways(sides, ports):
+            circuits = Circuits(topology)
+            build(circuits)
+            rounds = checked(topology, circuits, ports)
+            assert len(sides) > 3 or rounds == count, (sides, ports)
+
+
+def test_every_way_in_two_dimensions():
+    for sides in product(range(2, 9), repeat=2):
+        every_way(sides)
+
+
+@pytest.mark.parametrize("longer", [(25, 8), (21, 5), (9, 31), (13, 26), (3, 50), (2, 33)])
+def test_every_way_on_long_tori(longer):
+    every_way(longer)
+
+
+@pytest.mark.parametrize("kinds", list(product((0, 1), repeat=3)))
+def test_every_way_in_three_dimensions(kinds):
+    for base in ((2, 2, 2), (4, 2, 6), (4, 6, 8)):
+        every_way([side + odd for side, odd in zip(base, kinds, strict=True)])
+
+
+@pytest.mark.parametrize(
+    "sides", [(3, 4, 2, 3), (3, 3, 3, 5), (4, 4, 2, 6), (5, 3, 5, 4), (2, 3, 2, 3, 2)]
+)
+def test_every_way_in_more_dimensions(sides):
+    every_way(sides)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("dimensions", "top", "nodes"), [(2, 24, 600), (3, 10, 500), (4, 6, 300), (5, 4, 110)]
+)
+def test_every_way_on_all_small_tori(dimensions, top, nodes):
+    for sides in product(range(2, top), repeat=dimensions):
+        if prod(sides) <= nodes:
+            every_way(sides)
+
+
+@pytest.mark.parametrize(
+    ("sides", "rounds"),
+    [((500, 500), 8), ((101, 203), 8), ((64, 64, 66), 8), ((33, 35, 37), 9), ((1000, 17), 8)],
+)
+def test_large_tori(sides, rounds):
+    assert check(plan(sides)).rounds == rounds
+
+
+@SMALL
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=3), st.data())
+def test_any_root_ports_and_collective(sides, data):
+    root = data.draw(st.integers(0, prod(sides) - 1))
+    ports = data.draw(st.integers(1, 2 * len(sides)))
+    kind = data.draw(st.sampled_from(["broadcast", "gather", "reduce"]))
+    schedule = plan(sides, kind, root=root, ports=ports)
+    report = check(schedule)
+    assert (report.rounds, report.duplicates) == (diagonal_rounds(sides, ports), 0)
+    assert report.transfers == prod(sides) - 1
+    assert (schedule.collective.root, schedule.ports) == (root, ports)
+
+
+def test_all_ports_by_default():
+    assert plan((5, 7)).ports == 4
+
+
+@pytest.mark.parametrize(
+    ("sides", "ports", "count"),
+    [((5, 5), 4, 2), ((30, 30), 3, 6), ((7, 7, 7), 6, 3), ((9, 9, 9), 4, 6), ((9, 20), 2, 5),
+     ((5, 21), 4, 5), ((5, 9, 9), 3, 8), ((6, 9, 20), 6, 7), ((4, 5, 6, 7), 8, None),
+     ((5, 5), 5, None)],
+)  # fmt: skip
+def test_claims_of_the_theorems(sides, ports, count):
+    assert theorem_rounds(sides, ports) == count
+
+
+@pytest.mark.parametrize(
+    ("topology", "options", "reason"),
+    [("arrowhead:2", {}, "a torus"), ("5x5", {"ports": 5}, "--ports 1 to 4"),
+     ("5x5", {"ports": 0}, "--ports 1 to 4"), ("5x5", {"chunks": 2}, "--chunks 1"),
+     ("5x5", {"seed": 1}, "--seed left out")],
+)  # fmt: skip
+def test_misfits(topology, options, reason):
+    with pytest.raises(InputError, match=f"^Algorithm diagonal needs {reason}, not "):
+        DIAGONAL(parse_topology(topology), Collective("broadcast", 0), Options(**options))

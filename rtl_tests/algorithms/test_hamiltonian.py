@@ -1,0 +1,264 @@
+"""All-gather along edge-disjoint Hamiltonian cycles."""
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from flooding import steps_until_complete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
+from torusfabric.algorithms.oblivious.hamiltonian_cycles import colour_links, decomposable
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective
+from torusfabric.errors import InputError, ScheduleError
+from torusfabric.schedule import Pattern
+from torusfabric.topology import Torus
+
+ALLGATHER = Collective("allgather")
+
+
+def plan(*sides):
+    return HAMILTONIAN(Torus(sides), ALLGATHER)
+
+
+def node_classes(schedule):
+    return len(np.unique(schedule.feed, axis=0))
+
+
+def assert_hamiltonian_cycles(pattern):
+    """Follow every arc: d cycles through all nodes both ways, with no arc in common."""
+    torus, nodes = pattern.topology, pattern.topology.nodes
+    seen = np.zeros((nodes, torus.ports), int)
+    for chunk in range(pattern.chunks):
+        for start in np.nonzero(pattern.inject[0] == chunk)[0]:
+            node, port, visited = 0, start, set()
+            for _ in range(nodes):
+                visited.add(node)
+                seen[node, port] += 1
+                assert pattern.inject[node, port] == chunk
+                node, came_in = torus.neighbours[node, port], torus.opposite[port]
+                (port,) = np.nonzero(pattern.feed[node] == came_in)[0]
+            assert (node, port) == (0, start)
+            assert len(visited) == nodes
+    assert (seen == 1).all()
+
+
+def assert_step_optimal(pattern):
+    """No node can receive d (N - 1) blocks on 2 d ports in fewer steps."""
+    owed = pattern.chunks * (pattern.topology.nodes - 1)
+    assert pattern.steps == -(-owed // pattern.topology.ports)
+    assert pattern.chunks == len(pattern.topology.sides)
+
+
+@pytest.mark.parametrize("sides", [(6, 8), (2, 2), (2, 4), (4, 2), (4, 4), (10, 6)])
+def test_two_even_sides_take_two_node_classes(sides):
+    schedule = plan(*sides)
+    assert schedule.steps == sides[0] * sides[1] // 2
+    assert steps_until_complete(schedule) == schedule.steps
+    assert node_classes(schedule) <= 2
+    assert_hamiltonian_cycles(schedule)
+
+
+def test_figure_1_of_the_paper():
+    # Columns j even and the last one: top to right, bottom to left; others: top to left.
+    bottom, top, right, left = range(4)
+    feed = plan(6, 8).feed.reshape(6, 8, 4)
+    for column in range(8):
+        across = right if column % 2 == 0 or column == 7 else left
+        assert (feed[:, column, across] == top).all()
+        assert (feed[:, column, top] == across).all()
+        assert (feed[:, column, bottom] == across ^ 1).all()
+
+
+@pytest.mark.parametrize("sides", [*product(range(3, 14), repeat=2)])
+def test_every_torus_of_two_axes(sides):
+    schedule = plan(*sides)
+    assert_step_optimal(schedule)
+    assert node_classes(schedule) <= 3
+    assert check(schedule).rounds == schedule.steps
+    if sides[0] * sides[1] <= 60:
+        assert_hamiltonian_cycles(schedule)
+        assert steps_until_complete(schedule) == schedule.steps
+
+
+@pytest.mark.parametrize(
+    ("sides", "steps"),
+    [
+        ((3, 3, 3), 13),
+        ((3, 4, 5), 30),
+        ((4, 4, 4), 32),
+        ((6, 6, 6), 108),
+        ((3, 3, 3, 3), 40),
+        ((4, 4, 4, 4), 128),
+        ((3, 4, 5, 6), 180),
+        ((3, 3, 3, 3, 3), 121),
+    ],
+)
+def test_steps_on_more_axes(sides, steps):
+    schedule = plan(*sides)
+    assert schedule.steps == steps
+    assert_step_optimal(schedule)
+    assert_hamiltonian_cycles(schedule)
+    check(schedule)
+
+
+@pytest.mark.parametrize("sides", [(3, 3, 3), (5, 4, 3), (4, 4, 4)])
+def test_every_block_arrives_on_three_axes(sides):
+    schedule = plan(*sides)
+    assert steps_until_complete(schedule) == schedule.steps
+
+
+@pytest.mark.parametrize("sides", [*combinations_with_replacement(range(3, 7), 3)])
+def test_small_tori_of_three_axes(sides):
+    schedule = plan(*sides)
+    assert_step_optimal(schedule)
+    check(schedule)
+    assert node_classes(schedule) <= 15
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5, 8, 17])
+def test_a_ring_is_its_own_cycle(nodes):
+    schedule = plan(nodes)
+    assert schedule.chunks == 1
+    assert steps_until_complete(schedule) == schedule.steps == nodes // 2
+    assert node_classes(schedule) == 1
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [(2, 3, 3), (2, 4, 4), (2, 2, 4), (2, 5, 7), (3, 2, 4), (2, 2, 6), (2, 9, 3), (2, 2, 2, 2),
+     (2, 2, 2, 3), (2, 3, 3, 3), (2, 2, 5, 3), (2, 2, 2, 2, 2), (2, 2, 2, 2, 3)],
+)  # fmt: skip
+def test_sides_of_two_have_parallel_links(sides):
+    schedule = plan(*sides)
+    assert_step_optimal(schedule)
+    assert_hamiltonian_cycles(schedule)
+    assert check(schedule).rounds == schedule.steps
+
+
+def hamiltonian_cycles_of(sides):
+    """Every Hamiltonian cycle of a torus as link multiplicities, and those of the torus."""
+    torus = Torus(sides)
+    links, total = {}, []
+    for node, port in product(range(torus.nodes), range(0, torus.ports, 2)):
+        ends = frozenset((node, int(torus.neighbours[node, port])))
+        number = links.setdefault(ends, len(links))
+        total += [0] * (len(links) - len(total))
+        total[number] += 1
+    cycles = set()
+
+    def extend(path):
+        for beside in set(torus.neighbours[path[-1]].tolist()):
+            if len(path) == torus.nodes and beside == 0:
+                row = np.zeros(len(links), int)
+                for ends in zip(path, [*path[1:], 0], strict=True):
+                    row[links[frozenset(ends)]] += 1
+                cycles.add(tuple(row))
+            elif beside not in path:
+                extend([*path, beside])
+
+    extend([0])
+    return cycles, np.array(total)
+
+
+@pytest.mark.parametrize(
+    ("sides", "exists"),
+    [((2, 3), False), ((2, 5), False), ((2, 4), True), ((2, 2, 2), False), ((2, 2, 3), False)],
+)
+def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
+    cycles, total = hamiltonian_cycles_of(sides)
+    left = {tuple(total)}
+    for _ in range(len(sides) - 1):
+        left = {
+            tuple(np.subtract(rest, cycle))
+            for rest in left
+            for cycle in cycles
+            if (np.subtract(rest, cycle) >= 0).all()
+        }
+    assert any(rest in cycles for rest in left) == exists == decomposable(sides)
+
+
+@pytest.mark.parametrize("sides", [(2, 3), (7, 2), (2, 2, 2), (2, 5, 2)])
+def test_misfit_names_what_works(sides):
+    pattern = r"^Algorithm hamiltonian needs a torus other than 2 x odd, 2 x 2 x odd and 2 x 2 x 2,"
+    with pytest.raises(InputError, match=pattern):
+        plan(*sides)
+
+
+def test_ports_are_all_or_nothing():
+    assert HAMILTONIAN(Torus((4, 4)), ALLGATHER, Options(ports=4)).ports == 4
+    with pytest.raises(InputError, match=r"needs all 4 ports, not 4x4 allgather$"):
+        HAMILTONIAN(Torus((4, 4)), ALLGATHER, Options(ports=2))
+
+
+def test_plans_are_the_same_each_time():
+    assert plan(2, 5, 5).digest == plan(2, 5, 5).digest
+
+
+def test_a_swapped_feed_does_not_pass():
+    schedule = plan(4, 5)
+    feed = schedule.feed.copy()
+    feed[7] = feed[7][[1, 0, 3, 2]]
+    wrong = Pattern(**{**vars(schedule), "feed": feed})
+    with pytest.raises((ScheduleError, AssertionError)):
+        steps_until_complete(wrong)
+    with pytest.raises(ScheduleError):
+        check(wrong)
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.lists(st.integers(2, 7), min_size=1, max_size=4))
+def test_each_colour_is_one_cycle(sides):
+    colours = colour_links(sides)
+    torus, axes = Torus(sides), range(len(sides))
+    one_cycle = axes if decomposable(sides) else [0]
+    for colour in one_cycle:
+        beside = [[] for _ in range(torus.nodes)]
+        for node, axis in zip(*np.nonzero(colours == colour), strict=True):
+            other = int(torus.neighbours[node, 2 * axis])
+            beside[node].append(other)
+            beside[other].append(int(node))
+        before, here, count = beside[0][1], 0, 0
+        while count == 0 or here != 0:
+            assert len(beside[here]) == 2
+            first, second = beside[here]
+            before, here = here, second if first == before else first
+            count += 1
+        assert count == torus.nodes
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sides", [*product(range(3, 9), repeat=3)])
+def test_all_tori_of_three_axes(sides):
+    schedule = plan(*sides)
+    assert_step_optimal(schedule)
+    check(schedule)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sides", [*combinations_with_replacement(range(2, 13), 3)])
+def test_all_tori_of_three_axes_with_sides_of_two(sides):
+    if decomposable(sides):
+        check(plan(*sides))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "sides",
+    [*combinations_with_replacement(range(2, 6), 4), (8, 8, 8, 8), (2,) * 6, (2,) * 7, (3,) * 6],
+)
+def test_tori_of_many_axes(sides):
+    schedule = plan(*sides)
+    assert_step_optimal(schedule)
+    check(schedule)
+
+
+@pytest.mark.long
+def test_a_large_torus():
+    schedule = plan(32, 32, 32)
+    assert schedule.steps == 16384
+    assert node_classes(schedule) <= 15
+    check(schedule)

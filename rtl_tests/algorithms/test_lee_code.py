@@ -1,0 +1,262 @@
+"""Circuit-switched collectives by perfect Lee codes, and the proof of a quotient schedule."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.circuit.lee_code import lee_code_quotient, listed, tau_large, tau_short
+from torusfabric.algorithms.circuit.lee_code_broadcast import LEE_CODE
+from torusfabric.algorithms.circuit.segments import clog
+from torusfabric.analysis.check import check
+from torusfabric.analysis.cost import measure
+from torusfabric.collective import Collective, parse_collective
+from torusfabric.errors import InputError, ScheduleError
+from torusfabric.schedule import Rounds
+from torusfabric.schedule.quotient import Move, Quotient
+from torusfabric.topology import Torus
+
+SMALL = settings(derandomize=True, deadline=None, max_examples=40)
+
+#: i = 1, each round: transfers, arcs, longest path, longest message.
+CONCENTRATE, SPREAD_A, SPREAD_B = (294, 294, 1, 1), (294, 1176, 5, 7), (294, 1372, 5, 49)
+PAPER = {
+    False: [CONCENTRATE, SPREAD_A, SPREAD_B, (294, 294, 1, 343)],
+    True: [CONCENTRATE, SPREAD_A, SPREAD_B, (294, 294, 1, 49), (2058, 2058, 1, 49)],
+}
+
+#: i = 2, short messages: the same.
+PAPER_2 = [
+    (100842, 100842, 1, 1), (14406, 100842, 7, 7), (14406, 403368, 35, 49),
+    (14406, 470596, 35, 343), (14406, 100842, 7, 2401), (100842, 403368, 5, 2401),
+    (100842, 470596, 5, 16807), (100842, 100842, 1, 117649),
+]  # fmt: skip
+
+DELTA = {False: (12, 96, 684, 4800), True: (13, 104, 741, 5200)}
+TAU = {
+    False: (400, 139658, 47919558, 16436526100),
+    True: (155, 53908, 18495303, 6343922600),
+}
+
+
+def cube(i):
+    return Torus([7**i] * 3)
+
+
+def plan(sides, kind, root=None, **options):
+    topology = Torus(sides)
+    collective = parse_collective(kind, root=root, nodes=topology.nodes)
+    return LEE_CODE(topology, collective, Options(**options))
+
+
+def quotient(i=1, large=False):
+    return lee_code_quotient(cube(i), Collective("allgather"), large)
+
+
+def figures(schedule):
+    """Transfers, arcs, longest path and longest message of each round."""
+    report = check(schedule)
+    counts = [(len(t), int(t.lengths.sum())) for t in schedule.rounds()]
+    return [
+        (*count, hops, blocks)
+        for count, hops, blocks in zip(counts, report.round_hops, report.round_blocks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_allgather_on_7x7x7_is_as_in_the_paper(large):
+    schedule = plan((7, 7, 7), "allgather", large=large)
+    assert isinstance(schedule, Rounds)
+    assert figures(schedule) == PAPER[large]
+
+
+def test_allgather_on_49x49x49_is_as_in_the_paper():
+    assert figures(plan((49, 49, 49), "allgather")) == PAPER_2
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("i", [1, 2, pytest.param(3, marks=pytest.mark.long)])
+def test_costs_are_those_of_the_propositions(i, large):
+    schedule = plan([7**i] * 3, "allgather", large=large)
+    cost = measure(schedule)
+    assert (cost.rounds, cost.delta) == ((5 if large else 4) * i, DELTA[large][i - 1])
+    assert cost.tau == TAU[large][i - 1]
+    assert cost.delta * 9 == (13 if large else 12) * schedule.topology.diameter
+
+
+@pytest.mark.parametrize(("closed", "large"), [(tau_short, False), (tau_large, True)])
+def test_closed_forms_solve_the_recurrences(closed, large):
+    tau = 0
+    for i in range(1, 9):
+        nodes = 7 ** (3 * i)
+        tau = 7 * tau + 1 + nodes // 49 + (3 * nodes // 7 if large else nodes + nodes // 7)
+        assert closed(i) == tau
+    assert tuple(closed(i) for i in range(1, 5)) == TAU[large]
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("i", [1, 2, 3])
+def test_nodes_of_a_label_have_one_program(i, large):
+    feeds = quotient(i, large).feeds()
+    programs = np.unique(feeds.transpose(1, 0, 2).reshape(7**i, -1), axis=0)
+    assert len(programs) == 7**i
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_feeds_are_those_of_the_listed_paths(large):
+    schedule = quotient(1, large)
+    topology, feeds = schedule.topology, schedule.feeds()
+    for feed, transfers in zip(feeds, schedule.rounds(), strict=True):
+        listed_feed = np.full((topology.nodes, 6), -1)
+        nodes = transfers.walk(topology)
+        for hop in range(transfers.hops.shape[1]):
+            on = transfers.hops[:, hop] >= 0
+            came = topology.opposite[transfers.hops[on, hop - 1]] if hop else 6
+            listed_feed[nodes[on, hop], transfers.hops[on, hop]] = came
+        assert np.array_equal(listed_feed, feed[schedule.labels])
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_proof_by_labels_finds_what_the_plain_check_finds(large):
+    schedule = quotient(1, large)
+    assert isinstance(schedule, Quotient)
+    assert check(schedule) == check(schedule, plain=True) == check(listed(schedule))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("large", [False, True])
+def test_proof_by_labels_finds_what_the_plain_check_finds_on_49x49x49(large):
+    schedule = quotient(2, large)
+    assert check(schedule) == check(schedule, plain=True)
+
+
+def with_step(schedule, number, **changes):
+    steps = list(schedule.steps)
+    steps[number] = replace(steps[number], **changes)
+    return replace(schedule, steps=tuple(steps))
+
+
+def verdict(schedule, plain):
+    try:
+        return check(schedule, plain=plain)
+    except ScheduleError as error:
+        return error.round
+
+
+@SMALL
+@given(st.data())
+def test_proof_by_labels_agrees_on_damaged_schedules(data):
+    schedule = quotient(1, data.draw(st.booleans()))
+    number = data.draw(st.integers(0, len(schedule.steps) - 1))
+    moves = list(schedule.steps[number].moves)
+    index = data.draw(st.integers(0, len(moves) - 1))
+    match data.draw(st.sampled_from(["remove", "double", "turn", "label"])):
+        case "remove":
+            del moves[index]
+        case "double":
+            moves.append(moves[data.draw(st.integers(0, len(moves) - 1))])
+        case "turn":
+            turned = (data.draw(st.integers(0, 5)), moves[index].runs[0][1])
+            moves[index] = replace(moves[index], runs=(turned, *moves[index].runs[1:]))
+        case "label":
+            labels = moves[index].labels.copy()
+            labels[0] = (labels[0] + data.draw(st.integers(1, 6))) % 7
+            moves[index] = Move(labels, moves[index].runs, moves[index].group)
+    damaged = with_step(schedule, number, moves=tuple(moves))
+    if all(len(np.unique(move.labels)) == len(move.labels) for move in moves):
+        assert verdict(damaged, plain=False) == verdict(damaged, plain=True)
+
+
+@SMALL
+@given(st.integers(0, 2**32), st.booleans())
+def test_wrong_hints_change_nothing(seed, large):
+    schedule = quotient(1, large)
+    focus = np.random.default_rng(seed).integers(0, 7, (7, 3))
+    misled = with_step(schedule, 1, focus=focus)
+    assert check(misled) == check(schedule)
+
+
+def test_paths_walked_backwards_collide():
+    """The opposite path negates the hops and keeps their order."""
+    schedule = quotient(1)
+    moves = list(schedule.steps[1].moves)
+    moves[3:] = [replace(move, runs=move.runs[::-1]) for move in moves[3:]]
+    with pytest.raises(ScheduleError, match=r"^Round 2: node .* carries two messages at once$"):
+        check(with_step(schedule, 1, moves=tuple(moves)))
+
+
+def test_missing_round_leaves_a_block_missing():
+    schedule = quotient(2)
+    short = replace(schedule, steps=schedule.steps[:-1])
+    with pytest.raises(ScheduleError, match=r"^Round 7: node \d+ \(.*\) ends without block") as at:
+        check(short)
+    holding = np.flatnonzero(schedule.labels % 7 == 0)
+    assert at.value.node not in holding
+    assert at.value.block[1] == 0
+
+
+def test_faults_of_labels_are_found():
+    schedule = quotient(1)
+    with pytest.raises(ScheduleError, match=r"^Labels must change by multiples of 7 around"):
+        check(replace(schedule, topology=Torus((7, 7, 8))))
+    with pytest.raises(ScheduleError, match=r"^Weights must reach all 7 labels, not \(7, 0, 14\)$"):
+        check(replace(schedule, weights=(7, 0, 14)))
+    with pytest.raises(ScheduleError, match=r"^Quotient schedule must be an allgather, not gather"):
+        check(replace(schedule, collective=Collective("gather", 0)))
+    with pytest.raises(
+        ScheduleError, match=r"^Round 1: node 0 .* receives message 6 of at most 5 in"
+    ):
+        check(replace(schedule, ports=5))
+    with pytest.raises(ScheduleError, match=r"carries two messages at once \(half duplex"):
+        check(replace(schedule, duplex="half"))
+
+
+def test_digest_tells_schedules_apart():
+    digests = {quotient(i, large).digest for i in (1, 2) for large in (False, True)}
+    assert len(digests) == 4
+    assert quotient(1).digest == quotient(1).digest
+
+
+@pytest.mark.parametrize(
+    ("sides", "rounds"),
+    [((5, 5), 2), ((25, 25), 4), ((125, 125), 6), ((2, 2), 1), ((10, 10), 3), ((50, 50), 5),
+     ((250, 250), 7), ((7, 7, 7), 3), ((49, 49, 49), 6)],
+)  # fmt: skip
+def test_broadcast_meets_the_lower_bound(sides, rounds):
+    nodes = int(np.prod(sides))
+    schedule = plan(sides, "broadcast", root=nodes * 2 // 3)
+    report = check(schedule)
+    assert report.rounds == rounds == clog(nodes, 2 * len(sides))
+    assert (report.transfers, report.duplicates) == (nodes - 1, 0)
+
+
+@pytest.mark.parametrize("sides", [(5, 5), (10, 10), (2, 2), (7, 7, 7), (25, 25)])
+@pytest.mark.parametrize("kind", ["gather", "reduce"])
+def test_gather_and_reduce_take_as_many_rounds(sides, kind):
+    report = check(plan(sides, kind, root=3))
+    assert report.rounds == plan(sides, "broadcast").round_count
+    assert report.duplicates == 0
+
+
+def test_every_root_of_a_square():
+    for root in range(25):
+        assert check(plan((5, 5), "broadcast", root=root)).rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("sides", "kind", "options", "reason"),
+    [((7, 7), "allgather", {}, "a torus of 7x7x7, 49x49x49 or 343x343x343"),
+     ((7, 7, 49), "allgather", {}, "a torus of 7x7x7"),
+     ((6, 6), "broadcast", {}, r"a torus of 5\^p x 5\^p"),
+     ((5, 25), "broadcast", {}, r"a torus of 5\^p x 5\^p"),
+     ((14, 14, 14), "broadcast", {}, r"a torus of 5\^p x 5\^p"),
+     ((7, 7, 7), "allgather", {"ports": 5}, "all 6 ports"),
+     ((5, 5), "broadcast", {"large": True}, "--large left out"),
+     ((5, 5), "broadcast", {"chunks": 2}, "--chunks 1")],
+)  # fmt: skip
+def test_misfits(sides, kind, options, reason):
+    with pytest.raises(InputError, match=f"^Algorithm lee-code needs {reason}"):
+        plan(sides, kind, **options)

@@ -1,0 +1,207 @@
+"""Circuit-switched broadcast by maximum flows."""
+
+import re
+from itertools import combinations_with_replacement, product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.circuit.max_flow import MAX_FLOW, Network, best_flow, path, search
+from torusfabric.algorithms.circuit.segments import clog
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective, parse_collective
+from torusfabric.errors import InputError
+from torusfabric.topology import Torus, parse_topology
+
+SMALL = settings(derandomize=True, deadline=None, max_examples=40)
+
+
+def plan(topology, kind="broadcast", root=None, **options):
+    if not hasattr(topology, "ports"):
+        topology = Torus(topology)
+    collective = parse_collective(kind, root=root, nodes=topology.nodes)
+    return MAX_FLOW(topology, collective, Options(**options))
+
+
+def meets_bound(topology, **options):
+    """Check broadcasts with any number of ports."""
+    for ports in range(1, topology.ports + 1):
+        report = check(plan(topology, ports=ports, **options))
+        assert report.rounds == clog(topology.nodes, ports), (topology, ports)
+        assert (report.transfers, report.duplicates) == (topology.nodes - 1, 0)
+
+
+@pytest.mark.parametrize("sides", [*product((3, 4, 5), repeat=2), (7, 12), (8, 8), (12, 12)])
+def test_two_dimensions(sides):
+    meets_bound(Torus(sides))
+
+
+@pytest.mark.parametrize("sides", [(3, 3, 3), (3, 4, 5), (5, 5, 8), (2, 7, 13), (3, 3, 22)])
+def test_three_dimensions(sides):
+    meets_bound(Torus(sides))
+
+
+@pytest.mark.parametrize("sides", [(2, 2), (2, 3), (2, 2, 2), (2, 3, 2), (2, 9), (2, 2, 2, 3)])
+def test_sides_of_two(sides):
+    meets_bound(Torus(sides))
+
+
+@pytest.mark.parametrize("side", [2, 3, 4, 8, 9, 27, 28, 64, 100])
+def test_rings(side):
+    meets_bound(Torus([side]))
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_arrowheads(order):
+    meets_bound(parse_topology(f"arrowhead:{order}"))
+
+
+@pytest.mark.parametrize(
+    ("sides", "ports"), [((3, 40), 4), ((3, 85), 3), ((3, 85), 4), ((3, 100), 4), ((5, 51), 3)]
+)
+def test_thin_tori_that_take_a_few_tries(sides, ports):
+    assert check(plan(sides, ports=ports)).rounds == clog(prod(sides), ports)
+
+
+def test_a_thousand_nodes():
+    assert check(plan((10, 10, 10))).rounds == 4
+
+
+@pytest.mark.long
+def test_all_tori_in_two_dimensions():
+    for sides in combinations_with_replacement(range(3, 13), 2):
+        meets_bound(Torus(sides))
+
+
+@pytest.mark.long
+def test_all_tori_in_three_dimensions_with_at_most_200_nodes():
+    for sides in combinations_with_replacement(range(3, 23), 3):
+        if prod(sides) <= 200:
+            meets_bound(Torus(sides))
+
+
+def test_same_seed_same_schedule():
+    assert plan((6, 7)).digest == plan((6, 7)).digest
+    assert plan((6, 7), seed=5).digest == plan((6, 7), seed=5).digest
+    assert plan((6, 7), seed=5).digest != plan((6, 7), seed=6).digest
+
+
+def test_root_makes_no_difference():
+    base, moved = plan((5, 6)), plan((5, 6), root=17)
+    for one, other in zip(base.rounds(), moved.rounds(), strict=True):
+        assert np.array_equal(one.hops, other.hops)
+        assert np.array_equal(base.topology.add(one.source, 17), other.source)
+
+
+def uses(schedule, broken_links):
+    """Whether a path of a schedule uses a broken link, either way."""
+    topology, broken = schedule.topology, set(broken_links)
+    broken |= {(int(topology.neighbours[v, p]), int(topology.opposite[p])) for v, p in broken_links}
+    for transfers in schedule.rounds():
+        nodes = transfers.walk(topology)[:, :-1]
+        on = transfers.hops >= 0
+        if broken & set(zip(nodes[on].tolist(), transfers.hops[on].tolist(), strict=True)):
+            return True
+    return False
+
+
+@SMALL
+@given(st.sampled_from([(4, 5), (3, 3, 3), (8, 8), (9,), (2, 5), (4, 2)]), st.data())
+def test_broken_links_are_avoided(sides, data):
+    topology = Torus(sides)
+    links = st.tuples(st.integers(0, topology.nodes - 1), st.integers(0, topology.ports - 1))
+    broken = tuple(data.draw(st.lists(links, max_size=4)))
+    ports = data.draw(st.integers(1, topology.ports))
+    kind = data.draw(st.sampled_from(["broadcast", "gather", "reduce"]))
+    root = data.draw(st.integers(0, topology.nodes - 1))
+    try:
+        schedule = plan(sides, kind, root, ports=ports, broken_links=broken)
+    except InputError as error:
+        assert "cut off node" in str(error)  # noqa: PT017
+        assert len(Network(topology, broken).cut_off())
+        return
+    assert not uses(schedule, broken)
+    assert check(schedule).duplicates == 0
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05])
+def test_some_broken_links_cost_one_round_at_most(share):
+    topology, random = Torus((12, 12)), np.random.default_rng(7)
+    for ports in range(1, 5):
+        arcs = random.choice(topology.nodes * 4, round(share * topology.nodes * 2), replace=False)
+        broken = tuple((int(arc) // 4, int(arc) % 4) for arc in arcs)
+        schedule = plan((12, 12), ports=ports, broken_links=broken)
+        assert not uses(schedule, broken)
+        assert check(schedule).rounds <= clog(144, ports) + 1
+
+
+def test_link_may_be_named_from_either_end():
+    assert (
+        plan((4, 4), broken_links=((0, 0),)).digest == plan((4, 4), broken_links=((4, 1),)).digest
+    )
+    assert plan((4, 4), broken_links=((0, 0),)).digest != plan((4, 4)).digest
+
+
+def test_node_that_is_cut_off_is_named():
+    around = tuple((4, port) for port in range(4))
+    message = "Broken links must leave a path from node 2 to every node, not cut off node 4 (1,1)"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        plan((3, 3), root=2, broken_links=around)
+    with pytest.raises(InputError, match=r"^Broken links must .* node 4 .* not cut off node 0"):
+        plan((3, 3), root=4, broken_links=around)
+
+
+@pytest.mark.parametrize("link", [(9, 0), (-1, 0), (0, 4), (0, -1)])
+def test_broken_link_must_exist(link):
+    with pytest.raises(
+        InputError,
+        match=r"^Broken link must be a node from 0 to 8 and a port from 0 to 3, not -?\d+, -?\d+$",
+    ):
+        plan((3, 3), broken_links=(link,))
+
+
+def test_flow_serves_chosen_targets_first():
+    """Each of the informed nodes sends as many messages as it may, to different new nodes."""
+    network = Network(Torus((5, 5)))
+    informed = np.zeros(25, bool)
+    informed[[0, 1, 2]] = True
+
+    class Near:
+        def targets(self, informed, count):
+            return np.array([5, 6, 7])
+
+    flow = best_flow(network, informed, 2, Near()).todense()
+    assert flow[network.source].sum() == 6
+    assert flow[[5, 6, 7], network.sink].tolist() == [1, 1, 1]
+
+
+def test_cycles_are_left_out_of_paths():
+    ahead = [[1], [2, 4], [1], [], [9]]
+    ahead[1].sort()
+    ahead = [sorted(heads) for heads in ahead]
+    ahead[1] = [4, 2]
+    assert path(ahead, 0, 9) == [0, 1, 4]
+
+
+def test_search_goes_on_from_several_informed_nodes():
+    network = Network(Torus((2, 2, 2)))
+    informed = np.zeros(8, bool)
+    informed[[0, 7]] = True
+    (transfers,) = search(network, informed, 3)
+    assert sorted(transfers.walk(network.topology)[:, -1].tolist()) == [1, 2, 3, 4, 5, 6]
+    assert search(network, np.ones(8, bool), 3) == []
+
+
+@pytest.mark.parametrize(
+    ("sides", "options", "reason"),
+    [((5, 5), {"ports": 5}, "--ports 1 to 4"), ((5, 5), {"ports": 0}, "--ports 1 to 4"),
+     ((5, 5), {"chunks": 2}, "--chunks 1"), ((150, 150), {}, "at most 20000 nodes"),
+     ((5, 5), {"large": True}, "--large left out")],
+)  # fmt: skip
+def test_misfits(sides, options, reason):
+    with pytest.raises(InputError, match=f"^Algorithm max-flow needs {reason}, not "):
+        MAX_FLOW(Torus(sides), Collective("broadcast", 0), Options(**options))

@@ -1,0 +1,288 @@
+"""Collectives from necklaces: the paper's examples, its formulas, and what it leaves open."""
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from waiting import shortest_wait
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.table.necklace import NECKLACE
+from torusfabric.algorithms.table.necklace_trees import Necklaces
+from torusfabric.analysis.check import check
+from torusfabric.collective import parse_collective
+from torusfabric.errors import InputError, ScheduleError
+from torusfabric.topology import Torus, parse_topology
+
+#: n, k of all cubes that are planned with each collective, and larger ones for tables only.
+CUBES = [(1, 2), (1, 3), (1, 4), (1, 7), (2, 2), (2, 3), (2, 4), (2, 5), (2, 6), (3, 2), (3, 3),
+         (3, 4), (4, 2), (4, 3), (5, 2)]  # fmt: skip
+LARGER = [(2, 8), (2, 9), (3, 5), (3, 6), (4, 4), (5, 3), (6, 2), (7, 2)]
+
+
+def cube(axes, side):
+    return Torus((side,) * axes)
+
+
+def plan(topology, kind, root=None, **options):
+    collective = parse_collective(kind, root=root, nodes=topology.nodes)
+    return NECKLACE(topology, collective, Options(**options))
+
+
+def label(topology, node):
+    return "".join(str(int(digit)) for digit in topology.coordinates(node))
+
+
+def node(topology, text):
+    return int(topology.node([int(digit) for digit in text]))
+
+
+def hops(axes, side):
+    """The sum of the distances of all nodes from one (Lemma 8)."""
+    return axes * side ** (axes - 1) * (side * side // 4)
+
+
+def test_rotations_of_the_paper():
+    """The examples of Definition 2 and section 2."""
+    torus = cube(3, 4)
+    necklaces = Necklaces(torus)
+    for before, after in [("321", "332"), ("012", "201")]:
+        assert label(torus, necklaces.rotate[node(torus, before)]) == after
+    assert necklaces.period[node(torus, "131")] == 2
+    six = cube(6, 4)
+    assert Necklaces(six).period[node(six, "311331")] == 4
+
+
+def test_rotated_arcs_of_the_paper():
+    """The example below Lemma 3: 01 -> 31, 30 -> 33, 03 -> 13, 10 -> 11."""
+    torus = cube(2, 4)
+    heads, ports = Necklaces(torus).images(node(torus, "31"), torus.port("-0"))
+    assert [label(torus, head) for head in heads] == ["31", "33", "13", "11"]
+    assert [torus.port_names[port] for port in ports] == ["-0", "-1", "+0", "+1"]
+    tails = torus.neighbours[heads, torus.opposite[ports]]
+    assert [label(torus, tail) for tail in tails] == ["01", "30", "03", "10"]
+
+
+def test_necklaces_of_table_2():
+    torus = cube(3, 3)
+    necklaces = Necklaces(torus)
+    written = {
+        tuple(label(torus, image) for image in necklaces.images(generator, 0)[0][:period])
+        for generator in necklaces.generators
+        for period in [necklaces.period[generator]]
+    }
+    assert written == {
+        ("200", "020", "002", "100", "010", "001"),
+        ("220", "022", "102", "110", "011", "201"),
+        ("210", "021", "202", "120", "012", "101"),
+        ("222", "122", "112", "111", "211", "221"),
+        ("212", "121"),
+    }
+    four = cube(3, 4)
+    generators = {label(four, generator) for generator in Necklaces(four).generators}
+    assert generators == {"300", "330", "310", "200", "333", "320", "230", "313", "233", "231",
+                          "220", "223", "222"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("axes", "side", "nonfull", "count", "least", "most"),
+    [(4, 3, 1, 11, 10, 10), (4, 4, 16, 36, 30, 35), (4, 6, 16, 166, 160, 165),
+     (5, 4, 34, 108, 99, 107), (6, 3, 9, 63, 60, 62), (6, 4, 76, 352, 335, 351),
+     (5, 7, 7, 1684, 1680, 1683), (9, 3, 27, 1098, 1092, 1097)],
+)  # fmt: skip
+def test_table_4(axes, side, nonfull, count, least, most):
+    necklaces = Necklaces(cube(axes, side))
+    assert (necklaces.period < 2 * axes).sum() == nonfull
+    assert len(necklaces.generators) + 1 == count
+    subtrees = np.bincount(necklaces.displacement[1:], minlength=2 * axes)
+    assert (subtrees.min(), subtrees.max()) == (least, most)
+
+
+def test_tables_of_the_paper_are_recomputed():
+    script = Path(__file__).parents[2] / "sim" / "necklace_tables.py"
+    run = subprocess.run(
+        [sys.executable, script, "--limit", "1000", "--largest", "30"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    marked = [line.split() for line in run.stdout.splitlines() if "*" in line[30:]]
+    built_and_counted = Counter(line.split()[-1] for line in run.stdout.splitlines() if line)
+    assert built_and_counted["built"] == 5
+    assert built_and_counted["counted"] == 24
+    ratios = {(row[0], row[1], row[8]) for row in marked if row[-1] in ("built", "counted")}
+    assert ratios == {("4", "6", "1.02*"), ("5", "4", "1.05*"), ("5", "5", "1.01*"),
+                      ("7", "3", "1.01*")}  # fmt: skip
+
+
+@pytest.mark.parametrize(("axes", "side"), CUBES + LARGER)
+def test_trees(axes, side):
+    torus = cube(axes, side)
+    necklaces = Necklaces(torus)
+    parent, port = necklaces.parents
+    distances = torus.distances
+    for generator in necklaces.generators:
+        tail = parent[generator]
+        assert torus.neighbours[tail, port[generator]] == generator
+        assert distances[tail] == distances[generator] - 1
+        assert tail == 0 or (
+            necklaces.displacement[tail] == 0 and necklaces.period[tail] == necklaces.ports
+        )
+        _, ports = necklaces.images(generator, port[generator])
+        assert len(set(ports)) == necklaces.ports
+    tails, ports = necklaces.spanning_tree
+    assert tails[0] == -1
+    others = np.arange(1, torus.nodes)
+    assert (torus.neighbours[tails[1:], ports[1:]] == others).all()
+    inner = tails[1:] != 0
+    same = necklaces.displacement[tails[1:]] == necklaces.displacement[others]
+    assert same[inner].all()
+
+
+@pytest.mark.parametrize(("axes", "side"), [(2, 4), (3, 4), (2, 6), (4, 4)])
+def test_printed_parent_rule_leaves_the_subtree(axes, side):
+    # Definition 8 moves the lowest digit that is not 0; here that leads out of subtree 0.
+    torus = cube(axes, side)
+    necklaces = Necklaces(torus)
+    broken = 0
+    for generator in necklaces.generators:
+        digits = torus.coordinates(generator)
+        lowest = np.nonzero(digits)[0][-1]
+        digits[lowest] += -1 if 2 * digits[lowest] <= side else 1
+        before = torus.node(digits)
+        broken += necklaces.displacement[before] != 0
+    assert broken
+
+
+def test_even_chunks():
+    for side in range(2, 9):
+        for axes in range(1, 8):
+            if side**axes <= 5000:
+                odd_part = axes // (axes & -axes)
+                needed = axes if side == 2 else odd_part if side % 2 else 2 * axes
+                assert Necklaces(cube(axes, side)).even_chunks == needed, (axes, side)
+
+
+@pytest.mark.parametrize(
+    ("axes", "side", "chunks", "gather", "exchange"),
+    [(2, 3, 1, 2, 3), (2, 4, 4, 15, 32), (2, 5, 1, 6, 15), (2, 8, 4, 63, 256), (3, 3, 3, 13, 27),
+     (3, 4, 6, 63, 192), (3, 5, 3, 62, 225), (4, 3, 1, 10, 27), (4, 4, 8, 255, 1024)],
+)  # fmt: skip
+def test_table_1_examples(axes, side, chunks, gather, exchange):
+    torus = cube(axes, side)
+    for kind, steps in [("allgather", gather), ("scatter", gather), ("alltoall", exchange)]:
+        schedule = plan(torus, kind)
+        assert (schedule.chunks, schedule.round_count) == (chunks, steps)
+        check(schedule)
+
+
+@pytest.mark.parametrize(("axes", "side"), CUBES)
+@pytest.mark.parametrize("chunks", [1, 2, 7])
+def test_broadcast_and_reduce(axes, side, chunks):
+    torus = cube(axes, side)
+    for kind in ("broadcast", "reduce"):
+        schedule = plan(torus, kind, root=torus.nodes - 1, chunks=chunks)
+        assert schedule.round_count == chunks + axes * (side // 2) - 1
+        assert check(schedule).transfers == chunks * (torus.nodes - 1)
+
+
+@pytest.mark.parametrize(("axes", "side"), CUBES + LARGER)
+@pytest.mark.parametrize("factor", [1, 2])
+def test_tables_meet_the_formulas(axes, side, factor):
+    torus = cube(axes, side)
+    necklaces = Necklaces(torus)
+    chunks, ports = factor * necklaces.even_chunks, necklaces.ports
+    schedule = plan(torus, "allgather", chunks=chunks)
+    assert schedule.round_count * ports == chunks * (torus.nodes - 1)
+    assert check(schedule).transfers == chunks * (torus.nodes - 1) * torus.nodes
+    schedule = plan(torus, "alltoall", chunks=chunks)
+    assert schedule.round_count * ports == chunks * hops(axes, side)
+    assert check(schedule).transfers == chunks * hops(axes, side) * torus.nodes
+
+
+@pytest.mark.parametrize(("axes", "side"), CUBES)
+@pytest.mark.parametrize("kind", ["scatter", "gather"])
+def test_scatter_and_gather(axes, side, kind):
+    torus = cube(axes, side)
+    necklaces = Necklaces(torus)
+    chunks, ports = necklaces.even_chunks, necklaces.ports
+    schedule = plan(torus, kind, root=torus.nodes // 2)
+    assert schedule.round_count * ports == chunks * (torus.nodes - 1)
+    assert check(schedule).transfers == chunks * hops(axes, side)
+
+
+@pytest.mark.parametrize(("axes", "side"), CUBES)
+@pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
+def test_reductions_add_every_contribution_once(axes, side, kind):
+    torus = cube(axes, side)
+    schedule = plan(torus, kind)
+    chunks, halves = Necklaces(torus).even_chunks, 2 if kind == "allreduce" else 1
+    assert schedule.round_count == halves * plan(torus, "allgather").round_count
+    assert schedule.chunks == chunks * (torus.nodes if kind == "allreduce" else 1)
+    for plain in (False, True) if torus.nodes <= 32 else (False,):
+        report = check(schedule, plain=plain)
+        assert report.transfers == halves * chunks * torus.nodes * (torus.nodes - 1)
+
+
+def test_only_plus_ports_on_a_hypercube():
+    schedule = plan(cube(3, 2), "allgather")
+    assert schedule.ports == 3
+    assert (schedule.offset[:, 1::2] == -1).all()
+    assert (schedule.offset[:, ::2] >= 0).all()
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    st.sampled_from([dims for dims in CUBES if dims[1] ** dims[0] <= 36]),
+    st.integers(1, 9),
+    st.sampled_from([kind for kind in NECKLACE.collectives if kind != "allreduce"]),
+)
+def test_any_number_of_chunks(dims, chunks, kind):
+    """Uneven shares cost an idle slot for each necklace at most."""
+    torus = cube(*dims)
+    necklaces = Necklaces(torus)
+    root = 1 if kind in ("broadcast", "scatter", "gather", "reduce") else None
+    schedule = plan(torus, kind, root=root, chunks=chunks)
+    check(schedule)
+    if kind in ("allgather", "reduce-scatter"):
+        slots = [ceil(chunks * necklaces.period[v] / necklaces.ports) for v in necklaces.generators]
+        assert schedule.round_count == sum(slots)
+
+
+@pytest.mark.parametrize("kind", NECKLACE.collectives)
+@pytest.mark.parametrize("latency", [1, 2, 5])
+def test_latency_is_waited_for(kind, latency):
+    for dims in [(1, 5), (2, 4), (3, 2), (3, 3)]:
+        schedule = plan(cube(*dims), kind, latency=latency)
+        check(schedule)
+        assert shortest_wait(schedule) >= latency
+
+
+def test_step_left_out_is_found():
+    schedule = plan(cube(2, 4), "allgather")
+    for step in range(schedule.round_count):
+        kept = np.arange(schedule.round_count) != step
+        with pytest.raises(ScheduleError):
+            check(replace(schedule, offset=schedule.offset[kept], chunk=schedule.chunk[kept]))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "options", "message"),
+    [
+        ("3x4", "allgather", {}, "a torus with equal sides"),
+        ("arrowhead:2", "allgather", {}, "a torus with equal sides"),
+        ("4x4", "scatter", {"ports": 2}, r"--ports 4 \(all of them\)"),
+        ("2x2", "scatter", {"ports": 1}, r"--ports 2 \(all of them\)"),
+        ("4x4", "alltoall", {"chunks": 0}, "--chunks of at least 1"),
+        ("4x4", "alltoall", {"latency": 0}, "--latency of at least 1"),
+        ("4x4", "allreduce", {"chunks": 8}, "--chunks divisible by the number of nodes, 16"),
+    ],
+)
+def test_misfits(name, kind, options, message):
+    with pytest.raises(InputError, match=f"^Algorithm necklace needs {message}, not {name} {kind}"):
+        plan(parse_topology(name), kind, **options)

@@ -1,0 +1,220 @@
+"""All-gather of whole messages by fixed forwarding."""
+
+import math
+from itertools import combinations_with_replacement, permutations, product
+
+import numpy as np
+import pytest
+from flooding import steps_until_complete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.oblivious.oblivious import completion, turn
+from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
+from torusfabric.algorithms.oblivious.one_packet_2d import rod_feed
+from torusfabric.algorithms.oblivious.one_packet_3d import roles_3d
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective
+from torusfabric.errors import InputError
+from torusfabric.schedule import Pattern
+from torusfabric.topology import Torus
+
+ALLGATHER = Collective("allgather")
+
+#: Steps with n1 columns, for n2 = 2 .. 12 rows, as counted by following every message.
+COUNTED = {
+    4: [4, 5, 8, 10, 12, 14, 16, 17, 19, 20, 22],
+    6: [6, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29],
+    8: [8, 11, 14, 17, 20, 23, 26, 28, 31, 33, 36],
+    12: [12, 16, 20, 24, 28, 32, 36, 39, 43, 46, 50],
+}
+
+
+def plan(*sides):
+    return ONE_PACKET(Torus(sides), ALLGATHER)
+
+
+def node_classes(schedule):
+    return len(np.unique(schedule.feed, axis=0))
+
+
+def test_figure_3_of_the_paper():
+    # Rows 0 and 1: top to right, left to bottom; below, what runs down is handed to the left.
+    bottom, top, right, left = range(4)
+    feed = rod_feed(5, 6).reshape(5, 6, 4)
+    assert (feed[:2] == [left, right, top, bottom]).all()
+    assert (feed[2:] == [top, bottom, bottom, top]).all()
+
+
+@pytest.mark.parametrize("columns", COUNTED)
+def test_columns_even_in_one_order_of_axes(columns):
+    for rows, counted in enumerate(COUNTED[columns], 2):
+        torus = Torus((rows, columns))
+        assert completion(torus, rod_feed(rows, columns)) == counted
+        assert counted <= (columns * rows + 2 * columns + 2 * rows + 8) // 4
+
+
+@pytest.mark.parametrize("columns", COUNTED)
+def test_the_better_order_of_axes_is_taken(columns):
+    for rows, counted in enumerate(COUNTED[columns], 2):
+        schedule = plan(rows, columns)
+        assert schedule.steps == plan(columns, rows).steps <= counted
+        if rows in COUNTED:
+            assert schedule.steps <= COUNTED[rows][columns - 2]
+
+
+@pytest.mark.parametrize(
+    ("sides", "steps"),
+    [((5, 3), 8), ((5, 5), 12), ((7, 3), 12), ((7, 5), 17), ((7, 7), 22), ((9, 9), 33),
+     ((11, 11), 46), ((13, 13), 62), ((16, 16), 82), ((64, 64), 1090), ((3, 5), 8), ((5, 7), 17)],
+)  # fmt: skip
+def test_steps_on_two_axes(sides, steps):
+    schedule = plan(*sides)
+    assert schedule.steps == steps
+    assert node_classes(schedule) <= 13 + (sides == (5, 5))
+    assert check(schedule).rounds == steps
+
+
+def test_three_by_three_is_optimal_with_one_node_class():
+    schedule = plan(3, 3)
+    assert steps_until_complete(schedule) == schedule.steps == 2
+    assert node_classes(schedule) == 1
+
+
+@pytest.mark.parametrize("sides", [*product(range(2, 14), repeat=2)])
+def test_every_torus_of_two_axes(sides):
+    schedule = plan(*sides)
+    nodes = math.prod(sides)
+    assert -(-(nodes - 1) // 4) <= schedule.steps
+    assert schedule.steps <= nodes / 4 + sum(sides) + 2
+    check(schedule)
+    if nodes <= 60:
+        assert steps_until_complete(schedule) == schedule.steps
+
+
+@pytest.mark.parametrize(
+    ("sides", "steps"),
+    [((3, 3, 4), 15), ((3, 3, 5), 17), ((3, 6, 4), 27), ((6, 6, 3), 36), ((6, 6, 4), 60),
+     ((6, 6, 6), 77), ((6, 12, 5), 116), ((9, 9, 9), 203), ((12, 12, 4), 200), ((12, 12, 12), 428)],
+)  # fmt: skip
+def test_steps_on_three_axes(sides, steps):
+    schedule = plan(*sides)
+    assert schedule.steps <= steps
+    assert (schedule.steps == steps) == (sides != (6, 6, 3))
+    assert node_classes(schedule) <= 5
+    assert check(schedule).rounds == schedule.steps
+
+
+def test_three_by_three_by_six_in_the_best_order():
+    # Rods along the side of 6 are better than those along a side of 3.
+    assert plan(6, 6, 3).steps == 35
+    assert {plan(*sides).steps for sides in permutations((6, 6, 3))} == {35}
+
+
+@pytest.mark.parametrize(
+    "sides", [(3, 3, 3), (3, 3, 4), (4, 3, 3), (3, 5, 3), (3, 6, 4), (6, 6, 4)]
+)
+def test_every_message_arrives_on_three_axes(sides):
+    schedule = plan(*sides)
+    assert steps_until_complete(schedule) == schedule.steps
+
+
+@pytest.mark.parametrize("sides", [(6, 9, 5), (6, 15, 3), (12, 15, 4), (12, 18, 5), (15, 15, 4)])
+def test_relaxed_multiples_of_three(sides):
+    schedule = plan(*sides)
+    n1, n2, n3 = sides
+    # Theorem 4 plus the double receives: half a cycle and two planes of laps.
+    assert schedule.steps <= n1 * n2 * n3 / 6 + n1 * n2 / 2 + n1 * n2 * (n3 + 3) / 12
+    check(schedule)
+
+
+@pytest.mark.parametrize(
+    ("sides", "steps"), [((4, 4, 4, 4), 78), ((8, 8, 8, 8), 993), ((4, 4, 2, 4), 42)]
+)
+def test_steps_on_four_axes(sides, steps):
+    schedule = plan(*sides)
+    assert schedule.steps == steps
+    assert check(schedule).rounds == steps
+
+
+def test_every_message_arrives_on_four_axes():
+    schedule = plan(4, 4, 4, 4)
+    assert steps_until_complete(schedule) == schedule.steps
+
+
+@pytest.mark.parametrize("sides", [(4, 4, 4, 5), (4, 6, 4, 4), (8, 4, 4, 2), (4, 8, 8, 4)])
+def test_axes_in_any_order(sides):
+    schedule = plan(*sides)
+    check(schedule)
+    assert schedule.steps == plan(*sorted(sides)).steps
+
+
+THREE = "two sides that are multiples of 3 and a third of at least 3"
+FOUR = "two sides that are multiples of 4, an even one and a fourth of at least 4, on which"
+
+
+@pytest.mark.parametrize(
+    ("sides", "need"),
+    [
+        ((8,), "a torus of two, three or four axes"),
+        ((3,) * 5, "a torus of two, three or four axes"),
+        ((3, 4, 5), THREE),
+        ((3, 6, 2), THREE),
+        ((3, 3, 3, 3), FOUR),
+        ((8, 8, 2, 3), FOUR),
+        ((2, 8, 8, 8), FOUR),
+    ],
+)
+def test_misfit_says_which_sides(sides, need):
+    with pytest.raises(InputError, match=f"^Algorithm one-packet needs {need}"):
+        plan(*sides)
+
+
+def test_ports_are_all_or_nothing():
+    with pytest.raises(InputError, match=r"needs all 4 ports, not 4x4 allgather$"):
+        ONE_PACKET(Torus((4, 4)), ALLGATHER, Options(ports=1))
+
+
+def test_three_axes_with_two_multiples_of_three_always_fit():
+    for n1, n2 in combinations_with_replacement(range(3, 100, 3), 2):
+        assert any(roles_3d((n1, n2, 4)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(st.lists(st.integers(2, 4), min_size=2, max_size=3), st.randoms(use_true_random=False))
+def test_completion_follows_every_message(sides, random):
+    # Random permutations of ports at random places need not complete at all.
+    torus = Torus(sides)
+    feed = np.array([random.sample(range(torus.ports), torus.ports) for _ in range(torus.nodes)])
+    steps = completion(torus, feed, limit=40)
+    schedule = Pattern(
+        topology=torus, collective=ALLGATHER, algorithm="", switching="store-and-forward",
+        ports=torus.ports, steps=40, feed=feed, inject=np.zeros_like(feed),
+    )  # fmt: skip
+    if steps is None:
+        with pytest.raises(AssertionError):
+            steps_until_complete(schedule)
+    else:
+        assert steps_until_complete(schedule) == steps
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(st.permutations(range(3)), st.randoms(use_true_random=False))
+def test_turning_axes_does_not_change_the_number_of_steps(axes, random):
+    sides = (2, 3, 4)
+    role = Torus([sides[axis] for axis in axes])
+    feed = np.array([random.sample(range(6), 6)] * role.nodes)
+    assert completion(role, feed, 60) == completion(Torus(sides), turn(feed, sides, axes), 60)
+
+
+def test_completion_gives_up_at_the_limit():
+    torus, feed = Torus((4, 6)), rod_feed(4, 6)
+    assert completion(torus, feed, 13) == 13
+    assert completion(torus, feed, 12) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sides", [(30, 30, 30), (12, 12, 12, 12), (8, 12, 16, 8), (151, 150)])
+def test_large_tori(sides):
+    check(plan(*sides))

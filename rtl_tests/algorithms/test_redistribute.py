@@ -1,0 +1,106 @@
+"""All-gather with a first step that evens out the packets."""
+
+import math
+
+import numpy as np
+import pytest
+from flooding import steps_until_complete
+
+from torusfabric.algorithms.oblivious import redistribute
+from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
+from torusfabric.algorithms.oblivious.redistribute import REDISTRIBUTE
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective
+from torusfabric.errors import InputError
+from torusfabric.topology import Torus
+
+ALLGATHER = Collective("allgather")
+STEPS = {(4, 3): 9, (4, 5): 15, (6, 5): 20, (6, 7): 28, (8, 7): 34, (8, 9): 44, (10, 9): 53,
+         (12, 11): 75}  # fmt: skip
+
+
+def plan(*sides):
+    return REDISTRIBUTE(Torus(sides), ALLGATHER)
+
+
+def messages_over_a_link(schedule):
+    """What the busiest link carries in each round, summed, in messages."""
+    return sum(
+        np.diff(transfers.payload.indptr).max() / schedule.chunks for transfers in schedule.rounds()
+    )
+
+
+@pytest.mark.parametrize("sides", STEPS)
+def test_steps(sides):
+    schedule = plan(*sides)
+    assert schedule.round_count == STEPS[sides]
+    assert check(schedule).rounds == STEPS[sides]
+
+
+@pytest.mark.parametrize(
+    "sides", [(4, 3), (3, 4), (4, 5), (5, 4), (6, 3), (12, 3), (6, 5), (6, 7), (2, 3), (7, 2)]
+)
+def test_no_step_is_idle(sides):
+    schedule = plan(*sides)
+    assert steps_until_complete(schedule) == schedule.round_count
+
+
+def test_packets_are_of_one_size_after_the_first_step():
+    schedule = plan(6, 7)
+    first, *others = schedule.rounds()
+    assert schedule.chunks == 13
+    # Columns 1 to 5 send 1 to 5 blocks to the left; column 5, the special one, one to the right.
+    assert sorted(np.diff(first.payload.indptr)) == sorted([1, 2, 3, 4, 5, 1] * 6)
+    assert all((np.diff(transfers.payload.indptr) == 7).all() for transfers in others)
+    assert all(len(transfers) == 4 * 42 for transfers in others)
+
+
+@pytest.mark.parametrize("columns", [3, 5, 7, 9])
+@pytest.mark.parametrize("rows", [2, 4, 6, 10, 14, 20])
+def test_closed_formula(rows, columns):
+    schedule = plan(rows, columns)
+    size = rows * columns - rows // 2
+    expected = 1 + math.ceil((size + 2 * columns) / 2) if rows > 2 else columns + 1
+    assert schedule.round_count == expected
+    assert plan(columns, rows).round_count == expected
+    check(schedule)
+
+
+@pytest.mark.parametrize("sides", [*STEPS, (20, 3)])
+def test_the_table_of_the_module_and_that_hamiltonian_moves_less(sides):
+    ours, other = plan(*sides), HAMILTONIAN(Torus(sides), ALLGATHER)
+    moved = messages_over_a_link(ours), messages_over_a_link(other)
+    rows, columns = sides
+    at_least = rows * columns / 4 + (columns**2 + columns - 2) / (2 * columns - 1)
+    assert moved[1] == pytest.approx(rows * columns / 4)
+    assert at_least - 1e-9 <= moved[0] < at_least + 1
+    line = next(
+        line for line in redistribute.__doc__.splitlines() if line.startswith(f"{rows}x{columns} ")
+    )
+    numbers = [f"{ours.round_count} steps", f"{moved[0]:.2f}", f"{other.round_count} steps"]
+    assert all(number in line for number in [*numbers, f"{moved[1]:.2f}"])
+
+
+def test_only_tall_tori_take_fewer_steps_than_hamiltonian_cycles():
+    for columns in (3, 5):
+        for rows in range(4, 40, 2):
+            fewer = plan(rows, columns).round_count < rows * columns // 2
+            assert not fewer or rows > 4 * (columns + 1)
+
+
+@pytest.mark.parametrize("sides", [(4, 4), (3, 5), (3, 4, 5), (9,)])
+def test_misfit(sides):
+    needs = "^Algorithm redistribute needs a torus of two axes with one even and one odd side, not "
+    with pytest.raises(InputError, match=needs):
+        plan(*sides)
+
+
+def test_too_many_nodes_are_refused():
+    with pytest.raises(InputError, match=r"needs at most 600 nodes, not 30x31 allgather$"):
+        plan(30, 31)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sides", [(24, 25), (200, 3), (23, 26), (12, 11)])
+def test_large_tori(sides):
+    check(plan(*sides), plain=True)

@@ -1,0 +1,185 @@
+"""Matching schedules whose routers are small: inputs of an out-port and memories of a node."""
+
+from collections import defaultdict
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from torusfabric.algorithms.base import Options
+from torusfabric.algorithms.table.matching import MATCHING
+from torusfabric.algorithms.table.matching_alltoall import alltoall_bound, balanced_routes
+from torusfabric.algorithms.table.matching_exchange import exchange
+from torusfabric.algorithms.table.matching_heads import few_heads
+from torusfabric.algorithms.table.matching_turns import few_turns, first_axes
+from torusfabric.analysis.check import check
+from torusfabric.analysis.reach import delivery_steps
+from torusfabric.collective import parse_collective
+from torusfabric.program.table_plan import plan_table
+from torusfabric.topology import Torus, parse_topology
+
+NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
+
+
+def schedule_of(name, kind, latency=1, **options):
+    topology = parse_topology(name)
+    collective = parse_collective(kind, root=None, nodes=topology.nodes)
+    return MATCHING(topology, collective, Options(latency=latency, **options))
+
+
+def inputs(plan):
+    """How many inputs each out-port has."""
+    return [len(np.unique(column[column >= 0])) for column in plan.select.T]
+
+
+def tables(plan):
+    """Look-up tables a bit of all out-ports."""
+    return sum(-(-count // 2) for count in inputs(plan) if count > 1)
+
+
+def crowds(schedule):
+    """The most blocks that came by one in-port and leave in the same step."""
+    topology, came, most = schedule.topology, {}, 0
+    personal = schedule.destination is not None
+    for step in range(schedule.round_count):
+        leaving = defaultdict(set)
+        arrived = {}
+        for port in np.nonzero(schedule.offset[step] >= 0)[0]:
+            there = int(schedule.offset[step, port])
+            here = int(topology.subtract(there, topology.generators[port]))
+            goal = int(schedule.destination[step, port]) if personal else 0
+            name = goal, int(schedule.chunk[step, port])
+            if here:
+                leaving[came[here, name]].add((here, name))
+            arrived[there, name] = int(topology.opposite[port])
+        came |= arrived
+        most = max([most, *map(len, leaving.values())])
+    return most
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["allgather", "alltoall"])
+@pytest.mark.parametrize(("latency", "flits"), [(1, 4), (3, 1), (3, 4)])
+def test_one_memory_an_in_port_and_four_inputs_an_out_port(name, kind, latency, flits):
+    schedule = schedule_of(name, kind, latency)
+    topology = schedule.topology
+    check(schedule)
+    assert crowds(schedule) == 1
+    plan = plan_table(schedule, flits)
+    assert len(plan.banks) == topology.ports
+    assert len(plan.own) == (1 if kind == "allgather" else topology.ports)
+    assert max(inputs(plan)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "steps"),
+    [("4x4", "allgather", (4, 10)), ("5x5", "allgather", (6, 10)), ("4x6", "allgather", (6, 13)),
+     ("8x8", "allgather", (16, 22)), ("3x3x3", "allgather", (5, 8)),
+     ("4x4x4", "allgather", (11, 16)), ("4x4", "alltoall", (8, 10)), ("5x5", "alltoall", (15, 15)),
+     ("4x6", "alltoall", (18, 18)), ("8x8", "alltoall", (64, 64)), ("3x3x3", "alltoall", (9, 9)),
+     ("4x4x4", "alltoall", (32, 32))],
+)  # fmt: skip
+def test_steps_of_latency_one_and_three_are_at_the_bound(name, kind, steps):
+    for latency, expected in zip((1, 3), steps, strict=True):
+        schedule = schedule_of(name, kind, latency)
+        if kind == "allgather":
+            bound = delivery_steps(schedule.topology, 1, latency)
+        else:
+            bound = alltoall_bound(balanced_routes(schedule.topology), latency)
+        assert schedule.round_count == bound == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "most"),
+    [("4x4", "allgather", 8), ("5x5", "allgather", 8), ("4x6", "allgather", 8),
+     ("8x8", "allgather", 10), ("3x3x3", "allgather", 12), ("4x4x4", "allgather", 18),
+     ("4x4", "alltoall", 8), ("5x5", "alltoall", 9), ("4x6", "alltoall", 9),
+     ("8x8", "alltoall", 13), ("3x3x3", "alltoall", 12), ("4x4x4", "alltoall", 23)],
+)  # fmt: skip
+def test_words_past_memories_take_few_tables(name, kind, most):
+    # Without regard to the router: 8, 10, 11, 19, 12, 25 and 10, 11, 12, 19, 15, 28.
+    assert tables(plan_table(schedule_of(name, kind), 1)) <= most
+
+
+@pytest.mark.parametrize("name", ["4x4", "5x5", "4x6", "8x8"])
+def test_blocks_of_an_all_gather_need_not_rest(name):
+    plan = plan_table(schedule_of(name, "allgather"), 1)
+    assert not any((bank.read >= 0).any() for bank in plan.banks)
+
+
+def test_chunks_are_sent_from_one_memory():
+    for name in ("4x4", "8x8", "4x4x4"):
+        for latency in (1, 3):
+            schedule = schedule_of(name, "allgather", latency, chunks=4)
+            check(schedule)
+            plan = plan_table(schedule, 4)
+            assert (len(plan.banks), len(plan.own)) == (schedule.topology.ports, 1)
+            assert schedule.round_count == delivery_steps(schedule.topology, 4, latency)
+
+
+def test_parallel_links_take_two_memories():
+    # One chunk cannot use both links to a node: 68 deliveries fill 17 steps of 4 ports.
+    schedule = schedule_of("2x9", "allgather", chunks=4)
+    assert schedule.round_count == 17
+    assert crowds(schedule) == 1
+    assert len(plan_table(schedule, 4).own) == 2
+
+
+def test_arrowheads_have_small_routers():
+    for kind in ("allgather", "alltoall"):
+        schedule = schedule_of("arrowhead:2", kind)
+        check(schedule)
+        assert crowds(schedule) == 1
+
+
+def test_as_many_steps_where_no_small_router_is_found():
+    # No schedule is known that sends on one of two chunks by in-port on sides of 5 and 2.
+    topology = parse_topology("5x2")
+    assert few_heads(topology, 2, 3, delivery_steps(topology, 2, 3)) is None
+    schedule = schedule_of("5x2", "allgather", 3, chunks=2)
+    check(schedule)
+    assert schedule.round_count <= delivery_steps(topology, 2, 3) + 1
+
+
+def test_too_few_steps_are_not_met():
+    topology = parse_topology("4x4")
+    assert few_heads(topology, 1, 1, 3) is None
+    assert exchange(topology, balanced_routes(topology), 1, 7) is None
+
+
+def test_same_seed_same_schedule():
+    for kind in ("allgather", "alltoall"):
+        digests = {schedule_of("4x4x4", kind, seed=3).digest for _ in range(2)}
+        assert len(digests) == 1
+    topology = parse_topology("4x4x4")
+    assert few_heads(topology, 1, 1, 11, seed=1) != few_heads(topology, 1, 1, 11, seed=2)
+
+
+@pytest.mark.parametrize("axes", [2, 3, 4, 5])
+def test_few_turns_leave_a_path_for_any_axes(axes):
+    turns = few_turns(Torus((3,) * axes))
+    for one, other in combinations(range(axes), 2):
+        assert (2 * other in turns[2 * one]) != (2 * one in turns[2 * other])
+    starts = first_axes(axes)
+    for size in range(1, axes + 1):
+        for chosen in map(frozenset, combinations(range(axes), size)):
+            assert starts[chosen]
+            for first in starts[chosen]:
+                then = starts.get(chosen - {first}, set())
+                assert size == 1 or any(2 * axis in turns[2 * first] for axis in then)
+
+
+def test_few_turns_are_for_tori_of_two_axes_or_more():
+    assert few_turns(Torus((5,))) is None
+    assert few_turns(parse_topology("arrowhead:1")) is None
+
+
+def test_exchanges_take_their_hops_with_few_turns():
+    schedule = schedule_of("8x8", "alltoall")
+    came = {}
+    for step in range(schedule.round_count):
+        for port in range(4):
+            goal = int(schedule.destination[step, port])
+            # From the first axis to the second, never back.
+            assert goal < 0 or came.get(goal, 0) // 2 <= port // 2
+            came[goal] = port

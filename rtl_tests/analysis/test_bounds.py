@@ -1,0 +1,324 @@
+"""Lower bounds: the papers' figures, optima found by exhaustive search, and known schedules."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from torusfabric.algorithms import Options
+from torusfabric.algorithms.table.bufferless import BUFFERLESS
+from torusfabric.algorithms.table.matching import MATCHING
+from torusfabric.analysis.bounds import (
+    arc_load,
+    bound,
+    gossip_rounds,
+    lower_bound,
+    one_packet_steps,
+    spread_rounds,
+    theorem2,
+    time_dependent,
+    time_hamiltonian,
+    time_one_packet,
+)
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective
+from torusfabric.schedule import Listed, Pattern, Rounds, Transfers
+from torusfabric.topology import Torus
+
+FORWARD, CIRCUIT = "store-and-forward", "circuit"
+
+
+def collective(kind):
+    return Collective(kind, 0 if kind in ("broadcast", "scatter", "gather", "reduce") else None)
+
+
+def least(sides, kind, switching=FORWARD, **options):
+    """The bound for a collective on a torus."""
+    return lower_bound(Torus(sides), collective(kind), switching=switching, **options)
+
+
+def transfers(*steps):
+    """One-hop transfers from (source, port) or (source, port, block)."""
+    columns = [np.array(column) for column in zip(*steps, strict=True)]
+    hops = columns[1][:, None].astype(np.int8)
+    return Transfers(columns[0], hops, *[Listed.single(ids) for ids in columns[2:]])
+
+
+# The papers' figures.
+
+
+@pytest.mark.parametrize(("i", "rounds"), [(1, 4), (2, 7), (3, 11)])
+def test_gossip_on_cubes_of_seven(i, rounds):
+    """Delmas and Perennes, section 4, without the relaxation."""
+    assert gossip_rounds(Torus([7**i] * 3)) == rounds
+    assert least([7**i] * 3, "allgather", CIRCUIT) == rounds
+    assert arc_load(Torus([7**i] * 3)) == Fraction(7 ** (2 * i) * (49**i // 4), 2)
+
+
+def test_fourth_cube_of_seven():
+    """A torus of 7^12 nodes has no tables; its bound needs only its sides."""
+
+    class Large(Torus):
+        def __init__(self):
+            self.sides, self.nodes, self.ports = (7**4,) * 3, 7**12, 6
+
+        distances = np.zeros(1)
+
+    assert gossip_rounds(Large()) == 15
+
+
+@pytest.mark.parametrize(
+    ("nodes", "ports", "rounds"),
+    [(16, 3, 2), (17, 3, 3), (24, 4, 2), (5000, 4, 6), (343, 6, 3), (2, 1, 1), (1, 4, 0)],
+)
+def test_broadcast_spreads(nodes, ports, rounds):
+    """Wang et al., section 1: ceil(log_(ports + 1) N)."""
+    assert spread_rounds(nodes, ports) == rounds
+
+
+@pytest.mark.parametrize(
+    ("sides", "kind", "chunks", "steps"),
+    [
+        ((3, 3), "allgather", 1, 2), ((5, 5), "allgather", 1, 6), ((4, 4), "allgather", 4, 15),
+        ((8, 8), "allgather", 4, 63), ((3, 3, 3), "allgather", 3, 13),
+        ((4, 4, 4), "allgather", 6, 63), ((3, 3, 3, 3), "allgather", 1, 10),
+        ((3, 3), "alltoall", 1, 3), ((5, 5), "alltoall", 1, 15), ((4, 4), "alltoall", 4, 32),
+        ((8, 8), "alltoall", 4, 256), ((3, 3, 3), "alltoall", 3, 27),
+        ((5, 5, 5), "alltoall", 3, 225), ((3, 3, 3, 3), "alltoall", 1, 27),
+        ((10, 10, 10), "alltoall", 1, 1250), ((5, 5, 5, 5), "alltoall", 1, 375),
+        ((3, 3, 3), "scatter", 3, 13), ((2, 2, 2), "scatter", 1, 3),
+    ],
+)  # fmt: skip
+def test_necklaces_are_optimal(sides, kind, chunks, steps):
+    """Fragopoulou and Akl, section 4: the counts that their schedules meet are lower bounds."""
+    assert least(sides, kind, chunks=chunks) == steps
+
+
+@pytest.mark.parametrize(
+    ("kind", "reversal"),
+    [("broadcast", "reduce"), ("scatter", "gather"), ("allgather", "reduce-scatter")],
+)
+@pytest.mark.parametrize("switching", [FORWARD, CIRCUIT])
+@pytest.mark.parametrize("sides", [(5,), (4, 3), (3, 3, 2)])
+@pytest.mark.parametrize("chunks", [1, 7])
+def test_reversals_share_their_bound(kind, reversal, switching, sides, chunks):
+    """A schedule read backwards solves the reversed collective."""
+    for ports in range(1, 2 * len(sides) + 1):
+        options = {"chunks": chunks, "ports": ports}
+        assert least(sides, kind, switching, **options) == least(
+            sides, reversal, switching, **options
+        )
+
+
+# Optima found by exhaustive search.
+
+
+def optimum(topology, kind, chunks, ports):
+    """The fewest steps of one block an arc, by trying all; more copies never hurt."""
+    blocks = collective(kind).blocks(topology, chunks)
+    ids = np.arange(blocks.count)
+    start = tuple(
+        frozenset(ids[blocks.holder(ids) == v].tolist()) for v in range(topology.nodes)
+    )  # fmt: skip
+    owed = blocks.owed_to(ids)
+    goal = [frozenset(ids[(owed == v) | (owed < 0)].tolist()) for v in range(topology.nodes)]
+    states, steps = {start}, 0
+    while not any(all(g <= h for g, h in zip(goal, s, strict=True)) for s in states):
+        reached = set().union(*(successors(topology, state, ports) for state in states))
+        states, steps = undominated(reached), steps + 1
+    return steps
+
+
+def successors(topology, state, ports):
+    """All states a step later in which no arc idles that could carry something new."""
+    arcs = list(np.ndindex(topology.nodes, topology.ports))
+    choices = [[*(state[v] - state[topology.neighbours[v, p]]), None] for v, p in arcs]
+    for choice in product(*choices):
+        sent, received, after = [0] * len(state), [0] * len(state), [set(h) for h in state]
+        for (v, p), block in zip(arcs, choice, strict=True):
+            if block is not None:
+                there = topology.neighbours[v, p]
+                sent[v], received[there] = sent[v] + 1, received[there] + 1
+                after[there].add(block)
+        if max(sent + received) <= ports:
+            yield tuple(map(frozenset, after))
+
+
+def undominated(states):
+    """The states of which no other holds all and more."""
+    kept: list = []
+    for state in sorted(states, key=lambda s: -sum(map(len, s))):
+        if not any(all(a <= b for a, b in zip(state, other, strict=True)) for other in kept):
+            kept.append(state)
+    return kept
+
+
+SEARCHED = [
+    ((3,), "broadcast", 1, 2, 1, True), ((3,), "broadcast", 2, 2, 2, False),
+    ((3,), "broadcast", 3, 2, 2, True), ((3,), "broadcast", 2, 1, 3, False),
+    ((4,), "broadcast", 1, 2, 2, True), ((4,), "broadcast", 2, 2, 2, True),
+    ((4,), "broadcast", 1, 1, 2, True), ((5,), "broadcast", 1, 2, 2, True),
+    ((5,), "broadcast", 1, 1, 3, True), ((6,), "broadcast", 1, 1, 3, True),
+    ((3,), "allgather", 1, 2, 1, True), ((3,), "allgather", 1, 1, 2, True),
+    ((4,), "allgather", 1, 2, 2, True), ((3,), "scatter", 1, 1, 2, True),
+    ((4,), "scatter", 1, 2, 2, True), ((3,), "scatter", 2, 2, 2, True),
+    ((3,), "gather", 2, 2, 2, True), ((4,), "gather", 1, 2, 2, True),
+    ((2, 2), "broadcast", 1, 1, 2, True), ((2, 2), "broadcast", 1, 4, 2, True),
+    ((2,), "allgather", 3, 2, 2, True), ((2,), "alltoall", 3, 2, 2, True),
+    ((3,), "alltoall", 1, 2, 1, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sides", "kind", "chunks", "ports", "steps", "tight"), SEARCHED)
+def test_never_above_the_optimum(sides, kind, chunks, ports, steps, tight):
+    """The bound is at most the true optimum, and equal to it where marked."""
+    assert optimum(Torus(sides), kind, chunks, ports) == steps
+    lower = least(sides, kind, chunks=chunks, ports=ports)
+    assert lower <= steps
+    assert (lower == steps) == tight
+
+
+def test_exchange_on_four_nodes_beats_equal_nodes():
+    """Two steps for a ring of four: odd nodes send the far message down, even ones up.
+
+    Were all nodes to do the same, one port would carry three messages.
+    """
+    encode = Collective("alltoall").blocks(Torus([4]), 1).encode
+    first, second = [], []
+    for v in range(4):
+        far, near = (0, 1) if v % 2 == 0 else (1, 0)
+        step = 1 - 2 * far
+        first += [(v, far, encode(v, 0, (v + 2) % 4)), (v, near, encode(v, 0, (v - step) % 4))]
+        second += [((v + step) % 4, far, encode(v, 0, (v + 2) % 4)),
+                   (v, far, encode(v, 0, (v + step) % 4))]  # fmt: skip
+    schedule = Rounds(
+        topology=Torus([4]), collective=Collective("alltoall"), algorithm="by hand",
+        switching=FORWARD, ports=2, transfers=(transfers(*first), transfers(*second)),
+    )  # fmt: skip
+    assert check(schedule).rounds == bound(schedule) == 2
+
+
+def test_all_reduce_takes_there_and_back():
+    """A complete sum first stands at one node: twice the diameter, or twice the spread."""
+    assert least((4,), "allreduce") == 4
+    assert least((9, 9), "allreduce") == 16
+    assert least((9, 9), "allreduce", chunks=40) == 20, "80 * 80 / 81 sums for each of 4 ports"
+    assert least((9, 9), "allreduce", CIRCUIT) == 6
+    assert least((3,), "allreduce", chunks=9, ports=1) == 12
+
+
+def test_half_duplex_halves_what_arrives():
+    """Links carry one message a step: a node receives half as many on average."""
+    assert least((5, 5), "allgather", duplex="half") == 12
+    assert least((5, 5), "allgather", duplex="half", ports=2) == 12
+    assert least((5, 5), "allgather", duplex="half", ports=1) == 24
+    assert least((5, 5), "alltoall", duplex="half") == 30
+    assert least((5, 5), "scatter", duplex="half") == 6, "the root need not receive"
+
+
+def ring(nodes, steps):
+    """All forward both ways."""
+    return Pattern(
+        topology=Torus([nodes]), collective=collective("allgather"), algorithm="ring", ports=2,
+        switching=FORWARD, steps=steps, feed=np.tile([1, 0], (nodes, 1)),
+        inject=np.zeros((nodes, 2), int),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("nodes", range(2, 20))
+def test_rings_meet_the_bound(nodes):
+    """On a ring, forwarding both ways is optimal."""
+    assert bound(ring(nodes, nodes // 2)) == nodes // 2
+
+
+def test_long_messages_are_not_held_to_single_blocks():
+    """A node that sends all it holds may be done in a diameter; a list is bound by its length."""
+    nodes = [(v, p) for v in range(8) for p in range(2)]
+    schedule = Rounds(
+        topology=Torus([8]), collective=collective("allgather"), algorithm="flood",
+        switching=FORWARD, ports=2, chunks=3, transfers=(transfers(*nodes),) * 4,
+    )  # fmt: skip
+    report = check(schedule)
+    assert bound(schedule) == bound(schedule, report) == 4
+    assert report.round_blocks[-1] == 21, "at most 21 blocks in a message"
+    assert least((8,), "allgather", chunks=3) == 11
+    assert least((8,), "allgather", chunks=3, blocks=2) == 6
+    assert least((8,), "allgather", chunks=3, blocks=None) == 4
+
+
+def test_listed_messages_bound_by_their_longest():
+    """Without a report, the length of listed messages is seen in the lists."""
+    twice = Listed(np.array([0, 2, 3]), np.array([0, 1, 0]))
+    step = Transfers(np.array([0, 0]), np.array([[0], [1]], np.int8), twice)
+    schedule = Rounds(
+        topology=Torus([2]), collective=collective("broadcast"), algorithm="by hand",
+        switching=FORWARD, ports=2, chunks=2, transfers=(step,),
+    )  # fmt: skip
+    assert bound(schedule) == bound(schedule, check(schedule)) == 1
+    assert least((2,), "broadcast", chunks=2, ports=1) == 2
+
+
+# Closed running times.
+
+
+def test_two_hamiltonian_cycles_with_whole_packets():
+    """Meyer and Sibeyn, Theorem 2."""
+    assert theorem2(4096) == Fraction(11 * 4096, 40)
+
+
+#: Table I for d = 2: n -> rows T_stv, T_opt, T_one for r = 0.01, 0.1, 1.
+TABLE_1 = {
+    4: [(4, 4, 8), (4, 5, 12), (6, 7, 12)],
+    16: [(65, 70, 128), (65, 77, 192), (73, 79, 144)],
+    64: [(1034, 1126, 2048), (1044, 1229, 3072), (1067, 1162, 2112)],
+}
+
+
+@pytest.mark.parametrize("n", TABLE_1)
+def test_table_one(n):
+    """All entries for d = 2 follow from the formulas."""
+    ratios = [Fraction(1, 100), Fraction(1, 10), Fraction(1)]
+    for time, row in zip(
+        [time_dependent, time_hamiltonian, time_one_packet], TABLE_1[n], strict=True
+    ):
+        assert tuple(round(time(n, 2, r, 1)) for r in ratios) == row
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "steps"),
+    [(8, 2, 26), (16, 2, 82), (64, 2, 1090), (6, 3, 77), (12, 3, 428)],
+)
+def test_one_packet_steps(n, d, steps):
+    """The measured steps of the one-packet patterns, double-receives included."""
+    assert one_packet_steps(n, d) == steps
+    assert time_one_packet(n, d, 1, 1, exact=True) == 2 * steps
+    assert steps > time_one_packet(n, d, 1, 0)
+
+
+def test_one_packet_steps_may_be_too_many():
+    """For odd sides the formula is an upper bound: 203 steps are enough for 9 x 9 x 9."""
+    assert one_packet_steps(9, 3) == 204
+
+
+def test_one_packet_needs_a_known_dimension():
+    """The paper gives two and three dimensions."""
+    with pytest.raises(ValueError, match=r"^Dimensions must be 2 or 3, not 4$"):
+        one_packet_steps(8, 4)
+
+
+@pytest.mark.parametrize(
+    ("sides", "chunks", "steps"),
+    [((3, 4), 1, 7), ((3, 4), 2, 12), ((3, 8), 1, 26), ((5, 6), 3, 69), ((4, 6), 1, 18)],
+)
+def test_exchange_in_which_all_nodes_do_the_same(sides, chunks, steps):
+    """An even axis of an odd number of rings cannot share its hops evenly; the plan meets that."""
+    schedule = MATCHING(Torus(sides), collective("alltoall"), Options(chunks=chunks))
+    assert schedule.round_count == bound(schedule) == steps
+
+
+@pytest.mark.parametrize(("sides", "steps"), [((6, 6), 10), ((4, 4, 4), 12), ((5, 5), 6)])
+def test_gossip_in_which_no_block_rests(sides, steps):
+    """On bipartite tori that has a bound of its own."""
+    schedule = BUFFERLESS(Torus(sides), collective("allgather"), Options())
+    assert schedule.round_count == bound(schedule) == steps

@@ -1,0 +1,138 @@
+"""Schedules that look the same from every node of one label, and their proof."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective
+from torusfabric.errors import ScheduleError
+from torusfabric.schedule.quotient import Move, Quotient, QuotientRound
+from torusfabric.topology import Torus
+
+SMALL = settings(derandomize=True, deadline=None, max_examples=80)
+
+#: Sides, weights and modulus of labellings.
+LABELLINGS = [
+    ((12,), (1,), 12), ((12,), (5,), 4), ((4, 6), (3, 2), 12), ((4, 4), (1, 2), 4),
+    ((3, 3, 3), (1, 1, 1), 3), ((2, 6), (3, 1), 6), ((5, 3), (0, 1), 3),
+]  # fmt: skip
+
+
+def schedule(labelling, steps, chunks=1, **changes):
+    sides, weights, modulus = labelling
+    fields = {
+        "topology": Torus(sides),
+        "collective": Collective("allgather"),
+        "algorithm": "by-hand",
+        "switching": "circuit",
+        "ports": 2 * len(sides),
+        "chunks": chunks,
+        "weights": weights,
+        "modulus": modulus,
+        "steps": tuple(steps),
+    }
+    return Quotient(**fields | changes)
+
+
+def flooding(labelling):
+    """Rounds after which every node has everything: all send all on every port."""
+    sides, _, modulus = labelling
+    moves = [Move(np.arange(modulus), ((port, 1),)) for port in range(2 * len(sides))]
+    return [QuotientRound(tuple(moves))] * Torus(sides).diameter
+
+
+def random_step(random, labelling):
+    """A round of single hops, or rarely a path, of the labels that are alike modulo a divisor."""
+    sides, _, modulus = labelling
+    divisor = random.choice([d for d in range(1, modulus + 1) if modulus % d == 0])
+    grouped = random.random() < 0.4
+    grouping = random.integers(0, 2, modulus) if grouped else None
+    moves = []
+    for port in range(2 * len(sides)):
+        labels = np.flatnonzero((random.random(divisor) < 0.6)[np.arange(modulus) % divisor])
+        group = random.integers(0, 2, divisor)[labels % divisor] if grouped else None
+        if len(labels):
+            hops = 2 if random.random() < 0.03 else 1
+            moves.append(Move(labels, ((port, hops),), group))
+    focus = random.integers(0, 12, (modulus, len(sides)))
+    return QuotientRound(tuple(moves), grouping, focus if random.random() < 0.7 else None)
+
+
+def verdict(quotient, plain):
+    try:
+        return check(quotient, plain=plain)
+    except ScheduleError as error:
+        return error.round, error.args[0].split(" ")[-4:]
+
+
+@SMALL
+@given(st.sampled_from(LABELLINGS), st.integers(0, 2**32), st.integers(0, 5), st.integers(1, 2))
+def test_same_verdict_and_figures_as_the_plain_check(labelling, seed, count, chunks):
+    random = np.random.default_rng(seed)
+    steps = [random_step(random, labelling) for _ in range(count)] + flooding(labelling)
+    quotient = schedule(labelling, steps, chunks)
+    assert verdict(quotient, plain=False) == verdict(quotient, plain=True)
+
+
+def test_most_of_the_random_schedules_are_correct():
+    random, correct = np.random.default_rng(3), 0
+    for labelling in LABELLINGS:
+        for _ in range(10):
+            steps = [random_step(random, labelling) for _ in range(3)] + flooding(labelling)
+            correct += not isinstance(verdict(schedule(labelling, steps), plain=False), tuple)
+    assert correct > 15
+
+
+@pytest.mark.parametrize("labelling", LABELLINGS)
+def test_flooding_is_complete_one_round_less_is_not(labelling):
+    steps = flooding(labelling)
+    assert check(schedule(labelling, steps)).rounds == len(steps)
+    short = schedule(labelling, steps[:-1])
+    with pytest.raises(ScheduleError, match=r"ends without block") as proof:
+        check(short)
+    node, origin = proof.value.node, proof.value.block[0]
+    assert short.topology.distance(origin, node) == len(steps)
+
+
+@pytest.mark.parametrize("labelling", LABELLINGS)
+def test_labels_are_sums_of_weights_and_coordinates(labelling):
+    quotient = schedule(labelling, [])
+    coordinates = quotient.topology.coordinates(np.arange(quotient.topology.nodes))
+    assert np.array_equal(quotient.labels, labelling[1] @ coordinates % labelling[2])
+    for label, node in enumerate(quotient.first_nodes):
+        assert node == np.flatnonzero(quotient.labels == label)[0]
+
+
+def move(labels, runs, group=None):
+    return QuotientRound((Move(np.array(labels), runs, group),))
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [(move([0, 0], ((0, 1),)), "a move must name labels 0 to 11, each once"),
+     (move([12], ((0, 1),)), "a move must name labels 0 to 11, each once"),
+     (move([-1], ((0, 1),)), "a move must name labels 0 to 11, each once"),
+     (move([0], ()), "a move has a path or a run without a hop"),
+     (move([0], ((0, 0),)), "a move has a path or a run without a hop"),
+     (move([0], ((2, 1),)), "a move has a path through a port that is none"),
+     (move([0], ((0, 1),), np.array([0])), "all moves must have groups, or none"),
+     (move([0], ((0, 13),)), "carries two messages at once"),
+     (move([0, 1], ((0, 2),)), "carries two messages at once"),
+     (QuotientRound((Move(np.array([0]), ((0, 1),), np.array([1])),), np.zeros(12, int)),
+      "sends a message without a block")],
+)  # fmt: skip
+def test_faults(step, message):
+    with pytest.raises(ScheduleError, match=f"^Round 1: .*{message}$"):
+        check(schedule(LABELLINGS[0], [step]))
+
+
+def test_ports_switching_and_duplex_are_respected():
+    flood = flooding(LABELLINGS[0])
+    with pytest.raises(ScheduleError, match=r"^Round 1: node 0 \(0\) sends message 2 of at most 1"):
+        check(schedule(LABELLINGS[0], flood, ports=1))
+    with pytest.raises(ScheduleError, match=r"carries two messages at once \(half duplex"):
+        check(schedule(LABELLINGS[0], flood, duplex="half"))
+    with pytest.raises(ScheduleError, match=r"^Round 1: a move has a path of more than one hop$"):
+        check(schedule(LABELLINGS[0], [move([0], ((0, 2),))], switching="store-and-forward"))

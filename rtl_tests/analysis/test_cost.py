@@ -1,0 +1,168 @@
+"""What schedules cost in the papers' models."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.analysis.check import check
+from torusfabric.analysis.cost import Cost, measure
+from torusfabric.collective import Collective
+from torusfabric.schedule import Grouped, Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.topology import Torus
+
+
+def ring(nodes, steps, *, chunks=1, kind="allgather"):
+    """Forward both ways; of two chunks, one goes each way."""
+    inject = np.tile([0, chunks - 1], (nodes, 1))
+    if kind == "broadcast":
+        inject[1:] = -1
+    return Pattern(
+        topology=Torus([nodes]), collective=Collective(kind, 0 if kind == "broadcast" else None),
+        algorithm="ring", switching="store-and-forward", ports=2, chunks=chunks, steps=steps,
+        feed=np.tile([1, 0], (nodes, 1)), inject=inject,
+    )  # fmt: skip
+
+
+def doubling(order):
+    """All-gather on a ring of 2^order nodes: partners at distance 2^i swap all they hold."""
+    nodes = 2**order
+    rounds = []
+    for i in range(order):
+        here = np.arange(nodes)
+        up = here >> i & 1 == 0
+        hops = np.repeat(np.where(up, 0, 1)[:, None], 2**i, axis=1).astype(np.int8)
+        rounds += [Transfers(here[part], hops[part]) for part in halves(here, i)]
+    return Rounds(
+        topology=Torus([nodes]), collective=Collective("allgather"), algorithm="doubling",
+        switching="circuit", ports=1, transfers=tuple(rounds),
+    )  # fmt: skip
+
+
+def halves(here, i):
+    """Rounds in which paths of 2^i hops share no arc: one for each start modulo 2^i."""
+    return [np.flatnonzero(here % 2**i == j) for j in range(2**i)]
+
+
+def table(nodes):
+    """All-gather on a ring as a table: offsets 1, 2, .. upwards and -1, -2, .. downwards."""
+    steps = nodes // 2
+    offset = np.array([[t, -t % nodes] for t in range(1, steps + 1)])
+    if nodes % 2 == 0:
+        offset[-1, 1] = -1
+    return Table(
+        topology=Torus([nodes]), collective=Collective("allgather"), algorithm="table",
+        switching="store-and-forward", ports=2, offset=offset, chunk=np.zeros_like(offset),
+    )  # fmt: skip
+
+
+def test_doubling_by_hand():
+    """Four nodes: a round of direct swaps, then two of paths of 2 hops with 2 messages."""
+    cost = measure(doubling(2))
+    assert (cost.rounds, cost.delta, cost.tau) == (3, 1 + 2 + 2, 1 + 2 + 2)
+    assert (cost.transfers, cost.arc_uses) == (8, 4 + 8)
+
+
+@pytest.mark.parametrize("order", range(1, 7))
+def test_doubling_closed_form(order):
+    """Stage i takes 2^i rounds of paths of 2^i hops and messages of 2^i: 4^i of each."""
+    schedule = doubling(order)
+    report = check(schedule)
+    assert report.duplicates == 0
+    assert measure(schedule) == measure(schedule, report)
+    assert measure(schedule).tau == measure(schedule).delta == (4**order - 1) // 3
+    assert measure(schedule).transfers == order * 2**order
+
+
+@pytest.mark.parametrize("nodes", range(2, 12))
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_ring_closed_form(nodes, chunks):
+    """Steps of messages of 1 / chunks: tau = steps / chunks, however they are counted."""
+    steps = nodes // 2 if chunks == 1 else nodes - 1
+    schedule = ring(nodes, steps, chunks=chunks)
+    cost = measure(schedule)
+    assert (
+        cost == measure(schedule, check(schedule)) == measure(schedule, check(schedule, plain=True))
+    )
+    assert cost.tau == Fraction(steps, chunks)
+    assert cost.transfers == cost.arc_uses == 2 * nodes * steps
+
+
+@pytest.mark.parametrize("nodes", range(2, 12))
+def test_table_closed_form(nodes):
+    """A table moves every block once to every node."""
+    cost = measure(table(nodes))
+    assert cost == measure(table(nodes), check(table(nodes), plain=True))
+    assert cost.transfers == nodes * (nodes - 1)
+
+
+def test_idle_steps_cost_their_start():
+    """Steps in which nothing moves count as steps, but have no longest path or message."""
+    schedule = table(5)
+    idle = replace(
+        schedule,
+        offset=np.vstack([[[-1, -1]], schedule.offset]),
+        chunk=np.vstack([[[0, 0]], schedule.chunk]),
+    )
+    assert measure(idle).rounds == measure(schedule).rounds + 1
+    assert measure(idle).tau == measure(schedule).tau
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(1, 9), st.sampled_from([(3,), (2, 2), (3, 2)]), st.data())
+def test_any_pattern_is_counted_without_walking(steps, sides, data):
+    """The closed count of a pattern is that of its listed transfers, complete or not."""
+    topology = Torus(sides)
+    shape = topology.nodes, topology.ports
+    arcs = shape[0] * shape[1]
+    cells = st.lists(st.integers(-1, 0), min_size=arcs, max_size=arcs)
+    ports = st.lists(st.integers(-1, topology.ports - 1), min_size=arcs, max_size=arcs)
+    pattern = Pattern(
+        topology=topology, collective=Collective("allgather"), algorithm="any", ports=shape[1],
+        switching="store-and-forward", steps=steps, feed=np.reshape(data.draw(ports), shape),
+        inject=np.reshape(data.draw(cells), shape),
+    )  # fmt: skip
+    sizes = [len(transfers) for transfers in pattern.rounds()]
+    cost = measure(pattern)
+    assert cost.transfers == cost.arc_uses == sum(sizes)
+    assert cost.delta == cost.tau == sum(size > 0 for size in sizes)
+
+
+def test_partial_sums_count_once():
+    """A message with the sum of ten contributions is as long as one with a single one."""
+    transfers = [
+        Transfers(np.array([v]), np.array([[1]], np.int8)) for v in range(9, 0, -1)
+    ]  # fmt: skip
+    schedule = Rounds(
+        topology=Torus([10]), collective=Collective("reduce", 0), algorithm="chain",
+        switching="store-and-forward", ports=1, transfers=tuple(transfers),
+    )  # fmt: skip
+    assert measure(schedule).tau == 9
+
+
+def test_groups_count_what_is_held():
+    """A grouped message is as long as the part of the group that its sender holds."""
+    gather = Transfers(np.array([1, 3]), np.array([[1], [0]], np.int8))
+    group = np.array([0, 1, 1, 1])
+    pieces = Transfers(
+        np.array([0, 0]), np.array([[0], [1]], np.int8), Grouped(group, np.array([1, 0]))
+    )
+    rest = Transfers(np.array([2]), np.array([[0]], np.int8), Listed.single(np.array([2])))
+    last = replace(rest, source=np.array([3]))
+    schedule = Rounds(
+        topology=Torus([4]), collective=Collective("gather", 0), algorithm="by hand",
+        switching="circuit", ports=2, transfers=(gather, pieces, rest, last),
+    )  # fmt: skip
+    assert check(schedule).round_blocks == (1, 2, 1, 1)
+
+
+def test_time_of_both_switchings():
+    """Circuits pay alpha and delta, store-and-forward beta; both pay for the length."""
+    circuit = Cost("circuit", 4, 12, Fraction(400), 1176, 3136)
+    assert circuit.time(alpha=7, delta=5, tau=Fraction(1, 8), length=16) == 28 + 60 + 800
+    assert circuit.time(beta=99) == 0
+    forward = Cost("store-and-forward", 8, 8, Fraction(4), 256, 256)
+    assert forward.time(alpha=99, beta=3, delta=99, tau=2, length=10) == 24 + 80

@@ -1,0 +1,94 @@
+"""The draw command, and files that are written as a whole or not at all."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from torusfabric.cli import main
+from torusfabric.errors import InputError
+from torusfabric.toolchain.files import writable, write_file
+
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize(
+    ("words", "algorithm", "seen"),
+    [
+        (["6x8", "allgather", "--algorithm", "hamiltonian"], "hamiltonian", "cycle 2: 48 links"),
+        (["5x5", "allgather", "--algorithm", "one-packet"], "one-packet", "cycle 1: 15 links"),
+        (["4x4x4", "allgather", "--algorithm", "hamiltonian"], "hamiltonian", "(3,·,·)"),
+        (["7x7x7", "allgather"], "lee-code", "round 4: 294 paths"),
+        (["arrowhead:3", "broadcast"], "wormhole-forest", "round 3: 96 paths"),
+    ],
+)
+def test_draw(capsys, tmp_path, words, algorithm, seen):
+    """A checked schedule becomes a picture with a legend; the facts are those of the plan."""
+    path = tmp_path / "picture.svg"
+    assert main(["draw", *words, "-o", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["algorithm"], facts["checked"], facts["file"]) == (algorithm, True, str(path))
+    texts = [e.text or "" for e in ElementTree.parse(path).getroot().iter(f"{SPACE}text")]
+    assert any(seen in text for text in texts)
+    numbers = {text for text in texts if text.isdigit()}
+    assert numbers == set(map(str, range(facts["nodes"])))
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["4x4", "allgather", "-o", "/nonexistent/x.svg"], "Folder must be writable"),
+        (["4x4", "allgather", "-o", "."], "File must be writable"),
+        (["65x64", "allgather", "-o", "x.svg"], "Drawing must have at most 4096 nodes, not 4160"),
+        (["4x4", "nonsense", "-o", "x.svg"], "Collective must be one of"),
+        (["4x4", "allgather"], "-o/--output"),
+    ],
+)
+def test_what_cannot_be_drawn(capsys, tmp_path, monkeypatch, words, error):
+    """One line, status 1, and no file left behind."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["draw", *words]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert error in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_old_picture_stays_whole(tmp_path, monkeypatch):
+    """What cannot be finished leaves the old file as it was."""
+    path = tmp_path / "picture.svg"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match=r"^File must be writable, not .*No space left on device"):
+        write_file(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folder_below_a_file(tmp_path):
+    """A file is no folder, whether folders are made or not."""
+    path = tmp_path / "file"
+    path.write_text("")
+    for make in (False, True):
+        with pytest.raises(InputError, match=r"^Folder must be writable, not "):
+            writable(path / "x.svg", make=make)
+    with pytest.raises(InputError, match=r"^File must be writable, not "):
+        write_file(path / "x.svg", "")
+
+
+def test_drawing_needs_no_amaranth(tmp_path):
+    """The planning commands run without the hardware side."""
+    script = (
+        "import sys; from torusfabric.cli import main; "
+        f"main(['draw', '4x4', 'allgather', '-o', {str(tmp_path / 'x.svg')!r}]); "
+        "sys.exit('amaranth' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0

@@ -1,0 +1,63 @@
+"""Operators of reductions against Python's integers."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torusfabric.collective import OPERATORS, Operator
+from torusfabric.errors import InputError
+
+
+def signed(word, width):
+    """The value of a word in two's complement."""
+    return word - (word >> (width - 1) << width)
+
+
+def by_hand(name, is_signed, a, b, width):
+    value = (lambda w: signed(w, width)) if is_signed else (lambda w: w)
+    return {
+        "add": (a + b) % (1 << width),
+        "and": a & b,
+        "or": a | b,
+        "xor": a ^ b,
+        "min": min(a, b, key=value),
+        "max": max(a, b, key=value),
+    }[name]
+
+
+@given(st.sampled_from(OPERATORS), st.booleans(), st.integers(1, 80), st.data())
+def test_combine(name, is_signed, width, data):
+    """Elementwise, of any width, with wrap-around."""
+    word = st.integers(0, (1 << width) - 1)
+    pairs = data.draw(st.lists(st.tuples(word, word), min_size=1, max_size=5))
+    dtype = np.uint64 if width <= 64 else object
+    a, b = np.array(pairs, dtype).T
+    got = Operator(name, is_signed).combine(a, b, width)
+    assert got.tolist() == [by_hand(name, is_signed, x, y, width) for x, y in pairs]
+
+
+@given(st.sampled_from(OPERATORS), st.booleans(), st.integers(1, 70), st.data())
+def test_identity(name, is_signed, width, data):
+    """The neutral word changes nothing."""
+    operator, dtype = Operator(name, is_signed), np.uint64 if width <= 64 else object
+    words = np.array([data.draw(st.integers(0, (1 << width) - 1))], dtype)
+    neutral = np.array([operator.identity(width)], dtype)
+    assert operator.combine(words, neutral, width).tolist() == words.tolist()
+    assert operator.combine(neutral, words, width).tolist() == words.tolist()
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_reduce(name):
+    """All rows, column by column."""
+    rows = np.random.default_rng(1).integers(0, 1 << 16, (7, 3), np.uint64)
+    got = Operator(name).reduce(rows, 16).tolist()
+    for column, value in zip(rows.T.tolist(), got, strict=True):
+        assert value == functools.reduce(lambda a, b: by_hand(name, False, a, b, 16), column)
+
+
+def test_unknown():
+    with pytest.raises(InputError, match=r"^Operator must be one of add, .*, not 'mul'$"):
+        Operator("mul")

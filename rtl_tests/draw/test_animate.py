@@ -1,0 +1,120 @@
+"""Animations: one page that holds all it needs, and that a browser shows."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from torusfabric.algorithms import Options, choose, find
+from torusfabric.cli import main
+from torusfabric.collective import parse_collective
+from torusfabric.draw.animate import animation
+from torusfabric.errors import InputError
+from torusfabric.program import compile_program
+from torusfabric.topology import parse_topology
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def program_of(topology, kind, algorithm=None):
+    topology = parse_topology(topology)
+    collective = parse_collective(kind, root=None, nodes=topology.nodes)
+    plan = find(algorithm) if algorithm else choose(topology, collective, Options())
+    return compile_program(plan(topology, collective, Options()))
+
+
+def data_of(text):
+    """What a page shows."""
+    return json.loads(re.search(r'type="application/json">(.*?)</script>', text, re.S)[1])
+
+
+@pytest.mark.parametrize(
+    ("topology", "kind", "algorithm"),
+    [
+        ("4x5", "allgather", "hamiltonian"),
+        ("3x3x3", "allgather", "matching"),
+        ("3x3", "scatter", "matching"),
+        ("arrowhead:2", "broadcast", "wormhole-forest"),
+    ],
+)
+def test_a_replay_ends_with_what_is_owed(topology, kind, algorithm):
+    program = program_of(topology, kind, algorithm)
+    chunks, nodes = program.schedule.chunks, program.topology.nodes
+    data = data_of(animation(program, chunks))
+    assert len(data["nodes"]) == len(data["names"]) == nodes
+    assert len(data["rounds"]) == len(data["cycles"]) == program.schedule.round_count
+    held = [set(ids) for ids in data["start"]]
+    for moves in data["rounds"]:
+        for node, ports, ids in moves:
+            for port in ports:
+                node = data["near"][node][port]
+            held[node] |= set(ids)
+    for node, ids in enumerate(held):
+        blocks = {tuple(data["blocks"][id]) for id in ids}
+        if kind == "allgather":
+            assert blocks == {(o, -1, c) for o in range(nodes) for c in range(chunks)}
+        elif kind == "scatter":
+            assert blocks >= {(0, node, c) for c in range(chunks)}
+        else:
+            assert blocks == {(0, -1, c) for c in range(chunks)}
+    assert data["cycles"] == sorted(data["cycles"])
+    assert data["cycles"][-1] == program.cycles(chunks) - 1
+
+
+def test_page_needs_nothing_else():
+    text = animation(program_of("3x3", "allgather"), 2)
+    assert text.startswith("<!doctype html>")
+    assert "@" not in re.sub(r"<script id.*?</script>", "", text, flags=re.S)
+    assert not re.search(r"https?:|src=|@import|url\(", text)
+    assert "<title>3x3 allgather, " in text
+
+
+def test_too_much_to_show(monkeypatch):
+    monkeypatch.setattr("torusfabric.draw.animate.MAX_NODES", 8)
+    with pytest.raises(InputError, match=r"^Animation must have at most 8 nodes, not 9$"):
+        animation(program_of("3x3", "allgather"), 2)
+    monkeypatch.setattr("torusfabric.draw.animate.MAX_NODES", 9)
+    monkeypatch.setattr("torusfabric.draw.animate.MAX_BLOCKS", 100)
+    with pytest.raises(InputError, match=r"^Animation must move at most 100 blocks"):
+        animation(program_of("3x3", "allgather"), 2)
+
+
+def test_command(tmp_path, capsys):
+    page = tmp_path / "play.html"
+    assert main(["animate", "4x4", "allgather", "--flits", "6", "-o", str(page), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["file"] == str(page)
+    assert facts["bytes"] == page.stat().st_size
+    assert "clock cycles for 6 flits" in page.read_text()
+    assert main(["animate", "4x4", "allgather", "-o", str(tmp_path / "no" / "play.html")]) == 1
+    assert "Folder must be writable" in capsys.readouterr().err
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@pytest.mark.parametrize(
+    ("topology", "kind", "place"),
+    [("6x6", "allgather", "2.4"), ("3x3x3", "allgather", "1.5"), ("arrowhead:3", "broadcast", "3")],
+)
+def test_browser_shows_it(topology, kind, place, tmp_path):
+    page, picture = tmp_path / "play.html", tmp_path / "play.png"
+    program = program_of(topology, kind)
+    page.write_text(animation(program, program.schedule.chunks))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
+    url = f"{page.as_uri()}#{place},origin,1"
+    shown = subprocess.run(
+        [CHROMIUM, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", url],
+        capture_output=True, text=True, timeout=120,
+    ).stdout  # fmt: skip
+    data = data_of(page.read_text())
+    now = re.search(r'id="now">(.*?)</div>', shown)[1]
+    assert now.startswith(f"{'after ' * (float(place) % 1 == 0)}{data['unit']} ")
+    assert f"<b>node 1 {data['names'][1]}</b>" in shown
+    subprocess.run(
+        [CHROMIUM, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,800",
+         f"--screenshot={picture}", url],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    assert picture.stat().st_size > 20_000

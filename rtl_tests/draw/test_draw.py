@@ -1,0 +1,431 @@
+"""Drawing schedules: what is in the picture, and where."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from torusfabric.algorithms.arrowhead.spanning_tree import SPANNING_TREE
+from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
+from torusfabric.algorithms.base import Options
+from torusfabric.collective import Collective
+from torusfabric.draw import draw
+from torusfabric.draw.contents import contents
+from torusfabric.draw.cycles import number_cycles
+from torusfabric.draw.layout import arrowhead_layout, hexagon_layout, torus_layout
+from torusfabric.draw.svg import Svg, mix, ramp
+from torusfabric.errors import InputError
+from torusfabric.schedule import Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.topology import Arrowhead, Torus
+
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+def words(text):
+    """All words in a picture, after a parser has read it."""
+    return [element.text for element in ElementTree.fromstring(text).iter(f"{SPACE}text")]
+
+
+def rows_pattern(rows, columns):
+    """Every row both ways round: a cycle a row."""
+    torus = Torus((rows, columns))
+    feed = np.full((torus.nodes, 4), -1, np.int8)
+    feed[:, 2], feed[:, 3] = 3, 2
+    return Pattern(
+        topology=torus,
+        collective=Collective("allgather"),
+        algorithm="rows",
+        switching="store-and-forward",
+        ports=4,
+        steps=columns // 2,
+        feed=feed,
+        inject=np.where(feed >= 0, 0, -1),
+    )
+
+
+def rods_pattern(columns, rows):
+    """One packet a node on two cycles with copies to the sides of all rows but two."""
+    torus = Torus((rows, columns))
+    down, up, right, left = range(4)
+    feed = np.empty((torus.nodes, 4), np.int8)
+    head = np.arange(torus.nodes) < 2 * columns
+    feed[:, right] = feed[:, down] = up
+    feed[:, left] = feed[:, up] = down
+    feed[~head, right], feed[~head, left] = down, up
+    feed[head, up], feed[head, down] = right, left
+    return Pattern(
+        topology=torus,
+        collective=Collective("allgather"),
+        algorithm="rods",
+        switching="store-and-forward",
+        ports=4,
+        steps=9,
+        feed=feed,
+        inject=np.zeros_like(feed, int),
+    )
+
+
+def circuits(torus, rounds, *, kind="broadcast"):
+    """A schedule of paths given as (sender, ports) for each round."""
+    transfers = []
+    for paths in rounds:
+        hops = np.full((len(paths), max(len(ports) for _, ports in paths)), -1, np.int8)
+        for k, (_, ports) in enumerate(paths):
+            hops[k, : len(ports)] = ports
+        transfers.append(Transfers(np.array([node for node, _ in paths]), hops))
+    return Rounds(
+        topology=torus,
+        collective=Collective(kind, 0 if kind == "broadcast" else None),
+        algorithm="paths",
+        switching="circuit",
+        ports=4,
+        transfers=tuple(transfers),
+    )
+
+
+def forest(order, **options):
+    """The circuit-switched broadcast on an arrowhead."""
+    return WORMHOLE_FOREST(Arrowhead(order), Collective("broadcast", 0), Options(**options))
+
+
+def trees(order, **options):
+    """The store-and-forward broadcast on an arrowhead."""
+    return SPANNING_TREE(Arrowhead(order), Collective("broadcast", 0), Options(**options))
+
+
+@pytest.mark.parametrize("order", range(5))
+def test_arrowhead_needs_no_stubs_for_its_tree(order):
+    """In the arrowhead as it is built, both trees, one turned, are drawn with unbroken lines."""
+    topology = Arrowhead(order)
+    for turned, part in ((False, trees(order, trees=1)), (True, trees(order, trees=2))):
+        joined = arrowhead_layout(topology, turned=turned).joined
+        for transfers in part.rounds():
+            mine = transfers.payload.ids == int(turned)
+            assert joined[transfers.source[mine], transfers.hops[mine, 0]].all()
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_arrowhead_layout_is_sierpinski_like(order):
+    """All nodes lie in the triangle, four copies of the order below, the corners of it empty."""
+    layout = arrowhead_layout(Arrowhead(order))
+    assert len(np.unique(layout.places.round(6), axis=1).T) == 4**order
+    assert (-layout.places[1]).max() == 2**order - 1
+    tip = -layout.places[1] > 2**order / 2
+    # A node in the hexagon is drawn at the same place in both pictures; a head moves by 2^n.
+    moved = hexagon_layout(Arrowhead(order)).places - layout.places
+    assert np.allclose(moved[:, tip], [[0], [2**order]])
+    heads = np.hypot(*moved) > 1e-6
+    assert heads.sum() == 3 * tip.sum()
+    if order:
+        inner = arrowhead_layout(Arrowhead(order - 1)).places
+        north = layout.places[:, 4 ** (order - 1) : 2 * 4 ** (order - 1)]
+        assert np.allclose(north, inner - [[0], [2 ** (order - 1)]])
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_hexagon_has_no_holes(order):
+    """Folded, all nodes lie in a hexagon whose sides are 2^(n-1) hops from the middle."""
+    layout = hexagon_layout(Arrowhead(order))
+    assert len(np.unique(layout.places.round(6), axis=1).T) == 4**order
+    across = layout.steps.T @ layout.places
+    assert across.max() <= 2**order / 2 + 1e-9
+    # the only links that are no lines are those across the border: fewer than along a whole side
+    assert (~layout.joined).sum() <= 12 * 2**order
+
+
+def test_nine_triangles():
+    """The arrowhead's triangle is divided into six of the hexagon and three heads, all equal."""
+    layout = arrowhead_layout(Arrowhead(3))
+    assert len(layout.regions) == 9
+    areas = []
+    for region in layout.regions:
+        a, b, c = region.corners.T
+        areas.append(abs(np.linalg.det([b - a, c - a])) / 2)
+    assert areas == pytest.approx([areas[0]] * 9)
+    # the hexagon has the area of all nodes, each of which has half the root of 3
+    assert 6 * areas[0] == pytest.approx(64 * 3**0.5 / 2)
+    assert [text for *_, text in layout.captions] == ["T1", "T2", "T3"]
+    assert [text for *_, text in hexagon_layout(Arrowhead(3)).captions] == ["U1", "U2", "U3"]
+
+
+def test_forest_panels():
+    """The two halves on the arrowhead and the arrowhead turned, and both on the hexagon."""
+    picture = contents(forest(3))
+    assert [panel.title for panel in picture.panels] == [
+        "first half: N, SW, SE",
+        "second half: S, NE, NW",
+        "both, folded to a hexagon",
+    ]
+    first, second, both = (len(panel.strokes) for panel in picture.panels)
+    assert first == second == 63
+    assert both == 126
+    assert [key.text for key in picture.keys] == [
+        "round 1: 6 paths, up to 4 hops",
+        "round 2: 24 paths, up to 2 hops",
+        "round 3: 96 paths, 1 hop each",
+    ]
+    assert len({stroke.colour for stroke in picture.panels[0].strokes}) == 3
+
+
+def test_forest_on_three_ports():
+    """One half, two pictures."""
+    titles = [panel.title for panel in contents(forest(2, ports=3)).panels]
+    assert titles == ["all rounds: N, SW, SE", "folded to a hexagon"]
+
+
+def test_hops_across_the_border_of_the_hexagon():
+    """They lead to second pictures of nodes, not to stubs: one for each place beyond the border."""
+    schedule = trees(2)
+    text = draw(schedule)
+    discs = len(ElementTree.fromstring(text).findall(f".//{SPACE}circle"))
+    hexagon = hexagon_layout(schedule.topology)
+    beyond = set()
+    for stroke in contents(schedule).panels[2].strokes:
+        if not hexagon.joined[stroke.node, stroke.ports[0]]:
+            place = hexagon.places[:, stroke.node] + hexagon.steps[:, stroke.ports[0]]
+            beyond.add(tuple(place.round(3)))
+    assert beyond
+    assert discs == 3 * 16 + len(beyond)
+
+
+@pytest.mark.parametrize("packets", [1, 4])
+def test_tree_panels(packets):
+    """Packets that follow one another are one tree; a tree has as many lines as it has arcs."""
+    picture = contents(trees(3, packets=packets))
+    assert [len(panel.strokes) for panel in picture.panels] == [63, 63, 126]
+    assert [key.text for key in picture.keys] == ["tree 1:", "tree 2:"]
+    assert picture.keys[0].last == "step 7"
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        *(forest(order, ports=ports) for order in (0, 1, 2, 3) for ports in (3, 6)),
+        *(trees(order, trees=count) for order in (0, 1, 2, 3) for count in (1, 2)),
+        rows_pattern(3, 4),
+        rods_pattern(6, 5),
+    ],
+    ids=lambda schedule: f"{schedule.algorithm}-{schedule.topology}-{schedule.ports}",
+)
+def test_document(schedule):
+    """Well-formed, with title, subtitle, and every node's number in every panel."""
+    text = draw(schedule)
+    found = words(text)
+    heading = f"{schedule.topology} {schedule.collective}, {schedule.algorithm}"
+    assert heading in found
+    assert any(word.startswith(f"{schedule.round_count} ") for word in found if word)
+    panels = len(contents(schedule).panels)
+    for node in range(schedule.topology.nodes):
+        assert found.count(str(node)) >= panels
+    names = [element.text for element in ElementTree.fromstring(text).iter(f"{SPACE}title")]
+    assert names.count(f"node 0 {schedule.topology.node_name(0)}") >= panels
+
+
+def test_same_schedule_same_picture():
+    """Nothing in a picture depends on when it is drawn."""
+    assert draw(forest(2)) == draw(forest(2))
+
+
+def test_everything_lies_on_the_page():
+    """No coordinate is outside the page."""
+    for schedule in (forest(3), trees(3), rods_pattern(6, 5)):
+        text = draw(schedule)
+        width, height = map(float, re.search(r'width="([\d.]+)" height="([\d.]+)"', text).groups())
+        points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", text)
+        x, y = np.array(points, float).T
+        assert x.min() >= 0
+        assert y.min() >= 0
+        assert x.max() <= width
+        assert y.max() <= height
+
+
+def test_cycles_of_rows():
+    """A cycle that is run both ways is one cycle, drawn without arrows."""
+    pattern = rows_pattern(3, 4)
+    number, on_cycle, count = number_cycles(pattern)
+    assert count == 3
+    assert number[:, 2].tolist() == number[:, 3].tolist() == np.repeat([0, 1, 2], 4).tolist()
+    assert on_cycle[:, 2:].all()
+    assert not on_cycle[:, :2].any()
+    picture = contents(pattern)
+    (panel,) = picture.panels
+    assert len(panel.strokes) == 12
+    assert not any(stroke.arrow for stroke in panel.strokes)
+    assert [key.text for key in picture.keys] == [
+        f"cycle {k}: 4 links, both ways" for k in (1, 2, 3)
+    ]
+
+
+def test_cycles_one_way():
+    """A cycle that is run one way has arrows."""
+    pattern = rows_pattern(2, 5)
+    pattern.feed[:, 3] = pattern.inject[:, 3] = -1
+    picture = contents(pattern)
+    assert [key.text for key in picture.keys] == ["cycle 1: 5 links, one way",
+                                                  "cycle 2: 5 links, one way"]  # fmt: skip
+    assert all(stroke.arrow for stroke in picture.panels[0].strokes)
+
+
+def test_cycles_with_copies():
+    """Copies to the sides have the colour of the cycle that feeds them; both cycles stay apart."""
+    pattern = rods_pattern(6, 8)
+    number, on_cycle, count = number_cycles(pattern)
+    assert count == 2
+    # each of the two cycles has n1 n2 / 2 + n1 links and is run both ways
+    assert on_cycle.sum() == 2 * 2 * (6 * 8 // 2 + 6)
+    keys = [key.text for key in contents(pattern).keys]
+    assert keys[:2] == ["cycle 1: 30 links, both ways", "cycle 2: 30 links, both ways"]
+    assert keys[2].startswith("thin arrows")
+    below = np.arange(48) >= 12
+    assert (number[below, 2] == number[below, 3]).all()
+    assert (number[below, 2] == number[below, 0]).all()
+
+
+DOWN, UP, RIGHT, LEFT = range(4)
+ROW = [(0, LEFT), (3, LEFT), (2, LEFT), (1, LEFT)]
+BELOW = [(3, RIGHT), (0, RIGHT), (1, DOWN), (5, RIGHT), (6, RIGHT), (7, UP)]
+ABOVE = [(1, RIGHT), (2, RIGHT), (3, UP), (11, LEFT), (10, LEFT), (9, DOWN)]
+BOUNCING = [(0, RIGHT), (1, DOWN), (5, UP), (1, RIGHT), (2, RIGHT), (3, RIGHT)]
+
+
+@pytest.mark.parametrize("cycles", [(ROW, BELOW, ABOVE), (ROW, BOUNCING)])
+def test_cycles_that_only_share_links(cycles):
+    """A row one way round, and cycles that use its links and others the other way, stay apart."""
+    pattern = rows_pattern(3, 4)
+    pattern.feed[:], pattern.inject[:] = -1, -1
+    for cycle in cycles:
+        for (_, came), (node, port) in zip([cycle[-1], *cycle[:-1]], cycle, strict=True):
+            pattern.feed[node, port] = pattern.topology.opposite[came]
+            pattern.inject[node, port] = 0
+    number, on_cycle, count = number_cycles(pattern)
+    assert count == len(cycles)
+    for cycle in cycles:
+        assert len({number[arc] for arc in cycle}) == 1
+        assert all(on_cycle[arc] for arc in cycle)
+    lengths = sorted(key.text.partition(": ")[2] for key in contents(pattern).keys)
+    assert lengths == ["4 links, one way"] + ["6 links, one way"] * (len(cycles) - 1)
+
+
+def test_injection_only():
+    """Arcs that send in step 1 and carry nothing later are grey."""
+    pattern = rows_pattern(3, 3)
+    pattern.inject[:, 0] = 0
+    assert contents(pattern).keys[-1].text == "grey: fed by no cycle"
+
+
+def test_rounds_on_a_torus():
+    """One panel and colour a round; a node takes the colour of the round that reaches it."""
+    schedule = circuits(Torus((3, 3)), [[(0, [0, 2])], [(0, [3]), (4, [2])]])
+    picture = contents(schedule)
+    assert [panel.title for panel in picture.panels] == ["round 1", "round 2"]
+    first, second = picture.panels
+    assert first.fills[4] == first.strokes[0].colour
+    assert second.fills[4] != first.fills[4]
+    assert second.fills[2] == second.fills[5] == second.strokes[0].colour
+    assert second.fills[8] == "#ffffff"
+    assert [key.text for key in picture.keys] == [
+        "round 1: 1 path, up to 2 hops",
+        "round 2: 2 paths, 1 hop each",
+    ]
+
+
+def test_many_rounds_share_a_panel():
+    """More rounds than panels: each arc has the colour of its first use."""
+    rounds = [[(node, [2])] for node in range(9)] + [[(0, [2, 2])], [(0, [0])]] * 2
+    picture = contents(circuits(Torus((3, 3)), rounds, kind="allgather"))
+    (panel,) = picture.panels
+    assert len(panel.strokes) == 10
+    assert (picture.keys[0].first, picture.keys[0].last) == ("round 1", "round 13")
+
+
+def test_table_is_drawn_as_the_tree_of_node_0():
+    """A ring of 5: node 0's message in two steps each way, node 0 in the middle."""
+    ring = Torus((5,))
+    table = Table(
+        topology=ring,
+        collective=Collective("allgather"),
+        algorithm="ring",
+        switching="store-and-forward",
+        ports=2,
+        offset=np.array([[1, 4], [2, 3]]),
+        chunk=np.zeros((2, 2), int),
+    )
+    picture = contents(table)
+    (panel,) = picture.panels
+    arcs = [(stroke.node, stroke.ports) for stroke in panel.strokes]
+    assert arcs == [(0, (0,)), (0, (1,)), (1, (0,)), (4, (1,))]
+    assert panel.layout.places[0].tolist() == [2, 3, 4, 0, 1]
+    assert "the message of node 0" in picture.subtitle
+
+
+@pytest.mark.parametrize("sides", [(5,), (2, 2), (3, 4), (3, 4, 5), (2, 3, 2, 3), (2,) * 5])
+def test_torus_layout(sides):
+    """Every node has a place of its own, next to its neighbours in its layer; borders are stubs."""
+    torus = Torus(sides)
+    layout = torus_layout(torus)
+    assert len(np.unique(layout.places.round(6), axis=1).T) == torus.nodes
+    gaps = layout.places[:, :, None] - layout.places[:, None, :]
+    apart = np.hypot(*gaps) + 9 * np.eye(torus.nodes)
+    assert apart.min() >= 1 - 1e-9
+    lines = layout.joined.sum(axis=0)
+    rows = (1, *sides)[-2]
+    for port in range(torus.ports):
+        side = sides[port // 2]
+        drawn = torus.nodes // side * (side - 1) if port // 2 >= len(sides) - 2 else 0
+        assert lines[port] == drawn, rows
+
+
+def test_layers():
+    """Seven layers stand in a row beside other panels, in a block of their own alone."""
+    cube = Torus((7, 7, 7))
+    row = torus_layout(cube, in_one_row=True)
+    assert np.ptp(row.places[1]) == 6
+    block = torus_layout(cube)
+    assert 1 < np.ptp(block.places[0]) / np.ptp(block.places[1]) < 3
+    assert [text for *_, text in row.captions] == [f"({x},·,·)" for x in range(7)]
+
+
+@pytest.mark.parametrize("centre", [0, 7, 19])
+def test_centre(centre):
+    """The root of a broadcast is in the middle."""
+    layout = torus_layout(Torus((4, 5)), centre=centre)
+    assert layout.places[:, centre].tolist() == [2, 2]
+
+
+def test_too_many_nodes():
+    """Nobody can read a picture of so many nodes."""
+    schedule = circuits(Torus((65, 64)), [[(0, [0])]])
+    with pytest.raises(InputError, match=r"^Drawing must have at most 4096 nodes, not 4160$"):
+        draw(schedule)
+
+
+def test_empty_rounds():
+    """A round without transfers, or a schedule without rounds, is a picture all the same."""
+    torus = Torus((3, 3))
+    empty = Transfers(np.zeros(0, int), np.zeros((0, 0), np.int8), Listed.single([]))
+    for transfers in ((), (empty,)):
+        for switching in ("circuit", "store-and-forward"):
+            schedule = Rounds(
+                topology=torus,
+                collective=Collective("broadcast", 0),
+                algorithm="none",
+                switching=switching,
+                ports=4,
+                transfers=transfers,
+            )
+            assert "8" in words(draw(schedule))
+
+
+def test_colours():
+    """Colours between colours."""
+    assert mix("#000000", "#ff8000", 0.5) == "#804000"
+    assert ramp(("#000000", "#ffffff", "#ff0000"), 1) == "#ff0000"
+    assert ramp(("#000000", "#ffffff", "#ff0000"), 0.25) == "#808080"
+
+
+def test_text_is_escaped():
+    """Names cannot break the document."""
+    svg = Svg()
+    svg.text(1, 2, "a < b & c", 12)
+    assert words(svg.render(10, 10, '"<>"')) == ["a < b & c"]

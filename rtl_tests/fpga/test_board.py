@@ -1,0 +1,441 @@
+"""Boards: their descriptions, builds and programmers; images are built in the long run."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.cli import main
+from torusfabric.errors import InputError, MissingTool, WorkFailed
+from torusfabric.fpga.board import build, find_board, flash, flash_command, load_boards
+from torusfabric.fpga.board.build import Built, plan_build
+from torusfabric.fpga.board.capacity import largest_sides, over_capacity
+from torusfabric.fpga.board.limits import Attempt, Limit, Misfit, find_limit
+from torusfabric.fpga.board.watch import stage, watched
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+BOARDS = sorted(load_boards())
+
+MINE = """\
+from torusfabric.board import Board
+from amaranth_boards.icebreaker import ICEBreakerPlatform
+BOARDS = {"mine": Board(title="Mine", platform=ICEBreakerPlatform, program=("iceprog", "x"),
+                        products=("selftest.bin",), packer=("icepack",))}
+"""
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A fabric of four nodes."""
+    return lambda: fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+
+
+def test_all_boards_are_there():
+    """The boards that we name are all found, whatever the folder lies in."""
+    families = {"icebreaker", "ice40-hx8k", "icestick", "tinyfpga-bx", "colorlight-5a75b"}
+    sizes = {"ulx3s-25f", "ulx3s-85f", "orangecrab-25f", "orangecrab-85f", "ecpix5-45f"}
+    assert families | sizes | {"ecpix5-85f", "versa-ecp5", "tang-nano-9k"} == set(BOARDS)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_plan_of_a_build(name, small):
+    """Every board's serial line and lamps exist, and its script runs the tools that it names."""
+    board = find_board(name)
+    plan, platform = plan_build(small(), board)
+    script = plan.files[f"{plan.script}.sh"]
+    assert all(f"${tools.env_var(tool)}" in script for tool in ("yosys", *board.packer))
+    design = plan.files["selftest.il"]
+    ports = {board.uart[0], *(lamp[0] for lamp in board.lamps.values())}
+    for port in ports:
+        assert re.search(rf"wire .*\\{port}_", design), port
+    assert "src" not in re.findall(r"attribute \\(\w+)", design)
+    assert platform.default_clk_frequency >= 12e6
+    if "nextpnr-ecp5" in board.packer:
+        router = "router1" if platform.default_clk_frequency > 50e6 else "router2"
+        assert f"--router {router} " in script
+
+
+def routed(monkeypatch, *, fails, said="Info: Routing globals...\n"):
+    """Put place and route of ours in the place of the tools; returns the list of its commands."""
+    commands = []
+
+    def run(plan, work, *_):
+        line = next(x for x in plan.files[f"{plan.script}.sh"].splitlines() if "--report" in x)
+        commands.append(line)
+        work.mkdir(parents=True, exist_ok=True)
+        (work / "selftest.tim").write_text(said)
+        if any(f"--router {name} " in line for name in fails):
+            raise Misfit("ERROR: Max frequency is too low")
+        used = {"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}}
+        (work / "selftest.report.json").write_text(json.dumps(used))
+        for name in ("selftest.bit", "selftest.svf", "selftest.rpt", "build.log"):
+            (work / name).touch()
+
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "_run", run)
+    monkeypatch.setattr(tools, "version", lambda tool: "1")
+    return commands
+
+
+def test_router_that_is_too_slow(small, tmp_path, monkeypatch):
+    """The next router is tried where the first one did not reach the clock, and only there."""
+    board = find_board("ulx3s-85f")
+    commands = routed(monkeypatch, fails=["router2"])
+    built = build(small(), board, tmp_path / "1", cache=Cache(tmp_path / "cache"))
+    assert [re.search(r"--router (\w+)", line)[1] for line in commands] == ["router2", "router1"]
+    assert built.report["router"] == "router1"
+    assert build(small(), board, tmp_path / "2", cache=Cache(tmp_path / "cache")).cached
+    assert len(commands) == 2
+    said = "Info: Routing globals...\nInfo: Running router2...\nInfo: Routing..\n"
+    commands = routed(monkeypatch, fails=[], said=said)
+    built = build(small(), board, tmp_path / "3", force=True, cache=Cache(tmp_path / "cache"))
+    assert (built.report["router"], len(commands)) == ("router2", 1)
+    commands = routed(monkeypatch, fails=["router1", "router2"])
+    with pytest.raises(Misfit):
+        build(small(), board, tmp_path / "4", force=True, cache=Cache(tmp_path / "cache"))
+    assert len(commands) == 2
+    commands = routed(monkeypatch, fails=["router2"], said="ERROR: no BELs remaining\n")
+    with pytest.raises(Misfit):
+        build(small(), board, tmp_path / "5", force=True, cache=Cache(tmp_path / "cache"))
+    assert len(commands) == 1
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_programmer_is_the_platforms_own(name, monkeypatch):
+    """Our command is the one that Amaranth's platform runs, but for what names the board."""
+    board, called = find_board(name), []
+    monkeypatch.setattr(subprocess, "check_call", called.append)
+
+    class Products:
+        def extract(self, *names):
+            return _Context(names if len(names) > 1 else names[0])
+
+    board.make_platform().toolchain_program(Products(), "selftest")
+    theirs = [word for argument in called[0] for word in shlex.split(str(argument))
+              if "svf" not in word and "transport" not in word]  # fmt: skip
+    ours = shlex.split(flash_command(board).replace("'", ""))
+    assert [word for word in theirs if word not in ours] in ([], ["jtag;", "init;"])
+    assert called[0][0] == board.program[0]
+
+
+class _Context:
+    def __init__(self, value):
+        self._value = value
+
+    def __enter__(self):
+        return self._value
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_board_of_ones_own(tmp_path):
+    """A file of one's own is as good as a name; what is neither is refused."""
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    assert find_board(str(path)).name == "mine"
+    path.write_text("")
+    with pytest.raises(InputError, match=r"^File of boards must define a dictionary BOARDS, as "):
+        find_board(str(path))
+    with pytest.raises(InputError, match=r"^File of boards must exist, not none\.py$"):
+        find_board("none.py")
+    with pytest.raises(InputError, match=r"^Board must be one of colorlight-5a75b, .*, not 'x'$"):
+        find_board("x")
+
+
+def test_list_of_boards(capsys):
+    """The list names all boards with clock, serial line and programmer."""
+    assert main(["boards", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["boards"]
+    assert sorted(row["name"] for row in rows) == BOARDS
+    assert {row["name"]: row["clock_mhz"] for row in rows}["icebreaker"] == 12
+    assert main(["boards"]) == 0
+    assert "orangecrab-25f" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sides", "share", "largest"),
+    [("8x8", 2.0, [6, 5]), ("4x4", 1.01, [4, 3]), ("4x4x4", 4.0, [3, 2, 2]), ("2x2", 1.2, None)],
+)
+def test_largest_torus_that_may_fit(sides, share, largest):
+    """Sides shrink from the longest on until the nodes are few enough."""
+    numbers = [int(side) for side in sides.split("x")]
+    nodes = 1
+    for side in numbers:
+        nodes *= side
+    topology = SimpleNamespace(sides=tuple(numbers))
+    fabric = SimpleNamespace(nodes=nodes, program=SimpleNamespace(topology=topology))
+    assert largest_sides(fabric, share) == largest
+    assert (largest_sides(fabric, 2.0, once=0.5) or [2])[0] <= 2  # no room for a single node
+
+
+LOG = """\
+Info: Device utilisation:
+Info: \t         ICESTORM_LC:  {used}/ 1280  101%
+Info: \t        ICESTORM_RAM:     1/   16    6%
+{error}
+"""
+
+
+def test_message_of_a_fabric_that_is_too_large():
+    """It tells by how much, and what may fit; other failures are not taken for it."""
+    fabric, board = fabric_of("4x4", "allgather", "hamiltonian", flits=2), find_board("icestick")
+    said = over_capacity(LOG.format(used=5120, error="ERROR: no"), fabric, board)
+    assert said == (
+        "Fabric must fit into icestick, not need 5120 of 1280 ICESTORM_LC (400 %); "
+        "by these totals up to 2x2 may fit; place and route fits up to 2x2 allgather of 3 bits"
+    )
+    crowded = "ERROR: Unable to find legal placement for cell 'x'"
+    said = over_capacity(LOG.format(used=1276, error=crowded), fabric, board)
+    assert said.startswith("Fabric must fit into icestick, not crowd it with 1276 of 1280 ")
+    assert over_capacity(LOG.format(used=1276, error="ERROR: timing"), fabric, board) is None
+    assert over_capacity(LOG.format(used=700, error=crowded), fabric, board) is None
+    assert over_capacity("", fabric, board) is None
+
+
+def test_message_tells_what_was_measured():
+    """The figure on record for a board is in the message: alone where it was of such fabrics."""
+    board = replace(find_board("icestick"), limit=Limit(5, "icestick"))
+    like = fabric_of("6x6", "allgather", "hamiltonian", width=8)
+    log = LOG.format(used=2560, error="ERROR: no")
+    said = over_capacity(log, like, board)
+    assert said.endswith("(200 %); place and route fits up to 5x5 allgather of 8 bits")
+    wider = fabric_of("6x6", "allgather", "hamiltonian", width=9)
+    estimate = "(200 %); by these totals up to 4x4 may fit; "
+    said = over_capacity(log, wider, board)
+    assert said.endswith(f"{estimate}place and route fits up to 5x5 allgather of 8 bits")
+    other = replace(board, limit=Limit(4, "icebreaker", width=2))
+    assert over_capacity(log, like, other).endswith(
+        f"{estimate}place and route on icebreaker, which has the same device, fits up to 4x4 "
+        "allgather of 2 bits"
+    )
+    guess = replace(board, limit=Limit(5))
+    assert over_capacity(log, like, guess).endswith(
+        f"{estimate}5x5 allgather of 8 bits fits by an estimate"
+    )
+    unknown = replace(board, limit=None)
+    assert over_capacity(log, like, unknown).endswith("by these totals up to 4x4 may fit")
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_limit_on_record(name):
+    """Every board says what fits: measured on itself, on one with the same device, or estimated."""
+    board = find_board(name)
+    assert board.limit is not None
+    assert board.limit.side >= 2
+    if board.limit.measured not in ("", name):
+        other = find_board(board.limit.measured)
+        assert other.limit == board.limit
+        ours, theirs = board.make_platform(), other.make_platform()
+        assert ours.device == theirs.device
+
+
+@pytest.mark.parametrize("largest", [None, 2, 3, 6, 7, 8])
+@pytest.mark.parametrize("start", [2, 4, 8])
+def test_search_for_the_largest_that_fits(largest, start):
+    """Whatever it starts from, the search ends between what fits and what does not."""
+    attempt = lambda side: Attempt(side, side <= (largest or 0), "")
+    side, attempts = find_limit(attempt, start=start, most=8)
+    assert side == largest
+    sides = [tried.side for tried in attempts]
+    assert len(sides) == len(set(sides)) <= 6
+    fitting = {tried.side for tried in attempts if tried.fits}
+    assert max(fitting, default=None) == largest
+    assert largest == 8 or (largest or 1) + 1 in sides
+
+
+def test_measured_board(monkeypatch, capsys):
+    """The command builds one torus after another, and prints the entry of the board's file."""
+
+    def built(fabric, board, folder, **_):
+        assert (fabric.width, fabric.program.schedule.collective.kind) == (2, "allgather")
+        if fabric.nodes > 9:
+            raise Misfit("Fabric must fit into it (log: somewhere)")
+        used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
+        return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
+
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", built)
+    what = ["boards", "--measure", "icestick", "--width", "2"]
+    assert main(what) == 0
+    said = capsys.readouterr()
+    assert said.out == 'limit=Limit(side=3, measured="icestick", width=2),\n'
+    lines = ["2x2  fits: 7 of 9 ICESTORM_LC, 50.0 MHz", "3x3  fits: 7 of 9 ICESTORM_LC, 50.0 MHz"]
+    assert said.err.splitlines()[:2] == lines
+    assert "5x5  no: Fabric must fit into it" in said.err
+    assert main([*what, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["limit"]["side"], result["limit"]["algorithm"]) == (3, "hamiltonian")
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", _misfit)
+    assert main(what) == 0
+    assert capsys.readouterr().out == "no square torus of 2 bits fits\n"
+
+
+def _misfit(*_, **__):
+    raise Misfit("no")
+
+
+def test_stages_of_a_build(tmp_path):
+    """What a build is doing is read off the logs of its tools."""
+    log = tmp_path / "selftest.tim"
+    now = lambda: stage(tmp_path, "selftest", "selftest.bin")
+    assert now() == (0, "synthesis")
+    log.write_text("Info: Packing constants..\n")
+    assert now() == (1, "placing")
+    with log.open("a") as file:
+        file.write("Info: Routing..\n")
+    assert now() == (2, "routing")
+    with log.open("a") as file:
+        file.write(
+            "Info:       4000 |      529       3470 |  134   866 |     44400|   0.6   3.8|\n"
+        )
+        file.write(
+            "Info:       5000 |      613       4386 |  152   848 |     43769|   0.64   4.46|\n"
+        )
+    assert now() == (2, "routing, 43769 connections to go")
+    log.write_text("Info: Routing globals...\nInfo: Running router2...\n")
+    assert now() == (2, "routing")
+    with log.open("a") as file:
+        file.write("Info:     iter=1 wires=431881 overused=22120 overuse=25792 archfail=NA\n")
+        file.write("Info:     iter=2 wires=442280 overused=13574 overuse=14557 archfail=NA\n")
+    assert now() == (2, "routing, 13574 wires to be shared no more")
+    with log.open("a") as file:
+        file.write("Info: Program finished normally.\n")
+    assert now() == (3, "packing the bitstream")
+
+
+def test_build_tells_how_far_it_is(tmp_path):
+    """The stages are told while the tools run."""
+    told = []
+    with watched(tmp_path, "selftest", "selftest.bin", lambda *what: told.append(what)):
+        while not told:
+            time.sleep(0.01)
+        (tmp_path / "selftest.tim").touch()
+        while len(told) < 2:
+            time.sleep(0.01)
+    assert told[:2] == [(0, 4, "synthesis"), (1, 4, "placing")]
+
+
+@pytest.fixture
+def built(tmp_path):
+    """A build that is done."""
+    (tmp_path / "selftest.bin").write_bytes(b"bits")
+    return Built(tmp_path, {"bitstream": "selftest.bin"}, True)
+
+
+def programmer(folder, monkeypatch, script):
+    """Put a programmer of ours in the place of iceprog."""
+    path = folder / "iceprog-of-ours"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("ICEPROG", str(path))
+
+
+def test_flash(built, monkeypatch):
+    """The programmer is run beside the bitstream."""
+    programmer(built.folder, monkeypatch, "cat $1 > loaded")
+    flash(built, find_board("icebreaker"))
+    assert (built.folder / "loaded").read_bytes() == b"bits"
+
+
+def test_flash_without_the_tool(built, monkeypatch):
+    """A missing programmer is named with how to get it, and the bitstream stays."""
+    monkeypatch.setenv("ICEPROG", "no-such-program")
+    with pytest.raises(
+        MissingTool, match=r"^Tool iceprog was not found .*: apt install fpga-icestorm; the bitst"
+    ):
+        flash(built, find_board("icebreaker"))
+    assert built.bitstream.read_bytes() == b"bits"
+
+
+def test_flash_without_a_board(built, monkeypatch):
+    """No board at the plug is one line with exit status 3; other failures are failures."""
+    said = "Can't find iCE FTDI USB device (vendor_id 0x0403, device_id 0x6010 or 0x6014)."
+    programmer(built.folder, monkeypatch, f'echo "{said}"\nexit 2')
+    with pytest.raises(
+        MissingTool,
+        match=r"^Board icebreaker was not found by iceprog \(Can.t find iCE FTDI\): att",
+    ):
+        flash(built, find_board("icebreaker"))
+    assert MissingTool.status == 3
+    assert built.bitstream.exists()
+    programmer(built.folder, monkeypatch, "echo ERROR: flash is locked\nexit 1")
+    with pytest.raises(WorkFailed, match=r"^iceprog failed on icebreaker: ERROR: flash is locked"):
+        flash(built, find_board("icebreaker"))
+
+
+def test_build_and_flash(tmp_path, monkeypatch, capsys):
+    """A bitstream is built once: the same command gives the same bytes, from the cache or anew."""
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+    what = ["--board", "icestick", "2x2", "allgather", "--algorithm", "hamiltonian"]
+    what += ["--width", "2", "--flits", "2", "-o", str(tmp_path / "out")]
+    assert main(["build", *what, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (first["predicted_cycles"], first["cached"], first["clock_mhz"]) == (4, False, 12)
+    assert first["fmax_mhz"] > 12
+    assert 0 < first["resources"]["ICESTORM_LC"]["used"] <= 1280
+    report = (tmp_path / "out" / "report.json").read_bytes()
+    bitstream = (tmp_path / "out" / "selftest.bin").read_bytes()
+    logs = {path.suffix for path in (tmp_path / "out" / "build").iterdir()}
+    assert {".tim", ".rpt", ".log"} <= logs
+    assert main(["flash", *what, "--dry-run", "--json"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["cached"] if "cached" in second else not second["flashed"]
+    assert second["command"] == f"cd {tmp_path / 'out'} && iceprog selftest.bin"
+    assert main(["build", *what, "--force"]) == 0
+    assert "built" in capsys.readouterr().out
+    assert (tmp_path / "out" / "selftest.bin").read_bytes() == bitstream
+    again = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert json.loads(report)["sha256"] == again["sha256"]
+
+
+def test_build_that_cannot_be(tmp_path, capsys):
+    """What does not work is said before anything is built."""
+    what = ["2x2", "allgather", "-o", str(tmp_path)]
+    assert main(["build", "--board", "icebraker", *what]) == 1
+    assert "Board must be one of" in capsys.readouterr().err
+    assert main(["build", "--board", "icebreaker", *what, "--baud", "9000000"]) == 1
+    assert "Baud rate must be within 2 %" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BOARDS)
+def test_image_of_every_board(name, small, tmp_path):
+    """Every board's image is built, and keeps time."""
+    board = find_board(name)
+    if any(tools.find(tool) is None for tool in board.packer):
+        pytest.skip(f"needs {' and '.join(board.packer)}")
+    built = build(small(), board, tmp_path, cache=Cache(tmp_path / "cache"))
+    assert built.bitstream.stat().st_size > 10_000
+    assert built.report["fmax_mhz"] > built.report["clock_mhz"]
+    assert all((Path(tmp_path) / product).exists() for product in board.products)
+
+
+@pytest.mark.long
+def test_ecp5_bitstream_is_reproducible(small, tmp_path):
+    """The second router, too, makes the same of the same, and says that it did."""
+    board, cache = find_board("ulx3s-25f"), Cache(tmp_path / "cache")
+    first = build(small(), board, tmp_path / "first", cache=cache)
+    second = build(small(), board, tmp_path / "second", cache=cache, force=True)
+    assert first.bitstream.read_bytes() == second.bitstream.read_bytes()
+    assert first.report == second.report
+    assert (first.report["router"], second.cached) == ("router2", False)
+
+
+@pytest.mark.long
+def test_fabric_that_is_too_large(tmp_path):
+    """A fabric that does not fit is one line with the numbers, and leaves no bitstream."""
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8, flits=2)
+    message = r"^Fabric must fit into icestick, not need \d+ of 1280 ICE.* fits up to 2x2 allgather"
+    with pytest.raises(Misfit, match=message):
+        build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
+    assert not (tmp_path / "selftest.bin").exists()

@@ -1,0 +1,118 @@
+"""Traces against the hardware: every flit is on the link into its node when the trace says."""
+
+import json
+
+import numpy as np
+import pytest
+
+from torusfabric.algorithms import Options, find
+from torusfabric.collective import parse_collective
+from torusfabric.errors import InputError
+from torusfabric.program import compile_program
+from torusfabric.program.trace import arrivals, write_trace
+from torusfabric.rtl import build_fabric
+from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
+from torusfabric.simulation.expected import random_messages
+from torusfabric.topology import parse_topology
+
+CASES = [
+    ("3x4", "allgather", "hamiltonian", 4),
+    ("3x3", "allgather", "bufferless", 1),
+    ("3x3", "allgather", "bufferless", 3),
+    ("4x4", "allgather", "matching", 2),
+    ("4x4", "allgather", "one-packet", 2),
+    ("3x3", "scatter", "matching", 2),
+    ("arrowhead:1", "broadcast", "wormhole-forest", 3),
+    ("4x4", "reduce-scatter", "matching", 1),
+    ("3x4", "allreduce", "matching", 2),
+    ("3x3", "allreduce", "matching", 7),
+    ("4x4", "reduce", "max-flow", 3),
+]
+
+
+def planned(topology, kind, algorithm):
+    topology = parse_topology(topology)
+    collective = parse_collective(kind, root=None, nodes=topology.nodes)
+    return compile_program(find(algorithm)(topology, collective, Options()))
+
+
+def links(fabric, messages):
+    """What is on each node's out-ports after each edge of a run, from the edge of the start on."""
+    engine = AmaranthEngine(fabric, gated=False)
+    design, width, seen = engine.design, fabric.width, []
+    mask = (1 << width) - 1
+
+    async def testbench(ctx):
+        clock = FreeClock(ctx, design)
+        await HostDriver(ctx, clock, fabric, design).load(messages)
+        ctx.set(design.start, 1)
+        await clock.tick()
+        ctx.set(design.start, 0)
+        while True:
+            whole = [ctx.get(design.net(f"tx_{node}")) for node in range(fabric.nodes)]
+            seen.append([[w >> p * width & mask for p in range(fabric.ports)] for w in whole])
+            if ctx.get(design.done):
+                return
+            await clock.tick()
+
+    engine.simulate(testbench)
+    return seen
+
+
+@pytest.mark.parametrize(("topology", "kind", "algorithm", "flits"), CASES)
+def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flits):
+    program = planned(topology, kind, algorithm)
+    block, chunks = program.block_flits(flits * program.schedule.chunks), program.schedule.chunks
+    fabric = build_fabric(program, width=48, flits=flits * chunks)
+    messages = random_messages(fabric, 5).astype(np.int64)
+    seen, blocks = links(fabric, messages), program.blocks
+    sent = messages.reshape(fabric.nodes, program.sent_blocks, block)
+    count = 0
+    for arrival in arrivals(program, flits * chunks):
+        ids = np.array(arrival.blocks)
+        place = blocks.chunk(ids)
+        if blocks.collective.personal:
+            place = place + blocks.destination(ids) * chunks
+        origin = np.broadcast_to(blocks.origin(ids), ids.shape)
+        words = sent[origin, place]
+        if blocks.collective.reducing:
+            # A sum for each chunk, of the contributions so far.
+            chunk = blocks.chunk(ids)
+            words = np.array([words[chunk == c].sum(axis=0) for c in np.unique(chunk)])
+        wanted = (words & (1 << fabric.width) - 1).tolist()
+        near = int(program.topology.neighbours[arrival.node, arrival.port])
+        port = int(program.topology.opposite[arrival.port])
+        cycles = [arrival.cycle + k * arrival.stride for k in range(arrival.flits)]
+        words = [seen[cycle][near][port] for cycle in cycles]
+        got = [words[k : k + block] for k in range(0, len(words), block)]
+        assert sorted(got) == sorted(wanted)
+        assert arrival.path[-1] == arrival.node
+        assert arrival.path[-2] == near
+        assert cycles[-1] < fabric.cycles
+        count += 1
+    assert count == sum(map(len, program.schedule.rounds()))
+
+
+def test_file(tmp_path):
+    program = planned("3x4", "allgather", "hamiltonian")
+    write_trace(program, 2, tmp_path / "trace.jsonl")
+    head, *lines = map(json.loads, (tmp_path / "trace.jsonl").read_text().splitlines())
+    assert head["format"] == "torusfabric-trace"
+    assert head["cycles"] == program.cycles(2)
+    assert head["topology"] == {"kind": "torus", "sides": [3, 4]}
+    assert len(lines) == sum(map(len, program.schedule.rounds()))
+    assert {line["port"] for line in lines} == {"+0", "-0", "+1", "-1"}
+    assert lines[0]["blocks"] == [[lines[0]["path"][0], lines[0]["blocks"][0][1]]]
+    received = {(line["node"], *block) for line in lines for block in line["blocks"]}
+    chunks = program.schedule.chunks
+    assert received >= {
+        (n, o, c) for n in range(12) for o in range(12) for c in range(chunks) if n != o
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.jsonl"]
+
+
+def test_file_that_cannot_be_written(tmp_path):
+    program = planned("3x3", "allgather", "hamiltonian")
+    with pytest.raises(InputError, match=r"^File must be writable, not .*nowhere"):
+        write_trace(program, 2, tmp_path / "nowhere" / "trace.jsonl")

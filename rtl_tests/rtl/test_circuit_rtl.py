@@ -1,0 +1,355 @@
+"""Circuit-switched collectives in hardware: every word, every cycle, every round."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers import as_executed, fabric_of, plan, program_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
+
+from torusfabric import verilog
+from torusfabric.analysis.cost import measure
+from torusfabric.cli import main
+from torusfabric.errors import InputError
+from torusfabric.program import OWN, compile_rooted, sharing
+from torusfabric.program.lanes import Run, arrange
+from torusfabric.rtl import build_fabric
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
+from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
+from torusfabric.simulation.expected import random_messages
+from torusfabric.simulation.simulate import simulate
+
+#: Topology, algorithm, options; from the smallest.
+QUICK = [
+    *(("4x4", "diagonal", {"ports": ports}) for ports in (1, 2, 3, 4)),
+    *(("4x4", "max-flow", {"ports": ports}) for ports in (1, 2, 3, 4)),
+    ("5x5", "lee-code", {}),
+    ("5x5", "diagonal", {"ports": 1, "root": 7}),
+    ("5x7", "diagonal", {"ports": 3}),
+    ("5x7", "max-flow", {"ports": 4, "root": 34}),
+    ("6x8", "max-flow", {}),
+    ("8x8", "max-flow", {"broken_links": ((9, 0), (20, 2), (63, 3))}),
+    ("3x3x3", "max-flow", {"ports": 5, "root": 13}),
+    ("arrowhead:2", "max-flow", {}),
+]
+
+SQUARES = [
+    (sides, algorithm, {"ports": ports, "root": 3 * ports})
+    for sides in ("5x5", "5x7", "6x8", "8x8", "5x25")
+    for algorithm in ("diagonal", "max-flow")
+    for ports in (1, 2, 3, 4)
+]
+
+CUBES = [
+    (sides, algorithm, {"ports": ports, "root": 9 * ports})
+    for sides in ("4x4x4", "3x5x7", "5x5x5", "7x7x7")
+    for algorithm in ("diagonal", "max-flow")
+    for ports in (1, 3, 4, 5, 6)
+]
+
+OTHERS = [
+    ("10x10", "lee-code", {"root": 47}),
+    ("25x25", "lee-code", {}),
+    ("7x7x7", "lee-code", {"root": 342}),
+    ("3x3x3x3", "diagonal", {}),
+    ("3x3x3x3", "max-flow", {"root": 40}),
+    ("arrowhead:3", "wormhole-forest", {"root": 21}),
+]
+
+
+def stored(endpoint):
+    """Memories of a node, copies for further readers included."""
+    count = 0
+    for bank, depth in enumerate(endpoint.depth):
+        number = OWN if bank == len(endpoint.depth) - 1 else bank
+        count += max(len(sharing(endpoint.send, number)), 1) if depth else 0
+    return count
+
+
+def shortest(schedule, flits):
+    """Cycles of rounds of which each takes one, its longest path and its longest message."""
+    cost = measure(schedule)
+    return cost.time(alpha=1, delta=1, tau=1, length=flits)
+
+
+def check_run(topology, collective, algorithm, *, flits=2, engine=AmaranthEngine, **options):
+    """No word is wrong, and every round is as short as its own path and message."""
+    fabric = fabric_of(topology, collective, algorithm, flits=flits, **options)
+    report = simulate(fabric, engine=engine(fabric))
+    assert report.words_wrong == 0
+    assert report.words_checked > 0
+    assert report.cycles == fabric.cycles == shortest(fabric.program.schedule, flits)
+    return report
+
+
+@pytest.mark.parametrize(("topology", "algorithm", "options"), QUICK)
+def test_broadcast(topology, algorithm, options):
+    """Broadcasts on tori of two and three dimensions, with any number of ports."""
+    check_run(topology, "broadcast", algorithm, **options)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("topology", "algorithm", "options"), SQUARES + CUBES + OTHERS)
+def test_larger_broadcast(topology, algorithm, options):
+    """The same on larger ones."""
+    check_run(topology, "broadcast", algorithm, **options)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_broadcast_around_broken_links(seed):
+    """With five links of 8x8 out of order, the broadcast goes around them."""
+    generator = np.random.default_rng(seed)
+    broken = {(int(node), int(port)) for node, port in generator.integers(0, (64, 4), (5, 2))}
+    options = {"broken_links": tuple(sorted(broken)), "root": 20}
+    check_run("8x8", "broadcast", "max-flow", **options)
+
+
+@pytest.mark.parametrize(
+    ("topology", "algorithm", "options"),
+    [
+        ("4x4", "diagonal", {"root": 5}),
+        ("4x4", "max-flow", {"ports": 1}),
+        ("5x5", "lee-code", {"root": 24}),
+        ("5x7", "max-flow", {"ports": 3, "root": 17}),
+        ("3x3x3", "max-flow", {"root": 2}),
+    ],
+)
+def test_gather(topology, algorithm, options):
+    """Broadcasts run backwards; no memory holds more than the messages that come to it."""
+    check_run(topology, "gather", algorithm, **options)
+    program = program_of(topology, "gather", algorithm, **options)
+    root = program.endpoints[program.endpoint_class[options.get("root", 0)]]
+    assert sum(root.depth) == program.topology.nodes
+    moved = sum(len(t.payload.ids) for t in program.schedule.rounds())
+    depths = [sum(program.endpoints[k].depth[:-1]) for k in program.endpoint_class]
+    assert sum(depths) == moved
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("topology", "root"), [("8x8", 20), ("5x25", 0), ("5x5x5", 62)])
+@pytest.mark.parametrize("algorithm", ["diagonal", "max-flow"])
+def test_larger_gather(topology, algorithm, root):
+    """The same on larger tori."""
+    check_run(topology, "gather", algorithm, root=root)
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [("broadcast", "max-flow"),
+                                                       ("gather", "diagonal")])  # fmt: skip
+def test_length_of_each_round(collective, algorithm):
+    """Watched from outside, the sequencer stays in each round for so long and no longer."""
+    fabric = fabric_of("4x6", collective, algorithm, flits=3)
+    engine = AmaranthEngine(fabric, gated=True)
+    design, seen = engine.design, []
+
+    async def testbench(ctx):
+        clock = GatedClock(ctx, design)
+        driver = HostDriver(ctx, clock, fabric, design)
+        await driver.load(random_messages(fabric, 1).tolist())
+        ctx.set(design.start, 1)
+        await clock.tick()
+        ctx.set(design.start, 0)
+        while ctx.get(design.busy):
+            seen.append(ctx.get(design.net("round")))
+            await clock.tick()
+
+    engine.simulate(testbench)
+    lengths = [t.lengths.max() for t in fabric.program.schedule.rounds()]
+    blocks = fabric.program.message
+    assert np.bincount(seen).tolist() == [
+        1 + hops + 3 * length for hops, length in zip(lengths, blocks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("large", "depth"), [(False, [343, 344]), (True, [343, 344])])
+def test_lee_code_memories(large, depth):
+    """All nodes of 7x7x7 get by with a memory an in-port and one for their own message.
+
+    With large messages a code node sends six pieces at once, each from a bank of its own at any
+    time. Nothing is stored twice, apart from a neighbour's own block in the piece it gets.
+    """
+    program = program_of("7x7x7", "allgather", "lee-code", large=large)
+    assert len(program.endpoints) == len(program.class_sizes) == 7
+    assert max(map(stored, program.endpoints)) == program.ports + 1
+    assert sorted({sum(endpoint.depth) for endpoint in program.endpoints}) == depth
+    assert program.cycles(1) == (5 + 13 + 155 if large else 4 + 12 + 400)
+    code = program.endpoints[program.endpoint_class[0]]
+    runs = [[len(lane) for lane in lanes] for lanes in code.send]
+    assert runs == ([[], [7], [49], [13] * 6, [13]] if large else [[], [7], [7], [7]])
+
+
+def test_large_lee_code_program():
+    """The executed program gives every node every message."""
+    program = program_of("7x7x7", "allgather", "lee-code", large=True)
+    messages = np.arange(343 * 2).reshape(343, 2)
+    assert (program.execute(messages) == messages.reshape(1, -1)).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("flits", [1, 2])
+def test_full_lee_code(large, flits):
+    """All of 7x7x7, with short and with large messages."""
+    report = check_run(
+        "7x7x7", "allgather", "lee-code", flits=flits, large=large, engine=CompiledEngine
+    )
+    assert report.words_checked == 343 * 343 * flits
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.data())
+def test_arranged_messages_never_meet(data):
+    """Messages of equal length that fit are put in an order in which no two read a bank at once."""
+    lanes = data.draw(st.integers(2, 5))
+    banks = data.draw(st.integers(lanes, 6))
+    length = data.draw(st.integers(1, 12))
+    # A sum of permutations is what fits, and everything that fits is a part of one.
+    orders = [data.draw(st.permutations(range(banks))) for _ in range(length)]
+    chosen = [[order[lane] for order in orders] for lane in range(lanes)]
+    places, messages = {}, []
+    for row in chosen:
+        messages.append(list(range(len(places), len(places) + length)))
+        places |= {block: (bank, block) for block, bank in zip(messages[-1], row, strict=True)}
+    arranged = arrange([sorted(m, key=lambda b: places[b]) for m in messages], places)
+    assert [sorted(message) for message in arranged] == messages
+    for at_once in zip(*arranged, strict=True):
+        assert len({places[block][0] for block in at_once}) == lanes
+
+
+def test_messages_that_cannot_be_arranged():
+    """Where two lanes need the same bank all the time, the order stays, and there are copies."""
+    places = {block: (0, block) for block in range(4)}
+    assert arrange([[0, 1], [2, 3]], places) == [[0, 1], [2, 3]]
+    rounds = [[[Run(0, 0, 2)], [Run(0, 2, 2)]], [[Run(0, 0, 1)], [], [Run(1, 0, 3)]]]
+    assert sharing(rounds, 0) == [[0], [1]]
+    assert sharing(rounds, 1) == [[2]]
+    assert sharing([[[Run(0, 0, 1), Run(1, 0, 1)], [Run(1, 5, 1), Run(0, 9, 1)]]], 0) == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("topology", "algorithm", "options", "flits"),
+    [
+        ("3x3", "diagonal", {}, 1),
+        ("3x3", "max-flow", {}, 3),
+        ("4x4", "diagonal", {"ports": 3}, 2),
+        ("4x4", "max-flow", {}, 3),
+        ("arrowhead:2", "wormhole-forest", {}, 4),
+        ("arrowhead:1", "spanning-tree", {}, 2),
+    ],
+)
+def test_any_root(topology, algorithm, options, flits):
+    """One fabric broadcasts from every root in turn, in the cycles that a fixed root takes."""
+    schedule = plan(topology, "broadcast", algorithm, **options)
+    fabric = build_fabric(compile_rooted(schedule), width=8, flits=flits)
+    report = simulate(fabric, roots=range(fabric.nodes))
+    assert report.roots == tuple(range(fabric.nodes))
+    assert report.words_wrong == 0
+    assert report.words_checked == fabric.nodes**2 * flits
+    assert (
+        report.cycles == fabric_of(topology, "broadcast", algorithm, flits=flits, **options).cycles
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("algorithm", ["diagonal", "max-flow"])
+@pytest.mark.parametrize("topology", ["5x7", "3x4x5", "8x8"])
+def test_any_root_of_many(topology, algorithm):
+    """The same on larger tori."""
+    fabric = build_fabric(compile_rooted(plan(topology, "broadcast", algorithm)), width=8, flits=5)
+    engine = CompiledEngine(fabric)
+    report = simulate(fabric, roots=range(fabric.nodes), engine=engine)
+    assert report.passed
+    assert report.words_checked == fabric.nodes**2 * 5
+
+
+def test_root_is_taken_at_the_start(tmp_path):
+    """Icarus, told the wrong root at all times but at the start, reads the words of the right one.
+
+    The manifest has the port, and says that the root is open.
+    """
+    fabric = build_fabric(compile_rooted(plan("4x4", "broadcast", "max-flow")), width=9, flits=3)
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["ports"]["root"] == {"direction": "input", "width": 4}
+    assert manifest["collective"] == {"kind": "broadcast", "root": "any"}
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    assert lint_icarus(tmp_path) == []
+    messages, _ = as_executed(fabric)
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    read = [range(base, base + count)] * fabric.nodes
+    result = run_icarus(tmp_path, messages, read, starts=2, root=6)
+    assert [list(map(int, row)) for row in result.words] == [messages[6]] * 16
+    assert result.cycles == fabric.cycles
+
+
+def test_rooted_program_on_data():
+    """Executed, the program spreads the message of whatever root it is given."""
+    program = compile_rooted(plan("3x5", "broadcast", "max-flow"))
+    messages = np.arange(45).reshape(15, 3)
+    for root in range(15):
+        assert (program.execute(messages, root) == messages[root]).all()
+    with pytest.raises(InputError, match=r"^Roots must be left out for a fabric of one root"):
+        simulate(fabric_of("3x3", "broadcast", "max-flow"), roots=[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("simulate", "4x4", "allgather"), "Root any must be for a broadcast, not allgather"),
+        (("synth", "4x4", "gather", "--target", "ice40-hx8k"),
+         "Root any must be for a broadcast, not gather"),
+        (("plan", "4x4", "broadcast"), "Root must be a node number for plan, not any"),
+        (("simulate", "4x4", "broadcast", "--algorithm", "max-flow", "--broken-link", "3:+0"),
+         "Root must be a node number where links are broken, not any"),
+    ],
+)  # fmt: skip
+def test_root_that_cannot_be_open(capsys, words, said):
+    """Where an open root makes no sense, one line says so."""
+    assert main([*words, "--root", "any"]) == 1
+    assert capsys.readouterr().err == f"torusfabric: {said}\n"
+
+
+def test_simulate_command_with_any_root(capsys):
+    """The command tries several roots, and prints the cost formula."""
+    words = ["simulate", "4x4", "broadcast", "--algorithm", "max-flow", "--flits", "4"]
+    assert main([*words, "--root", "any", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert len(report["roots"]) == 8
+    assert report["words_checked"] == 8 * 16 * 4
+    assert report["words_wrong"] == 0
+    constants = {key: report[key] for key in ("alpha", "hop_cycles", "flit_cycles")}
+    assert constants == {"alpha": 1, "hop_cycles": 1, "flit_cycles": 1}
+    assert report["constant_cycles"] == 0
+    assert report["cycles"] == report["rounds"] + report["delta"] + 4 * report["tau"]
+    assert f"= {report['cycles']} cycles" in report["cost_formula"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "flits"),
+    [
+        (("4x4", "allgather", "hamiltonian"), 6),
+        (("5x5", "allgather", "one-packet"), 3),
+        (("4x4", "broadcast", "diagonal"), 3),
+        (("4x5", "gather", "max-flow"), 2),
+        (("3x3", "allgather", "matching"), 2),
+    ],
+)
+def test_cost_formula(selection, flits):
+    """The papers' cost formula with the hardware's constants gives the cycles, term by term."""
+    program = program_of(*selection)
+    cost, paper = program.cycle_cost(flits), measure(program.schedule)
+    assert cost.cycles == program.cycles(flits)
+    assert (cost.rounds, cost.flits) == (paper.rounds, paper.tau * flits)
+    if paper.switching == "circuit":
+        assert (cost.hops, cost.constant_cycles) == (paper.delta, 0)
+        assert str(cost).startswith("alpha rounds + delta hops + tau flits = 1 * ")
+    else:
+        assert (cost.alpha, cost.hop_cycles, cost.flit_cycles) == (0, 0, 1)
+        assert str(cost).startswith("tau flits + constant = 1 * ")
+    if selection[2] == "hamiltonian":
+        assert cost.constant_cycles == 2

@@ -1,0 +1,263 @@
+"""Fabrics in Amaranth's simulator against the executed program, to the word and to the cycle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import as_executed, fabric_of, program_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.analysis.check import check
+from torusfabric.collective import parse_collective
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.program import compile_program
+from torusfabric.rtl import build_fabric
+from torusfabric.rtl.sequencer import WaveSequencer
+from torusfabric.schedule import Rounds, Transfers
+from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
+from torusfabric.simulation.expected import expected_words
+from torusfabric.simulation.simulate import simulate
+from torusfabric.topology import parse_topology
+
+ALLGATHERS = [
+    ("2x2", "hamiltonian", 1, 2),
+    ("2x4", "hamiltonian", 5, 6),
+    ("4x4", "hamiltonian", 32, 2),
+    ("4x6", "hamiltonian", 8, 6),
+    ("6x4", "hamiltonian", 64, 2),
+    ("3x3", "hamiltonian", 8, 2),
+    ("5x4", "hamiltonian", 3, 4),
+    ("3x3x3", "hamiltonian", 8, 3),
+    ("3x4x5", "hamiltonian", 4, 3),
+    ("5", "hamiltonian", 8, 3),
+    ("4x3", "one-packet", 8, 3),
+    ("5x5", "one-packet", 16, 1),
+    ("3x3", "one-packet", 1, 2),
+    ("7x5", "one-packet", 8, 2),
+    ("3x3x4", "one-packet", 8, 1),
+]
+
+
+def check_run(fabric, **settings):
+    """Run a fabric and compare with the executed program, and with what the collective owes."""
+    messages, executed = as_executed(fabric)
+    owed, nodes = expected_words(fabric.program, np.array(messages, object))
+    assert (executed == owed)[nodes].all()
+    run = AmaranthEngine(fabric, **settings).run(messages)
+    assert (np.array(run.words, object) == executed)[nodes].all()
+    assert run.cycles == run.edges == fabric.cycles
+
+
+@pytest.mark.parametrize(("topology", "algorithm", "width", "flits"), ALLGATHERS)
+def test_oblivious_fabric(topology, algorithm, width, flits):
+    """Every word arrives, after exactly so many steps a flit of each chunk and two more cycles."""
+    fabric = fabric_of(topology, "allgather", algorithm, width=width, flits=flits)
+    check_run(fabric)
+    assert fabric.cycles == flits // fabric.program.schedule.chunks * fabric.program.steps + 2
+
+
+@pytest.mark.parametrize(
+    ("topology", "algorithm", "options", "width", "flits"),
+    [
+        ("arrowhead:1", "wormhole-forest", {}, 8, 2),
+        ("arrowhead:2", "wormhole-forest", {}, 1, 4),
+        ("arrowhead:2", "wormhole-forest", {"ports": 3, "root": 11}, 8, 3),
+        ("arrowhead:2", "spanning-tree", {"root": 5}, 8, 2),
+        ("arrowhead:2", "spanning-tree", {"trees": 1}, 16, 1),
+    ],
+)
+def test_broadcast_in_rounds(topology, algorithm, options, width, flits):
+    """A broadcast takes a cycle a round beyond its hops and flits, from any root."""
+    fabric = fabric_of(topology, "broadcast", algorithm, width=width, flits=flits, **options)
+    check_run(fabric)
+    program = fabric.program
+    assert fabric.cycles == program.rounds + program.hops.sum() + program.message.sum() * (
+        flits // program.schedule.chunks
+    )
+
+
+def test_two_flits_a_block_on_lee_code():
+    """The executed lee-code program gives every node every message, in 4 + 12 + 400 L cycles."""
+    program = program_of("7x7x7", "allgather", "lee-code")
+    messages = np.arange(343 * 2).reshape(343, 2)
+    words, _ = expected_words(program, messages)
+    assert (program.execute(messages) == words).all()
+    assert [program.cycles(flits) for flits in (1, 2, 3)] == [416, 816, 1216]
+    assert len(program.class_sizes) == len(program.endpoints) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "collective", "flits"),
+    [("hamiltonian", "allgather", 2), ("wormhole-forest", "broadcast", 2)],
+)
+def test_restart_without_reset(name, collective, flits):
+    """Run after run with new data, nothing of the last one is left."""
+    topology = "3x4" if collective == "allgather" else "arrowhead:2"
+    fabric = fabric_of(topology, collective, name, flits=flits)
+    pairs = [as_executed(fabric, seed) for seed in range(3)]
+    runs = AmaranthEngine(fabric).run_many([messages for messages, _ in pairs])
+    for run, (_, executed) in zip(runs, pairs, strict=True):
+        assert (np.array(run.words, object) == executed).all()
+        assert run.cycles == fabric.cycles
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_resting_clocks_change_nothing(gated):
+    """Leaving the clocks of nodes still that are not concerned gives the same words and cycles."""
+    check_run(fabric_of("3x4", "allgather", "hamiltonian", flits=4), gated=gated)
+    check_run(fabric_of("arrowhead:2", "broadcast", "spanning-tree", flits=2), gated=gated)
+
+
+@pytest.mark.parametrize("after", [1, 3, 7])
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm"),
+    [("4x4", "allgather", "hamiltonian"), ("arrowhead:2", "broadcast", "wormhole-forest")],
+)
+def test_reset_in_the_middle_of_a_run(topology, collective, algorithm, after):
+    """A reset ends a run at any time, and the next one works."""
+    fabric = fabric_of(topology, collective, algorithm, flits=4)
+    messages, executed = as_executed(fabric)
+    engine = AmaranthEngine(fabric, gated=True)
+    design, found = engine.design, []
+
+    async def testbench(ctx):
+        clock = GatedClock(ctx, design)
+        driver = HostDriver(ctx, clock, fabric, design)
+        await driver.load(messages)
+        ctx.set(design.start, 1)
+        await clock.tick()
+        ctx.set(design.start, 0)
+        for _ in range(after):
+            await clock.tick()
+        assert ctx.get(design.busy)
+        ctx.set(design.domains[None].rst, 1)
+        await clock.tick()
+        ctx.set(design.domains[None].rst, 0)
+        assert not ctx.get(design.busy)
+        assert not ctx.get(design.done)
+        assert await driver.collect() == fabric.cycles
+        found.extend(await driver.read())
+
+    engine.simulate(testbench)
+    assert (np.array(found, object) == executed).all()
+
+
+def test_start_is_ignored_while_busy():
+    """A second start pulse during a run neither restarts nor lengthens it."""
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", flits=2)
+    engine = AmaranthEngine(fabric, gated=True)
+    design = engine.design
+
+    async def testbench(ctx):
+        clock = GatedClock(ctx, design)
+        ctx.set(design.start, 1)
+        for edge in range(fabric.cycles):
+            assert ctx.get(design.busy) == (edge > 0)
+            await clock.tick()
+        ctx.set(design.start, 0)
+        await clock.tick()
+        assert ctx.get(design.done)
+        assert ctx.get(design.cycles) == fabric.cycles
+
+    engine.simulate(testbench)
+
+
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(st.data())
+def test_any_size_width_and_length(data):
+    """Fabrics of random tori, widths and lengths agree with the executed program."""
+    algorithm = data.draw(st.sampled_from(["hamiltonian", "one-packet"]))
+    sides = data.draw(st.tuples(st.integers(3, 6), st.integers(3, 6)))
+    fabric = fabric_of(
+        "x".join(map(str, sides)),
+        "allgather",
+        algorithm,
+        width=data.draw(st.integers(1, 70)),
+        flits=data.draw(st.integers(1, 3)) * (2 if algorithm == "hamiltonian" else 1),
+    )
+    check_run(fabric)
+
+
+@pytest.mark.parametrize(("width", "wanted"), [(0, 0), (1025, 1025)])
+def test_width_out_of_range(width, wanted):
+    """The width is refused in one line."""
+    program = program_of("4x4", "allgather", "hamiltonian")
+    with pytest.raises(InputError, match=rf"^Width must be from 1 to 1024 bits, not {wanted}$"):
+        build_fabric(program, width=width)
+
+
+def test_length_that_cannot_be_cut():
+    """A length that is no multiple of the chunks is refused, and values that work are named."""
+    program = program_of("4x4", "allgather", "hamiltonian")
+    with pytest.raises(
+        InputError, match=r"^Flits must be a positive multiple of 2 \(2, 4, 6, \.\.\)"
+    ):
+        build_fabric(program, flits=3)
+
+
+def test_flipped_crossbar_setting_is_seen():
+    """A single wrong crossbar setting makes words wrong, and the first is named."""
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", flits=2)
+    select = fabric.program.select.copy()
+    select[1, 0, 0] = select[1, 0, 1]
+    broken = build_fabric(replace(fabric.program, select=select), width=8, flits=2)
+    report = simulate(broken)
+    assert report.words_wrong > 0
+    assert not report.passed
+    fault = report.first_wrong
+    assert fault.expected != fault.got
+    assert f"node {fault.node} holds" in str(fault)
+
+
+def test_flipped_rom_bit_is_seen():
+    """A single wrong bit in one router's settings ROM makes words wrong."""
+    # On a ring of four, node 1 first passes on what node 0 sends, and later sends by itself.
+    paths = [[(0, [0, 0])], [(0, [0, -1])], [(1, [0, -1]), (2, [0, -1])]]
+    schedule = Rounds(
+        topology=parse_topology("4"),
+        collective=parse_collective("broadcast"),
+        algorithm="by hand",
+        switching="circuit",
+        ports=2,
+        transfers=tuple(
+            Transfers(
+                np.array([node for node, _ in row]), np.array([hops for _, hops in row], np.int8)
+            )
+            for row in paths
+        ),
+    )
+    check(schedule)
+    fabric = build_fabric(compile_program(schedule), width=8, flits=2)
+    assert simulate(fabric).passed
+    module = f"router_{fabric.program.node_class[1]}"
+    intact = fabric.netlist.modules[module]
+
+    def broken():
+        router = intact()
+        router.crossbar.rom[0, 0] ^= 1
+        return router
+
+    fabric.netlist.modules[module] = broken
+    report = simulate(fabric)
+    assert report.first_wrong.node == 2
+    assert report.cycles == fabric.cycles
+
+
+def test_fabric_that_never_ends_is_given_up():
+    """A fabric that takes longer than predicted is a failure, not a hang."""
+    fabric = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
+    fabric.netlist.modules["sequencer"] = lambda: WaveSequencer(steps=4, waves=20)
+    with pytest.raises(
+        WorkFailed, match=r"^Fabric must be done 10 edges after its start, not busy"
+    ):
+        simulate(fabric)
+
+
+@pytest.mark.long
+def test_full_lee_code_torus():
+    """All of 7x7x7 in Amaranth's simulator: 416 cycles and no wrong word among 117,649."""
+    report = simulate(fabric_of("7x7x7", "allgather", "lee-code", width=32, flits=1))
+    assert report.passed
+    assert (report.cycles, report.words_checked, report.words_wrong) == (416, 343 * 343, 0)

@@ -1,0 +1,280 @@
+"""Fabrics of reductions: every result compared with numpy, to the word and to the cycle."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import as_executed, check_run, fabric_of, program_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
+
+from torusfabric import verilog
+from torusfabric.collective import OPERATORS, Operator
+from torusfabric.program.reduction_timing import ByCycle, ByStep, Sums
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
+from torusfabric.simulation.expected import expected_words
+from torusfabric.simulation.simulate import simulate
+
+TABLES = [
+    *((name, kind) for name in ("3x3", "4x4", "5x5", "4x6", "3x3x3") for kind in
+      ("reduce-scatter", "allreduce")),
+    ("2x2x2x2", "allreduce"),
+    ("3x4x5", "reduce-scatter"),
+    ("2", "allreduce"),
+    ("2x3", "reduce-scatter"),
+    ("arrowhead:1", "allreduce"),
+]  # fmt: skip
+
+ROOTED = [
+    ("3x3", "max-flow", {"root": 4}),
+    ("4x4", "diagonal", {"ports": 1}),
+    ("5x5", "lee-code", {}),
+    ("4x4", "necklace", {"chunks": 2}),
+    ("5x5", "necklace", {"chunks": 5, "root": 12}),
+    ("3x4x5", "max-flow", {"root": 59}),
+    ("arrowhead:2", "max-flow", {"root": 3}),
+    ("2x2x2", "diagonal", {}),
+]
+
+
+@pytest.mark.parametrize("flits", [1, 2, 5])
+@pytest.mark.parametrize(("topology", "collective"), [*TABLES, ("8x8", "allreduce")])
+def test_executed_tables(topology, collective, flits):
+    """By the cycle or by the step, with any latency, each contribution is added once."""
+    for latency in (1, 3):
+        program = program_of(topology, collective, "matching", latency=latency)
+        size = program.topology.nodes, program.sent_blocks * flits
+        messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
+        words, _ = expected_words(program, messages)
+        assert (program.execute(messages) == words).all()
+
+
+@pytest.mark.parametrize("flits", [1, 4])
+@pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
+@pytest.mark.parametrize("topology", ["3x3", "4x4", "5x5", "2x2x2x2", "3x3x3"])
+def test_executed_necklace(topology, collective, flits):
+    """Tables that were not made for adders are served too."""
+    program = program_of(topology, collective, "necklace")
+    size = program.topology.nodes, program.sent_blocks * flits
+    messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
+    words, _ = expected_words(program, messages)
+    assert (program.execute(messages) == words).all()
+
+
+@pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
+def test_executed_rounds(topology, algorithm, options):
+    program = program_of(topology, "reduce", algorithm, **options)
+    size = program.topology.nodes, program.sent_blocks * 3
+    messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
+    words, owed = expected_words(program, messages)
+    assert (program.execute(messages)[owed] == words[owed]).all()
+
+
+@pytest.mark.parametrize("topology", ["4x4", "5x5", "3x3x3", "2x2x2x2"])
+@pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
+@pytest.mark.parametrize("flits", [1, 3, 8])
+def test_timing(topology, collective, flits):
+    """No link carries two words at once, sums leave once complete, none are combined at once."""
+    table = program_of(topology, collective, "matching").schedule
+    sums = Sums(table)
+    timings = [(ByStep(sums, table, flits), flits)]
+    if flits == 1:
+        timings.append((ByCycle(sums, table.topology), 1))
+    for timing, length in timings:
+        busy = sorted((port, timing.time(step, port)) for step, port, *_ in sums.leaves)
+        for (port, first), (other, second) in itertools.pairwise(busy):
+            assert port != other or second - first >= length
+        for step, port, key, partial, _ in sums.leaves:
+            for arrival in sums.feeding(key, partial):
+                assert timing.time(step, port) - timing.time(*arrival) >= 2
+        for arrivals in sums.joins.values():
+            assert len({timing.time(*arrival) for arrival in arrivals}) == len(arrivals)
+
+
+def test_cycles_in_figures():
+    """Sums of 8x8 in 16 steps; a run takes little more, once the pipeline is full."""
+    program = program_of("8x8", "reduce-scatter", "matching")
+    for flits in (8, 64):
+        plan = program.plan(flits)
+        assert (plan.period, plan.skew.max()) == (flits, 3)
+        assert program.cycles(flits) == 16 * flits + 3 + 1 + 3 + program.wait(flits)
+
+
+@pytest.mark.parametrize("flits", [1, 4])
+@pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
+def test_cycles_of_rounds(topology, algorithm, options, flits):
+    """1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root."""
+    program = program_of(topology, "reduce", algorithm, **options)
+    schedule, cycles = program.schedule, 1 + program.schedule.chunks * flits
+    for transfers in schedule.rounds():
+        payload = transfers.payload
+        bounds = zip(payload.indptr[:-1], payload.indptr[1:], strict=True)
+        sums = [len(np.unique(payload.ids[a:b] % schedule.chunks)) for a, b in bounds]
+        cycles += 1 + int(transfers.lengths.max()) + max(sums) * flits
+    assert program.cycles(flits * schedule.chunks) == cycles
+
+
+@pytest.mark.parametrize(("topology", "collective"), TABLES)
+def test_tables(topology, collective):
+    """On every torus of the list, with operators in turn."""
+    number = TABLES.index((topology, collective))
+    operator = Operator(OPERATORS[number % 6], bool(number % 2))
+    chunks = program_of(topology, collective, "matching").schedule.chunks
+    for flits in (1, 2):
+        check_run(fabric_of(topology, collective, "matching", width=6, flits=flits * chunks,
+                            operator=operator))  # fmt: skip
+
+
+@pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
+def test_rounds(topology, algorithm, options):
+    number = ROOTED.index((topology, algorithm, options))
+    operator = Operator(OPERATORS[number % 6], bool(number % 2))
+    fabric = fabric_of(topology, "reduce", algorithm, width=7, operator=operator,
+                       flits=2 * options.get("chunks", 1), **options)  # fmt: skip
+    check_run(fabric)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize(("collective", "algorithm"), [
+    ("reduce", "max-flow"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
+])  # fmt: skip
+def test_operators(collective, algorithm, name, signed):
+    """Every operator, of words that are as wide as others and of one bit."""
+    for width in (1, 9):
+        check_run(fabric_of("3x3", collective, algorithm, width=width,
+                            operator=Operator(name, signed)))  # fmt: skip
+
+
+@pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
+def test_necklace(collective):
+    fabric = fabric_of("3x3", collective, "necklace", operator=Operator("max", True))
+    check_run(fabric)
+
+
+def test_wide_words():
+    """Wider than any integer of numpy."""
+    check_run(fabric_of("2x3", "allreduce", "matching", width=100))
+    check_run(fabric_of("2x3", "reduce", "max-flow", width=100, operator=Operator("min", True)))
+
+
+@pytest.mark.parametrize("topology", ["8x8", "4x4x4"])
+def test_large_tables(topology):
+    """Tori of 64 nodes, compiled; 8x8 and 4x4x4 add up everything everywhere."""
+    check_run(fabric_of(topology, "allreduce", "matching", width=32, latency=3), CompiledEngine)
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [
+    ("reduce", "necklace"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
+])  # fmt: skip
+def test_restart_without_reset(collective, algorithm):
+    """Run after run with new data, nothing of the last sums is left."""
+    report = simulate(fabric_of("3x3", collective, algorithm), repeat=3)
+    assert report.passed
+
+
+def test_the_same_run_again():
+    """A run leaves what nodes contribute as it was."""
+    fabric = fabric_of("3x3", "allreduce", "matching")
+    messages, executed = as_executed(fabric)
+    first, second = AmaranthEngine(fabric).run_many([messages, messages])
+    assert np.array(first.words).tolist() == np.array(second.words).tolist() == executed.tolist()
+
+
+@pytest.mark.parametrize("collective", ["reduce-scatter", "reduce"])
+def test_a_wrong_operator_is_found(collective):
+    """Hardware that takes minima is not taken for hardware that adds."""
+    algorithm = "max-flow" if collective == "reduce" else "matching"
+    fabric = fabric_of("3x3", collective, algorithm, operator=Operator("min"))
+    engine = AmaranthEngine(fabric)
+    fabric.program = replace(fabric.program, operator=Operator("add"))
+    report = simulate(fabric, engine=engine)
+    assert report.words_wrong
+    assert "as sum" in str(report.first_wrong)
+
+
+def test_a_sum_that_leaves_too_early_is_found():
+    """A plan in which an out-port takes a word before it is complete gives wrong sums."""
+    fabric = fabric_of("4x4", "reduce-scatter", "matching")
+    plan = fabric.program.plan(fabric.flits)
+    row, port = np.argwhere(plan.operand >= 0)[-1]
+    operand = plan.operand.copy()
+    operand[row, port] = plan.identity
+    fabric.program._plans[1] = replace(plan, operand=operand)
+    report = simulate(type(fabric)(fabric.program, width=8, flits=1))
+    assert report.words_wrong
+
+
+@settings(derandomize=True, deadline=None, max_examples=10)
+@given(st.data())
+def test_any_size_width_and_length(data):
+    """Fabrics of random tori, widths, lengths and operators agree with numpy."""
+    sides = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=2))
+    collective = data.draw(st.sampled_from(["reduce-scatter", "allreduce"]))
+    chunks = data.draw(st.integers(1, 2))
+    if collective == "allreduce":
+        chunks *= int(np.prod(sides))
+    fabric = fabric_of(
+        "x".join(map(str, sides)),
+        collective,
+        "matching",
+        chunks=chunks,
+        latency=data.draw(st.integers(1, 4)),
+        width=data.draw(st.integers(1, 40)),
+        flits=data.draw(st.integers(1, 6)) * chunks,
+        operator=Operator(data.draw(st.sampled_from(OPERATORS)), data.draw(st.booleans())),
+    )
+    check_run(fabric)
+
+
+FABRICS = [
+    ("3x3", "reduce-scatter", "matching", 9, 3, Operator("min", True)),
+    ("3x3", "allreduce", "matching", 16, 9, Operator("add")),
+    ("2x3", "allreduce", "matching", 8, 42, Operator("xor")),
+    ("4x4", "reduce", "max-flow", 8, 2, Operator("max", True)),
+    ("5x5", "reduce", "necklace", 5, 5, Operator("add")),
+]
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "width", "flits", "operator"), FABRICS
+)
+def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits, operator):
+    """The linters are silent, and Icarus reads the same words after the same cycles, twice."""
+    options = {"chunks": 5} if algorithm == "necklace" else {}
+    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits,
+                       operator=operator, **options)  # fmt: skip
+    design = verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    assert f"{collective} ({operator})" in design.header.replace(" from 0", "")
+    assert json.loads((tmp_path / "manifest.json").read_text())["operator"] == str(operator)
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    assert lint_icarus(tmp_path) == []
+    messages, executed = as_executed(fabric)
+    _, owed = expected_words(fabric.program, np.array(messages), width=width)
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    places = [range(base, base + count * int(here)) for here in owed]
+    result = run_icarus(tmp_path, messages, places, starts=2)
+    for node in np.nonzero(owed)[0]:
+        assert list(map(int, result.words[node])) == executed[node].tolist()
+    assert result.cycles == fabric.cycles
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [
+    ("reduce", "max-flow"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
+])  # fmt: skip
+def test_core_is_lint_clean(tmp_path, collective, algorithm):
+    """A core, with ports for every node, is accepted by the linters and tells its places."""
+    fabric = fabric_of("3x3", collective, algorithm, top="core")
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    if have_icarus():
+        assert lint_icarus(tmp_path) == []
+    places = fabric.places()["places"]
+    assert [len(row) for row in places] == [9 if collective == "allreduce" else 1] * 9

@@ -1,0 +1,346 @@
+"""Fabrics of tables: planned for one node, simulated for all, to the word and to the cycle."""
+
+import re
+
+import numpy as np
+import pytest
+from helpers import as_executed, check_run, fabric_of, program_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import (
+    have_icarus,
+    have_verilator,
+    lint_icarus,
+    lint_verilator,
+    run_icarus,
+)
+
+from torusfabric import verilog
+from torusfabric.errors import InputError
+from torusfabric.fpga.synthesis import synthesize
+from torusfabric.program import TableProgram, merge_columns
+from torusfabric.program.tables import OVERHEAD
+from torusfabric.rtl import build_fabric
+from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
+from torusfabric.simulation.expected import expected_words
+from torusfabric.simulation.simulate import simulate
+from torusfabric.verilog.design import Design
+
+SCHEDULES = [
+    *((name, "allgather", "matching", {}) for name in ("3x3", "4x4", "5x5", "4x6", "3x3x3")),
+    ("4x4", "allgather", "matching", {"chunks": 4}),
+    ("5x5", "allgather", "matching", {"latency": 3}),
+    ("8x8", "allgather", "matching", {}),
+    ("arrowhead:1", "allgather", "matching", {}),
+    ("arrowhead:2", "allgather", "matching", {"latency": 2}),
+    ("2", "allgather", "matching", {}),
+    ("5x5", "allgather", "bufferless", {}),
+    ("4x4", "allgather", "bufferless", {"chunks": 2}),
+    ("3x4x5", "allgather", "bufferless", {}),
+    ("3x3", "allgather", "necklace", {}),
+    ("5x5", "allgather", "necklace", {"latency": 3}),
+    ("2x2x2x2", "allgather", "necklace", {}),
+    *((name, "alltoall", "matching", {}) for name in ("3x3", "4x4", "4x6", "3x3x3", "arrowhead:2")),
+    ("8x8", "alltoall", "matching", {}),
+    ("4x4", "alltoall", "matching", {"chunks": 2, "latency": 2}),
+    ("5x5", "alltoall", "necklace", {}),
+    ("2x2x2x2", "alltoall", "necklace", {}),
+]
+
+
+def owed(program, flits, seed=1):
+    """Random messages, and what the collective owes every node."""
+    send = program.topology.nodes, program.sent_blocks * flits // program.schedule.chunks
+    messages = np.random.default_rng(seed).integers(0, 1 << 30, send)
+    return messages, expected_words(program, messages)[0]
+
+
+@pytest.mark.parametrize("flits", [1, 2, 3])
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
+def test_executed_program(topology, collective, algorithm, options, flits):
+    """Whatever the length decides about the order of words, every node gets what it is owed."""
+    program = program_of(topology, collective, algorithm, **options)
+    assert isinstance(program, TableProgram)
+    messages, words = owed(program, flits * program.schedule.chunks)
+    assert (program.execute(messages) == words).all()
+
+
+@pytest.mark.parametrize("flits", [1, 2, 5])
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
+def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, flits):
+    """A word is read after it was written and before its place is taken, once a memory and step."""
+    program = program_of(topology, collective, algorithm, **options)
+    node = program.plan(flits * program.schedule.chunks)
+    cycles = 1 if node.by_waves else flits
+    for bank in node.banks:
+        written: dict[int, list[int]] = {}
+        for step, place in enumerate(bank.write.tolist()):
+            if place >= 0:
+                written.setdefault(place, []).append(step)
+        for step in np.nonzero(bank.read >= 0)[0].tolist():
+            before = [w for w in written[bank.read[step]] if w < step]
+            assert (step - max(before)) * cycles >= 3
+            assert not any((step - w) * cycles in (1, 2) for w in written[bank.read[step]])
+        assert bank.depth == len(written)
+    for offset, chunk in np.argwhere(node.slot >= 0).tolist():
+        if offset:
+            bank = node.banks[node.bank[offset, chunk]]
+            assert (bank.write == node.slot[offset, chunk]).sum() >= 1
+    assert (node.slot >= 0).all()
+
+
+@pytest.mark.parametrize("topology", ["4x4", "5x5", "8x8", "3x4x5"])
+@pytest.mark.parametrize("flits", [1, 4])
+def test_bufferless_router_has_no_memory(topology, flits):
+    """A bufferless table feeds out-ports from in-ports, and reads nothing but what a node sends."""
+    node = program_of(topology, "allgather", "bufferless").plan(flits)
+    assert node.delayed == ()
+    assert node.by_waves
+    assert all((bank.read < 0).all() for bank in node.banks)
+    assert len(node.own) == 1
+
+
+@pytest.mark.parametrize(("flits", "inputs"), [(3, 4), (8, 4)])
+def test_long_blocks_need_no_bypass(flits, inputs):
+    """From three flits a block on, words rest in memory, and an out-port has four inputs in 2-D."""
+    program = program_of("5x5", "allgather", "necklace")
+    node = program.plan(flits)
+    assert not node.by_waves
+    assert node.delayed == ()
+    assert node.select.min() >= node.ports
+    assert all(len(np.unique(column)) <= inputs for column in node.select.T)
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "width", "flits", "options"),
+    [
+        ("3x3", "allgather", "matching", 8, 1, {}),
+        ("4x4", "allgather", "matching", 33, 2, {}),
+        ("5x5", "allgather", "matching", 1, 3, {}),
+        ("3x4", "allgather", "matching", 8, 4, {"chunks": 4}),
+        ("3x3x3", "allgather", "matching", 8, 1, {"latency": 2}),
+        ("arrowhead:2", "allgather", "matching", 8, 2, {}),
+        ("2", "allgather", "matching", 4, 1, {}),
+        ("5x5", "allgather", "bufferless", 8, 1, {}),
+        ("4x4", "allgather", "bufferless", 8, 6, {"chunks": 2}),
+        ("3x3", "allgather", "necklace", 33, 3, {}),
+        ("2x2x2x2", "allgather", "necklace", 8, 8, {}),
+        ("3x3", "alltoall", "matching", 8, 1, {}),
+        ("4x4", "alltoall", "matching", 8, 2, {}),
+        ("3x3", "alltoall", "matching", 33, 3, {}),
+        ("4x3", "alltoall", "matching", 8, 6, {"chunks": 2}),
+        ("arrowhead:1", "alltoall", "matching", 1, 5, {}),
+        ("3x3", "alltoall", "necklace", 8, 4, {}),
+        ("2x2x2x2", "alltoall", "necklace", 8, 4, {}),
+    ],
+)
+def test_fabric(topology, collective, algorithm, width, flits, options):
+    """Every word arrives; a step takes a cycle a flit."""
+    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, **options)
+    check_run(fabric)
+    program = fabric.program
+    steps = flits // program.schedule.chunks * program.steps
+    assert fabric.cycles == steps + OVERHEAD + program.wait(flits)
+
+
+def test_cycles_in_figures():
+    """8x8 gathers in 16 steps a flit and 3 cycles; an exchange waits for its last word too."""
+    cycles = program_of("8x8", "allgather", "matching").cycles
+    assert [cycles(flits) for flits in (1, 2, 9)] == [19, 35, 147]
+    cycles = program_of("5x5", "allgather", "bufferless").cycles
+    assert [cycles(flits) for flits in (1, 4)] == [9, 27]
+    cycles = program_of("4x4", "alltoall", "matching").cycles
+    assert [cycles(flits) for flits in (1, 2, 3)] == [14, 22, 24 + 3 + 3 + 4]
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_resting_clocks_change_nothing(gated):
+    """Leaving the clocks of nodes still that are not concerned gives the same words and cycles."""
+    check_run(fabric_of("3x3", "allgather", "matching", flits=2), gated=gated)
+    check_run(fabric_of("3x3", "alltoall", "matching", flits=1), gated=gated)
+    check_run(fabric_of("3x3", "alltoall", "necklace", flits=3), gated=gated)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "flits"),
+    [("allgather", "matching", 1), ("allgather", "bufferless", 2), ("alltoall", "matching", 3)],
+)
+def test_restart_without_reset(collective, algorithm, flits):
+    """Run after run with new data, nothing of the last one is left."""
+    fabric = fabric_of("3x3", collective, algorithm, flits=flits)
+    pairs = [as_executed(fabric, seed) for seed in range(3)]
+    runs = AmaranthEngine(fabric).run_many([messages for messages, _ in pairs])
+    for run, (_, executed) in zip(runs, pairs, strict=True):
+        assert (np.array(run.words, object) == executed).all()
+        assert run.cycles == fabric.cycles
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "flits", "options"),
+    [
+        ("3x3", "allgather", 2, {}),
+        ("3x3", "allgather", 4, {"chunks": 4}),
+        ("3x3", "alltoall", 1, {}),
+        ("3x3", "alltoall", 3, {}),
+    ],
+)
+def test_start_right_after_the_last_write(topology, collective, flits, options):
+    """A word that leaves first may be written last, at the edge before the start."""
+    fabric = fabric_of(topology, collective, "matching", flits=flits, **options)
+    messages, _ = as_executed(fabric, 1)
+    program, place = fabric.program, 0
+    if collective == "alltoall":
+        # Where each port's bank begins is what the port sends first.
+        first = np.argwhere(program.plan(flits).own_slot[1:, 0] == 0)[0, 0] + 1
+        place = int(first) * flits
+    changed = np.array(messages)
+    changed[0, place] ^= 0xFF
+    engine, found = AmaranthEngine(fabric, gated=False), []
+
+    async def testbench(ctx):
+        clock = FreeClock(ctx, engine.design)
+        driver = HostDriver(ctx, clock, fabric, engine.design)
+        await driver.load(messages)
+        for _ in range(20):
+            await clock.tick()
+        ctx.set(engine.design.host_we, 1)
+        ctx.set(engine.design.host_node, 0)
+        ctx.set(engine.design.host_addr, place)
+        ctx.set(engine.design.host_wdata, int(changed[0, place]))
+        await clock.tick()
+        ctx.set(engine.design.host_we, 0)
+        assert await driver.collect() == fabric.cycles
+        found.extend(await driver.read())
+
+    engine.simulate(testbench)
+    assert (np.array(found) == program.execute(changed)).all()
+
+
+@settings(derandomize=True, deadline=None, max_examples=8)
+@given(st.data())
+def test_any_size_width_and_length(data):
+    """Fabrics of random tori, widths and lengths agree with the executed program."""
+    sides = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=2))
+    collective = data.draw(st.sampled_from(["allgather", "alltoall"]))
+    chunks = data.draw(st.integers(1, 2))
+    fabric = fabric_of(
+        "x".join(map(str, sides)),
+        collective,
+        "matching",
+        chunks=chunks,
+        latency=data.draw(st.integers(1, 4)),
+        width=data.draw(st.integers(1, 40)),
+        flits=data.draw(st.integers(1, 4)) * chunks,
+    )
+    check_run(fabric)
+
+
+FABRICS = [
+    ("3x3", "allgather", "matching", 33, 1, {}),
+    ("4x4", "allgather", "matching", 8, 4, {"chunks": 2}),
+    ("5x5", "allgather", "bufferless", 16, 2, {}),
+    ("3x3", "alltoall", "matching", 8, 3, {}),
+    ("2x2x2x2", "alltoall", "necklace", 1, 4, {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "width", "flits", "options"), FABRICS
+)
+def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits, options):
+    """The linters are silent, and Icarus reads the same words after the same cycles, twice."""
+    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, **options)
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    assert lint_icarus(tmp_path) == []
+    messages, executed = as_executed(fabric)
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == fabric.cycles
+
+
+@pytest.mark.parametrize("topology", ["3x3", "8x8"])
+def test_one_router_and_one_endpoint(topology):
+    """However large the torus, there is one router module, and one endpoint module."""
+    for collective in ("allgather", "alltoall"):
+        text = verilog.emit(fabric_of(topology, collective, "matching"), command="").text
+        assert len(re.findall(r"^module router", text, re.M)) == 1
+        assert len(re.findall(r"^module endpoint", text, re.M)) == 1
+
+
+@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
+def test_core_is_lint_clean(tmp_path, collective):
+    """A core, with ports for every node, is accepted by the linters and tells its places."""
+    fabric = fabric_of("3x3", collective, "matching", flits=2, top="core")
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    if have_icarus():
+        assert lint_icarus(tmp_path) == []
+    places = fabric.places()
+    assert len(places["places"]) == len(places["sent"]) == 9
+    assert all(len({tuple(place) for place in row}) == 9 for row in places["places"])
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"),
+    [
+        ("8x8", "allgather", "bufferless", {}),
+        ("5x5", "allgather", "necklace", {"flits": 3}),
+        ("4x4", "alltoall", "necklace", {}),
+        ("5x5", "allgather", "matching", {"latency": 3}),
+    ],
+)
+def test_router_is_two_tables_a_bit(topology, collective, algorithm, options):
+    """With four inputs an out-port, synthesis needs two 4-input tables a bit and little besides."""
+    fabric = fabric_of(topology, collective, algorithm, width=32, **options)
+    text = verilog.emit(fabric, command="").modules["router_0"]
+    design = Design({"router_0": text}, "router_0", {}, classes=[("router_0", fabric.nodes)])
+    for target in ("ecp5-25k", "ice40-hx8k") if algorithm == "bufferless" else ("ecp5-25k",):
+        (router,) = synthesize(design, target).to_json()["classes"]
+        assert 4 * 2 * 32 - 64 <= router["luts"] <= 4 * 2 * 32 + 8
+        assert router["ffs"] <= 4 * 32 + 16
+
+
+def test_a_single_node_is_refused():
+    """With nobody to talk to there is nothing to build."""
+    with pytest.raises(InputError, match=r"^Nodes must be at least 2 for hardware, not the one of"):
+        program_of("arrowhead:0", "allgather", "matching")
+
+
+def test_wrong_row_of_the_rom_is_seen():
+    """A single wrong crossbar setting makes words wrong."""
+    fabric = fabric_of("4x4", "allgather", "matching")
+    fabric._crossbar.rom[1, 0] ^= 1
+    report = simulate(fabric)
+    assert report.words_wrong > 0
+    assert report.cycles == fabric.cycles
+
+
+def test_columns_with_gaps_are_merged():
+    """Columns are one wherever they could be equal."""
+    merged, place = merge_columns([np.array(c) for c in ([0, -1, 2], [-1, 1, 2], [1, -1, -1])])
+    assert place == [0, 0, 1]
+    assert [column.tolist() for column in merged] == [[0, 1, 2], [1, 0, 0]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1, 8, 33])
+@pytest.mark.parametrize("flits", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "topology",
+    ["3x3", "4x4", "5x5", "4x6", "3x3x3", "2x2x2x2", "arrowhead:1", "arrowhead:2"],
+)
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [("allgather", "matching"), ("allgather", "bufferless"), ("alltoall", "matching")],
+)
+def test_all_sizes(topology, collective, algorithm, width, flits):
+    """Every word of every fabric, and the cycles, are right."""
+    program = program_of(topology, collective, algorithm)
+    check_run(build_fabric(program, width=width, flits=flits))

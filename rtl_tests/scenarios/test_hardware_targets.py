@@ -1,0 +1,68 @@
+"""The report of hardware targets: what it says where one is missed, and how sure that is."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+PATH = Path(__file__).resolve().parents[2] / "sim" / "hardware_targets.py"
+
+
+@pytest.fixture(scope="module")
+def targets():
+    """The script, as a module."""
+    spec = importlib.util.spec_from_file_location("hardware_targets", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(**others):
+    """A row of clock rates: 399.5 MHz, where 400 are wanted."""
+    known = {"router": "r", "program": "p", "what": "MHz", "measured": 399.5, "target": 400}
+    noise = {"spread": [347.0, 433.0], "interval": [390.0, 396.0], "worst_class": 391.0}
+    return known | noise | {"limit": 1314.06, "met": False} | others
+
+
+def text(targets, *rows):
+    """The table, a line a row."""
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(targets.render(rows))
+    return [line for line in captured.get().splitlines() if " r " in line]
+
+
+def test_limit_is_told_where_a_target_is_missed(targets):
+    """A missed target has the limit of the netlist beside it, a target that is met does not."""
+    missed, met = text(targets, row(), row(met=True, measured=410.0))
+    assert "399.5 (347-433, median within 390-396, worst class 391)" in missed
+    assert "missed │" in missed
+    assert "<= 1314" in missed
+    assert "<=" not in met.replace(">=", "")
+    (unknown,) = text(targets, row(measured=None, limit=None))
+    assert "no path" in unknown
+
+
+def test_doubt_is_told(targets):
+    """A target between the bounds of the median is called so, met or missed."""
+    near, far = text(targets, row(interval=[391.0, 404.0]), row())
+    assert "missed, within noise" in near
+    assert "within noise" not in far
+
+
+def test_tables_are_whole(targets):
+    """Tables are counted, and their limit is the fewest."""
+    cost = {"what": "LUT4", "measured": 310, "target": 300, "limit": 250, "met": False}
+    cost |= {"share": 0.5, "full_crossbar": 620}
+    (line,) = text(targets, {"router": "r", "program": "p"} | cost)
+    assert "310 (50.0 % of 620)" in line
+    assert ">= 250" in line
+
+
+def test_interval_of_a_median(targets):
+    """The bounds are placements; few give all of them, many a few around the middle."""
+    assert targets.interval([]) == [None, None]
+    assert targets.interval([7.0]) == [7.0, 7.0]
+    assert targets.interval(list(range(15, -1, -1))) == [3, 12]
+    assert targets.interval(list(range(100))) == [39, 60]

@@ -1,0 +1,100 @@
+"""The scenario scripts of the circuit-switched papers: what they print."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torusfabric.toolchain import cxx
+
+SIM = Path(__file__).parents[2] / "sim"
+
+
+def output(script, *words):
+    """What a script prints."""
+    command = [sys.executable, str(SIM / script), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def refusal(script, *words):
+    """The last line that a script says when it refuses its arguments."""
+    done = subprocess.run([sys.executable, SIM / script, *words], capture_output=True, text=True)
+    assert done.returncode
+    assert "Traceback" not in done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def tables(text):
+    """The rows of each table of the all-gather, by its title."""
+    found, title = {}, None
+    for line in text.splitlines():
+        if line.endswith(":"):
+            title = line
+        elif line.split()[1:2] in (["short"], ["large"]):
+            name, variant, *cells = line.split()
+            found[title, name, variant] = cells
+    return found
+
+
+def test_circuit_gossip():
+    """Claims, bounds and plans of both variants."""
+    rows = tables(output("circuit_gossip.py", "--largest", "0"))
+    rounds = "Rounds (alpha):"
+    assert rows[rounds, "7x7x7", "short"] == ["4", "4", "4"]
+    assert rows[rounds, "49x49x49", "large"] == ["10", "7", "10"]
+    assert rows[rounds, "343x343x343", "short"] == ["12", "11", "-"]
+    hops = "Hops of the longest paths (delta):"
+    assert rows[hops, "7x7x7", "large"] == ["13", "9", "13"]
+    assert rows[hops, "49x49x49", "short"] == ["96", "72", "96"]
+    units = "Units of the longest messages (tau):"
+    assert rows[units, "49x49x49", "short"] == ["139658", "139658", "19608", "139658"]
+    assert rows[units, "49x49x49", "large"] == ["53908", "53908", "19608", "53908"]
+    assert rows[units, "343x343x343", "short"][1] == "47919558"
+    cycles = "Clock cycles for messages of 1 flit:"
+    assert rows[cycles, "49x49x49", "short"] == [str(8 + 96 + 139658), "-"]
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.long
+def test_circuit_gossip_is_simulated():
+    """The smallest torus is simulated, in as many cycles as predicted."""
+    rows = tables(output("circuit_gossip.py", "--flits", "2"))
+    cycles = "Clock cycles for messages of 2 flits:"
+    assert rows[cycles, "7x7x7", "short"] == ["816", "816"]
+    assert rows[cycles, "7x7x7", "large"] == ["328", "328"]
+
+
+@pytest.mark.long
+def test_circuit_gossip_of_40_million_nodes():
+    """The long run plans and checks 343x343x343."""
+    rows = tables(output("circuit_gossip.py", "--long"))
+    for variant, figures in (("short", ("12", "684", "47919558")),
+                             ("large", ("15", "741", "18495303"))):  # fmt: skip
+        titles = [title for title, *where in rows if where == ["343x343x343", variant]]
+        assert tuple(rows[title, "343x343x343", variant][-1] for title in titles[:3]) == figures
+
+
+def test_circuit_broadcast():
+    """Bound, theorem, both plans, and cycles as predicted."""
+    text = output("circuit_broadcast.py", "4x6", "10x50", "3x3x3", "--largest", "24")
+    rows = {tuple(line.split()[:2]): line.split(None, 6)[2:] for line in text.splitlines()[1:-2]}
+    assert len(rows) == 4 + 4 + 6
+    assert rows["4x6", "4"][:4] == ["2", "4", "4+", "2"]
+    assert rows["10x50", "4"] == ["4", "5", "5+", "4", "-            -"]
+    assert rows["3x3x3", "6"][:4] == ["2", "3", "3+", "2"]
+    assert "*" not in text
+    cells = " ".join(word for ports in "1234" for word in rows["4x6", ports][4:])
+    pairs = [int(word) for word in cells.replace(",", " ").split()]
+    assert len(pairs) == 4 * 2 * 2
+    assert pairs[::2] == pairs[1::2]
+
+
+def test_refusals():
+    """What makes no sense is refused in a line."""
+    assert refusal("circuit_gossip.py", "--flits", "0").endswith(
+        "error: Flits must be 1 or more, not 0"
+    )
+    assert refusal("circuit_broadcast.py", "arrowhead:2").endswith(
+        "error: Topology must be a torus with sides of 3 or more, not arrowhead:2"
+    )

@@ -1,0 +1,411 @@
+"""Schedule files: what is written is read again, and what is wrong is named."""
+
+import gzip
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torusfabric.analysis.check import check
+from torusfabric.collective import Collective
+from torusfabric.errors import InputError, ScheduleError
+from torusfabric.schedule import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.schedule.file import load, save
+from torusfabric.topology import Torus
+
+
+def ring(nodes=6):
+    """All-gather in both directions."""
+    return Pattern(
+        topology=Torus([nodes]), collective=Collective("allgather"), algorithm="ring", ports=2,
+        switching="store-and-forward", steps=nodes // 2, feed=np.tile([1, 0], (nodes, 1)),
+        inject=np.zeros((nodes, 2), int),
+    )  # fmt: skip
+
+
+def exchange():
+    """Total exchange on three nodes."""
+    return Table(
+        topology=Torus([3]), collective=Collective("alltoall"), algorithm="table", ports=2,
+        switching="store-and-forward", offset=np.array([[1, 2]]), chunk=np.zeros((1, 2), int),
+        destination=np.array([[1, 2]]),
+    )  # fmt: skip
+
+
+def explicit(sides, collective, *rounds, **fields):
+    """Rounds with circuit switching and all ports."""
+    topology = Torus(sides)
+    known = {"switching": "circuit", "ports": topology.ports, "algorithm": "by hand"} | fields
+    return Rounds(topology=topology, collective=collective, transfers=tuple(rounds), **known)
+
+
+def moves(sources, hops, payload=ALL):
+    """Transfers of one round."""
+    return Transfers(np.array(sources), np.array(hops, np.int8), payload)
+
+
+def parallel():
+    """Both links of a pair of nodes, in half duplex, then an empty round."""
+    both = moves([0, 0], [[0], [1]], Listed(np.array([0, 2, 3]), np.array([0, 1, 0])))
+    empty = Transfers(np.empty(0, int), np.empty((0, 1), np.int8))
+    return explicit((2, 3), Collective("broadcast", 0), both, empty, chunks=2, duplex="half")
+
+
+def pieces():
+    """A gather in which a node sends one group of what it holds, along paths of unequal length."""
+    fill = moves([1, 3], [[0, -1], [1, 1]])
+    groups = Grouped(np.array([0, 1, 1, 1]), np.array([1, 1]))
+    return explicit((4,), Collective("gather", 0), fill, moves([2, 1], [[0, 0], [1, -1]], groups))
+
+
+def folding():
+    """All-reduce on a ring of four: fold, then spread, the complete sum by groups."""
+    whole = Grouped(np.zeros(4, int), np.zeros(2, int))
+    return explicit(
+        (4,), Collective("allreduce"), moves([2], [[1]]), moves([1, 3], [[1], [0]]),
+        moves([0, 0], [[0], [1]], whole), moves([1], [[0]]),
+    )  # fmt: skip
+
+
+def scattering():
+    """A scatter with blocks that have destinations."""
+    lists = Listed(np.array([0, 2, 3]), np.array([1, 2, 3]))
+    last = moves([1], [[0]], Listed.single(np.array([2])))
+    return explicit((4,), Collective("scatter", 0), moves([0, 0], [[0], [1]], lists), last)
+
+
+SCHEDULES = [ring(), exchange(), parallel(), pieces(), folding(), scattering()]
+
+
+def listed(schedule):
+    """All that a schedule says, as plain values."""
+    for transfers in schedule.rounds():
+        hops = [[int(p) for p in row if p >= 0] for row in transfers.hops]
+        payload = transfers.payload
+        if isinstance(payload, Everything):
+            blocks = "all"
+        else:
+            blocks = [b.tolist() for b in np.split(payload.ids, payload.indptr[1:-1])]
+        yield transfers.source.tolist(), hops, blocks if len(hops) else "all"
+
+
+# Round trips.
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.algorithm + str(s.collective))
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "plain"])
+def test_round_trip(schedule, name, tmp_path):
+    """What is read is what was written, and passes the check with the same report or fault."""
+    save(schedule, tmp_path / name)
+    again = load(tmp_path / name)
+    for field in ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex"):
+        assert getattr(again, field) == getattr(schedule, field)
+    if not any(isinstance(t.payload, Grouped) for t in schedule.rounds()):
+        assert list(listed(again)) == list(listed(schedule))
+    assert outcome(again) == outcome(schedule)
+    assert os.listdir(tmp_path) == [name], "nothing else is left behind"
+
+
+def outcome(schedule):
+    """The report of a schedule, or its fault."""
+    try:
+        return check(schedule)
+    except ScheduleError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", ["a.json", "b.json.gz"])
+def test_bytes_are_reproducible(name, tmp_path):
+    """Neither time nor place shows in the file; a file read and written again is the same."""
+    (tmp_path / "other").mkdir()
+    save(ring(), tmp_path / name)
+    first = (tmp_path / name).read_bytes()
+    save(ring(), tmp_path / "other" / ("x" + name))
+    assert (tmp_path / "other" / ("x" + name)).read_bytes() == first
+    save(load(tmp_path / name), tmp_path / name)
+    assert (tmp_path / name).read_bytes() == first
+
+
+def test_the_format(tmp_path):
+    """The documented form, a line a round; full duplex goes without saying."""
+    save(explicit((3, 3), Collective("broadcast", 4), moves([4], [[0, 2]])), tmp_path / "x")
+    assert (tmp_path / "x").read_text() == (
+        '{"format": "torusfabric-schedule", "version": 1, "topology": {"kind": "torus", "sides": '
+        '[3, 3]}, "collective": {"kind": "broadcast", "root": 4}, "algorithm": "by hand", '
+        '"switching": "circuit", "ports": 4, "chunks": 1, "rounds": [\n'
+        '[{"path": [4, 7, 8], "blocks": "all"}]\n'
+        "]}\n"
+    )
+
+
+def test_parallel_links_and_half_duplex_are_told(tmp_path):
+    """Out-ports stand beside paths over one of two links."""
+    save(parallel(), tmp_path / "x")
+    data = json.loads((tmp_path / "x").read_text())
+    assert data["duplex"] == "half"
+    assert data["rounds"] == [
+        [
+            {"path": [0, 3], "via": ["+0"], "blocks": [[0, 0], [0, 1]]},
+            {"path": [0, 3], "via": ["-0"], "blocks": [[0, 0]]},
+        ],
+        [],
+    ]
+
+
+def content(**changes):
+    """The content of a valid file, with changes."""
+    data = {
+        "format": "torusfabric-schedule", "version": 1,
+        "topology": {"kind": "torus", "sides": [2, 3]},
+        "collective": {"kind": "broadcast", "root": 0}, "algorithm": "x", "switching": "circuit",
+        "ports": 4, "chunks": 1, "rounds": [[{"path": [0, 1], "blocks": "all"}]],
+    }  # fmt: skip
+    return {key: value for key, value in (data | changes).items() if value is not None}
+
+
+def written(tmp_path, data):
+    """A file with some content."""
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize("port", [1, "-0", "1"])
+def test_via_takes_names_and_numbers(port, tmp_path):
+    """A link is named by the name or number of its out-port."""
+    rounds = [[{"path": [0, 3, 4], "via": [port, "+1"], "blocks": "all"}]]
+    transfers = load(written(tmp_path, content(rounds=rounds))).transfers[0]
+    assert transfers.hops.tolist() == [[1, 2]]
+
+
+def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
+    """Where some transfers of a round carry all and some a list, what "all" is gets worked out."""
+    rounds = [
+        [{"path": [1, 0], "blocks": "all"}],
+        [{"path": [0, 2], "blocks": "all"}, {"path": [1, 2], "blocks": [[1, 0]]}],
+        [{"path": [2, 1], "blocks": "all"}, {"path": [2, 0], "blocks": [[2, 0]]}],
+    ]
+    data = content(
+        topology={"kind": "torus", "sides": [3]}, collective={"kind": "allgather"}, ports=2,
+        rounds=rounds,
+    )  # fmt: skip
+    schedule = load(written(tmp_path, data))
+    assert isinstance(schedule.transfers[0].payload, Everything)
+    assert schedule.transfers[1].payload.ids.tolist() == [0, 1, 1]
+    assert schedule.transfers[2].payload.ids.tolist() == [0, 1, 2, 2]
+    assert check(schedule).round_blocks == (1, 2, 3)
+
+
+def test_mixed_rounds_of_a_reduction(tmp_path):
+    """Of a reduction, all is what a node still keeps: a partial sum that was sent is gone."""
+    rounds = [
+        [{"path": [1, 0], "blocks": "all"}, {"path": [2, 3], "blocks": [[2, 0]]}],
+        [{"path": [3, 0], "blocks": "all"}],
+        [{"path": [0, 1], "blocks": "all"}, {"path": [0, 3], "blocks": [[i, 0] for i in range(4)]}],
+    ]
+    data = content(
+        topology={"kind": "torus", "sides": [4]}, collective={"kind": "allreduce"}, ports=2,
+        rounds=rounds,
+    )  # fmt: skip
+    schedule = load(written(tmp_path, data))
+    assert schedule.transfers[0].payload.ids.tolist() == [1, 2]
+    assert schedule.transfers[2].payload.ids.tolist() == [0, 1, 2, 3] * 2
+    with pytest.raises(ScheduleError, match=r"^Round 3: node 2 \(2\) ends without block \(0, 0\)$"):
+        check(schedule)
+
+
+# Faults.
+
+
+def one(**changes):
+    """Rounds with one transfer, the second of round 2."""
+    good = {"path": [0, 1], "blocks": "all"}
+    entry = {key: value for key, value in (good | changes).items() if value is not None}
+    return {"rounds": [[], [good, entry]]}
+
+
+DEEP = {"path": [0, 1], "blocks": "all"}
+WRONG = [
+    ({"format": "other"}, 'must have the format "torusfabric-schedule"'),
+    ({"version": 2}, "must have version 1, not 2"),
+    ({"version": True}, "must have version 1, not true"),
+    ({"ports": None}, "Keys must include ports"),
+    ({"duplx": "half"}, 'Keys must be those of the format, not "duplx"'),
+    ({"topology": {"kind": "mesh"}}, 'Topology must be {"kind": "torus"'),
+    ({"topology": {"kind": "torus", "sides": [1, 8]}}, "Sides of a torus must be integers of at"),
+    ({"topology": {"kind": "torus", "sides": ["8"]}}, "Sides of a torus must be integers of at"),
+    ({"topology": {"kind": "torus", "sides": [9**5, 9**5]}}, "Torus must have at most"),
+    ({"topology": {"kind": "torus", "sides": [30000, 30000]}}, "Topology must have at most 134217"),
+    ({"topology": {"kind": "torus", "sides": [10**4000] * 2}}, "Topology must have at most 134217"),
+    ({"topology": {"kind": "torus", "sides": [2] * 99}}, "Topology must have at most 134217"),
+    ({"collective": {"kind": "multicast"}}, "Collective must be one of broadcast"),
+    ({"collective": "broadcast"}, 'Collective must be {"kind"'),
+    ({"collective": {"kind": "broadcast", "root": 6}}, "Root must be a node from 0 to 5, not 6"),
+    ({"collective": {"kind": "broadcast", "root": True}}, "Root must be a node number, not True"),
+    ({"collective": {"kind": "allgather", "root": 1}}, "Root must be left out for allgather"),
+    ({"switching": "wormhole"}, 'Switching must be store-and-forward or circuit, not "wormhole"'),
+    ({"switching": []}, "Switching must be store-and-forward or circuit, not []"),
+    ({"duplex": 2}, "Duplex must be full or half, not 2"),
+    ({"ports": 5}, "Ports must be a number from 1 to 4, not 5"),
+    ({"ports": 1.0}, "Ports must be a number from 1 to 4, not 1.0"),
+    ({"chunks": 0}, "Chunks must be a number from 1 to"),
+    ({"chunks": 10**18}, "Chunks must be a number from 1 to"),
+    ({"chunks": 10**11, "collective": {"kind": "alltoall"}}, "Blocks must be at most"),
+    ({"algorithm": 3}, "Algorithm must be a name, not 3"),
+    ({"rounds": {}}, "Rounds must be a list, not {}"),
+    ({"rounds": [[], 7]}, "Round 2 must be a list, not 7"),
+    ({"rounds": [[DEEP, []]]}, 'Round 1 transfer 2: Transfer must be {"path"'),
+    (one(blocks=None), 'Round 2 transfer 2: Transfer must be {"path"'),
+    (one(extra=1), 'Round 2 transfer 2: Transfer must be {"path"'),
+    (one(path=[0]), "Round 2 transfer 2: Path must list at least two nodes, not [0]"),
+    (one(path="01"), 'Round 2 transfer 2: Path must list at least two nodes, not "01"'),
+    (one(path=[0, 6]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not 6"),
+    (one(path=[0, -1]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not -1"),
+    (one(path=[0, True]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not true"),
+    (one(path=[0, 10**99]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not 1000"),
+    (one(path=[0, 1, 5]), "Round 2 transfer 2: Path must go from node 1 to one of its neighbours, "
+                          "not 5"),
+    (one(path=[0, 0]), "Round 2 transfer 2: Path must go from node 0 to one of its neighbours"),
+    (one(path=[0, 3]), "Round 2 transfer 2: Via must say which of +0 and -0 leads from node 0"),
+    (one(path=[0, 3], via=[]), "Round 2 transfer 2: Via must list the 1 out-ports of the path"),
+    (one(path=[0, 3], via=["+1"]), "Round 2 transfer 2: Via must lead from node 0 to 3, not +1"),
+    (one(path=[0, 3], via=["up"]), "Round 2 transfer 2: Port must be one of +0, -0, +1, -1"),
+    (one(path=[0, 1], via=["-1"]), "Round 2 transfer 2: Via must lead from node 0 to 1, not -1"),
+    (one(blocks=[]), 'Round 2 transfer 2: Blocks must be "all" or a list of blocks, not []'),
+    (one(blocks="some"), 'Round 2 transfer 2: Blocks must be "all" or a list of blocks, not "s'),
+    (one(blocks=[[0]]), "Round 2 transfer 2: Block must be [origin, chunk], not [0]"),
+    (one(blocks=[7]), "Round 2 transfer 2: Block must be [origin, chunk], not 7"),
+    (one(blocks=[[0, True]]), "Round 2 transfer 2: Block must be [origin, chunk], not [0, True]"),
+    (one(blocks=[[0, 1]]), "Round 2 transfer 2: Block must lie within 6 nodes and 1 chunks, not"),
+    (one(blocks=[[6, 0]]), "Round 2 transfer 2: Block must lie within 6 nodes and 1 chunks, not"),
+    (one(blocks=[[0, 10**30]]), "Round 2 transfer 2: Block must lie within 6 nodes and 1 chunks"),
+    (one(blocks=[[1, 0]]), "Round 2 transfer 2: Block must have the root 0 as its origin, not [1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_wrong_content_is_named(changes, message, tmp_path):
+    """One line says what is wrong and where."""
+    path = written(tmp_path, content(**changes))
+    with pytest.raises(InputError, match=f"^Schedule file {re.escape(str(path))}") as info:
+        load(path)
+    assert message in str(info.value)
+    assert "\n" not in str(info.value)
+    assert info.value.status == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "message"),
+    [
+        ("x.json", b"", "must be JSON: Expecting value: line 1 column 1"),
+        ("x.json", b'{"format": ', "must be JSON: Expecting value"),
+        ("x.json", b"\xff\xfe", "must be JSON: 'utf-8' codec can't decode"),
+        ("x.json", b"[" * 10**6, "must be JSON: "),
+        ("x.json", b"9" * 5000, "must be JSON: Exceeds the limit"),
+        ("x.json", b"[]", 'must have the format "torusfabric-schedule"'),
+        ("x.json.gz", b"{}", "must be whole and compressed: Not a gzipped file"),
+        (
+            "x.json.gz",
+            gzip.compress(b"{}", mtime=0)[:-3],
+            "must be whole and compressed: Compressed file en",
+        ),
+        (
+            "x.json.gz",
+            gzip.compress(b"x" * 999, mtime=0)[:12] + b"\xff" * 20,
+            "must be whole and compressed",
+        ),
+    ],
+)
+def test_wrong_bytes_are_named(name, raw, message, tmp_path):
+    """A file that cannot be understood is the user's mistake, not a failure of ours."""
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(InputError, match=r"^Schedule file \S+ " + re.escape(message)) as info:
+        load(tmp_path / name)
+    assert "\n" not in str(info.value)
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    """Nesting that a JSON reader still takes must not exhaust what looks at it."""
+    for depth in range(100, 1000, 100):
+        text = json.dumps(content(rounds="deep")).replace('"deep"', "[" * depth + "]" * depth)
+        (tmp_path / "x").write_text(text)
+        with pytest.raises(InputError, match=r"^Schedule file "):
+            load(tmp_path / "x")
+
+
+def test_missing_file_and_directory(tmp_path):
+    """What cannot be opened is named, with the reason."""
+    with pytest.raises(InputError, match=r"^Schedule file \S+ could not be read: No such file"):
+        load(tmp_path / "none.json")
+    with pytest.raises(InputError, match=r"^Schedule file \S+ could not be read: Is a directory"):
+        load(tmp_path)
+    with pytest.raises(InputError, match=r"^Schedule file \S+ could not be written: No such file"):
+        save(ring(), tmp_path / "none" / "x.json")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(
+        InputError, match=r"^Schedule file \S+ could not be written: Is a directory"
+    ):
+        save(ring(), tmp_path / "taken")
+    assert os.listdir(tmp_path) == ["taken"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_unwritable_directory(tmp_path):
+    """A folder without permission is told in one line."""
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(
+            InputError, match=r"^Schedule file \S+ could not be written: Permission"
+        ):
+            save(ring(), tmp_path / "x.json")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_failure_halfway_leaves_the_old_file(tmp_path, monkeypatch):
+    """A file appears whole or not at all."""
+    save(ring(), tmp_path / "x.json")
+    before = (tmp_path / "x.json").read_bytes()
+
+    whole = list(ring(8).rounds())
+
+    def stop(self):
+        yield whole[0]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Pattern, "rounds", stop)
+    with pytest.raises(KeyboardInterrupt):
+        save(ring(8), tmp_path / "x.json")
+    assert os.listdir(tmp_path) == ["x.json"]
+    assert (tmp_path / "x.json").read_bytes() == before
+
+
+def test_groups_too_many_to_list(monkeypatch, tmp_path):
+    """Where the blocks of a group cannot be listed, nothing is written."""
+    monkeypatch.setattr("torusfabric.schedule.contents.MOST_BYTES", 15)
+    with pytest.raises(InputError, match=r"^Blocks to be listed must be at most 3, not 4$"):
+        save(pieces(), tmp_path / "x.json")
+    assert os.listdir(tmp_path) == []
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.sampled_from(SCHEDULES), st.booleans(), st.data())
+def test_damaged_bytes(tmp_path_factory, schedule, compressed, data):
+    """Whatever happens to the bytes, it is the file that is blamed, or the schedule it holds."""
+    path = tmp_path_factory.mktemp("damage") / ("x.gz" if compressed else "x")
+    save(schedule, path)
+    raw = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        digits = st.sampled_from(list(b'0123456789-[]{},"'))
+        raw[at] = data.draw(digits if data.draw(st.booleans()) else st.integers(0, 255))
+    path.write_bytes(bytes(raw))
+    try:
+        told = str(check(load(path)))
+    except (InputError, ScheduleError) as error:
+        told = str(error)
+    assert "\n" not in told

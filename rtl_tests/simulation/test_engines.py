@@ -1,0 +1,317 @@
+"""Engines: all give the same words in the same cycles, and say so when something is missing."""
+
+import contextlib
+import shutil
+
+import numpy as np
+import pytest
+
+from torusfabric.algorithms import CATALOGUE, Options, choose, find
+from torusfabric.collective import parse_collective
+from torusfabric.errors import InputError, MissingTool, WorkFailed
+from torusfabric.program import compile_program, compile_rooted
+from torusfabric.rtl import build_fabric
+from torusfabric.rtl.netlist import Netlist
+from torusfabric.simulation.engines import (
+    ENGINES,
+    AmaranthEngine,
+    CompiledEngine,
+    VerilatorEngine,
+    choose_engine,
+)
+from torusfabric.simulation.engines.bulk import from_chunks, to_chunks
+from torusfabric.simulation.engines.choice import estimate
+from torusfabric.simulation.engines.cxxrtl import cxx_modules
+from torusfabric.simulation.engines.farm import build_farm
+from torusfabric.simulation.engines.routers import Routers, router_netlist
+from torusfabric.simulation.engines.verilator import have_verilator
+from torusfabric.simulation.expected import random_messages
+from torusfabric.simulation.simulate import simulate
+from torusfabric.toolchain import cxx
+from torusfabric.topology import parse_topology
+from torusfabric.verilog import module_texts
+
+needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+needs_verilator = pytest.mark.skipif(not have_verilator(), reason="no Verilator")
+
+
+def fabric_of(topology, kind, algorithm=None, **settings):
+    topology = parse_topology(topology)
+    collective = parse_collective(kind, root=None, nodes=topology.nodes)
+    plan = find(algorithm) if algorithm else choose(topology, collective, Options())
+    return build_fabric(compile_program(plan(topology, collective, Options())), **settings)
+
+
+def same(one, other):
+    """Whether runs have the same words, cycles, edges and clocks."""
+    return len(one) == len(other) and all(
+        a[1:4] == b[1:4] and np.array_equal(np.array(a.words, object), np.array(b.words, object))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("topology", "kind", "width"),
+    [("3x3", "allgather", 40), ("4x4", "allgather", 1), ("2x3", "alltoall", 100)],
+)
+def test_compiled_agrees(topology, kind, width, tmp_path):
+    fabric = fabric_of(topology, kind, width=width)
+    batches = [random_messages(fabric, seed) for seed in (1, 2)]
+    reference = AmaranthEngine(fabric).run_many(batches)
+    assert same(reference, CompiledEngine(fabric, optimize=0).run_many(batches))
+    free = CompiledEngine(fabric, optimize=0, gated=False).run_many(batches)
+    assert same(reference, free)
+    shown = CompiledEngine(fabric, optimize=0, wave=tmp_path / "fabric.vcd").run_many(batches)
+    assert same(reference, shown)
+
+
+@needs_compiler
+@needs_verilator
+@pytest.mark.long
+@pytest.mark.parametrize("width", [8, 40, 100])
+def test_verilator_agrees(width, tmp_path):
+    fabric = fabric_of("3x3", "allgather", width=width)
+    batches = [random_messages(fabric, seed) for seed in (1, 2)]
+    reference = AmaranthEngine(fabric).run_many(batches)
+    assert same(reference, VerilatorEngine(fabric, optimize=0).run_many(batches))
+    wave = tmp_path / "fabric.vcd"
+    assert same(reference, VerilatorEngine(fabric, optimize=0, wave=wave).run_many(batches))
+    assert "router_at_8" in wave.read_text()
+
+
+#: Each algorithm and collective on several topologies, on those that it fits.
+PAIRS = [
+    *((entry.name, kind, topology) for topology in ("3x3", "4x4", "arrowhead:1")
+      for entry in CATALOGUE for kind in entry.collectives),
+    ("redistribute", "allgather", "4x3"), ("lee-code", "allgather", "7x7x7"),
+    *(("lee-code", kind, "5x5") for kind in ("broadcast", "gather", "reduce")),
+]  # fmt: skip
+
+
+def test_pairs_leave_no_algorithm_out():
+    """Every algorithm fits at least one of the topologies, for each of its collectives."""
+    wanted = {(entry.name, kind) for entry in CATALOGUE for kind in entry.collectives}
+    for algorithm, kind, topology in PAIRS:
+        torus = parse_topology(topology)
+        collective = parse_collective(kind, root=None, nodes=torus.nodes)
+        with contextlib.suppress(InputError):
+            find(algorithm)(torus, collective, Options())
+            wanted.discard((algorithm, kind))
+    assert not wanted
+
+
+@needs_compiler
+@needs_verilator
+@pytest.mark.long
+@pytest.mark.parametrize(("algorithm", "kind", "topology"), PAIRS)
+def test_all_pairs_agree(algorithm, kind, topology):
+    try:
+        fabric = fabric_of(topology, kind, algorithm, width=24)
+    except InputError as misfit:
+        pytest.skip(str(misfit))
+    # One run of a large fabric takes Amaranth's simulator minutes.
+    seeds = (3, 4) if fabric.nodes < 100 else (3,)
+    batches = [random_messages(fabric, seed) for seed in seeds]
+    reference = AmaranthEngine(fabric).run_many(batches)
+    assert same(reference, CompiledEngine(fabric, optimize=0).run_many(batches))
+    assert same(reference, VerilatorEngine(fabric, optimize=0).run_many(batches))
+
+
+@needs_compiler
+@needs_verilator
+@pytest.mark.long
+@pytest.mark.parametrize("topology", ["3x3", "arrowhead:1"])
+def test_engines_agree_on_any_root(topology):
+    torus = parse_topology(topology)
+    collective = parse_collective("broadcast", root=None, nodes=torus.nodes)
+    schedule = choose(torus, collective, Options())(torus, collective, Options())
+    fabric = build_fabric(compile_rooted(schedule), width=24)
+    roots = [0, torus.nodes - 1, 1]
+    batches = [random_messages(fabric, seed) for seed in roots]
+    reference = AmaranthEngine(fabric).run_many(batches, roots=roots)
+    for engine in (CompiledEngine, VerilatorEngine):
+        assert same(reference, engine(fabric, optimize=0).run_many(batches, roots=roots))
+
+
+@needs_compiler
+@pytest.mark.long
+def test_large():
+    fabric = fabric_of("32x32", "allgather", width=32)
+    report = simulate(fabric, engine=CompiledEngine(fabric))
+    assert report.passed
+    assert report.words_checked == 32**4 * fabric.flits
+
+
+@needs_compiler
+def test_modules_are_built_once():
+    small, large = (
+        build_farm(f.netlist, module_texts(f.netlist), optimize=0)
+        for f in (fabric_of("4x4", "allgather", "hamiltonian", width=8),
+                  fabric_of("8x8", "allgather", "hamiltonian", width=8))
+    )  # fmt: skip
+    assert len(large.columns) <= len(small.columns) + 1  # another size of multiplexer
+    assert sum(len(group.instances) for group in large.groups) == len(large.netlist.instances)
+
+
+@needs_compiler
+def test_routers_alone():
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8)
+    netlist = router_netlist(fabric.netlist)
+    assert len(netlist.instances) == fabric.nodes
+    assert {instance.module[:6] for instance in netlist.instances} == {"router"}
+    assert netlist.inputs.keys() >= {"busy", "inject_0", "inject_15"}
+    assert not any(net.startswith("tx_") for net in netlist.inputs)
+    cycles, seconds = Routers(fabric, optimize=0).spin(3)
+    assert cycles == 3 * fabric.cycles
+    assert seconds > 0
+
+
+@needs_compiler
+def test_a_second_build_is_a_look_up(monkeypatch):
+    fabric = fabric_of("3x3", "allgather", width=8)
+    first = CompiledEngine(fabric, optimize=0)
+    monkeypatch.setattr("subprocess.run", None)
+    assert CompiledEngine(fabric, optimize=0).farm.library == first.farm.library
+
+
+@needs_compiler
+def test_fabric_that_does_not_end():
+    fabric = fabric_of("3x3", "allgather", width=8)
+    messages = random_messages(fabric, 1)
+    engine = CompiledEngine(fabric, optimize=0)
+    type(fabric).cycles = property(lambda self: -14)
+    try:
+        with pytest.raises(
+            WorkFailed, match=r"^Fabric must be done -14 edges .* not busy after 2$"
+        ):
+            engine.run(messages)
+    finally:
+        del type(fabric).cycles
+
+
+@needs_compiler
+def test_progress_ends_at_all_words():
+    fabric, seen = fabric_of("3x3", "allgather", width=8), []
+    messages = random_messages(fabric, 1)
+    engine = CompiledEngine(fabric, optimize=0)
+    engine.run_many([messages] * 2, progress=lambda done, total: seen.append((done, total)))
+    totals = {total for _, total in seen}
+    assert totals == {2 * fabric.nodes * (fabric.layout.send_words + fabric.layout.recv_words)}
+    assert all(0 <= done <= total for done, total in seen)
+
+
+def test_waves_need_a_folder(tmp_path):
+    fabric = fabric_of("3x3", "allgather", width=8)
+    with pytest.raises(InputError, match=r"^File of waves must end in \.vcd or"):
+        choose_engine(fabric, wave="a.ghw")
+    if cxx.have_compiler():
+        engine = CompiledEngine(fabric, optimize=0, wave=tmp_path / "nowhere" / "a.vcd")
+        with pytest.raises(InputError, match=r"^File of waves must be writable, not .*nowhere"):
+            engine.run(random_messages(fabric, 1))
+
+
+def test_auto_goes_by_size(monkeypatch):
+    small, large = fabric_of("3x3", "allgather"), fabric_of("16x16", "allgather")
+    assert estimate(small)[0] < estimate(small)[1]
+    assert estimate(large)[0] > estimate(large)[1]
+    chosen = choose_engine(small)
+    assert isinstance(chosen.engine, AmaranthEngine)
+    assert chosen.reason == "small enough that nothing need be built"
+    monkeypatch.setattr(
+        "torusfabric.simulation.engines.choice.CompiledEngine", lambda *_, **__: "compiled"
+    )
+    monkeypatch.setattr(cxx, "have_compiler", lambda: True)
+    assert choose_engine(large).engine == "compiled"
+    assert choose_engine(large).reason.startswith("Amaranth's simulator would take some ")
+    monkeypatch.setattr(cxx, "have_compiler", lambda: False)
+    assert isinstance(choose_engine(large).engine, AmaranthEngine)
+    assert "no C++ compiler" in choose_engine(large).reason
+
+
+def test_names():
+    fabric = fabric_of("3x3", "allgather")
+    assert isinstance(choose_engine(fabric, "amaranth").engine, AmaranthEngine)
+    with pytest.raises(InputError, match=r"^Engine must be one of auto, amaranth, compiled, "):
+        choose_engine(fabric, "numpy")
+    assert list(ENGINES) == ["amaranth", "compiled", "verilator"]
+
+
+def test_compilers_are_looked_for_in_turn(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    there = {"clang++": "/somewhere/clang++"}
+    monkeypatch.setattr(shutil, "which", lambda name, **_: there.get(name))
+    assert cxx.compiler() == ["/somewhere/clang++"]
+    there.clear()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    assert cxx.compiler()[1:] == ["-m", "ziglang", "c++"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingTool, match=r"^C\+\+ compiler was not found: install g\+\+ "):
+        cxx.compiler()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(MissingTool, match=r"as 'no-such-compiler' \(set by CXX\)"):
+        cxx.compiler()
+
+
+@pytest.mark.parametrize("width", [1, 8, 31, 32, 33, 64, 65, 100])
+def test_chunks(width):
+    generator = np.random.default_rng(width)
+    bits = generator.integers(0, 2, (3, 5, width))
+    words = [[int("".join(map(str, word)), 2) for word in row] for row in bits.tolist()]
+    chunks = to_chunks(words, width)
+    assert chunks.shape == (3, 5, -(-width // 32))
+    assert chunks.dtype == np.uint32
+    back = from_chunks(chunks, width)
+    assert back.tolist() == words
+    assert back.dtype == (np.uint64 if width <= 64 else object)
+
+
+COMB = """\
+module pass(a, y);
+  input a;
+  output y;
+  assign y = !a;
+endmodule
+"""
+
+
+def ring_of_inverters(registered):
+    """Two instances that read from each other."""
+    text = COMB
+    if registered:
+        text = (
+            "module pass(clk, a, y);\n  input clk;\n  input a;\n  output reg y;\n"
+            "  initial y = 0;\n  always @(posedge clk) y <= !a;\nendmodule\n"
+        )
+    netlist = Netlist()
+    netlist.nets = {"p": 1, "q": 1}
+    netlist.add("one", "pass", inputs={"a": netlist.whole("q")}, outputs={"y": ("p", 1)})
+    netlist.add("two", "pass", inputs={"a": netlist.whole("p")}, outputs={"y": ("q", 1)})
+    return netlist, {"pass": text}
+
+
+@needs_compiler
+def test_circles_without_a_register_are_refused():
+    with pytest.raises(WorkFailed, match=r"^Instance one must not depend on itself without"):
+        build_farm(*ring_of_inverters(registered=False), optimize=0)
+    farm = build_farm(*ring_of_inverters(registered=True), optimize=0)
+    assert [group.instances for group in farm.groups] == [[0, 1]]
+
+
+def test_ports_tell_registers():
+    ports = cxx_modules(ring_of_inverters(registered=True)[1])["pass"].ports
+    assert ports["y"].registered
+    assert not cxx_modules({"pass": COMB})["pass"].ports["y"].registered
+    assert ports["a"].direction == "input"
+
+
+def test_repeat_uses_fresh_data():
+    fabric = fabric_of("3x3", "allgather", width=8)
+    report = simulate(fabric, repeat=3)
+    assert report.passed
+    assert report.repeat == 3
+    assert report.words_checked == 3 * 81 * fabric.flits
+    waves = fabric.layout.block_flits
+    assert report.throughput == pytest.approx(8 * fabric.flits / fabric.cycles, abs=1e-4)
+    assert report.throughput_bound == pytest.approx(8 * fabric.flits / (4 * waves), abs=1e-4)
+    assert report.throughput <= report.throughput_bound <= 4

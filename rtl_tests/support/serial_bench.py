@@ -1,0 +1,103 @@
+"""The self-test image behind a pseudo-terminal: compiled, clocked, and spoken to bit by bit."""
+
+import contextlib
+import os
+import pty
+import subprocess
+import tty
+
+from amaranth.back import rtlil
+from image_bench import DIVISOR
+
+from torusfabric.fpga.selftest.image import self_test
+from torusfabric.simulation.engines.cxxrtl import include_folder
+from torusfabric.toolchain import tools
+
+__all__ = ["compiled", "on_terminal"]
+
+#: Reads bytes from standard input and sends them to the image, and the other way round; sleeps
+#: while neither side has anything to say.
+MAIN = r"""
+#include <poll.h>
+#include <unistd.h>
+#include "image.cc"
+
+int main() {
+  cxxrtl_design::p_image top;
+  const int bit = DIVISOR;
+  int out_left = 0, out_timer = 0, in_left = 0, in_timer = 0, quiet = 0;
+  unsigned out_byte = 0, in_byte = 0;
+  top.p_rx.set<bool>(true);
+  for (unsigned long cycle = 0;; cycle++) {
+    if (in_left == 0 && (cycle & 63) == 0) {
+      pollfd input = {0, POLLIN, 0};
+      unsigned char byte;
+      if (poll(&input, 1, quiet > 5000 ? 5 : 0) > 0 && input.revents & POLLIN) {
+        if (read(0, &byte, 1) != 1) return 0;
+        in_byte = byte << 1 | 0x200, in_left = 10, in_timer = 0, quiet = 0;
+      }
+    }
+    if (in_left && in_timer-- == 0) {
+      top.p_rx.set<bool>(in_byte & 1);
+      in_byte >>= 1, in_timer = bit - 1, in_left--;
+    }
+    top.p_clk.set<bool>(false), top.step();
+    top.p_clk.set<bool>(true), top.step();
+    bool tx = top.p_tx.get<bool>();
+    quiet++;
+    if (out_left == 0) {
+      if (!tx) out_left = 9, out_timer = bit + bit / 2 - 1;
+    } else if (out_timer-- == 0) {
+      out_timer = bit - 1, quiet = 0;
+      if (--out_left) {
+        out_byte = out_byte >> 1 | tx << 7;
+      } else {
+        unsigned char byte = out_byte;
+        if (!tx || write(1, &byte, 1) != 1) return 1;
+      }
+    }
+  }
+}
+"""
+
+SCRIPT = """\
+read_rtlil image.il
+hierarchy -top image
+proc
+flatten
+opt_clean
+write_cxxrtl -g0 image.cc
+"""
+
+
+def compiled(fabric, folder):
+    """Compile the image of a fabric; returns the path of the program."""
+    image = self_test(fabric, DIVISOR)
+    (folder / "image.il").write_text(rtlil.convert(image, name="image", emit_src=False))
+    (folder / "script.ys").write_text(SCRIPT)
+    (folder / "main.cc").write_text(MAIN.replace("DIVISOR", str(DIVISOR)))
+    tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log")
+    flags = ["-std=c++14", "-O1", "-DNDEBUG", f"-I{include_folder()}", "main.cc", "-o", "image"]
+    tools.run("g++", flags, folder=folder, log="g++.log")
+    return folder / "image"
+
+
+@contextlib.contextmanager
+def on_terminal(program):
+    """Run a compiled image behind a pseudo-terminal.
+
+    Yields
+    ------
+    str
+        The path of the terminal.
+    """
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    process = subprocess.Popen([str(program)], stdin=ours, stdout=ours)
+    try:
+        yield os.ttyname(theirs)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)

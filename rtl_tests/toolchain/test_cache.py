@@ -1,0 +1,136 @@
+"""The cache: what is put is got back, whole or not at all, and nothing ever fails because of it."""
+
+import multiprocessing
+import os
+import sys
+
+import pytest
+
+from torusfabric.toolchain.cache import Cache, default_folder, digest
+
+
+def test_variable_names_the_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "here"))
+    assert default_folder() == tmp_path / "here"
+    assert Cache().folder == tmp_path / "here"
+    assert Cache(tmp_path).folder == tmp_path
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the rules of Linux")
+def test_folder_follows_the_platform(monkeypatch, tmp_path):
+    monkeypatch.delenv("TORUSFABRIC_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_folder() == tmp_path / "xdg" / "torusfabric"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_folder() == tmp_path / ".cache" / "torusfabric"
+
+
+def test_digest_tells_values_apart():
+    values = [("a", "b"), ("ab",), ("a", ["b"]), ("b", "a"), ("a", "b", 1), ("a", "b", "1"), ()]
+    assert len({digest(*value) for value in values}) == len(values)
+    assert digest({"x": 1, "y": 2}) == digest({"y": 2, "x": 1})
+
+
+def test_value_comes_back(tmp_path):
+    cache = Cache(tmp_path)
+    key = digest("k")
+    assert cache.get(key) is None
+    value = cache.put(key, {"luts": (1, 2), 3: None})
+    assert value == {"luts": [1, 2], "3": None}
+    assert cache.get(key) == value
+    assert cache.get(digest("other")) is None
+    cache.put(key, 5)
+    assert Cache(tmp_path).get(key) == 5
+
+
+def test_file_comes_back(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    source = tmp_path / "a.bin"
+    source.write_bytes(bytes(range(256)))
+    assert cache.get_file("abcd", "b.bin") is None
+    kept = cache.put_file("abcd", "b.bin", source)
+    source.unlink()
+    assert cache.get_file("abcd", "b.bin") == kept
+    assert kept.read_bytes() == bytes(range(256))
+    assert cache.put_file("abcd", "c.bin", source) is None
+
+
+def test_damaged_entry_is_a_miss(tmp_path):
+    cache = Cache(tmp_path)
+    cache.put("abcd", {"luts": 12345})
+    path = next(tmp_path.rglob("abcd.json"))
+    path.write_text(path.read_text()[:-3])
+    assert cache.get("abcd") is None
+    path.write_bytes(b"\xff\xfe\x00")
+    assert cache.get("abcd") is None
+
+
+def test_folder_that_cannot_be_made_does_no_harm(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    cache = Cache(tmp_path / "file" / "cache")
+    assert cache.put("abcd", [1]) == [1]
+    assert cache.get("abcd") is None
+    assert cache.put_file("abcd", "x", tmp_path / "file") is None
+    with cache.lock("warm"):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_folder_that_cannot_be_written_does_no_harm(tmp_path):
+    tmp_path.chmod(0o500)
+    assert Cache(tmp_path).put("abcd", [1]) == [1]
+    assert Cache(tmp_path).get("abcd") is None
+    tmp_path.chmod(0o700)
+
+
+def test_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    def no_rename(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", no_rename)
+    Cache(tmp_path).put("abcd", [1])
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def _hammer(folder, worker, keys):
+    cache = Cache(folder)
+    for turn in range(60):
+        key = keys[turn % len(keys)]
+        cache.put(key, {"by": worker, "text": key * 500})
+        value = cache.get(key)
+        if value is None or value["text"] != key * 500:
+            sys.exit(1)
+
+
+def test_processes_do_not_disturb_each_other(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    keys = ["aaaa", "aabb", "cccc"]
+    workers = [context.Process(target=_hammer, args=(tmp_path, n, keys)) for n in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        f"{key}.json" for key in keys
+    ]
+
+
+def _count_up(folder, times):
+    for _ in range(times):
+        with Cache(folder).lock("counter"):
+            path = folder / "counter"
+            path.write_text(str(int(path.read_text()) + 1))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file locks there")
+def test_lock_lets_one_in_at_a_time(tmp_path):
+    (tmp_path / "counter").write_text("0")
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_count_up, args=(tmp_path, 200)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert (tmp_path / "counter").read_text() == "400"

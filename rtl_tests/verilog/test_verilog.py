@@ -1,0 +1,203 @@
+"""The emitted Verilog: its form, what linters say, and a second simulation outside Amaranth."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from amaranth.hdl import Cat
+from helpers import as_executed, fabric_of
+from verilog_bench import (
+    have_icarus,
+    have_verilator,
+    lint_icarus,
+    lint_verilator,
+    run_icarus,
+    run_verilator,
+)
+
+from torusfabric import verilog
+from torusfabric.errors import InputError
+from torusfabric.simulation.engines import AmaranthEngine
+
+FABRICS = [
+    ("2x2", "allgather", "hamiltonian", 1, 2),
+    ("4x4", "allgather", "hamiltonian", 32, 4),
+    ("3x4", "allgather", "hamiltonian", 7, 6),
+    ("3x3x3", "allgather", "hamiltonian", 8, 3),
+    ("5x5", "allgather", "one-packet", 8, 3),
+    ("arrowhead:1", "broadcast", "wormhole-forest", 65, 2),
+    ("arrowhead:2", "broadcast", "spanning-tree", 8, 6),
+]
+
+
+def emitted(tmp_path, fabric):
+    """The folder of a fabric's Verilog."""
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    return tmp_path
+
+
+def router_modules(text):
+    """The names of the router modules in a text."""
+    return re.findall(r"^module (router_\d+)\b", text, re.M)
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS)
+def test_simulated_again(tmp_path, topology, collective, algorithm, width, flits):
+    """Icarus, told nothing but the manifest, reads the same words after the same cycles."""
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits)
+    messages, executed = as_executed(fabric)
+    folder = emitted(tmp_path, fabric)
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    read = [range(base, base + count)] * fabric.nodes
+    result = run_icarus(folder, messages, read, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == AmaranthEngine(fabric).run(messages).cycles == fabric.cycles
+
+
+def test_simulated_in_verilator(tmp_path):
+    """Verilator, starting from random register contents, agrees as well."""
+    if not have_verilator():
+        pytest.skip("Verilator or a C++ compiler is not installed")
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=33, flits=4)
+    messages, executed = as_executed(fabric)
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    read = [range(base, base + count)] * fabric.nodes
+    result = run_verilator(emitted(tmp_path, fabric), messages, read, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == fabric.cycles
+
+
+@pytest.mark.parametrize("top", ["host", "core"])
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS)
+def test_linters_are_silent(tmp_path, topology, collective, algorithm, width, flits, top):
+    """No linter has anything to say beyond what the header waives, with reasons."""
+    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, top=top)
+    folder = emitted(tmp_path, fabric)
+    if have_icarus():
+        assert lint_icarus(folder) == []
+    if have_verilator():
+        assert lint_verilator(folder) == []
+
+
+def test_linters_are_not_deaf(tmp_path):
+    """A planted fault is reported."""
+    folder = emitted(tmp_path, fabric_of("2x2", "allgather", "hamiltonian"))
+    path = folder / "fabric.v"
+    path.write_text(path.read_text().replace("input start;", "input [1:0] start;", 1))
+    if have_verilator():
+        assert lint_verilator(folder)
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "classes"),
+    [
+        ("8x8", "allgather", "hamiltonian", 2),
+        ("16x16", "allgather", "hamiltonian", 2),
+        ("5x7", "allgather", "one-packet", 13),
+        ("6x6x3", "allgather", "one-packet", 5),
+        ("7x7x7", "allgather", "lee-code", 7),
+        ("arrowhead:3", "broadcast", "wormhole-forest", 34),
+    ],
+)
+def test_one_module_a_node_class(topology, collective, algorithm, classes):
+    """However large the torus, there is one router module for each class of nodes."""
+    design = verilog.emit(fabric_of(topology, collective, algorithm), command="")
+    assert len(router_modules(design.text)) <= classes
+    assert sum(count for _, count in design.classes) == design.instances["fabric"].get(
+        "endpoint", sum(n for name, n in design.instances["fabric"].items() if "endpoint" in name)
+    )
+
+
+def test_modules_do_not_grow_with_the_torus():
+    """32x32 has the same router modules as 8x8, letter by letter."""
+    small, large = (
+        verilog.emit(fabric_of(name, "allgather", "hamiltonian", width=32), command="")
+        for name in ("8x8", "32x32")
+    )
+    routers = [name for name in small.modules if name.startswith("router")]
+    assert [small.modules[name] for name in routers] == [large.modules[name] for name in routers]
+    assert routers == [name for name in large.modules if name.startswith("router")]
+
+
+def test_same_text_on_every_run(tmp_path):
+    """The text depends on the fabric and the command alone, and names no file of ours."""
+    texts = []
+    for folder in ("a", "b"):
+        fabric = fabric_of("3x4", "allgather", "hamiltonian", flits=4)
+        texts.append((emitted(tmp_path / folder, fabric) / "fabric.v").read_text())
+    assert texts[0] == texts[1]
+    assert not re.search(r"\.py|\.cc|/(home|tmp|root|usr)", texts[0])
+    assert texts[0].startswith("// 3x4 allgather by hamiltonian")
+
+
+def test_manifest_says_what_a_testbench_needs(tmp_path):
+    """All keys are there, and agree with the fabric."""
+    fabric = fabric_of("4x6", "allgather", "hamiltonian", width=16, flits=4)
+    manifest = json.loads((emitted(tmp_path, fabric) / "manifest.json").read_text())
+    assert manifest["files"] == ["fabric.v"]
+    assert manifest["nodes"] == 24
+    assert manifest["predicted_cycles"] == fabric.cycles == 26
+    assert manifest["topology"] == {"kind": "torus", "sides": [4, 6]}
+    assert manifest["collective"] == {"kind": "allgather"}
+    assert manifest["algorithm"] == "hamiltonian"
+    assert manifest["recv_base"] >= manifest["send_base"] + manifest["flits"]
+    assert manifest["schedule_digest"] == fabric.program.schedule.digest
+    assert set(manifest["ports"]) == {
+        *("clk", "rst", "start", "busy", "done", "cycles"),
+        *("host_we", "host_node", "host_addr", "host_wdata", "host_rdata"),
+    }
+
+
+def test_streams_of_a_core():
+    """A core takes its words from outside, and shows what arrives where it says."""
+    fabric = fabric_of("3x4", "allgather", "hamiltonian", width=16, flits=4, top="core")
+    engine = AmaranthEngine(fabric, gated=True)
+    design, arrivals = engine.design, fabric.places()["arrivals"]
+    steps, chunks, waves = fabric.program.steps, 2, 2
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 1 << 16, (12, chunks, waves)).tolist()
+    got = {}
+
+    async def testbench(ctx):
+        clocks = [domain.clk for domain in design.domains.values()]
+
+        async def tick():
+            for clock in (1, 0):
+                ctx.set(Cat(*clocks), -clock)
+
+        ctx.set(design.start, 1)
+        for _ in range(fabric.cycles + 1):
+            wave = ctx.get(design.tx_address)
+            enable, address = ctx.get(design.rx_enable), ctx.get(design.rx_address)
+            if enable:
+                for node in range(12):
+                    got[node, address] = ctx.get(getattr(design, f"receive_{node}"))
+            await tick()
+            ctx.set(design.start, 0)
+            for node in range(12):
+                value = sum(words[node][c][min(wave, waves - 1)] << 16 * c for c in range(chunks))
+                ctx.set(getattr(design, f"inject_{node}"), value)
+        assert ctx.get(design.done)
+
+    engine.simulate(testbench)
+    seen = {node: set() for node in range(12)}
+    for (node, address), value in got.items():
+        wave, step = divmod(address, steps)
+        for port in range(4):
+            name = arrivals[node][port][step]
+            if name:
+                origin, chunk = name
+                assert value >> 16 * port & 0xFFFF == words[origin][chunk][wave]
+                seen[node].add((origin, chunk, wave))
+    assert all(len(blocks) == 11 * chunks * waves for blocks in seen.values())
+
+
+def test_unwritable_folder(tmp_path):
+    """A folder that cannot be made is one clear line, and nothing is left behind."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"^Folder must be writable, not "):
+        emitted(tmp_path / "file" / "out", fabric_of("2x2", "allgather", "hamiltonian"))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,1 @@
+"""Broadcasts in the arrowhead torus."""

@@ -1,0 +1,1 @@
+"""Circuit-switched collectives: rounds of paths."""

@@ -1,0 +1,143 @@
+"""Rounds of circuits on a torus, built from many alike paths at a time.
+
+A *grid* picks levels on each axis of a torus, the same count or not, so that paths can be given in
+levels instead of nodes: neighbouring levels may be any number of links apart, or at the same place.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...schedule import Transfers
+
+__all__ = ["Circuits", "Grid", "translated"]
+
+
+class Grid:
+    """Levels on each axis of a torus.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    levels : sequence of sequence of int
+        The coordinates of the levels of each axis, in ascending order; equal ones may follow each
+        other. By default every coordinate is a level.
+    without : collection of int
+        Axes of which the nodes of coordinate 1 are left out, so that levels count from 0 over the
+        others.
+    """
+
+    def __init__(self, sides, levels=None, without=()):
+        self.sides, self.without = tuple(sides), frozenset(without)
+        self.spans = [side - (axis in self.without) for axis, side in enumerate(self.sides)]
+        self.levels = [np.asarray(axis) for axis in levels or map(np.arange, self.spans)]
+
+    @property
+    def counts(self):
+        """The number of levels of each axis."""
+        return [len(axis) for axis in self.levels]
+
+    def with_levels(self, axis, levels):
+        """A grid with other levels on one axis."""
+        changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
+        return Grid(self.sides, changed, self.without)
+
+    def gaps(self, axis):
+        """How far it is from each level of an axis to the next, without nodes that are left out."""
+        return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
+
+    def place(self, axis, numbers):
+        """Coordinates of level numbers of any size, counted on around the torus."""
+        laps, numbers = np.divmod(numbers, len(self.levels[axis]))
+        places = self.levels[axis][numbers]
+        return places + self.sides[axis] * laps + (axis in self.without) * (places > 0)
+
+    def nodes(self, index):
+        """Coordinates of level numbers: arrays of shape (axes, nodes)."""
+        places = [self.place(axis, numbers) for axis, numbers in enumerate(index)]
+        return np.stack(places) % np.array(self.sides)[:, None]
+
+
+class Circuits:
+    """The rounds of a broadcast from node 0, as far as they are built.
+
+    Messages to nodes that are informed, or that a message built before reaches in the same round,
+    are left out.
+
+    Parameters
+    ----------
+    topology : Torus
+    """
+
+    def __init__(self, topology):
+        self.topology = topology
+        self.informed = np.zeros(topology.nodes, bool)
+        self.informed[0] = True
+        self.rounds = []
+        self.pending = []
+
+    def send(self, start, runs):
+        """Let a message go from each of some nodes, in the present round.
+
+        Parameters
+        ----------
+        start : ndarray of int, shape (axes, starts)
+            Coordinates of the senders.
+        runs : list of (int, ndarray of int or int)
+            The path: along which axis, and over how many links in which direction.
+        """
+        count = start.shape[1]
+        runs = [(axis, np.broadcast_to(np.asarray(hops), count)) for axis, hops in runs]
+        end = start.copy()
+        for axis, hops in runs:
+            end[axis] += hops
+        source, target = self.topology.node(start), self.topology.node(end)
+        keep = np.flatnonzero(~self.informed[target])
+        keep = keep[np.sort(np.unique(target[keep], return_index=True)[1])]
+        if len(keep):
+            self.informed[target[keep]] = True
+            self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in runs]))
+
+    def send_levels(self, grid, index, runs):
+        """The same in level numbers of a grid."""
+        index = np.array(index)
+        moves, here = [], index.copy()
+        for axis, steps in runs:
+            there = here[axis] + steps
+            moves.append((axis, grid.place(axis, there) - grid.place(axis, here[axis])))
+            here[axis] = there
+        self.send(grid.nodes(index), moves)
+
+    def end_round(self):
+        """Close the present round and begin the next."""
+        sources = [source for source, _ in self.pending]
+        paths = [_hops(runs, len(source)) for source, runs in self.pending]
+        longest = max((path.shape[1] for path in paths), default=1)
+        padded = [
+            np.pad(path, ((0, 0), (0, longest - path.shape[1])), constant_values=-1)
+            for path in paths
+        ] or [np.empty((0, 1), np.int8)]
+        source = np.concatenate(sources) if sources else np.empty(0, np.int64)
+        self.rounds.append(Transfers(source, np.concatenate(padded)))
+        self.pending = []
+
+
+def translated(topology, root, rounds):
+    """Rounds planned for node 0, moved to another root."""
+    return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
+
+
+def _hops(runs, count):
+    """The out-ports along paths of signed runs, an int8 array padded with -1."""
+    total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
+    column = np.arange(max(int(total.max()), 1))
+    table = np.full((count, len(column)), -1, np.int8)
+    begin = np.zeros(count, int)
+    for axis, hops in runs:
+        end = begin + np.abs(hops)
+        inside = (column >= begin[:, None]) & (column < end[:, None])
+        port = (2 * axis + (hops < 0)).astype(np.int8)
+        table = np.where(inside, port[:, None], table)
+        begin = end
+    return table

@@ -1,0 +1,239 @@
+"""Circuit-switched broadcast on any torus, from diagonal to diagonal or by ever finer levels.
+
+Rules of the model:
+
+- A round is a set of paths that share no arc; a link carries a message each way.
+- A node sends up to alpha messages and receives up to alpha in a round, 1 to 2k for k dimensions.
+
+The number of rounds is known without planning: it is the least of the ways that apply. Squares and
+cubes: k clog n, where clog x = ceil(log_(alpha + 1) x) or 0. Two dimensions: diagonals of a square
+grid of levels, then finer levels. Any torus: ever finer levels on all axes, or, with two ports, one
+axis after another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified, or
+fail for some sizes, within the counts of their theorems.
+"""
+
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from ...schedule import Rounds, Transfers
+from ...topology import Torus
+from ..base import Algorithm
+from .circuits import Circuits, Grid, translated
+from .diagonal_fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve_planes
+from .diagonal_refine import refine, spaced
+from .diagonal_square import axis_rounds, diagonal_stage, square_rounds
+from .reversal import from_broadcast
+from .segments import clog
+
+__all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "theorem_rounds"]
+
+
+def diagonal_broadcast(topology, collective, options):
+    """Plan a broadcast on any torus.
+
+    Parameters
+    ----------
+    topology : Torus
+        Of any sides.
+    collective : Collective
+        Broadcast from any root.
+    options : Options
+        ``ports`` is alpha.
+
+    Returns
+    -------
+    Rounds
+        `diagonal_rounds` of them in up to three dimensions.
+
+    References
+    ----------
+    .. [1] S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in
+       multi-port multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
+    """
+    ports = options.ports or topology.ports
+    best: list[Transfers] | None = None
+    for count, build in sorted(_ways(topology.sides, ports), key=lambda way: way[0]):
+        if best is not None and count >= len(best):
+            break
+        circuits = Circuits(topology)
+        build(circuits)
+        if best is None or len(circuits.rounds) < len(best):
+            best = circuits.rounds
+    return Rounds(
+        topology=topology,
+        collective=collective,
+        algorithm="diagonal",
+        switching="circuit",
+        ports=ports,
+        transfers=translated(topology, collective.root, best or []),
+    )
+
+
+def diagonal_rounds(sides, ports):
+    """The number of rounds on a torus; from four dimensions on it may take one or two more."""
+    return min(count for count, _ in _ways(sides, ports))
+
+
+def _ways(sides, ports):
+    """How a broadcast can be done: (rounds, function of Circuits)."""
+    few = min(ports, 2)
+    yield sum(clog(n, few) for n in sides), partial(axis_rounds, grid=Grid(sides), alpha=few)
+    for alpha in range(3, ports + 1):
+        if len(set(sides)) == 1:
+            count = len(sides) * clog(sides[0], alpha)
+            yield count, partial(square_rounds, grid=Grid(sides), alpha=alpha)
+        if len(sides) == 2:
+            yield _by_diagonals(sides, alpha)
+        yield from _by_levels(sides, alpha)
+
+
+def _by_diagonals(sides, alpha):
+    """Two dimensions: every other diagonal of a square grid, then finer levels on the longer axis.
+
+    clog s + clog(s / 2) + clog(n / s) + 1 rounds, where s is the shorter side, less 1 if it is odd,
+    and n the longer side: at most as many as Theorem 3 or 4.
+    """
+    short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
+    without = [short] if sides[short] % 2 else []
+    count = sides[short] - len(without)
+    rounds = clog(Fraction(sides[long], count), alpha)
+
+    def build(circuits):
+        gaps = spaced(sides[long], [0, 1] * (count // 2), rounds, alpha, least_even=2)
+        grid = Grid(sides, None, without).with_levels(long, np.cumsum(gaps) - gaps)
+        diagonal_stage(circuits, grid, alpha, 1)
+        diagonal_stage(circuits, grid, alpha, 2, stride=2)
+        grid = _refined(circuits, grid, alpha, {long: rounds})
+        _finish(circuits, grid, alpha)
+
+    return clog(count, alpha) + clog(count // 2, alpha) + rounds + 1, build
+
+
+def _by_levels(sides, alpha):
+    """Any torus: two levels on each axis, then finer levels on one axis after another.
+
+    2 + the sum of clog(n_i / 2) rounds and, where planes are left out and not informed together
+    with other nodes, one more: in three dimensions at most as many as Theorems 7 to 9.
+    """
+    dimensions = len(sides)
+    odd = [axis for axis in range(dimensions) if sides[axis] % 2]
+    if dimensions <= 3:
+        choices = [some for size in range(3) for some in combinations(odd, size)]
+        most = dimensions - (alpha + 1) // 2 + 1
+        choices = [some for some in choices if len(odd) - len(some) <= most]
+    else:
+        choices = [tuple(odd)]
+    for without in choices:
+        rounds = {
+            axis: clog(Fraction(side - (axis in without), 2), alpha)
+            for axis, side in enumerate(sides)
+        }
+        filling = clog(2 ** (dimensions - 1), alpha)
+        count = 1 + sum(rounds.values()) + filling + _planes_extra(dimensions, without, alpha)
+        yield (
+            count,
+            partial(_build_levels, sides=sides, alpha=alpha, rounds=rounds, without=without),
+        )
+
+
+def _planes_extra(dimensions, without, alpha):
+    """Whether planes that are left out take a round of their own."""
+    together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
+    return int(bool(without) and not together)
+
+
+def _build_levels(circuits, sides, alpha, rounds, without):
+    """Carry out one choice of planes to leave out."""
+    levels = []
+    for axis, side in enumerate(sides):
+        gaps = spaced(side - (axis in without), [0, 1], rounds[axis], alpha, least_even=2)
+        levels.append(np.array([0, gaps[0]]))
+    grid = Grid(sides, levels, without)
+    corner = np.zeros((len(sides), 1), int)
+    circuits.send_levels(grid, corner, [(axis, 1) for axis in range(len(sides))])
+    circuits.end_round()
+    _finish(circuits, _refined(circuits, grid, alpha, rounds), alpha)
+
+
+def _refined(circuits, grid, alpha, rounds):
+    """Refine axes until all gaps have one link: even spans first, since odd ones end doubled."""
+    spans, doubled = grid.spans, set()
+    for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
+        asides = [a for a in range(len(spans)) if a != axis and a not in doubled]
+        for left in reversed(range(rounds[axis])):
+            grid = refine(circuits, grid, axis, left, alpha, asides)
+        if spans[axis] % 2:
+            doubled.add(axis)
+    return grid
+
+
+def _finish(circuits, grid, alpha):
+    """Inform all other nodes."""
+    dimensions, without = len(grid.sides), sorted(grid.without)
+    if dimensions > 3:
+        fill_by_classes(circuits, grid, alpha)
+        if without:
+            serve_by_flow(circuits, alpha)
+    elif without and not _planes_extra(dimensions, without, alpha):
+        fill_around_plane(circuits, grid, without[0])
+    else:
+        fill(circuits, grid)
+        if without:
+            serve_planes(circuits, without)
+
+
+def theorem_rounds(sides, ports):
+    """The number of rounds that Wang, Tseng, Ni and Sheu claim, or None where they state none.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of a torus.
+    ports : int
+        alpha.
+
+    Notes
+    -----
+    Theorems 1 to 9 as printed, with n1 the shortest side; for odd n1 the stages of Theorems 3, 4
+    and 7 to 9 run on n1 - 1, and can take up to two rounds more than that.
+    """
+    sides, dimensions = sorted(sides), len(sides)
+    shortest = sides[0]
+    if not 1 <= ports <= 2 * dimensions:
+        return None
+    if len(set(sides)) == 1:
+        return dimensions * clog(shortest, ports)
+    if ports <= 2:
+        return sum(clog(side, ports) for side in sides)
+    half, constant = clog(Fraction(shortest, 2), ports), shortest % 2
+    longer = sum(clog(Fraction((1 + ports % 2) * side, shortest), ports) for side in sides[1:])
+    if dimensions == 2:
+        return clog(shortest, ports) + half + longer + 1 + constant
+    if dimensions == 3:
+        return 3 * half + longer + 2 + constant
+    return None
+
+
+def misfit(topology, collective, options):
+    """Which topology and options are needed, or None."""
+    if not isinstance(topology, Torus):
+        return "a torus"
+    if options.ports is not None and not 1 <= options.ports <= topology.ports:
+        return f"--ports 1 to {topology.ports}"
+    if options.chunks not in (None, 1):
+        return "--chunks 1"
+    return None
+
+
+DIAGONAL = Algorithm(
+    name="diagonal",
+    source="Wang, Tseng, Ni and Sheu 2001",
+    summary="circuit-switched broadcast on any torus with any number of ports, by diagonals",
+    collectives=("broadcast", "gather", "reduce"),
+    options=("ports", "chunks"),
+    misfit=misfit,
+    plan=from_broadcast(diagonal_broadcast),
+)

@@ -1,0 +1,154 @@
+"""Gather and reduce from a broadcast, by running it backwards.
+
+In a broadcast every node but the root receives each chunk for the first time once, from a node that
+has it already: these receipts form a tree a chunk. Reversed rounds in reverse order and reversed
+arcs turn it into a tree along which contributions come together at the root: a node sends to its
+parent after all its children have sent to it, so that each contribution travels once and, in a
+reduction, is added once. Paths that shared no arc share none backwards, and a node that received at
+most so many messages in a round sends at most as many. In the same way a scatter becomes a gather.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...schedule import Everything, Grouped, Listed, Rounds, Transfers
+
+__all__ = ["from_broadcast", "reverse"]
+
+
+def from_broadcast(plan):
+    """A planner of broadcast, gather and reduce.
+
+    Parameters
+    ----------
+    plan : function of (Topology, Collective, Options) -> Schedule
+        Plans a broadcast.
+
+    Returns
+    -------
+    function of (Topology, Collective, Options) -> Schedule
+    """
+
+    def planned(topology, collective, options):
+        if collective.kind == "broadcast":
+            return plan(topology, collective, options)
+        broadcast = replace(collective, kind="broadcast")
+        return reverse(plan(topology, broadcast, options), collective.kind)
+
+    return planned
+
+
+def reverse(schedule, kind):
+    """Run a broadcast or a scatter backwards.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        A broadcast of any form, or a scatter whose transfers list their blocks. What reaches a node
+        of a broadcast a second time is left out.
+    kind : str
+        ``gather`` or ``reduce``; only ``gather`` for a scatter.
+
+    Returns
+    -------
+    Rounds
+        As many rounds. Messages list the contributions they bring: those of a subtree.
+    """
+    rounds = list(schedule.rounds())
+    if schedule.collective.kind == "scatter":
+        backwards = [_backwards(schedule.topology, t, t.payload) for t in rounds]
+    else:
+        backwards = list(_reverse_trees(schedule, rounds))
+    return Rounds(
+        topology=schedule.topology,
+        collective=replace(schedule.collective, kind=kind),
+        algorithm=schedule.algorithm,
+        switching=schedule.switching,
+        ports=schedule.ports,
+        chunks=schedule.chunks,
+        duplex=schedule.duplex,
+        transfers=tuple(backwards[::-1]),
+    )
+
+
+def _backwards(topology, transfers, payload):
+    """The same paths from their ends to their beginnings."""
+    lengths, longest = transfers.lengths, transfers.hops.shape[1]
+    column = lengths[:, None] - 1 - np.arange(longest)
+    hops = np.take_along_axis(transfers.hops, np.maximum(column, 0), axis=1)
+    hops = np.where(column >= 0, topology.opposite[hops], -1).astype(np.int8)
+    return Transfers(transfers.walk(topology)[:, -1], hops, payload)
+
+
+def _reverse_trees(schedule, rounds):
+    """The reversed rounds of a broadcast, in the broadcast's order.
+
+    A *cell* is node * chunks + chunk, which is also the number of the node's contribution. Cells in
+    preorder have each subtree in one piece.
+    """
+    receipts = list(_first_receipts(schedule, rounds))
+    order, position, size = _preorder(schedule, receipts)
+    for transfers, (index, _, child) in zip(rounds, receipts, strict=True):
+        used, first = np.unique(index, return_index=True)
+        indptr = np.concatenate([[0], np.cumsum(size[child])])
+        inside = np.arange(indptr[-1]) - np.repeat(indptr[:-1], size[child])
+        ids = order[np.repeat(position[child], size[child]) + inside]
+        payload = Listed(indptr[np.append(first, len(index))], ids)
+        kept = Transfers(transfers.source[used], transfers.hops[used])
+        yield _backwards(schedule.topology, kept, payload)
+
+
+def _first_receipts(schedule, rounds):
+    """For each round the transfer, sending cell and receiving cell of each chunk's first receipts.
+
+    Sorted by transfer.
+    """
+    chunks = schedule.chunks
+    held = np.zeros((schedule.topology.nodes, chunks), bool)
+    held[schedule.collective.root] = True
+    for transfers in rounds:
+        target = transfers.walk(schedule.topology)[:, -1].astype(np.int64)
+        index, chunk = np.nonzero(_carried(transfers, held) & ~held[target])
+        child = target[index] * chunks + chunk
+        keep = np.sort(np.unique(child, return_index=True)[1])
+        index, chunk, child = index[keep], chunk[keep], child[keep]
+        held.reshape(-1)[child] = True
+        yield index, transfers.source[index].astype(np.int64) * chunks + chunk, child
+
+
+def _carried(transfers, held):
+    """The chunks that each transfer carries, a bool array of shape (transfers, chunks)."""
+    payload = transfers.payload
+    match payload:
+        case Everything():
+            return held[transfers.source]
+        case Grouped():
+            wanted = payload.group[None, :] == payload.wanted[:, None]
+            return held[transfers.source] & wanted
+    listed = np.zeros((len(transfers), held.shape[1]), bool)
+    listed[np.repeat(np.arange(len(transfers)), np.diff(payload.indptr)), payload.ids] = True
+    return listed
+
+
+def _preorder(schedule, receipts):
+    """Cells in preorder, the position of each cell, and the size of its subtree."""
+    nodes, chunks = schedule.topology.nodes, schedule.chunks
+    size = np.ones(nodes * chunks, np.int64)
+    for _, parent, child in reversed(receipts):
+        np.add.at(size, parent, size[child])
+    position = np.zeros_like(size)
+    roots = schedule.collective.root * chunks + np.arange(chunks)
+    position[roots] = np.arange(chunks) * nodes
+    free = position + 1
+    for _, parent, child in receipts:
+        by_parent = np.argsort(parent, kind="stable")
+        parent, child = parent[by_parent], child[by_parent]
+        before = np.cumsum(size[child]) - size[child]
+        first = np.searchsorted(parent, parent)
+        position[child] = free[parent] + before - before[first]
+        np.add.at(free, parent, size[child])
+        free[child] = position[child] + 1
+    order = np.empty_like(position)
+    order[position] = np.arange(len(order))
+    return order, position, size

@@ -1,0 +1,1 @@
+"""All-gathers by fixed forwarding: patterns."""

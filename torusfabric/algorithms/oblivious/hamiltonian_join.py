@@ -1,0 +1,210 @@
+"""Joining the cycles of a coloured torus by switches of squares.
+
+The links of a torus are coloured so that every node has two links of each colour: each colour is a
+set of disjoint cycles. Take a square with two opposite links of one colour and two of another, and
+exchange the colours. For either colour, two links are replaced by the other two of the square: two
+cycles become one, or one becomes two, or one stays whole with a part of it reversed, which is the
+case where it runs through both links in the same direction.
+
+References
+----------
+.. [1] J. Aubert and B. Schneider, "Decomposition de la somme cartesienne d'un cycle et de l'union
+   de deux cycles hamiltoniens en cycles hamiltoniens", Discrete Math. 38 (1982).
+"""
+
+import math
+from itertools import combinations, product
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components, depth_first_order
+
+from ...errors import WorkFailed
+
+__all__ = ["forward_table", "join", "ring_order"]
+
+#: Switches a node before the search is given up: many times what any torus tried took.
+PATIENCE = 500
+
+
+def forward_table(sides):
+    """The neighbour of every node in the positive direction of each axis, shape (axes, nodes)."""
+    nodes = np.arange(math.prod(sides)).reshape(sides)
+    return np.stack([np.roll(nodes, -1, axis).ravel() for axis in range(len(sides))])
+
+
+def link_graph(forward, colours, colour):
+    """The links of one colour, as a sparse matrix."""
+    nodes, axes = np.nonzero(colours == colour)
+    ends = nodes, forward[axes, nodes]
+    return coo_matrix((np.ones(len(nodes), np.int8), ends), (len(colours),) * 2).tocsr()
+
+
+def ring_order(forward, colours, colour, start=0):
+    """The nodes in the order of the cycle of a colour through a node."""
+    graph = link_graph(forward, colours, colour)
+    return depth_first_order(graph, start, directed=False, return_predecessors=False)
+
+
+class Square(NamedTuple):
+    """Squares of four links, alike but for where they lie; each field may be an array of nodes.
+
+    ``corner`` and ``beside`` are ends of a link of one axis, ``above`` and ``opposite`` of another
+    one that is parallel to it. ``upper`` and ``right`` own the links that do not start at the
+    corner: on an axis of length 2, each of two links may be the upper or right one.
+    """
+
+    corner: np.ndarray
+    beside: np.ndarray
+    above: np.ndarray
+    opposite: np.ndarray
+    upper: np.ndarray
+    right: np.ndarray
+
+
+class Factors:
+    """The cycles of each colour, kept up to date while squares are switched.
+
+    Parameters
+    ----------
+    sides : sequence of int
+    colours : ndarray of int8, shape (nodes, axes)
+        Changed in place.
+
+    Attributes
+    ----------
+    count : int
+        The number of cycles of all colours together.
+    """
+
+    def __init__(self, sides, colours):
+        self.colours, self.forward = colours, forward_table(sides)
+        self.cycle, self.position, self.length = np.zeros((3, len(sides), len(colours)), int)
+        self.count = 0
+        for colour in range(len(sides)):
+            graph = link_graph(self.forward, colours, colour)
+            count, cycle = connected_components(graph, directed=False)
+            self.count += count
+            for start in np.unique(cycle, return_index=True)[1]:
+                self.enter(colour, depth_first_order(graph, start, False, False))
+
+    def enter(self, colour, nodes):
+        """Enter a cycle, given by its nodes in order."""
+        self.cycle[colour, nodes] = nodes[0]
+        self.position[colour, nodes] = np.arange(len(nodes))
+        self.length[colour, nodes] = len(nodes)
+
+    def squares(self, corner, a, b, twin_a, twin_b):
+        """The squares at some corners in the plane of two axes."""
+        beside, above = self.forward[a, corner], self.forward[b, corner]
+        opposite = self.forward[b, beside]
+        upper, right = opposite if twin_a else above, opposite if twin_b else beside
+        return Square(corner, beside, above, opposite, upper, right)
+
+    def gains(self, kind):
+        """All squares of a kind that may be switched, and how many cycles more each would leave."""
+        a, b = kind[:2]
+        colours = self.colours
+        square = self.squares(np.arange(len(colours)), *kind)
+        level, steep = colours[:, a], colours[:, b]
+        fits = (colours[square.upper, a] == level) & (colours[square.right, b] == steep)
+        fits = np.nonzero(fits & (level != steep))[0]
+        square = Square(*(field[fits] for field in square))
+        corner, beside, above, opposite = square[:4]
+        gain = self.gain(level[fits], corner, beside, above, opposite)
+        return fits, gain + self.gain(steep[fits], corner, above, beside, opposite)
+
+    def gain(self, colour, p, q, r, s):
+        """How many cycles more a colour has when its links pq and rs become pr and qs."""
+        length, position = self.length[colour, p], self.position
+        first = (position[colour, q] - position[colour, p]) % length == 1
+        second = (position[colour, s] - position[colour, r]) % length == 1
+        apart = self.cycle[colour, p] != self.cycle[colour, r]
+        return np.where(apart, -1, (first != second).astype(int))
+
+    def switch(self, kind, corner):
+        """Exchange the two colours of a square."""
+        a, b = kind[:2]
+        square = self.squares(corner, *kind)
+        _, beside, above, opposite, upper, right = square
+        level, steep = self.colours[corner, a], self.colours[corner, b]
+        self.colours[[corner, upper], a] = steep
+        self.colours[[corner, right], b] = level
+        self.reconnect(level, corner, beside, above, opposite)
+        self.reconnect(steep, corner, above, beside, opposite)
+
+    def reconnect(self, colour, p, q, r, s):
+        """Replace the links pq and rs of a colour by pr and qs."""
+        path = self.cut(colour, q, p)
+        if self.cycle[colour, p] != self.cycle[colour, r]:
+            self.enter(colour, np.concatenate([path, self.cut(colour, r, s)]))
+            self.count -= 1
+            return
+        self.enter(colour, path)
+        at = self.position[colour, [r, s]]
+        head, tail = path[: at.max()], path[at.max() :]
+        if at[0] < at[1]:
+            self.enter(colour, np.concatenate([head, tail[::-1]]))
+        else:
+            self.enter(colour, head)
+            self.enter(colour, tail)
+            self.count += 1
+
+    def cut(self, colour, first, last):
+        """The nodes of a cycle from one of two neighbours on it to the other, the long way."""
+        nodes = np.nonzero(self.cycle[colour] == self.cycle[colour, first])[0]
+        order = np.empty_like(nodes)
+        order[self.position[colour, nodes]] = nodes
+        order = np.roll(order, -self.position[colour, first])
+        return order if order[-1] == last else np.roll(order[::-1], 1)
+
+
+def join(sides, colours):
+    """Join the cycles of each colour into one by switches, in place.
+
+    Parameters
+    ----------
+    sides : sequence of int
+    colours : ndarray of int8, shape (nodes, axes)
+        Two links of each colour at every node.
+
+    Raises
+    ------
+    WorkFailed
+        If the cycles cannot be joined, or it takes too long.
+
+    Notes
+    -----
+    Each time the first switch that leaves fewer cycles is taken. Where there is none, which was
+    seen only with sides of 2, one that leaves as many, or one more, is drawn; the draw is the same
+    in every run. A switch takes a few passes over the nodes.
+    """
+    factors, draw = Factors(sides, colours), Random(0)
+    kinds = [
+        (a, b, *twins)
+        for a, b in combinations(range(len(sides)), 2)
+        for twins in product(*([False, True][: 1 + (sides[axis] == 2)] for axis in (a, b)))
+    ]
+    for _ in range(PATIENCE * len(colours)):
+        if factors.count == len(sides):
+            return
+        factors.switch(*choose(factors, kinds, draw))
+    raise WorkFailed(f"No edge-disjoint Hamiltonian cycles were found for sides {sides}")
+
+
+def choose(factors, kinds, draw):
+    """A square to switch: its kind and corner."""
+    detours: tuple[list, list] = [], []
+    for index, kind in enumerate(kinds):
+        corners, gains = factors.gains(kind)
+        if (gains < 0).any():
+            # What served last is likely to serve next.
+            kinds.insert(0, kinds.pop(index))
+            return kind, int(corners[(gains < 0).argmax()])
+        for gain, squares in enumerate(detours):
+            squares += [(kind, int(corner)) for corner in corners[gains == gain]]
+    neutral, worse = detours
+    squares = worse if worse and (not neutral or draw.random() < 0.5) else neutral
+    return squares[draw.randrange(len(squares))]

@@ -1,0 +1,78 @@
+"""All-gather of whole messages by fixed forwarding.
+
+Model: store-and-forward, full duplex, all ports, one hop a step, nothing stored on the way. A
+message is not cut: on a torus of d axes it runs both ways along cycles of which each visits little
+more than every d-th node and passes by all others.
+
+References
+----------
+.. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002), section 4.
+"""
+
+import numpy as np
+
+from ...schedule import Pattern
+from ...topology import Torus
+from ..base import Algorithm
+from .oblivious import completion
+from .one_packet_2d import feeds_2d
+from .one_packet_3d import feeds_3d, roles_3d
+from .one_packet_4d import feeds_4d, roles_4d
+
+__all__ = ["ONE_PACKET"]
+
+FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
+
+
+def misfit(topology, collective, options):
+    """What the algorithm needs and does not get, or None."""
+    if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
+        return "a torus of two, three or four axes"
+    if len(topology.sides) == 3 and not any(roles_3d(topology.sides)):
+        return "two sides that are multiples of 3 and a third of at least 3"
+    if len(topology.sides) == 4 and not any(roles_4d(topology.sides)):
+        return (
+            "two sides that are multiples of 4, an even one and a fourth of at least 4, "
+            "on which the laps close to one cycle"
+        )
+    if options.ports not in (None, topology.ports):
+        return f"all {topology.ports} ports"
+    return None
+
+
+def plan(topology, collective, options):
+    """Plan an all-gather in N / (2 d) steps and some, in the best order of axes.
+
+    Notes
+    -----
+    The number of steps is found by tracing what each node receives. It exceeds the least possible,
+    (N - 1) / (2 d), by O(n1 + n2) on two axes and by O(n1 n2 + n1 n3) on three.
+    """
+    feeds = FEEDS[len(topology.sides)](topology.sides)
+    best = next(feeds)
+    steps = completion(topology, best)
+    for feed in feeds:
+        fewer = completion(topology, feed, steps - 1)
+        if fewer is not None:
+            best, steps = feed, fewer
+    return Pattern(
+        topology=topology,
+        collective=collective,
+        algorithm="one-packet",
+        switching="store-and-forward",
+        ports=topology.ports,
+        steps=steps,
+        feed=best,
+        inject=np.zeros_like(best),
+    )
+
+
+ONE_PACKET = Algorithm(
+    name="one-packet",
+    source="Meyer & Sibeyn 2002, section 4",
+    summary="whole messages along d cycles that each pass by every node, by fixed forwarding",
+    collectives=("allgather",),
+    options=("ports",),
+    misfit=misfit,
+    plan=plan,
+)

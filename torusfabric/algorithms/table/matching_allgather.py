@@ -1,0 +1,214 @@
+"""All-gather on any torus by bipartite matching, step by step.
+
+Model: store-and-forward, all-port, full duplex. A node sends and receives at most one block a step
+on each of its ports; what arrives in step ``t`` may leave from step ``t + latency`` on (1 in the
+papers). The schedule is planned for one origin, node 0, and translated: if the deliveries of a step
+use distinct ports, the copies for all origins never meet on an arc (Fragopoulou and Akl 1994,
+Lemma 5). So a step is a matching of ports to deliveries, on any Cayley graph of an abelian group.
+
+References
+----------
+[1] P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
+    Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
+"""
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+from ...analysis.reach import delivery_steps
+from .matching_heads import few_heads
+
+__all__ = ["allgather", "match"]
+
+#: How many schedules are tried before one above the bound is accepted, and how many deliveries
+#: they may plan together: about a second.
+ATTEMPTS, BUDGET = 60, 200_000
+
+#: For more deliveries than these no small router is looked for: it would take seconds.
+LARGE = 8_000
+
+
+def allgather(topology, chunks=1, latency=1, seed=0):
+    """Deliver every chunk of node 0 to every node, in the fewest steps found.
+
+    Parameters
+    ----------
+    topology : Topology
+        Any Cayley graph of an abelian group.
+    chunks : int
+        M, the chunks of a message.
+    latency : int
+        What arrives in step t leaves in step t + latency or later.
+    seed : int
+        Where retries start; they are rarely needed.
+
+    Returns
+    -------
+    offset, chunk : ndarray of int, shape (steps, ports)
+        What arrives by each port: node and chunk, -1 where nothing does.
+
+    Notes
+    -----
+    In every step a maximum matching joins ports ``g`` to deliveries (d, c) not yet made whose
+    predecessor ``d - g`` got chunk c in time. Deliveries near the origin are preferred, then those
+    with most neighbours farther away. If that takes more than `delivery_steps` steps, distances
+    are blurred at random and the best attempt wins. No proof is known that the bound is always
+    met; it was met on every torus tried. A schedule with no more steps and a small router is then
+    looked for, see `matching_heads`, and preferred.
+    """
+    bound = delivery_steps(topology, chunks, latency)
+    best = _nearest_first(topology, chunks, latency, seed, bound)
+    if topology.nodes * chunks <= LARGE:
+        for steps in sorted({bound, len(best)}):
+            found = few_heads(topology, chunks, latency, steps, seed)
+            if found is not None:
+                best = found
+                break
+    made = np.array(best, dtype=np.int64).reshape(-1, topology.ports)
+    return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
+
+
+def _nearest_first(topology, chunks, latency, seed, bound):
+    """The best of some schedules without regard to the router."""
+    best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0))
+    budget = BUDGET // (topology.nodes * chunks)
+    rng, blurs = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
+    for retry in range(min(ATTEMPTS, budget)):
+        if len(best) == bound:
+            break
+        order = _urgency(topology, chunks, rng, blurs[retry % len(blurs)])
+        best = min(best, _attempt(topology, chunks, latency, order), key=len)
+    return best
+
+
+def _urgency(topology, chunks, rng, blur):
+    """In which order each port prefers deliveries.
+
+    Delivery (d, c) has number ``d * chunks + c``. Ports take the chunks of a node in rotated
+    orders, so that the last chunks can come from different sides.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    chunks : int
+        The chunks of a message.
+    rng : Generator or None
+        Where blur and ties come from, None for none.
+    blur : float
+        How many hops a delivery may be preferred to a nearer one.
+
+    Returns
+    -------
+    list of (list, list)
+        For each port: the rank of each delivery, and the deliveries by rank.
+    """
+    distance = topology.distances
+    farther = (distance[topology.neighbours] > distance[:, None]).sum(axis=1)
+    number = np.arange(topology.nodes * chunks)
+    near = distance - farther / (topology.ports + 1)
+    key, tie = near[number // chunks], number // chunks
+    if rng is not None:
+        key = key + blur * rng.random(topology.nodes)[number // chunks]
+        tie = rng.permutation(topology.nodes)[number // chunks]
+    orders = {}
+    for shift in range(min(chunks, topology.ports)):
+        order = np.lexsort(((number + shift * chunks // topology.ports) % chunks, tie, key))
+        rank = np.empty_like(order)
+        rank[order] = number
+        orders[shift] = rank.tolist(), order.tolist()
+    return [orders[port % len(orders)] for port in range(topology.ports)]
+
+
+def _attempt(topology, chunks, latency, urgency):
+    """Plan with given preferences: for each step the delivery of each port, or -1."""
+    done = bytearray(topology.nodes * chunks)
+    done[:chunks] = b"\1" * chunks
+    neighbours = topology.neighbours.tolist()
+    heaps: list[list[int]] = [[] for _ in range(topology.ports)]
+    ready = [list(range(chunks)), *([] for _ in range(latency - 1))]
+    left, steps = (topology.nodes - 1) * chunks, []
+    while left:
+        for delivery in ready.pop(0):
+            node, chunk = divmod(delivery, chunks)
+            for heap, (rank, _), neighbour in zip(heaps, urgency, neighbours[node], strict=True):
+                onward = neighbour * chunks + chunk
+                if not done[onward]:
+                    heappush(heap, rank[onward])
+        candidates = [
+            _open(heap, order, done, topology.ports)
+            for heap, (_, order) in zip(heaps, urgency, strict=True)
+        ]
+        made = match(candidates)
+        for delivery in made.values():
+            done[delivery] = 1
+        for heap, (rank, _), others in zip(heaps, urgency, candidates, strict=True):
+            for delivery in others:
+                if not done[delivery]:
+                    heappush(heap, rank[delivery])
+        ready.append(list(made.values()))
+        left -= len(made)
+        steps.append([made.get(port, -1) for port in range(topology.ports)])
+    return steps
+
+
+def _open(heap, order, done, count):
+    """Take the most urgent open deliveries off a port's heap.
+
+    With as many candidates as there are ports it finds one whatever the others take.
+    """
+    best: list[int] = []
+    while heap and len(best) < count:
+        delivery = order[heappop(heap)]
+        if not done[delivery]:
+            best.append(delivery)
+    return best
+
+
+def match(candidates, must=()):
+    """Match ports to candidates: a maximum matching, by augmenting paths (Kuhn).
+
+    Parameters
+    ----------
+    candidates : list of list
+        For each port what it may take, best first. Where not all ports can be matched, the first
+        ones are.
+    must : iterable
+        Candidates to match before all others.
+
+    Returns
+    -------
+    dict
+        What each matched port takes.
+    """
+    owner: dict[int, int] = {}
+
+    def augment(port, first, seen):
+        for item in candidates[port]:
+            if item not in seen:
+                seen.add(item)
+                holder = owner.get(item)
+                if holder is None or holder > first or augment(holder, first, seen):
+                    owner[item] = port
+                    return True
+        return False
+
+    for item in must:
+        _place(item, candidates, owner, set())
+    for port in range(len(candidates)):
+        if port not in owner.values():
+            augment(port, port, set())
+    return {port: item for item, port in owner.items()}
+
+
+def _place(item, candidates, owner, seen):
+    """Find a port for an item, moving others: an augmenting path from its side."""
+    holds = {port: other for other, port in owner.items()}
+    for port, options in enumerate(candidates):
+        if port not in seen and item in options:
+            seen.add(port)
+            if port not in holds or _place(holds[port], candidates, owner, seen):
+                owner[item] = port
+                return True
+    return False

@@ -1,0 +1,162 @@
+"""Scatter at its lower bound: one tree a port of the root, no arc in two of them.
+
+The root sends a block on each of its ports in every step, blocks for far nodes first, and every
+block travels to its destination without a stop, on a shortest route. Blocks that left by the same
+port can never meet: an arc lies at one distance from the root, and they left in different steps.
+Blocks that left by different ports never meet because the trees of the ports share no arc.
+"""
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import maximum_flow
+
+from ...analysis.reach import delivery_steps
+from ...schedule import Listed, Transfers
+from .matching_allgather import match
+
+__all__ = ["port_trees", "scatter"]
+
+
+def port_trees(topology):
+    """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+
+    Returns
+    -------
+    ndarray of int, shape (nodes, ports)
+        For each node and tree the port of the last hop to the node, -1 where it is not in the tree.
+
+    Notes
+    -----
+    Level by level, the arcs that lead to a node from the level before are matched to trees that
+    have reached the arc's tail. On a torus this puts a node with j non-zero digits into j trees
+    at least.
+    """
+    distance, neighbours = topology.distances, topology.neighbours
+    last = np.full((topology.nodes, topology.ports), -1)
+    opposite, sizes = topology.opposite.tolist(), [0] * topology.ports
+    for node in np.argsort(distance, kind="stable").tolist():
+        tails = [(port, neighbours[node, back]) for port, back in enumerate(opposite)]
+        arcs = [(port, tail) for port, tail in tails if distance[tail] < distance[node]]
+        if distance[node] == 1:
+            reached = [[port] for port, _ in arcs]
+        else:
+            reached = [
+                sorted(np.nonzero(last[tail] >= 0)[0].tolist(), key=sizes.__getitem__)
+                for _, tail in arcs
+            ]
+        for arc, tree in match(reached).items():
+            last[node, tree] = arcs[arc][0]
+            sizes[tree] += 1
+    return last
+
+
+def scatter(topology, root, blocks, latency=1):
+    """Plan a scatter in the fewest steps that these trees allow.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    root : int
+        Where all blocks are.
+    blocks : Blocks
+        The numbered blocks of the collective.
+    latency : int
+        What arrives in step t leaves in step t + latency or later.
+
+    Returns
+    -------
+    tuple of Transfers
+        One entry a step; the bound is `delivery_steps`.
+    """
+    if topology.nodes == 1:
+        return ()
+    last, chunks = port_trees(topology), blocks.chunks
+    steps = delivery_steps(topology, chunks, latency)
+    while (shares := _share(topology, last, chunks, latency, steps)) is None:
+        steps += 1
+    destination, chunk, tree, launch = _launches(topology, shares)
+    ids = blocks.encode(np.full_like(destination, root), chunk, topology.add(destination, root))
+    hops = _climb(topology, last, destination, np.stack([tree, launch, ids]))
+    step, tail, port, ids = np.concatenate(hops, axis=1)
+    source, step = topology.add(tail, root), step + (topology.distances[tail] * latency)
+    return tuple(
+        Transfers(source[now], port[now, None].astype(np.int8), Listed.single(ids[now]))
+        for now in (np.nonzero(step == number)[0] for number in range(steps))
+    )
+
+
+def _climb(topology, last, node, blocks):
+    """The hops of blocks from their destinations back to node 0.
+
+    Returns
+    -------
+    list of ndarray of int, shape (4, hops)
+        Step in which the block was launched, tail and port of the hop, block number.
+    """
+    hops = []
+    while len(node):
+        tree, launch, ids = blocks
+        port = last[node, tree]
+        node = topology.neighbours[node, topology.opposite[port]]
+        hops.append(np.stack([launch, node, port, ids]))
+        node, blocks = node[node != 0], blocks[:, node != 0]
+    return hops
+
+
+def _share(topology, last, chunks, latency, steps):
+    """How many chunks of each node each tree takes so that all arrive in time, or None.
+
+    A tree must start its blocks for nodes at distance d or more within the first
+    ``steps - (d - 1) * latency`` steps. For all d, these limits are the capacities of a chain of
+    arcs, from far to near, so that a maximum flow finds the shares.
+
+    Returns
+    -------
+    ndarray of int, shape (nodes, ports)
+    """
+    nodes, ports, levels = topology.nodes, topology.ports, topology.diameter
+    chain = nodes + np.arange(levels * ports).reshape(levels, ports)
+    source, sink = 0, nodes + levels * ports
+    room = np.maximum(steps - np.arange(levels) * latency, 0)
+    below = np.concatenate([np.full((1, ports), sink), chain[:-1]])
+    node, tree = np.nonzero(last >= 0)
+    tail = np.concatenate([np.zeros(nodes - 1, int), node, chain.ravel()])
+    head = np.concatenate(
+        [np.arange(1, nodes), chain[topology.distances[node] - 1, tree], below.ravel()]
+    )
+    limit = np.concatenate([np.full(nodes - 1 + len(node), chunks), np.repeat(room, ports)])
+    graph = coo_array((limit.astype(np.int32), (tail, head)), shape=(sink + 1, sink + 1))
+    found = maximum_flow(graph.tocsr(), source, sink)
+    if found.flow_value < chunks * (nodes - 1):
+        return None
+    shares = np.zeros((nodes, ports), dtype=np.int64)
+    shares[node, tree] = found.flow[node, chain[topology.distances[node] - 1, tree]]
+    return shares
+
+
+def _launches(topology, shares):
+    """Which block leaves by which tree in which step, counted from 0: far nodes first.
+
+    Returns
+    -------
+    destination, chunk, tree, step : ndarray of int, shape (blocks,)
+    """
+    node, tree = np.nonzero(shares)
+    count = shares[node, tree]
+    before = np.cumsum(shares, axis=1) - shares
+    chunk = _ramp(count) + np.repeat(before[node, tree], count)
+    node, tree = np.repeat(node, count), np.repeat(tree, count)
+    order = np.lexsort((chunk, node, -topology.distances[node], tree))
+    node, tree, chunk = node[order], tree[order], chunk[order]
+    return node, chunk, tree, _ramp(np.bincount(tree))
+
+
+def _ramp(counts):
+    """Concatenated ranges: 0 .. c - 1 for each count c."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

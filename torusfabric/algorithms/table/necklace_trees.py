@@ -1,0 +1,197 @@
+"""Necklaces of a k-ary n-cube and the trees that are balanced by rotating them.
+
+Rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)): it keeps node 0 and all
+distances, and turns the ports in one cycle of length G = 2 n, so that the G images of an arc have
+different ports. Where k = 2 the two directions of an axis are one port, + here, and G = n. The
+orbit of a node is its necklace, whose length, the *period*, divides G; a necklace of length G is
+*full*. Its *generator* is the node with the largest binary correspondent (1 for each digit that is
+not 0), and of those the largest with digits in the order 0, 1, k-1, 2, k-2, ..; the *displacement*
+of a node is how many rotations of the generator lead to it (Definitions 2 to 6 of [1], whose digit
+v_i is coordinate n-1-i here, so that labels read alike).
+
+References
+----------
+[1] P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
+    Network", Technical Report 94-363, Queen's University, Kingston, 1994. Sections 2 to 4.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...topology import Torus
+
+__all__ = ["Necklaces"]
+
+
+@dataclass(frozen=True)
+class Necklaces:
+    """The necklaces of a torus with equal sides.
+
+    Parameters
+    ----------
+    topology : Torus
+        A k-ary n-cube.
+    """
+
+    topology: Torus
+
+    @property
+    def side(self):
+        """The side length k."""
+        return self.topology.sides[0]
+
+    @property
+    def ports(self):
+        """G, the number of ports used: 2 n, or n if k = 2."""
+        return self.topology.ports // (2 if self.side == 2 else 1)
+
+    @cached_property
+    def turn(self):
+        """The port that each port is rotated to, an array."""
+        axes = len(self.topology.sides)
+        if self.side == 2:
+            plus = 2 * ((np.arange(axes) + 1) % axes)
+            return np.stack([plus, plus + 1], axis=1).ravel()
+        ports = (np.arange(2 * axes) + 2) % (2 * axes)
+        ports[-2:] = 1, 0
+        return ports
+
+    @cached_property
+    def rotate(self):
+        """The node that each node is rotated to, an array."""
+        coordinates = self.topology.coordinates(np.arange(self.topology.nodes))
+        return self.topology.node(np.concatenate([-coordinates[-1:], coordinates[:-1]]))
+
+    @cached_property
+    def _rank(self):
+        """The place of every node in the order that generators are the largest in."""
+        side, nodes = self.side, self.topology.nodes
+        coordinates = self.topology.coordinates(np.arange(nodes))
+        digit = np.arange(side)
+        order = np.where(2 * digit <= side, 2 * digit - 1, 2 * (side - digit))
+        order[0] = 0
+        rank = np.zeros(nodes, dtype=np.int64)
+        for digits, base in ((coordinates > 0, 2), (order[coordinates], side)):
+            for axis in digits:
+                rank = rank * base + axis
+        return rank
+
+    @cached_property
+    def _orbits(self):
+        """Period and displacement of all nodes."""
+        nodes = np.arange(self.topology.nodes)
+        period = np.zeros(len(nodes), dtype=np.int16)
+        best, ahead = self._rank.copy(), np.zeros(len(nodes), dtype=np.int16)
+        image = nodes
+        for turns in range(1, self.ports + 1):
+            image = self.rotate[image]
+            period[(period == 0) & (image == nodes)] = turns
+            larger = self._rank[image] > best
+            best[larger], ahead[larger] = self._rank[image[larger]], turns
+        return period, (period - ahead) % period
+
+    @property
+    def period(self):
+        """How many nodes the necklace of each node has, an array."""
+        return self._orbits[0]
+
+    @property
+    def displacement(self):
+        """How many rotations of its generator lead to each node, an array."""
+        return self._orbits[1]
+
+    @cached_property
+    def generators(self):
+        """The generators of all necklaces but that of node 0, near ones first, an array."""
+        nodes = np.nonzero(self.displacement == 0)[0][1:]
+        return nodes[np.argsort(self.topology.distances[nodes], kind="stable")]
+
+    @cached_property
+    def even_chunks(self):
+        """The smallest number of chunks that can be shared evenly by the trees of any node.
+
+        A node of period P is in G / P trees. This comes to the odd part of n for odd k, 2 n for
+        even k from 4 on, and n for k = 2.
+        """
+        return math.lcm(*(self.ports // period for period in np.unique(self.period[1:]).tolist()))
+
+    def images(self, node, port):
+        """The G rotations of an arc into a node: nodes and ports, arrays of shape (ports,)."""
+        nodes, ports = [node], [port]
+        for _ in range(self.ports - 1):
+            nodes.append(self.rotate[nodes[-1]])
+            ports.append(self.turn[ports[-1]])
+        return np.array(nodes), np.array(ports)
+
+    def shares(self, node, chunks):
+        """How the chunks for a node are shared by the G trees (section 5.3).
+
+        Returns
+        -------
+        share : int
+            How many chunks the image of the node in each tree is to have there.
+        first : ndarray of int, shape (ports,)
+            The first of these chunks, which are numbered on.
+        """
+        period = int(self.period[node])
+        share = -(-chunks * period // self.ports)
+        return share, np.arange(self.ports) // period * share
+
+    @cached_property
+    def parents(self):
+        """Parent of each generator in tree 0, and the port from there, arrays; -1 elsewhere.
+
+        Notes
+        -----
+        The parent is the first predecessor, with digits tried from the last coordinate to the
+        first and digit k / 2 reached from k / 2 + 1 before k / 2 - 1, that is itself the generator
+        of a full necklace, or node 0. (Definition 8 takes the first predecessor, which for even
+        k >= 4 need not be in the tree.)
+        """
+        nodes, side = np.arange(self.topology.nodes), self.side
+        inner = (self.displacement == 0) & (self.period == self.ports)
+        inner[0] = True
+        coordinates = self.topology.coordinates(nodes)
+        parent, port = np.full((2, len(nodes)), -1)
+        opened = np.zeros(len(nodes), dtype=bool)
+        opened[self.generators] = True
+        for axis in reversed(range(len(coordinates))):
+            digit = coordinates[axis]
+            for onto, back in ((1, 2 * digit >= side), (0, (digit > 0) & (2 * digit <= side))):
+                if side == 2 and onto:
+                    continue
+                before = self.topology.neighbours[:, 2 * axis + 1 - onto]
+                found = opened & back & inner[before]
+                parent[found], port[found] = before[found], 2 * axis + onto
+                opened &= ~found
+        if opened.any():
+            raise AssertionError(f"generator {np.argmax(opened)} has no parent")
+        return parent, port
+
+    @cached_property
+    def spanning_tree(self):
+        """Parent of each node in the spanning tree, and the port from there, arrays.
+
+        Subtree i spans the nodes with displacement i, rotated i times from generators.
+        """
+        tail, port = (column.copy() for column in self.parents)
+        nodes = self.generators
+        tails, ports = tail[nodes], port[nodes]
+        for turns in range(1, self.ports):
+            nodes, tails, ports = self.rotate[nodes], self.rotate[tails], self.turn[ports]
+            mine = self.displacement[nodes] == turns
+            tail[nodes[mine]], port[nodes[mine]] = tails[mine], ports[mine]
+        return tail, port
+
+    def route(self, node):
+        """A shortest route from node 0, coordinate by coordinate: nodes reached and their ports."""
+        topology, nodes, ports = self.topology, [0], []
+        for axis, digit in enumerate(topology.coordinates(node).tolist()):
+            back = 2 * digit >= self.side > 2
+            for _ in range(self.side - digit if back else digit):
+                ports.append(2 * axis + back)
+                nodes.append(int(topology.neighbours[nodes[-1], ports[-1]]))
+        return nodes[1:], ports

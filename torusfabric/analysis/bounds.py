@@ -1,0 +1,292 @@
+"""Lower bounds on rounds, and the closed running times the papers compare.
+
+The bounds hold for every schedule that `check` accepts, on every topology that looks
+the same from each node. Each is proved in the docstring of its function; `lower_bound` takes the
+largest that applies. N is the number of nodes, D the diameter, M the number of chunks, P the number
+of ports in use, b the most blocks a message may carry.
+"""
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from ..schedule import Listed, Pattern, Table
+from ..topology import Torus
+from .reach import delivery_steps, restless_steps
+
+__all__ = ["arc_load", "bound", "gossip_rounds", "lower_bound", "one_packet_steps", "spread_rounds",
+           "theorem2", "time_dependent", "time_hamiltonian", "time_one_packet"]  # fmt: skip
+
+
+def bound(schedule, report=None):
+    """The least number of rounds of any schedule for the same task in the same model.
+
+    With store-and-forward switching, the model includes the length of the longest message; that no
+    block ever rests, if none does; and in a total exchange, that all nodes do the same, if they do.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of any form.
+    report : Report, optional
+        What `check` returned for it; tells how long messages are that carry all
+        their sender holds.
+
+    Returns
+    -------
+    int
+    """
+    least = lower_bound(
+        schedule.topology,
+        schedule.collective,
+        switching=schedule.switching,
+        ports=schedule.ports,
+        chunks=schedule.chunks,
+        blocks=None if schedule.switching == "circuit" else _longest_message(schedule, report),
+        duplex=schedule.duplex,
+    )
+    if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
+        return max(least, _invariant_exchange(schedule.topology, schedule.chunks))
+    return max(least, restless_steps(schedule.topology)) if _restless(schedule) else least
+
+
+def _invariant_exchange(topology, chunks):
+    """Steps of a total exchange in which all nodes do the same.
+
+    Then all arcs of a port carry the same number of hops. On an axis of even side s, a block whose
+    offset there is d goes h forwards and k back with h - k = d modulo s. Over all offsets the sum
+    of h - k is M (N / s) s (s - 1) / 2 modulo s, which is s / 2 where M N / s is odd. So the two
+    ports of the axis differ by s / 2 hops or more, of at least M N s / 4 together.
+    """
+    least = 0
+    for side in getattr(topology, "sides", ()):
+        if side % 2 == 0 and topology.nodes // side * chunks % 2:
+            least = max(least, ceil(Fraction(chunks * topology.nodes * side // 4 + side // 2, 2)))
+    return least
+
+
+def _restless(schedule):
+    """Whether a schedule is an all-gather of whole messages in which no block ever rests."""
+    whole = isinstance(schedule, Table) and schedule.chunks == 1
+    if not whole or schedule.collective.kind != "allgather":
+        return False
+    topology, arrived = schedule.topology, {0}
+    for row in schedule.offset:
+        ports = np.nonzero(row >= 0)[0]
+        sent = topology.subtract(row[ports], topology.generators[ports]).tolist()
+        if not arrived.issuperset(sent):
+            return False
+        arrived = set(row[ports].tolist())
+    return True
+
+
+def _longest_message(schedule, report):
+    """Blocks of the longest message of a schedule, None where that is not known."""
+    if report is not None:
+        return max(1, *report.round_blocks, 1)
+    if isinstance(schedule, Pattern | Table):
+        return 1
+    longest = 1
+    for transfers in schedule.rounds():
+        if not isinstance(transfers.payload, Listed):
+            return None if len(transfers) else longest
+        longest = max(longest, int(np.diff(transfers.payload.indptr).max(initial=1)))
+    return longest
+
+
+def lower_bound(topology, collective, *, switching, ports=None, chunks=1, blocks=1, duplex="full"):
+    """The largest of the lower bounds on rounds that apply to a collective.
+
+    Parameters
+    ----------
+    topology : Topology
+        Where.
+    collective : Collective
+        What.
+    switching : str
+        ``store-and-forward`` or ``circuit``.
+    ports : int, optional
+        How many messages a node may send, and receive, in a round; all ports by default.
+    chunks : int
+        Into how many blocks a message is cut.
+    blocks : int or None
+        How many blocks a message may carry with store-and-forward switching, None for any number.
+        With circuit switching a message may always carry any number.
+    duplex : str
+        ``full`` or ``half``.
+
+    Returns
+    -------
+    int
+    """
+    if topology.nodes == 1:
+        return 0
+    ports = topology.ports if ports is None else ports
+    forward = switching == "store-and-forward"
+    first = max(spread_rounds(topology.nodes, ports), topology.diameter if forward else 1)
+    if collective.kind == "allreduce":
+        first *= 2
+    results = [first]
+    if not forward and not collective.rooted:
+        results.append(gossip_rounds(topology, ports, duplex))
+    if forward and blocks is not None:
+        results.append(_volume_rounds(topology, collective.kind, ports, chunks, blocks, duplex))
+    return max(results)
+
+
+def spread_rounds(nodes, ports):
+    """Rounds until all may know of one node, or one of all: ceil(log_(P + 1) N).
+
+    What a node has sent, merged or split, is known to one node at first; in a round each node that
+    knows of it tells at most P others. Read backwards, the same holds for the nodes whose messages
+    can have reached a given node. So this bounds every collective, with any switching and any
+    length of messages. For all-reduce it counts twice: since partial sums move, a complete sum
+    first stands at one node, which all others must have reached, and then has to reach all others
+    from there; likewise for the diameter (Wang et al., section 1; Delmas and Perennes, section 4).
+    """
+    rounds, reached = 0, 1
+    while reached < nodes:
+        rounds, reached = rounds + 1, reached * (ports + 1)
+    return rounds
+
+
+def arc_load(topology):
+    """How many of the N (N - 1) paths between all nodes some arc must carry at least.
+
+    The paths have at least N S hops together, S the sum of all distances from a node, and there are
+    N times degree arcs. On a torus the same holds for each axis: N (N / s) floor(s^2 / 4) hops on
+    2 N arcs for a side s. For k equal sides this is the arc-forwarding index n^(k-1) / 2
+    floor(n^2 / 4) itself, which dimension-ordered routing meets (Delmas and Perennes, Prop. 4.7).
+
+    Returns
+    -------
+    Fraction
+        The mean over those arcs; the largest load is at least that, rounded up.
+    """
+    nodes = topology.nodes
+    loads = [Fraction(int(topology.distances.sum(dtype=np.int64)), topology.ports)]
+    if isinstance(topology, Torus):
+        loads += [Fraction(nodes // side * (side**2 // 4), 2) for side in topology.sides]
+    return max(loads)
+
+
+def gossip_rounds(topology, ports=None, duplex="full"):
+    """Rounds of a circuit-switched collective in which every node has to reach every other.
+
+    After t - 1 rounds a node can know of at most (P + 1)^(t-1) nodes, and what it sends in round t
+    of g can reach at most (P + 1)^(g-t) nodes. So in round t an arc serves at most
+    min((P + 1)^(t-1), N) min((P + 1)^(g-t), N) of the pairs of a node and one it must reach; over
+    all rounds some arc has to serve as many as its load. In half duplex a link, which serves two
+    arcs, carries one message in a round. This is Prop. 4.4 and 4.5 of Delmas and Perennes without
+    the relaxation: 4, 7, 11, 15 rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
+    """
+    nodes = topology.nodes
+    reach = (topology.ports if ports is None else ports) + 1
+    load = ceil(arc_load(topology) * (2 if duplex == "half" else 1))
+    rounds, served = 0, 0
+    while served < load:
+        rounds += 1
+        served = sum(
+            min(reach**before, nodes) * min(reach ** (rounds - 1 - before), nodes)
+            for before in range(rounds)
+        )
+    return max(rounds, spread_rounds(nodes, reach - 1))
+
+
+def _volume_rounds(topology, kind, ports, chunks, blocks, duplex):
+    """Rounds it takes to move the blocks, at most b in a message, one hop in a round.
+
+    - Broadcast: nothing arrives at a node at distance D before round D, and at most P b of its M
+      blocks in each round from then on: D - 1 + ceil(M / (P b)). Reduce: it must send a sum for
+      each chunk by round T - D + 1.
+    - Scatter: M (N - 1) blocks leave the root, at most P b in a round. Gather: they arrive there.
+    - All-gather: each node receives M (N - 1) blocks. Reduce-scatter: it sends M (N - 1) sums. All
+      nodes together receive at most N P messages in a round, in half duplex at most one a link.
+      For all four, no block comes farther than the rounds so far allow: `delivery_steps`.
+    - Total exchange: the blocks travel M N S hops in all; on a torus also per axis (`arc_load`).
+    - All-reduce: of each chunk, N sums merge into one by N - 1 receipts, and N - 1 more copy it.
+    """
+    nodes, degree = topology.nodes, topology.ports
+    half = 2 if duplex == "half" else 1
+    each = Fraction(min(ports * half, degree), half) * blocks
+    near = delivery_steps(topology, chunks, capacity=ports * blocks)
+    match kind:
+        case "broadcast" | "reduce":
+            return topology.diameter - 1 + ceil(Fraction(chunks, ports * blocks))
+        case "scatter" | "gather":
+            return max(near, ceil(Fraction(chunks * (nodes - 1), ports * blocks)))
+        case "allgather" | "reduce-scatter":
+            return max(near, ceil(chunks * (nodes - 1) / each))
+        case "allreduce":
+            return ceil(2 * chunks * Fraction(nodes - 1, nodes) / each)
+    hops = int(topology.distances.sum(dtype=np.int64))
+    by_arcs = chunks * arc_load(topology) * half / blocks
+    return max(ceil(chunks * hops / each), ceil(by_arcs))
+
+
+def theorem2(nodes):
+    """Steps of whole packets on two edge-disjoint Hamiltonian cycles: at least this, less O(1).
+
+    Meyer and Sibeyn, Theorem 2: 11/40 P on any 4-regular network of P nodes.
+    """
+    return Fraction(11 * nodes, 40)
+
+
+def time_hamiltonian(n, d, startup, feed):
+    """T_opt of Meyer and Sibeyn, section 5: n^d / 2 steps with packets of s / d.
+
+    Parameters
+    ----------
+    n : int
+        The side of a torus.
+    d : int
+        The number of sides.
+    startup : number
+        t_startup.
+    feed : number
+        s t_feed/byte, the time to transmit a whole message.
+    """
+    return Fraction(n**d, 2) * (startup + Fraction(1, d) * feed)
+
+
+def time_one_packet(n, d, startup, feed, *, exact=False):
+    """T_one of Meyer and Sibeyn, section 5: n^(d-1) / 2 (n / d + 1) steps with packets of s.
+
+    Parameters
+    ----------
+    n, d, startup, feed : number
+        As for `time_hamiltonian`.
+    exact : bool
+        Whether to take the step count with double-receives, `one_packet_steps`.
+    """
+    steps = one_packet_steps(n, d) if exact else Fraction(n ** (d - 1), 2) * (Fraction(n, d) + 1)
+    return steps * (startup + feed)
+
+
+def time_dependent(n, d, startup, feed):
+    """T_stv of Meyer and Sibeyn, section 5: n^d / 2d steps with packets of s.
+
+    The time-dependent all-gather of Soch and Tvrdik, without the -1 and the rounding of its count.
+    Parameters as for `time_hamiltonian`.
+    """
+    return Fraction(n**d, 2 * d) * (startup + feed)
+
+
+def one_packet_steps(n, d):
+    """Steps of the one-packet pattern on a torus of n^d nodes, double-receives included.
+
+    A node off a cycle of length m, fed by two nodes that are L apart on it, is complete after
+    ceil((m + L + 1) / 2) steps: n^2 / 4 + n + 3/2, rounded up, for d = 2 and even n, and n^3 / 6 +
+    5/6 n^2 + 3/2 n + 3/2 for d = 3 and n a multiple of 3 from 6 on (Meyer and Sibeyn, sections 4.1
+    and 4.2, completed by the receipts that their text leaves out). Only an upper bound for n = 4
+    and for odd n.
+    """
+    if d == 2:
+        cycle, apart = Fraction(n**2, 2) + n, n + 2
+    elif d == 3:
+        cycle = Fraction(n**2 * (n + 3), 3)
+        apart = (Fraction(2 * n, 3) + 1) * (n + 3) - 1
+    else:
+        raise ValueError(f"Dimensions must be 2 or 3, not {d!r}")
+    return ceil((cycle + apart + 1) / 2)

@@ -1,0 +1,245 @@
+"""Who holds which block: the exact state of every node, a bit a block, round by round.
+
+The blocks are followed 64 to a word, in as many passes over the rounds as memory asks for. Nothing
+is assumed of the schedule, so that this is the reference for the checks that use symmetry.
+"""
+
+from itertools import islice
+
+import numpy as np
+
+from ...schedule import Everything, Grouped, Listed
+from .report import Tally, fault
+
+__all__ = ["popcount", "track_blocks"]
+
+#: Bytes of state that a pass may keep.
+BUDGET = 2**28
+
+#: Words of state that are moved at a time: small enough for a cache.
+CHUNK = 2**17
+
+
+def popcount(words):
+    """Number of ones in each word of an array of uint64."""
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(words)
+    octets = np.ascontiguousarray(words)[..., None].view(np.uint8)
+    return np.unpackbits(octets, axis=-1).sum(axis=-1)
+
+
+def track_blocks(schedule, limit, *, finish=True, progress=None):
+    """Follow all blocks through the first rounds of a schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of a collective that does not reduce; its rounds keep the rules of `structure`.
+    limit : int
+        How many rounds to follow.
+    finish : bool
+        Whether to check at the end that every node has what it is owed.
+    progress : function of (done, total), optional
+        Called now and then with how much is done of how much.
+
+    Returns
+    -------
+    Tally
+
+    Raises
+    ------
+    ScheduleError
+        At the first block that is sent but not held or, with ``finish``, owed but not held.
+    """
+    nodes, words = schedule.topology.nodes, -(-schedule.blocks.count // 64)
+    step = max(1, BUDGET // (nodes * 8))
+    passes = range(0, words, step)
+    found = _Findings(schedule)
+    for done, first in enumerate(passes):
+        window = _Window(schedule, first, min(first + step, words))
+        for number, transfers in enumerate(islice(schedule.rounds(), found.before(limit)), 1):
+            window.move(number, transfers, found)
+            if progress:
+                progress(done * limit + number, len(passes) * limit)
+        if finish:
+            window.finish(found)
+    return found.conclude()
+
+
+class _Findings:
+    """The earliest fault so far, and what has been counted, over all passes."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+        self.sizes = {}
+        self.longest = [0] * schedule.round_count
+        self.sending = None
+        self.missing = None
+        self.received = self.fresh = 0
+
+    def before(self, limit):
+        """How many rounds the next pass must follow: a fault in a later one cannot be first."""
+        return limit if self.sending is None else min(limit, self.sending[0])
+
+    def not_held(self, number, transfer, block, node, port):
+        """Note that a block is sent but not held."""
+        place = (number, int(transfer), int(block), int(node), int(port))
+        self.sending = place if self.sending is None else min(self.sending, place)
+
+    def not_there(self, node, block):
+        """Note that a block is owed but not held at the end."""
+        place = (int(node), int(block))
+        self.missing = place if self.missing is None else min(self.missing, place)
+
+    def add_sizes(self, number, transfers, sizes):
+        """Add what one pass knows of the sizes of a round's messages."""
+        known = self.sizes.get(number)
+        self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
+
+    def listed(self, number, sizes):
+        """Note the sizes of a round's listed messages."""
+        self.longest[number - 1] = int(sizes.max(initial=0))
+
+    def conclude(self):
+        """Raise the first fault of all, or add up."""
+        schedule = self.schedule
+        number, transfer, block, node, port = self.sending or (np.inf, 0, 0, 0, 0)
+        for round_, (transfers, sizes) in sorted(self.sizes.items()):
+            empty = np.flatnonzero(sizes == 0)
+            if empty.size and (round_, int(empty[0])) < (number, transfer):
+                raise fault(schedule, round_, "sends a message without a block",
+                            node=transfers.source[empty[0]],
+                            port=transfers.hops[empty[0], 0])  # fmt: skip
+            self.longest[round_ - 1] = int(sizes.max(initial=0))
+            self.received += int(sizes.sum())
+        if self.sending:
+            raise fault(schedule, number, "sends {block} before it holds it",
+                        node=node, port=port, block=block)  # fmt: skip
+        if self.missing:
+            node, block = self.missing
+            raise fault(schedule, schedule.round_count, "ends without {block}",
+                        node=node, block=block)  # fmt: skip
+        return Tally(self.longest, self.received, self.fresh)
+
+
+class _Window:
+    """The state of all nodes for blocks ``64 * first`` up to ``64 * last``.
+
+    ``held[word, node]`` has bit ``b % 64`` of word ``b // 64 - first`` set where the node holds
+    block ``b``.
+    """
+
+    def __init__(self, schedule, first, last):
+        self.schedule, self.first, self.last = schedule, first, last
+        self.nodes = schedule.topology.nodes
+        self.held = np.zeros((last - first, self.nodes), np.uint64)
+        self.ids = np.arange(64 * first, min(64 * last, schedule.blocks.count))
+        self.set(schedule.blocks.holder(self.ids), self.ids)
+
+    def place(self, node, ids):
+        """Positions in the flat state, and bits, of blocks at nodes."""
+        word = (ids >> 6) - self.first
+        return word * self.nodes + node, np.uint64(1) << (ids & 63).astype(np.uint64)
+
+    def set(self, node, ids):
+        """Let nodes hold blocks."""
+        at, bit = self.place(node, ids)
+        np.bitwise_or.at(self.held.reshape(-1), at, bit)
+
+    def move(self, number, transfers, found):
+        """Carry out one round."""
+        if not len(transfers):
+            return
+        target = transfers.walk(self.schedule.topology)[:, -1]
+        match transfers.payload:
+            case Listed():
+                self._move_listed(number, transfers, target, found)
+            case Everything():
+                sizes = np.zeros(len(transfers), np.int64)
+                self._move_held(transfers.source, target, sizes)
+                found.add_sizes(number, transfers, sizes)
+            case Grouped():
+                sizes = np.zeros(len(transfers), np.int64)
+                self._move_grouped(transfers, target, sizes)
+                found.add_sizes(number, transfers, sizes)
+
+    def _move_listed(self, number, transfers, target, found):
+        """Carry listed blocks, and note the first that its sender does not hold."""
+        payload = transfers.payload
+        sizes = np.diff(payload.indptr)
+        found.listed(number, sizes)
+        owner = np.repeat(np.arange(len(transfers)), sizes)
+        ids = np.asarray(payload.ids, np.int64)
+        mine = slice(None)
+        if len(self.ids) < self.schedule.blocks.count:
+            mine = (ids >= 64 * self.first) & (ids < 64 * self.last)
+        owner, ids = owner[mine], ids[mine]
+        at, bit = self.place(transfers.source[owner], ids)
+        lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
+        if lacking.size:
+            first = lacking[np.lexsort((ids[lacking], owner[lacking]))[0]]
+            sender = owner[first]
+            found.not_held(number, sender, ids[first], transfers.source[sender],
+                           transfers.hops[sender, 0])  # fmt: skip
+        found.received += len(ids)
+        self.set(target[owner], ids)
+
+    def _move_held(self, source, target, sizes, masks=None, group=None):
+        """Carry all that the senders hold, or the blocks of a group, and count them."""
+        order = np.argsort(target, kind="stable")
+        source, target = source[order], target[order]
+        new = np.concatenate([[True], target[1:] != target[:-1]])
+        starts, reached = np.flatnonzero(new), target[new]
+        counted = np.zeros(len(order), np.int64)
+        if group is not None:
+            group = group[order]
+        step = max(1, CHUNK // max(len(source), self.nodes))
+        for low in range(0, len(self.held), step):
+            part = self.held[low : low + step]
+            moved = part[:, source]
+            if masks is not None:
+                moved &= masks[low : low + step, group]
+            counted += popcount(moved).sum(axis=0, dtype=np.int64)
+            if len(starts) < len(target):
+                moved = np.bitwise_or.reduceat(moved, starts, axis=1)
+            part[:, reached] |= moved
+        sizes[order] += counted
+
+    def _move_grouped(self, transfers, target, sizes):
+        """Carry the blocks of one group for each transfer."""
+        payload = transfers.payload
+        wanted, index = np.unique(payload.wanted, return_inverse=True)
+        masks = self._group_masks(payload.group, wanted)
+        self._move_held(transfers.source, target, sizes, masks, index)
+
+    def _group_masks(self, group, wanted):
+        """The blocks of each wanted group as bits: an array of shape (words, groups)."""
+        masks = np.zeros((len(self.held), len(wanted)), np.uint64)
+        mine = np.asarray(group)[self.ids]
+        index = np.minimum(np.searchsorted(wanted, mine), len(wanted) - 1)
+        member = wanted[index] == mine
+        ids, index = self.ids[member], index[member]
+        bit = np.uint64(1) << (ids & 63).astype(np.uint64)
+        np.bitwise_or.at(masks, ((ids >> 6) - self.first, index), bit)
+        return masks
+
+    def finish(self, found):
+        """Check that every node holds what it is owed, and count what it came to hold."""
+        blocks = self.schedule.blocks
+        owed = blocks.owed_to(self.ids)
+        if owed.size and owed[0] < 0:
+            full = np.zeros(len(self.held), np.uint64)
+            bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)
+            np.bitwise_or.at(full, (self.ids >> 6) - self.first, bit)
+            nodes = np.flatnonzero(((self.held & full[:, None]) != full[:, None]).any(axis=0))
+            if nodes.size:
+                at, bit = self.place(nodes[0], self.ids)
+                lacking = self.held.reshape(-1)[at] & bit == 0
+                found.not_there(nodes[0], self.ids[lacking][0])
+        else:
+            at, bit = self.place(owed, self.ids)
+            lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
+            if lacking.size:
+                first = lacking[np.lexsort((self.ids[lacking], owed[lacking]))[0]]
+                found.not_there(owed[first], self.ids[first])
+        found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - len(self.ids)

@@ -1,0 +1,260 @@
+"""Where every contribution to a reduction is: partial sums move, complete sums are copied.
+
+Each contribution (origin, chunk), or (origin, destination, chunk), is part of exactly one partial
+sum of its *key*, (chunk) or (destination, chunk), until that sum is complete. A node keeps at most
+one sum of a key. Since a partial sum moves, no contribution can be in two of them, and a complete
+sum leaves nothing for others: so all that must be followed is which sum stands where, how many
+contributions are in it, and, for transfers that list their blocks, into which sum each contribution
+has gone, a forest whose trees are joined where sums meet.
+"""
+
+from itertools import islice
+
+import numpy as np
+
+from ...schedule import Everything, Grouped
+from .report import Tally, fault
+from .structure import ranks
+
+__all__ = ["track_sums"]
+
+#: Keys times nodes that one pass may follow.
+BUDGET = 2**24
+
+
+def track_sums(schedule, limit, *, finish=True, progress=None):
+    """Follow all partial sums through the first rounds of a schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of a reducing collective; its rounds keep the rules of `structure`.
+    limit : int
+        How many rounds to follow.
+    finish : bool
+        Whether to check at the end that every node has the complete sums it is owed.
+    progress : function of (done, total), optional
+        Called now and then with how much is done of how much.
+
+    Returns
+    -------
+    Tally
+
+    Raises
+    ------
+    ScheduleError
+        At the first transfer that carries other than one whole sum of each of its keys, adds a
+        contribution a second time or, with ``finish``, at the first complete sum that is missing.
+    """
+    nodes, keys = schedule.topology.nodes, schedule.blocks.count // schedule.topology.nodes
+    step = max(1, BUDGET // nodes)
+    passes = range(0, keys, step)
+    faults: list[tuple] = []
+    sizes: dict[int, tuple] = {}
+    tally = Tally([0] * schedule.round_count)
+    for done, first in enumerate(passes):
+        window = _Sums(schedule, first, min(first + step, keys), tally)
+        for number, transfers in enumerate(islice(schedule.rounds(), limit), 1):
+            try:
+                moved = window.move(number, transfers)
+            except _Fault as found:
+                faults.append((number, *found.args))
+                limit = number
+                break
+            sizes[number] = transfers, sizes[number][1] + moved if number in sizes else moved
+            if progress:
+                progress(done * limit + number, len(passes) * limit)
+        else:
+            if finish:
+                faults += [(np.inf, *found) for found in window.missing()]
+    _raise_first(schedule, faults, sizes)
+    for number, (_, moved) in sizes.items():
+        tally.round_blocks[number - 1] = int(moved.max(initial=0))
+    return tally
+
+
+class _Fault(Exception):
+    """What stops a pass: transfer, block, node, port and text."""
+
+
+def _raise_first(schedule, faults, sizes):
+    """Raise the earliest fault of all passes, if any."""
+    stop = min(faults)[0] if faults else np.inf
+    for number, (transfers, moved) in sorted(sizes.items()):
+        empty = np.flatnonzero(moved == 0)
+        if empty.size and number < stop:
+            raise fault(schedule, number, "sends a message without a block",
+                        node=transfers.source[empty[0]],
+                        port=transfers.hops[empty[0], 0])  # fmt: skip
+    if faults:
+        number, _, block, node, port, text = min(faults)
+        number = schedule.round_count if number == np.inf else number
+        port = None if port < 0 else port
+        raise fault(schedule, number, text, node=node, port=port, block=block)
+
+
+class _Sums:
+    """The sums of keys ``first`` up to ``last`` at all nodes.
+
+    A *cell* is (key - first) * nodes + node. ``at[cell]`` is the tree of the sum that the node
+    keeps, -1 for none, ``count[cell]`` its number of contributions, and ``parent`` the forest that
+    tells in which tree the contribution of an origin is (a cell of the same key).
+    """
+
+    def __init__(self, schedule, first, last, tally):
+        self.schedule, self.first, self.last, self.tally = schedule, first, last, tally
+        self.nodes = schedule.topology.nodes
+        self.keys = schedule.blocks.count // self.nodes
+        self.at = np.arange((last - first) * self.nodes)
+        self.parent = self.at.copy()
+        self.count = np.ones(len(self.at), np.int32)
+
+    def block(self, key, origin):
+        """The block number of a contribution."""
+        return int(origin) * self.keys + self.first + int(key)
+
+    def move(self, number, transfers):
+        """Carry out one round, and return how many sums each transfer carries."""
+        owner, key = self._carried(transfers)
+        sizes = np.bincount(owner, minlength=len(transfers))
+        source = key * self.nodes + transfers.source[owner]
+        target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
+        partial = self.count[source] < self.nodes
+        self._check_moved_once(transfers, owner, source, partial)
+        tree, count = self.at[source].copy(), self.count[source].copy()
+        self.at[source[partial]] = -1
+        self.count[source[partial]] = 0
+        self._deliver(transfers, owner, target, tree, count)
+        self.tally.received += len(owner)
+        self.tally.fresh += len(owner)
+        return sizes
+
+    def _check_moved_once(self, transfers, owner, source, partial):
+        """Check that no partial sum leaves a node twice."""
+        moving = np.flatnonzero(partial)
+        again = moving[ranks(source[moving]) > 0]
+        if again.size:
+            self._stop(transfers, owner[again[0]], source[again[0]],
+                       "sends the partial sum with {block} a second time")  # fmt: skip
+
+    def _deliver(self, transfers, owner, target, tree, count):
+        """Add the sums that arrive to what their targets keep, one at a time for each target."""
+        turn = ranks(target)
+        for layer in range(int(turn.max(initial=-1)) + 1):
+            now = np.flatnonzero(turn == layer)
+            cell = target[now]
+            twice = now[self.count[cell] + count[now] > self.nodes]
+            if twice.size:
+                self._stop(transfers, owner[twice[0]], self._cell_of(target[twice[0]],
+                           tree[twice[0]]), "sends {block}, which is counted twice")  # fmt: skip
+            empty = self.at[cell] < 0
+            self.at[cell[empty]] = tree[now[empty]]
+            self.parent[tree[now[~empty]]] = self.at[cell[~empty]]
+            self.count[cell] += count[now]
+
+    def _cell_of(self, target, tree):
+        """The cell of a contribution that is in an arriving sum and at its target already."""
+        key = target // self.nodes
+        return key * self.nodes + (tree % self.nodes)
+
+    def _stop(self, transfers, transfer, cell, text):
+        """End the pass with a fault of a transfer."""
+        block = self.block(cell // self.nodes, cell % self.nodes)
+        node, port = transfers.source[transfer], transfers.hops[transfer, 0]
+        raise _Fault(int(transfer), block, int(node), int(port), text)
+
+    def _carried(self, transfers):
+        """The sums that the transfers of a round carry: pairs of transfer and key."""
+        payload = transfers.payload
+        if isinstance(payload, Everything):
+            kept = self.count.reshape(-1, self.nodes)[:, transfers.source] > 0
+            key, owner = np.nonzero(kept)
+            order = np.argsort(owner, kind="stable")
+            return owner[order], key[order]
+        if isinstance(payload, Grouped):
+            return self._carried_groups(transfers)
+        owner = np.repeat(np.arange(len(transfers)), np.diff(payload.indptr))
+        return self._carried_lists(transfers, owner, np.asarray(payload.ids, np.int64))
+
+    def _carried_groups(self, transfers):
+        """The sums of one group for each transfer."""
+        payload = transfers.payload
+        group = np.asarray(payload.group).reshape(self.nodes, -1)[:, self.first : self.last]
+        if (group == group[0]).all():
+            order = np.argsort(group[0], kind="stable")
+            ordered = group[0][order]
+            low = np.searchsorted(ordered, payload.wanted, "left")
+            many = np.searchsorted(ordered, payload.wanted, "right") - low
+            owner = np.repeat(np.arange(len(transfers)), many)
+            within = np.arange(len(owner)) - np.repeat(np.cumsum(many) - many, many)
+            key = order[np.repeat(low, many) + within]
+            kept = self.count[key * self.nodes + transfers.source[owner]] > 0
+            return owner[kept], key[kept]
+        roots = self._roots().reshape(-1, self.nodes)
+        owners, lists = [], []
+        for transfer, (node, wanted) in enumerate(
+            zip(transfers.source, payload.wanted, strict=True)
+        ):
+            kept = self.at[np.arange(len(roots)) * self.nodes + node]
+            key, origin = np.nonzero((roots == kept[:, None]) & (wanted == group.T))
+            lists.append(origin * self.keys + self.first + key)
+            owners.append(np.full(len(key), transfer))
+        return self._carried_lists(transfers, np.concatenate(owners), np.concatenate(lists))
+
+    def _roots(self):
+        """The tree that each contribution is in, with all paths of the forest made short."""
+        while True:
+            above = self.parent[self.parent]
+            if (above == self.parent).all():
+                return above
+            self.parent = above
+
+    def _carried_lists(self, transfers, owner, ids):
+        """The sums of which the transfers list exactly all contributions."""
+        key, origin = ids % self.keys - self.first, ids // self.keys
+        mine = (key >= 0) & (key < self.last - self.first)
+        owner, key, origin = owner[mine], key[mine], origin[mine]
+        cell = key * self.nodes + transfers.source[owner]
+        inside = self._roots()[key * self.nodes + origin] == self.at[cell]
+        if not inside.all():
+            wrong = np.flatnonzero(~inside)[0]
+            self._stop(transfers, owner[wrong], key[wrong] * self.nodes + origin[wrong],
+                       "sends {block} before it holds it")  # fmt: skip
+        pair, start, index, many = np.unique(
+            owner * np.int64(self.last - self.first) + key,
+            return_index=True, return_inverse=True, return_counts=True,
+        )  # fmt: skip
+        twice = ranks(index * np.int64(self.nodes) + origin) > 0
+        if twice.any():
+            wrong = np.flatnonzero(twice)[0]
+            self._stop(transfers, owner[wrong], key[wrong] * self.nodes + origin[wrong],
+                       "lists {block} twice")  # fmt: skip
+        short = np.flatnonzero(many < self.count[cell[start]])
+        if short.size:
+            first = start[short].min()
+            self._stop(transfers, owner[first], key[first] * self.nodes + origin[first],
+                       "sends less than its whole partial sum with {block}")  # fmt: skip
+        return pair // (self.last - self.first), pair % (self.last - self.first)
+
+    def missing(self):
+        """The first complete sum that a node is owed and does not have: none or one fault."""
+        keys = np.arange(self.first, self.last)
+        owed = self.schedule.blocks.owed_to(keys)
+        complete = self.count.reshape(-1, self.nodes) == self.nodes
+        key = np.arange(len(keys))
+        if owed[0] < 0:
+            node, key = np.nonzero(~complete.T)
+        else:
+            key = key[~complete[key, owed]]
+            node = owed[key]
+            key, node = key[np.argsort(node, kind="stable")], np.sort(node)
+        if not len(node):
+            return []
+        block = self._lacking(key[0], node[0])
+        return [(int(node[0]), block, int(node[0]), -1, "ends without {block}")]
+
+    def _lacking(self, key, node):
+        """A contribution of a key that a node does not have."""
+        roots = self._roots().reshape(-1, self.nodes)[key]
+        origin = np.flatnonzero(roots != self.at[key * self.nodes + node])[0]
+        return self.block(key, origin)

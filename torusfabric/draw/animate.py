@@ -1,0 +1,111 @@
+"""Animations: one page that plays a schedule step by step, from its trace."""
+
+import html
+import json
+from importlib.resources import files
+
+import numpy as np
+
+from ..errors import InputError
+from ..program.trace import arrivals
+from ..topology import Arrowhead
+from .layout import arrowhead_layout, torus_layout
+
+__all__ = ["animation"]
+
+#: More nodes, or blocks on the way, than this make a page that browsers do not like.
+MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
+
+
+def animation(program, flits):
+    """The text of a page, complete in itself.
+
+    Parameters
+    ----------
+    program : SwitchProgram
+        Of one root.
+    flits : int
+        Flits of a message, for the clock cycles.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If there is too much to show.
+    """
+    schedule = program.schedule
+    topology, step = schedule.topology, schedule.switching == "store-and-forward"
+    if topology.nodes > MAX_NODES:
+        raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
+    unit = "step" if step else "round"
+    count = schedule.round_count
+    subtitle = (
+        f"{count} {unit}{'s' * (count != 1)}, {schedule.switching}, {schedule.ports} ports; "
+        f"{program.cycles(flits)} clock cycles for {flits} flit{'s' * (flits != 1)}"
+    )
+    text = (files("torusfabric.draw") / "animate.html").read_text(encoding="utf-8")
+    title = f"{topology} {schedule.collective}, {schedule.algorithm}"
+    data = _content(program, flits) | {"unit": unit}
+    values = {
+        "TITLE": html.escape(title),
+        "SUBTITLE": html.escape(subtitle),
+        "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+    }
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _content(program, flits):
+    """What the page shows, as plain values."""
+    schedule, topology = program.schedule, program.topology
+    layout = (
+        arrowhead_layout(topology, schedule.collective.root or 0)
+        if isinstance(topology, Arrowhead)
+        else torus_layout(topology)
+    )
+    blocks = schedule.blocks
+    ids = np.arange(blocks.count)
+    origin, chunk = blocks.origin(ids), blocks.chunk(ids)
+    personal = blocks.collective.personal
+    destination = blocks.destination(ids) if personal else np.full(blocks.count, -1)
+    start: list[list[int]] = [[] for _ in range(topology.nodes)]
+    for block, node in enumerate(np.broadcast_to(blocks.holder(ids), ids.shape).tolist()):
+        start[node].append(block)
+    rounds, cycles = _rounds(program, flits)
+    columns = [np.broadcast_to(column, ids.shape) for column in (origin, destination, chunk)]
+    return {
+        "nodes": np.round(layout.places.T, 4).tolist(),
+        "names": [topology.node_name(node) for node in range(topology.nodes)],
+        "steps": np.round(layout.steps.T, 4).tolist(),
+        "near": topology.neighbours.tolist(),
+        "opposite": topology.opposite.tolist(),
+        "joined": layout.joined.astype(int).tolist(),
+        "box": layout.box.tolist(),
+        "regions": [(region.corners.T.tolist(), region.fill) for region in layout.regions],
+        "captions": layout.captions,
+        "blocks": np.stack(columns, axis=1).tolist(),
+        "chunks": schedule.chunks,
+        "things": "contributions" if schedule.collective.reducing else "blocks",
+        "start": start,
+        "rounds": rounds,
+        "cycles": cycles,
+    }
+
+
+def _rounds(program, flits):
+    """What moves in each round, and the cycle in which the last of it is there."""
+    moved = 0
+    rounds: list[list] = [[] for _ in range(program.schedule.round_count)]
+    cycles = [0] * len(rounds)
+    for arrival in arrivals(program, flits):
+        moved += len(arrival.blocks)
+        if moved > MAX_BLOCKS:
+            raise InputError(f"Animation must move at most {MAX_BLOCKS} blocks, not more")
+        k = arrival.round - 1
+        rounds[k].append((arrival.path[0], arrival.hops, arrival.blocks))
+        cycles[k] = max(cycles[k], arrival.cycle + (arrival.flits - 1) * arrival.stride)
+    return rounds, cycles

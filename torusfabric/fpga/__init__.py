@@ -1,0 +1,1 @@
+"""From Verilog text to a synthesis report, a bitstream, and a board."""

@@ -1,0 +1,132 @@
+"""Which boards there are: every file of the folder ``boards`` describes one or a few.
+
+The folder lies at the root of the repository, where people look for it, and inside the package
+once it is installed; files are loaded by their paths, so neither place has to be importable. A
+path of a file of one's own is as good as a name.
+"""
+
+import importlib.machinery
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import InputError
+from .limits import Limit
+
+__all__ = ["COMPACT", "ECP5_ROUTERS", "Board", "find_board", "folder", "load_boards"]
+
+#: Options of the platform for families with wide multiplexers, which cost more tables than they
+#: save in a crossbar made for tables of four inputs.
+COMPACT = {"synth_opts": "-nowidelut"}
+
+#: The routers of nextpnr for an ECP5 at a moderate clock. The second one, first in line here, lets
+#: wires share a track and then negotiates: it comes to an end on a device that is 99 % full, where
+#: the first one goes round and round. But its wires are longer, so that a fast clock may take the
+#: first one.
+ECP5_ROUTERS = ("router2", "router1")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board that can carry the self-test image.
+
+    Parameters
+    ----------
+    title : str
+        What people call it, and its device.
+    platform : function of () -> Platform
+        Amaranth's description of it.
+    program : tuple of str
+        The command that loads the bitstream, which runs in the folder of the files; the platform's
+        own programmer.
+    products : tuple of str
+        The files that it needs, the bitstream first; all are named `NAME`.
+    uart : tuple of (str, int)
+        The resource of the serial line.
+    pins : str
+        Where the serial line is, if it takes an adapter.
+    lamps : dict of str to tuple
+        What is shown on which resource, (name, number) or (name, number, subsignal): ``running``,
+        ``passed``, ``failed``; or ``status``: lit after a pass, blinking after a failure.
+    resources : tuple of Resource
+        Those that the platform itself does not have.
+    options : dict of str to str
+        For the platform's tools.
+    packer : tuple of str
+        The tools that the build runs after yosys, by the names of `torusfabric.toolchain.tools`.
+    routers : tuple of str
+        What place and route is to route with, by its own names: each is tried if those before it
+        did not reach the clock. Empty where there is no choice.
+    limit : Limit, optional
+        The largest square torus that fits, and how that is known.
+    """
+
+    title: str
+    platform: Callable
+    program: tuple[str, ...]
+    products: tuple[str, ...]
+    packer: tuple[str, ...]
+    uart: tuple = ("uart", 0)
+    pins: str = "the board's own USB plug"
+    lamps: dict[str, tuple] = field(default_factory=dict)
+    resources: tuple = ()
+    options: dict[str, str] = field(default_factory=dict)
+    routers: tuple[str, ...] = ()
+    limit: Limit | None = None
+    name: str = ""
+
+    def make_platform(self):
+        """A fresh platform; each can be built once."""
+        platform = self.platform()
+        platform.add_resources(self.resources)
+        return platform
+
+
+def folder():
+    """Where the descriptions are: in the package, or beside it in the repository."""
+    package = Path(__file__).resolve().parents[2]
+    installed = package / "boards"
+    return installed if installed.is_dir() else package.parent / "boards"
+
+
+def _load(path):
+    """The boards of a file."""
+    loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
+    module = types.ModuleType(loader.name)
+    loader.exec_module(module)
+    boards = getattr(module, "BOARDS", None)
+    if not isinstance(boards, dict):
+        raise InputError(f"File of boards must define a dictionary BOARDS, as {path} does not")
+    for name, board in boards.items():
+        object.__setattr__(board, "name", name)
+    return boards
+
+
+def load_boards():
+    """All boards by name."""
+    boards: dict[str, Board] = {}
+    for path in sorted(folder().glob("*.py")):
+        boards |= _load(path)
+    return boards
+
+
+def find_board(name):
+    """The board of a name, or of a file that describes a single one.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name.endswith(".py"):
+        if not Path(name).is_file():
+            raise InputError(f"File of boards must exist, not {name}")
+        boards = _load(Path(name).resolve())
+        if len(boards) == 1:
+            return next(iter(boards.values()))
+        raise InputError(f"File of boards must describe one board, not {', '.join(boards)}")
+    boards = load_boards()
+    if name not in boards:
+        raise InputError(f"Board must be one of {', '.join(boards)}, or a .py file, not {name!r}")
+    return boards[name]

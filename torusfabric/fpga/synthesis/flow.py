@@ -1,0 +1,235 @@
+"""Running yosys and nextpnr on a design, one module at a time, with the results kept."""
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import WorkFailed
+from ...toolchain import tools
+from ...toolchain.cache import Cache, digest
+from ...verilog.design import Design
+from .cones import analyse
+from .harness import HARNESS, harness
+from .target import FAMILIES, PINS, Cost, Target, measure
+
+__all__ = ["Flow"]
+
+#: What place and route says of a design that is too large, as opposed to one that is wrong.
+_TOO_LARGE = re.compile(
+    r"no BELs remaining|[Ff]ailed to (find|place|expand)|Unable to (find|place)"
+)
+
+#: Counted up when what is kept under the same key changes its form or meaning.
+_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The steps of synthesis; each may run beside the others, and each is kept in the cache.
+
+    Parameters
+    ----------
+    design : Design
+    device : Target
+    mapping : str
+        "compact" or "fast".
+    versions : dict
+        Tool -> version, for the keys of the cache.
+    folder : Path
+        Where the tools work.
+    cache : Cache
+    """
+
+    design: Design
+    device: Target
+    mapping: str
+    versions: dict[str, str]
+    folder: Path
+    cache: Cache
+
+    @property
+    def family(self):
+        """The family of the device."""
+        return FAMILIES[self.device.family]
+
+    def map_module(self, name):
+        """Map a module to the cells of the device, with its children as black boxes.
+
+        Returns
+        -------
+        dict
+            `cost` (fields of `Cost`), `ports` (name -> direction and number of bits), `outports`
+            (what `cones.analyse` says of them) and `seconds`.
+        """
+        text = self.design.modules[name]
+        children = sorted(self.design.instances.get(name, {}))
+        ports = {
+            "outports": list(self.design.outports.get(name, ())),
+            "inports": self.design.inports.get(name, {}),
+        }
+        stubs = [self.design.modules[child] for child in children]
+        synth = self._synth + self.family.no_pads
+        key = self._key("map", synth, name, text, stubs, ports)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        stem = self._stem(name)
+        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        script = f"read_verilog {stem}.v\n"
+        if stubs:
+            (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
+            script = f"read_verilog -lib {stem}-children.v\n{script}"
+        module, seconds = self._yosys(stem, script, synth, name, name)
+        cost = measure(self.device, module, children)
+        price = lambda kind: self.family.price(kind) or Cost()
+        directions = {
+            port: [value["direction"], len(value["bits"])]
+            for port, value in module["ports"].items()
+        }
+        return self.cache.put(
+            key,
+            {
+                "cost": cost.to_json(),
+                "ports": directions,
+                "outports": analyse(module, price, **ports),
+                "seconds": seconds,
+            },
+        )
+
+    def harnessed(self, name, ports, seeds):
+        """Map a module and all below it, flat and in its harness, if a seed is not known yet.
+
+        Returns
+        -------
+        dict
+            `seconds` that it took.
+        """
+        text = self._whole(name, ports)
+        key = self._key("harness", self._synth, text)
+        known = self.cache.get(key)
+        seen = [self.cache.get(self._place_key(text, seed)) is not None for seed in seeds]
+        if known is not None and all(seen):
+            return known
+        stem = self._stem(name) + "-pnr"
+        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        (self.folder / PINS).write_text(self.device.pins, encoding="utf-8")
+        script = f"read_verilog {stem}.v\n"
+        _, seconds = self._yosys(stem, script, self._synth, HARNESS, name)
+        return self.cache.put(key, {"seconds": seconds})
+
+    def place(self, name, ports, seed):
+        """Place and route a module that was prepared by `harnessed`.
+
+        Returns
+        -------
+        dict
+            `mhz`, the clock rate; `why` there is none, if so; `placed`, how many of
+            each kind of place are used, with those of the harness; `logic_mhz`, the clock rate if
+            the wires of the slowest path took no time; `seconds`.
+        """
+        key = self._place_key(self._whole(name, ports), seed)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        stem = self._stem(name) + "-pnr"
+        args = (
+            *self.device.device,
+            *self.family.pnr_args,
+            *("--timing-allow-fail", "--seed", str(seed)),
+            *("--json", f"{stem}.json", "--report", f"{stem}-{seed}.report.json"),
+        )
+        log = f"{stem}-{seed}.log"
+        begun = time.perf_counter()
+        try:
+            tools.run(self.family.pnr, args, folder=self.folder, log=log, what=name)
+        except WorkFailed as error:
+            if not _TOO_LARGE.search(str(error)):
+                raise
+            reason = _too_large((self.folder / log).read_text(encoding="utf-8", errors="replace"))
+            seconds = _since(begun)
+            none = dict.fromkeys(("mhz", "placed", "logic_mhz"))
+            return self.cache.put(key, none | {"why": reason, "seconds": seconds})
+        seconds = _since(begun)
+        report = _load(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
+        rates = [clock["achieved"] for clock in report["fmax"].values()]
+        no_path = f"{self.family.pnr} found no path from register to register"
+        result = {
+            "mhz": round(min(rates), 2) if rates else None,
+            "why": None if rates else no_path,
+            "placed": {kind: u["used"] for kind, u in report["utilization"].items() if u["used"]},
+            "logic_mhz": _logic_mhz(report),
+            "seconds": seconds,
+        }
+        return self.cache.put(key, result)
+
+    @property
+    def _synth(self):
+        return self.family.fast if self.mapping == "fast" else self.family.synth
+
+    def _key(self, *parts):
+        return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
+
+    def _place_key(self, text, seed):
+        tool = self.family.pnr
+        return self._key(
+            "place", self._synth, tool, self.versions[tool], *self.device.device, text, seed
+        )
+
+    def _stem(self, name):
+        # Module names may hold characters that file names or scripts may not, or differ by case.
+        place = list(self.design.modules).index(name)
+        return f"{place}-" + re.sub(r"\W", "_", name)
+
+    def _whole(self, name, ports):
+        """The text of a module, all below it, and its harness."""
+        below = {name}
+        for parent in reversed(self.design.modules):  # parents come before their children
+            if parent in below:
+                below.update(self.design.instances.get(parent, {}))
+        texts = [text for module, text in self.design.modules.items() if module in below]
+        return "\n".join([*texts, harness(name, ports)])
+
+    def _yosys(self, stem, script, synth, top, what):
+        """Map what a script reads; returns the module `top` of the netlist, and the seconds."""
+        script += f"{synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
+        (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
+        args = ["-s", f"{stem}.ys"]
+        begun = time.perf_counter()
+        tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what)
+        seconds = _since(begun)
+        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"][top], seconds
+
+
+def _since(begun):
+    return round(time.perf_counter() - begun, 2)
+
+
+def _logic_mhz(report):
+    """The clock rate if the wires of the slowest path from register to register took no time."""
+    paths = [
+        path["path"]
+        for path in report.get("critical_paths", ())
+        if path["from"] == path["to"] and "<async>" not in path["from"]
+    ]
+    delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]
+    return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
+
+
+def _escape(name):
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"\\{name}"
+
+
+def _load(path, tool, what):
+    """The JSON value in a file that a tool wrote."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WorkFailed(f"{tool} on {what} left no readable {path.name}: {error}") from None
+
+
+def _too_large(log):
+    """Why a design does not fit, from the utilisation that place and route logged."""
+    for kind, used, most in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log):
+        if int(used) > int(most):
+            return f"does not fit: {used} {kind} of {most}"
+    return f"does not fit: {tools.telling_line(log)}"

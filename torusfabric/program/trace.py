@@ -1,0 +1,175 @@
+"""Traces: what arrives where, and in which clock cycle.
+
+A trace follows from the schedule and the hardware's fixed latencies, without a simulation. Cycles
+are counted like the fabric's own counter: the edge that takes the start pulse is number 0, and a
+flit is there in cycle c if it is on the link into a node after edge c.
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..schedule.contents import Holdings
+from . import ReductionProgram, RoundProgram, TableProgram, WaveProgram
+
+__all__ = ["Arrival", "arrivals", "write_trace"]
+
+#: Cycle of the first flit of step 1 of a wave, and of a table: settings or address, and memory.
+WAVE_START, TABLE_START = 2, 3
+
+#: Cycles of a round before the first flit leaves its sender: address, and memory.
+ROUND_START = 1
+
+
+class Arrival(NamedTuple):
+    """A message that comes to the end of its path.
+
+    Parameters
+    ----------
+    round : int
+        Counted from 1.
+    cycle, stride, flits : int
+        Flit k of so many is there in cycle ``cycle + k * stride``.
+    node, port : int
+        Where, and by which in-port.
+    path : list of int
+        The nodes on the way, sender and receiver included.
+    hops : list of int
+        The out-port taken at each of them but the last.
+    blocks : list of int
+        The numbers of the blocks. Those of longer messages are not in the order of their flits.
+    """
+
+    round: int
+    cycle: int
+    stride: int
+    flits: int
+    node: int
+    port: int
+    path: list[int]
+    hops: list[int]
+    blocks: list[int]
+
+
+def arrivals(program, flits):
+    """All arrivals of a collective, round by round.
+
+    Parameters
+    ----------
+    program : SwitchProgram
+        Of one root.
+    flits : int
+        Flits of a message.
+
+    Yields
+    ------
+    Arrival
+
+    Raises
+    ------
+    InputError
+        If the program is for any root, or too large to follow.
+    """
+    schedule, topology = program.schedule, program.topology
+    block = program.block_flits(flits)
+    clock = _clock(program, flits)
+    held = Holdings(topology, schedule.blocks)
+    for number, transfers in enumerate(schedule.rounds(), 1):
+        listed = held.play(transfers)
+        walk, ports = listed.walk(topology).tolist(), listed.hops.tolist()
+        lengths = listed.lengths.tolist()
+        bounds, ids = listed.payload.indptr.tolist(), listed.payload.ids.tolist()
+        for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
+            cycle, stride = clock(number, ports[k][0], hops)
+            blocks = ids[bounds[k] : bounds[k + 1]]
+            yield Arrival(
+                number, cycle, stride, _length(schedule, blocks) * block,
+                path[hops], int(topology.opposite[ports[k][hops - 1]]),
+                path[: hops + 1], ports[k][:hops], blocks,
+            )  # fmt: skip
+
+
+def _length(schedule, blocks):
+    """Blocks of a message; contributions of the same chunk are one sum."""
+    if not schedule.collective.reducing:
+        return len(blocks)
+    return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
+
+
+def _clock(program, flits):
+    """A function of (round, first port, hops): the first flit's cycle, and cycles between flits."""
+    block, steps = program.block_flits(flits), program.schedule.round_count
+    if isinstance(program, WaveProgram):
+        return lambda number, port, hops: (WAVE_START + number - 1, steps)
+    if isinstance(program, ReductionProgram):
+        plan, start = program.plan(flits), TABLE_START + program.wait(flits)
+        stride = plan.steps if plan.by_waves else 1
+        return lambda number, port, hops: (start + int(plan.leaves[number - 1, port]), stride)
+    if isinstance(program, TableProgram):
+        start = TABLE_START + program.wait(flits)
+        if program.plan(flits).by_waves:
+            return lambda number, port, hops: (start + number - 1, steps)
+        return lambda number, port, hops: (start + (number - 1) * block, 1)
+    if isinstance(program, RoundProgram):
+        begin = np.cumsum([0, *program.durations(flits)]).tolist()
+        return lambda number, port, hops: (begin[number - 1] + ROUND_START + hops, 1)
+    raise InputError("Trace must be of a fabric of one root, not of any root")
+
+
+def write_trace(program, flits, path):
+    """Write a trace as JSON lines: one that says of what, then one for each arrival.
+
+    Parameters
+    ----------
+    program : SwitchProgram
+    flits : int
+    path : str or Path
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or the program cannot be followed.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            for line in _lines(program, flits):
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"File must be writable, not {path} ({error.strerror})") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _lines(program, flits):
+    """The lines of a trace as plain values."""
+    schedule, names = program.schedule, program.topology.port_names
+    yield {
+        "format": "torusfabric-trace",
+        "version": 1,
+        "topology": schedule.topology.to_json(),
+        "collective": schedule.collective.to_json(),
+        "algorithm": schedule.algorithm,
+        "flits": flits,
+        "cycles": program.cycles(flits),
+    }
+    blocks = schedule.blocks
+    for arrival in arrivals(program, flits):
+        ids = np.array(arrival.blocks, np.int64)
+        columns = [blocks.origin(ids), blocks.chunk(ids)]
+        if blocks.collective.personal:
+            columns.insert(1, blocks.destination(ids))
+        rows = np.stack([np.broadcast_to(column, ids.shape) for column in columns], axis=1)
+        yield arrival._asdict() | {
+            "port": names[arrival.port],
+            "hops": [names[port] for port in arrival.hops],
+            "blocks": rows.tolist(),
+        }

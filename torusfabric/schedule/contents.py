@@ -1,0 +1,88 @@
+"""What every node holds, round by round, for turning "all it holds" into lists of blocks."""
+
+import numpy as np
+
+from ..errors import InputError
+from .forms import Everything, Grouped, Listed, Transfers
+
+__all__ = ["Holdings"]
+
+#: Bytes of state, one for each node and block.
+MOST_BYTES = 2**31
+
+
+class Holdings:
+    """The blocks that every node holds; in a reduction, the contributions to its partial sums.
+
+    Parameters
+    ----------
+    topology : Topology
+        Where.
+    blocks : Blocks
+        Which.
+
+    Raises
+    ------
+    InputError
+        If there are too many to keep.
+    """
+
+    def __init__(self, topology, blocks):
+        if topology.nodes * blocks.count > MOST_BYTES:
+            raise InputError(
+                f"Blocks to be listed must be at most {MOST_BYTES // topology.nodes}, "
+                f"not {blocks.count}"
+            )
+        self.topology, self.blocks = topology, blocks
+        self.held = np.zeros((topology.nodes, blocks.count), bool)
+        ids = np.arange(blocks.count)
+        self.held[blocks.holder(ids), ids] = True
+
+    def play(self, transfers, whole=None):
+        """Carry out a round.
+
+        Parameters
+        ----------
+        transfers : Transfers
+            Its transfers.
+        whole : ndarray of bool, optional
+            Transfers that carry all their sender holds although the payload lists nothing for them.
+
+        Returns
+        -------
+        Transfers
+            The same with all blocks listed.
+        """
+        lists = self._lists(transfers, whole)
+        sizes = np.array([len(ids) for ids in lists], np.int64)
+        ids = np.concatenate([np.empty(0, np.int64), *lists])
+        if self.blocks.collective.reducing:
+            self._let_go(np.repeat(transfers.source, sizes), ids)
+        self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), ids] = True
+        listed = Listed(np.concatenate([[0], np.cumsum(sizes)]), ids)
+        return Transfers(transfers.source, transfers.hops, listed)
+
+    def _lists(self, transfers, whole):
+        """The blocks of each transfer."""
+        payload, source = transfers.payload, transfers.source
+        match payload:
+            case Everything():
+                return [np.flatnonzero(self.held[node]) for node in source]
+            case Grouped():
+                return [
+                    np.flatnonzero(self.held[node] & (payload.group == wanted))
+                    for node, wanted in zip(source, payload.wanted, strict=True)
+                ]
+        lists = np.split(np.asarray(payload.ids, np.int64), payload.indptr[1:-1])
+        lists = lists[: len(source)]
+        if whole is not None:
+            for k in np.flatnonzero(whole):
+                lists[k] = np.flatnonzero(self.held[source[k]])
+        return lists
+
+    def _let_go(self, node, ids):
+        """Partial sums leave their senders; complete sums are copied."""
+        keys = self.blocks.count // self.topology.nodes
+        sums = self.held.reshape(self.topology.nodes, -1, keys)
+        complete = np.asarray(sums.all(axis=1))[node, ids % keys]
+        self.held[node[~complete], ids[~complete]] = False

@@ -1,0 +1,166 @@
+"""Schedules that look the same from every node of one label.
+
+A fourth way to write a schedule, beside those of `schedule`: the nodes of a torus are labelled by a
+homomorphism to the integers modulo m, and what a node does depends on its label alone. Such a
+schedule is as small as the quotient, however many nodes the torus has, and its contention can be
+seen in the quotient.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ..topology import Torus
+from .forms import ALL, Everything, Grouped, Schedule, Transfers
+
+__all__ = ["Move", "Quotient", "QuotientRound"]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """What all nodes of some labels do in a round: each sends one message along the same path.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (senders,)
+        The labels of the senders, distinct.
+    runs : tuple of (int, int)
+        The path as runs of hops in one direction: (out-port, number of hops).
+    group : ndarray of int, shape (senders,), or None
+        The group of blocks that the senders of each label send; None where they send all they hold.
+    """
+
+    labels: np.ndarray
+    runs: tuple[tuple[int, int], ...]
+    group: np.ndarray | None = None
+
+    @property
+    def hops(self):
+        """The out-port taken at each node of the path, an int8 array."""
+        ports, counts = zip(*self.runs, strict=True)
+        return np.repeat(np.array(ports, np.int8), counts)
+
+    def displacement(self, topology):
+        """Coordinates by which the path moves a message, an int array of shape (axes,)."""
+        step = np.zeros(len(topology.sides), int)
+        for port, count in self.runs:
+            step[port // 2] += count if port % 2 == 0 else -count
+        return step
+
+
+@dataclass(frozen=True, eq=False)
+class QuotientRound:
+    """One round.
+
+    Parameters
+    ----------
+    moves : tuple of Move
+    grouping : ndarray of int, shape (modulus,), or None
+        The group of a block by the label of its origin; every move then has groups, else none has.
+    focus : ndarray of int, shape (modulus, axes), or None
+        A hint for the checker, which it need not believe: the displacement from an origin of each
+        label to a node from which, from this round on, the holders of its block look alike for
+        many labels.
+    """
+
+    moves: tuple[Move, ...]
+    grouping: np.ndarray | None = None
+    focus: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quotient(Schedule):
+    """A schedule on a torus in which nodes of the same label do the same.
+
+    The label of a node is the sum of weight times coordinate, modulo ``modulus``, which must not
+    depend on how a coordinate is written: weight times side is a multiple of the modulus.
+
+    Parameters
+    ----------
+    weights : tuple of int
+        One for each axis.
+    modulus : int
+    steps : tuple of QuotientRound
+    """
+
+    form: ClassVar[str] = "quotient"
+
+    weights: tuple[int, ...]
+    modulus: int
+    steps: tuple[QuotientRound, ...]
+
+    topology: Torus
+
+    @property
+    def round_count(self):
+        return len(self.steps)
+
+    @cached_property
+    def labels(self):
+        """The label of every node, an int16 or int32 array."""
+        kind = np.int16 if self.modulus < 2**14 else np.int32
+        total = np.zeros(self.topology.sides, kind)
+        for axis, (side, weight) in enumerate(zip(self.topology.sides, self.weights, strict=True)):
+            along = (np.arange(side) * weight % self.modulus).astype(kind)
+            total += along.reshape([-1 if a == axis else 1 for a in range(total.ndim)])
+            total %= kind(self.modulus)
+        return total.ravel()
+
+    @cached_property
+    def first_nodes(self):
+        """The smallest node of every label."""
+        first = np.empty(self.modulus, np.int32)
+        first[self.labels[::-1]] = np.arange(self.topology.nodes - 1, -1, -1, dtype=np.int32)
+        return first
+
+    def port_weight(self, port):
+        """By how much the label changes along an out-port."""
+        return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
+
+    def feeds(self):
+        """What feeds each out-port of the nodes of each label.
+
+        Returns
+        -------
+        ndarray of int8, shape (rounds, modulus, ports)
+            An in-port, ``ports`` for the node's own message, or -1 for an idle port.
+        """
+        topology = self.topology
+        feeds = np.full((len(self.steps), self.modulus, topology.ports), -1, np.int8)
+        for feed, step in zip(feeds, self.steps, strict=True):
+            for move in step.moves:
+                here, came = move.labels, topology.ports
+                for port in move.hops:
+                    feed[here, port] = came
+                    here = (here + self.port_weight(port)) % self.modulus
+                    came = topology.opposite[port]
+        return feeds
+
+    def rounds(self) -> Iterator[Transfers]:
+        """The transfers of each round; each round is listed only when it is asked for."""
+        return (self.expand(step) for step in self.steps)
+
+    def expand(self, step):
+        """The transfers of one round."""
+        if not step.moves:
+            return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))
+        longest = max(len(move.hops) for move in step.moves)
+        sources, hops, wanted = [], [], []
+        for move in step.moves:
+            index = np.full(self.modulus, -1)
+            index[move.labels] = np.arange(len(move.labels))
+            source = np.flatnonzero(index[self.labels] >= 0)
+            path = np.full(longest, -1, np.int8)
+            path[: len(move.hops)] = move.hops
+            sources.append(source)
+            hops.append(np.broadcast_to(path, (len(source), longest)))
+            if move.group is not None:
+                wanted.append(move.group[index[self.labels[source]]])
+        payload: Everything | Grouped = ALL
+        if step.grouping is not None:
+            group = np.repeat(np.asarray(step.grouping)[self.labels], self.chunks)
+            payload = Grouped(group, np.concatenate(wanted))
+        return Transfers(np.concatenate(sources), np.concatenate(hops), payload)

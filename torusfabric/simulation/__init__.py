@@ -1,0 +1,1 @@
+"""Simulation of whole fabrics: runs, engines and waveforms."""

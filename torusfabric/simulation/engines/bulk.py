@@ -1,0 +1,150 @@
+"""Runs in bulk: all words of a collective go through the host port in one call of a C++ library."""
+
+import contextlib
+import ctypes
+import threading
+
+import numpy as np
+
+from ...errors import WorkFailed
+from .base import PATIENCE, Phases, Run
+
+__all__ = ["CTask", "from_chunks", "run_task", "spin_tasks", "to_chunks", "words_moved"]
+
+
+class CTask(ctypes.Structure):
+    """What to load, run and read; as `Task` in ``farm.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint64) for name in ("chunks", "send_base", "send_words", "recv_base",
+                                               "recv_words", "latency", "write_delay",
+                                               "patience")),
+        ("send", ctypes.c_void_p),
+        ("recv", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("cycles", "edges", "clocks", "load_ns", "run_ns",
+                                               "read_ns", "done", "stop")),
+    ]  # fmt: skip
+
+
+def to_chunks(messages, width):
+    """Words as chunks of 32 bits, the lowest first.
+
+    Parameters
+    ----------
+    messages : sequence of (sequence of int)
+    width : int
+        Bits of a word.
+
+    Returns
+    -------
+    ndarray of uint32, shape (nodes, words, chunks)
+    """
+    chunks = -(-width // 32)
+    if width <= 64:
+        words = np.asarray(messages, np.uint64)
+        halves = words[..., None] >> np.arange(0, 32 * chunks, 32).astype(np.uint64)
+        return np.ascontiguousarray(halves.astype(np.uint32))
+    size = 4 * chunks
+    raw = b"".join(int(word).to_bytes(size, "little") for row in messages for word in row)
+    return np.frombuffer(raw, "<u4").reshape(len(messages), -1, chunks).copy()
+
+
+def from_chunks(chunks, width):
+    """Chunks of 32 bits as words: uint64, or Python integers if they are wider.
+
+    Parameters
+    ----------
+    chunks : ndarray of uint32, shape (nodes, words, chunks)
+    width : int
+
+    Returns
+    -------
+    ndarray, shape (nodes, words)
+    """
+    if width <= 32:
+        return chunks[..., 0].astype(np.uint64)
+    if width <= 64:
+        low, high = (chunks[..., k].astype(np.uint64) for k in (0, 1))
+        return low | high << np.uint64(32)
+    words, size = np.empty(chunks.shape[:2], object), 4 * chunks.shape[2]
+    raw = np.ascontiguousarray(chunks, "<u4").tobytes()
+    flat = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]
+    words.ravel()[:] = flat
+    return words
+
+
+def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
+    """Run a collective.
+
+    Parameters
+    ----------
+    call : function of (CTask) -> int
+        Runs it; returns 0, or why it did not come to an end.
+    fabric : Fabric
+    messages : sequence of (sequence of int)
+    progress : function of (done, total), optional
+    done, total : int
+        Words moved before, and in all.
+
+    Returns
+    -------
+    Run
+    """
+    layout, nodes = fabric.layout, fabric.nodes
+    send = to_chunks(messages, fabric.width)
+    recv = np.empty((nodes, layout.recv_words, send.shape[2]), np.uint32)
+    task = CTask(
+        chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
+        recv_base=layout.recv_base, recv_words=layout.recv_words, latency=fabric.read_latency,
+        write_delay=fabric.write_delay, patience=fabric.cycles + PATIENCE,
+        send=send.ctypes.data, recv=recv.ctypes.data,
+    )  # fmt: skip
+    outcome = _watched(call, task, progress, done, total or words_moved(fabric))
+    if outcome:
+        state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
+        raise WorkFailed(
+            f"Fabric must be done {fabric.cycles} edges after its start, "
+            f"not {state} after {task.edges}"
+        )
+    phases = Phases(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
+    return Run(from_chunks(recv, fabric.width), task.cycles, task.edges, task.clocks, phases)
+
+
+def spin_tasks(call, fabric, runs):
+    """Run collectives on whatever is in memory; returns all cycles, and seconds."""
+    cycles, spent = 0, 0
+    for _ in range(runs):
+        task = CTask(chunks=1, patience=fabric.cycles + PATIENCE)
+        if call(task):
+            raise WorkFailed(
+                f"Fabric must be done {fabric.cycles} edges after its start, not later"
+            )
+        cycles, spent = cycles + task.edges, spent + task.run_ns
+    return cycles, spent / 1e9
+
+
+def words_moved(fabric):
+    """Words that go through the host port in a run."""
+    return fabric.nodes * (fabric.layout.send_words + fabric.layout.recv_words)
+
+
+def _watched(call, task, progress, done, total):
+    """Call from a thread, so that this one can tell how far it is, and be interrupted."""
+    if progress is None and threading.current_thread() is not threading.main_thread():
+        return call(task)
+    outcome = []
+    worker = threading.Thread(target=lambda: outcome.append(call(task)))
+    worker.start()
+    try:
+        alive = True
+        while alive:
+            worker.join(0.1)
+            alive = worker.is_alive()
+            # Told at least once, however soon it is over.
+            if progress:
+                progress(done + task.done, total)
+    finally:
+        task.stop = 1
+        with contextlib.suppress(KeyboardInterrupt):
+            worker.join()
+    return outcome[0]

@@ -1,0 +1,198 @@
+"""The compiled engine: the emitted Verilog as C++, every module built once however large the torus.
+
+It is driven through the host port like the others. While loading and reading, only the nodes that
+are addressed get a clock, and of the rest only what has changed is evaluated, which makes no
+difference to any word or cycle.
+"""
+
+import ctypes
+import time
+from functools import partial
+
+import numpy as np
+
+from ...errors import InputError
+from ...toolchain.cache import Cache, digest
+from ...verilog import module_il, module_texts
+from .base import Engine
+from .bulk import CTask, run_task, spin_tasks, words_moved
+from .farm import build_farm
+from .farm_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
+from .waves import lines, recording
+
+__all__ = ["OUTPUTS", "CompiledEngine", "Session", "kept_texts"]
+
+OUTPUTS = ("busy", "done", "cycles", "host_rdata")
+
+
+class CompiledEngine(Engine):
+    """Runs the whole fabric as compiled C++.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    wave : str or Path, optional
+        File that the changes of all nets between instances are written to.
+    gated : bool, optional
+        Whether to leave nodes still that are not concerned. By default yes, unless a file is
+        written.
+    optimize : int
+        How hard the compiler tries, 0 to 3.
+
+    Raises
+    ------
+    MissingTool
+        If there is no C++ compiler.
+    """
+
+    name = "compiled"
+
+    def __init__(self, fabric, *, wave=None, gated=None, optimize=2):
+        super().__init__(fabric, wave=wave)
+        self._gated = wave is None if gated is None else gated
+        began = time.perf_counter()
+        self.farm = build_farm(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
+        self.build_seconds = time.perf_counter() - began
+
+    def run_many(self, batches, *, roots=None, progress=None):
+        batches = list(batches)
+        each = words_moved(self.fabric)
+        with (
+            recording(self._wave, self.fabric) as vcd,
+            Session(self.farm, self.fabric, gated=self._gated, vcd=vcd) as session,
+        ):
+            return [
+                run_task(partial(session.run, root=roots[k] if roots else None), self.fabric,
+                         messages, progress=progress, done=k * each, total=len(batches) * each)
+                for k, messages in enumerate(batches)
+            ]  # fmt: skip
+
+    def spin(self, runs):
+        with Session(self.farm, self.fabric, gated=self._gated, vcd=None) as session:
+            return spin_tasks(session.run, self.fabric, runs)
+
+
+def kept_texts(netlist):
+    """The Verilog of each module, from the cache if it has been written before."""
+    il = module_il(netlist)
+    cache, key = Cache(), digest("modules", il)
+    return cache.get(key) or cache.put(key, module_texts(netlist, il))
+
+
+class Session:
+    """Objects of a farm, linked, from their initial state on.
+
+    Parameters
+    ----------
+    farm : Farm
+    fabric : Fabric
+    gated : bool
+    vcd : str or None
+        File for the waves.
+
+    Attributes
+    ----------
+    inputs : dict of str to ndarray of uint32
+        The inputs of the whole, in chunks of 32 bits.
+    """
+
+    def __init__(self, farm, fabric, *, gated, vcd):
+        self._objects = objects = Objects(farm)
+        self._library, self.inputs = objects.library, objects.inputs
+        self._readers = _Readers(farm, objects)
+        address, keep = objects.address, objects.keep
+        inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
+        shown = [] if vcd is None else lines(fabric)
+        self._nets = nets = (CNet * len(shown))(*(_net(objects, line) for line in shown))
+        self._design = CDesign(
+            groups=ctypes.addressof(objects.groups), group_count=len(objects.groups),
+            nodes=fabric.nodes, of_node=self._readers.of_node(fabric.nodes),
+            at_once=self._readers.of_outputs(registered=False),
+            next_time=self._readers.of_outputs(registered=True),
+            of_input=self._readers.of_inputs(), inputs=keep(np.array(inputs, np.uintp)),
+            settle=not all(farm.registered(net) for net in OUTPUTS), gated=gated,
+            nets=ctypes.addressof(nets), net_count=len(nets),
+            wave=None if vcd is None else vcd.encode(),
+            **{name: address[name] for name in OUTPUTS},
+        )  # fmt: skip
+        self._library.farm_open.restype = ctypes.c_void_p
+        self._library.farm_open.argtypes = [ctypes.POINTER(CDesign)]
+        self._library.farm_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
+        self._library.farm_close.argtypes = [ctypes.c_void_p]
+        self._handle = self._library.farm_open(self._design)
+        if not self._handle:
+            self._objects.close()
+            raise InputError(f"File of waves must be writable, not {vcd}")
+
+    def run(self, task, root=None):
+        """Run a collective."""
+        if root is not None:
+            # Whoever takes the root reads it when the start comes.
+            self.inputs["root"][0] = root
+        return self._library.farm_run(self._handle, task)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._library.farm_close(self._handle)
+        self._objects.close()
+
+
+class _Readers:
+    """Which instances of no node, the common ones, read what: those are evaluated on demand."""
+
+    def __init__(self, farm, objects):
+        self._farm, self._objects, self._watches = farm, objects, []
+        self._number, self._keep = objects.number, objects.keep
+        self._instances = farm.netlist.instances
+        self._of_net: dict[str, set] = {}
+        for k, (instance, sources) in enumerate(zip(self._instances, farm.sources, strict=True)):
+            if instance.node is None:
+                for pieces in sources.values():
+                    for piece in pieces:
+                        self._of_net.setdefault(piece.net, set()).add(int(self._number[k]))
+
+    def _lists(self, lists):
+        start = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
+        items = np.array([number for found in lists for number in sorted(found)], np.uint32)
+        return Lists(self._keep(start), self._keep(items))
+
+    def of_inputs(self):
+        """The readers of each input of the whole."""
+        return self._lists([self._of_net.get(name, ()) for name in INPUTS])
+
+    def of_outputs(self, *, registered):
+        """The readers of each instance's outputs of one kind."""
+        found: list[list] = [[] for _ in self._instances]
+        for k, instance in enumerate(self._instances):
+            ports = self._farm.modules[instance.module].ports
+            for port, net in instance.outputs.items():
+                if port in ports and ports[port].registered == registered and net in self._of_net:
+                    found[self._number[k]].append(net)
+        nets = [net for group in found for net in group]
+        readers = self._lists([self._of_net[net] for net in nets])
+        first = np.cumsum([0, *(len(self._of_net[net]) for net in nets)]).tolist()
+        watches = (CWatch * len(nets))()
+        for k, net in enumerate(nets):
+            chunks = -(-self._farm.netlist.nets[net] // 32)
+            old = self._keep(np.zeros(chunks, np.uint32))
+            watches[k] = CWatch(self._objects.address[net], old, chunks, first[k], first[k + 1])
+        self._watches.append(watches)
+        start = self._keep(np.cumsum([0, *map(len, found)]).astype(np.uint32))
+        return Watches(start, ctypes.addressof(watches), readers.items)
+
+    def of_node(self, nodes):
+        """The instances of each node."""
+        lists: list[list] = [[] for _ in range(nodes)]
+        for k, instance in enumerate(self._instances):
+            if instance.node is not None:
+                lists[instance.node].append(int(self._number[k]))
+        return self._lists(lists)
+
+
+def _net(objects, line):
+    """Where a line lies in memory."""
+    scope, name, part = line.scope.encode(), line.name.encode(), line.part
+    return CNet(scope, name, objects.address[part.net] + part.start // 32 * 4, part.start % 32,
+                part.width)  # fmt: skip

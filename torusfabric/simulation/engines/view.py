@@ -1,0 +1,98 @@
+"""Views of waves for GTKWave: a group for the whole, and a closed group for each node."""
+
+import io
+
+from vcd.gtkw import GTKWSave
+
+from ...errors import WorkFailed
+
+__all__ = ["declared", "view"]
+
+
+def declared(path):
+    """The signals that a VCD file declares.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict of str to int
+        The width of each by its full name, scopes and name with dots between them.
+
+    Raises
+    ------
+    WorkFailed
+        If the file has no such part.
+    """
+    found, scopes = {}, []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            match line.split():
+                case ["$scope", _, name, "$end"]:
+                    scopes.append(name)
+                case ["$upscope", "$end"]:
+                    scopes.pop()
+                case ["$var", _, width, _, name, *_]:
+                    found[".".join([*scopes, name])] = int(width)
+                case ["$enddefinitions", *_]:
+                    return found
+    raise WorkFailed("File of waves must declare its signals, not end before")
+
+
+def view(vcd, wave, topology, lines):
+    """A view of a file of waves, to be written beside it with the ending ``.gtkw``.
+
+    Parameters
+    ----------
+    vcd : str or Path
+        The waves as the engine wrote them.
+    wave : Path
+        Where they will be for GTKWave.
+    topology : Topology
+        For the names of nodes.
+    lines : list of Line
+        What to show, in this order; what the file lacks is left out.
+
+    Returns
+    -------
+    str
+    """
+    signals, text = declared(vcd), io.StringIO()
+    prefix = _prefix(signals)
+    save = GTKWSave(text)
+    # Absolute both: GTKWave finds them too where they have been moved together.
+    save.dumpfile(str(wave))
+    save.savefile(str(wave.with_suffix(".gtkw")))
+    save.treeopen(prefix)
+    save.signals_width(200)
+    for name in ("clk", "rst"):
+        save.trace(prefix + name, alias=name)
+    groups: dict[int | None, list] = {}
+    for line in lines:
+        full = f"{prefix}{line.scope}{'.' * bool(line.scope)}{line.name}"
+        if full in signals:
+            groups.setdefault(line.node, []).append((line, full, signals[full]))
+    for node, shown in groups.items():
+        title = "fabric" if node is None else f"node {node} {topology.node_name(node)}"
+        with save.group(title, closed=node is not None):
+            for line, full, width in shown:
+                bits = f"[{width - 1}:0]" if width > 1 else ""
+                save.trace(full + bits, alias=_alias(line, topology))
+    return text.getvalue()
+
+
+def _prefix(signals):
+    """The scope that the scopes of nodes lie in, with a dot behind it."""
+    for name in signals:
+        scope, found, _ = name.partition("node_")
+        if found and scope.endswith("."):
+            return scope
+    raise WorkFailed("File of waves must have a scope for each node, not none")
+
+
+def _alias(line, topology):
+    """A port as ``out +0`` or ``in +0``; otherwise the name by itself."""
+    kind, _, port = line.name.partition("_")
+    return f"{kind} {port}" if line.node is not None and port in topology.port_names else line.name

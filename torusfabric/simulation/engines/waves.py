@@ -1,0 +1,181 @@
+"""Waves: which lines of a fabric they show, and the files they are kept in.
+
+Every engine writes a VCD file in its own way, but all of them show the same lines: inside a scope
+``node_K`` for each node, what leaves and enters by each of its ports, and beside these scopes, what
+concerns the whole. So one module suffices to write a view of them, and to turn them into FST.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import InputError, MissingTool, WorkFailed
+from ...rtl.netlist import Fixed, Part
+from ...toolchain import tools
+from ...toolchain.files import write_file
+from .view import view
+
+__all__ = ["FORMATS", "Line", "check_wave", "lines", "recording"]
+
+#: How the name of a file tells its format.
+FORMATS = (".vcd", ".fst")
+
+
+class Line(NamedTuple):
+    """A line shown, named as in the file.
+
+    Parameters
+    ----------
+    node : int or None
+        Whose it is; None for what concerns the whole.
+    name : str
+        In the scope of its node.
+    part : Part
+        The bits of a net that it shows.
+    """
+
+    node: int | None
+    name: str
+    part: Part
+
+    @property
+    def scope(self):
+        """The scope of its node; empty for the whole."""
+        return "" if self.node is None else f"node_{self.node}"
+
+
+def lines(fabric):
+    """What waves show of a fabric: the whole, then node by node.
+
+    Parameters
+    ----------
+    fabric : Fabric
+
+    Returns
+    -------
+    list of Line
+        The inputs of the whole come first. Of each node: its out-ports, its in-ports, and what
+        else it gives.
+    """
+    netlist = fabric.netlist
+    whole = dict.fromkeys([*netlist.inputs, *netlist.nets])
+    of_node: dict[int, list[Line]] = {}
+    for instance in netlist.instances:
+        node = instance.node
+        if node is not None:
+            of_node.setdefault(node, []).extend(_lines_of(instance, netlist, fabric))
+            for net in instance.outputs.values():
+                whole.pop(net, None)
+    found = [Line(None, net, *netlist.whole(net)) for net in whole if net not in netlist.wired]
+    for node in sorted(of_node):
+        found += sorted(of_node[node], key=lambda line: not line.name.startswith(("out_", "in_")))
+    return found
+
+
+def _lines_of(instance, netlist, fabric):
+    """The lines of an instance of a node: those of each port if it is a router."""
+    node, names = instance.node, fabric.program.topology.port_names
+    rest = {net for port, net in instance.outputs.items() if port != "tx"}
+    if "tx" in instance.outputs:
+        sent = netlist.words(instance.outputs["tx"], fabric.width)
+        for kind, parts in (("out", sent), ("in", instance.inputs.get("rx", ()))):
+            for name, part in zip(names, parts, strict=False):
+                if not isinstance(part, Fixed):
+                    yield Line(node, f"{kind}_{name}", part)
+    for net in sorted(rest):
+        yield Line(node, net.removesuffix(f"_{node}"), *netlist.whole(net))
+
+
+def check_wave(wave):
+    """See that waves can be written to a file of this name, if there is one.
+
+    Parameters
+    ----------
+    wave : str or Path or None
+
+    Raises
+    ------
+    InputError
+        If it has the name of no format we know.
+    MissingTool
+        If that format needs a tool that is not installed.
+    """
+    if wave is None:
+        return
+    suffix = Path(wave).suffix
+    if suffix not in FORMATS:
+        raise InputError(f"File of waves must end in {' or '.join(FORMATS)}, not {Path(wave).name}")
+    if suffix == ".fst" and tools.find("vcd2fst") is None:
+        raise MissingTool(
+            "Tool vcd2fst was not found: install the package gtkwave of your system, "
+            "or name a file that ends in .vcd"
+        )
+
+
+@contextlib.contextmanager
+def recording(wave, fabric):
+    """A place for an engine to write a VCD file, which becomes the file of waves in the end.
+
+    A view for GTKWave is written beside it, with the ending ``.gtkw``. If the fabric does not come
+    to an end, the waves are kept, for they tell why; if anything else fails, nothing is left.
+
+    Parameters
+    ----------
+    wave : str or Path or None
+        The file of waves.
+    fabric : Fabric
+
+    Yields
+    ------
+    str or None
+        Where to write; None without a file of waves.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    if wave is None:
+        yield None
+        return
+    check_wave(wave)
+    wave = Path(wave)
+    written = wave.with_name(f".{wave.stem}.{os.getpid()}.vcd")
+    try:
+        try:
+            written.touch()
+        except OSError:
+            raise InputError(f"File of waves must be writable, not {wave}") from None
+        try:
+            yield str(written)
+        except WorkFailed:
+            _keep(written, wave, fabric)
+            raise
+        _keep(written, wave, fabric)
+    finally:
+        with contextlib.suppress(OSError):
+            written.unlink()
+
+
+def _keep(written, wave, fabric):
+    """Turn what was written into the file of waves, with a view beside it."""
+    shown = view(written, wave, fabric.program.topology, lines(fabric))
+    try:
+        if wave.suffix == ".fst":
+            _convert(written, wave)
+        else:
+            written.replace(wave)
+    except OSError as error:
+        raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
+    write_file(wave.with_suffix(".gtkw"), shown)
+
+
+def _convert(written, wave):
+    """Make a file in the format FST of one in VCD."""
+    with tempfile.TemporaryDirectory(prefix=".waves-", dir=wave.parent) as folder:
+        vcd = os.path.relpath(written, folder)
+        tools.run("vcd2fst", [vcd, "waves.fst"], folder=folder, log="log", what="the waves")
+        shutil.move(Path(folder, "waves.fst"), wave)

@@ -1,0 +1,1 @@
+"""Grids of work: sweeps, comparisons, results files."""

@@ -1,0 +1,286 @@
+"""What is done for a point of a sweep, and by whom: processes of this machine, or a Dask cluster.
+
+Only the process that started the sweep writes results. Whoever works for it dies with it, so that
+nothing is left behind that might still be doing what the next sweep does.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import platform
+import signal
+import threading
+import time
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from .. import __version__
+from ..errors import InputError, MissingTool, TorusfabricError, WorkFailed
+from ..toolchain import tools
+from .results import key
+
+__all__ = ["on_cluster", "on_cores", "run", "work"]
+
+#: Seconds to wait for a scheduler.
+PATIENCE = 10
+
+
+def run(points, results, workers, progress=None):
+    """Do the points that are not done yet.
+
+    Parameters
+    ----------
+    points : list of dict
+    results : Results
+    workers : function of list of dict -> iterator of row
+        Such as `on_cores` with its number of jobs.
+    progress : function of (done, total, text), optional
+
+    Returns
+    -------
+    dict
+        Numbers of ``rows`` in all, ``kept`` from before, ``done`` now, ``misfits`` among all; and
+        ``failed``, a list of "point: reason".
+
+    Raises
+    ------
+    MissingTool
+        If a tool is not installed where it is needed; what was done is kept.
+    """
+    todo = [point for point in points if point not in results]
+    kept, failed = len(points) - len(todo), []
+    tell = progress or (lambda *_: None)
+    tell(kept, len(points), "sweeping")
+    with contextlib.closing(workers(todo)) as rows:
+        for count, row in enumerate(rows, start=kept + 1):
+            if row["status"] == "missing":
+                raise MissingTool(row["reason"])
+            if row["status"] == "failed":
+                failed.append(f"{describe(row)}: {row['reason']}")
+            else:
+                results.add(row)
+            tell(count, len(points), describe(row))
+    misfits = sum(results.rows[key(p)]["status"] == "misfit" for p in points if p in results)
+    done = len(todo) - len(failed)
+    return {"rows": len(points), "kept": kept, "done": done, "misfits": misfits, "failed": failed}
+
+
+def describe(point):
+    """A point in a few words."""
+    names = ("step", "topology", "collective", "algorithm", "width", "flits", "target", "mapping")
+    return " ".join(str(point[name]) for name in names if name in point)
+
+
+def work(point):
+    """Do one thing: a row of results.
+
+    Its ``status`` is done, misfit, failed, or missing (a tool).
+    """
+    began = time.perf_counter()
+    try:
+        outcome = {"status": "done", "result": _plain(_STEPS[point["step"]](point))}
+    except TorusfabricError as error:
+        word = {1: "misfit", 3: "missing"}.get(error.status, "failed")
+        outcome = {"status": word, "reason": str(error)}
+    except Exception as error:  # a fault of ours must not end the other rows
+        outcome = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+    seconds = round(time.perf_counter() - began, 3)
+    about = {"seconds": seconds, "host": platform.node(), "version": __version__}
+    return {"key": key(point), **point, **outcome, **about}
+
+
+def _schedule(point):
+    from ..algorithms import Options, choose, find
+    from ..collective import parse_collective
+    from ..topology import parse_topology
+
+    topology = parse_topology(point["topology"])
+    collective = parse_collective(point["collective"], nodes=topology.nodes)
+    ports = point.get("ports")
+    if ports is not None and ports > topology.ports:
+        raise InputError(f"Ports must be from 1 to {topology.ports} on {topology}, not {ports}")
+    options = Options(ports=ports, chunks=point.get("chunks"))
+    best = point["algorithm"] == "best"
+    algorithm = choose(topology, collective, options) if best else find(point["algorithm"])
+    return algorithm(topology, collective, options)
+
+
+def _plan(point):
+    """Plan, check and measure."""
+    from ..analysis.summary import summarize
+
+    return summarize(_schedule(point))
+
+
+def _fabric(point):
+    from ..program import compile_program
+    from ..rtl import build_fabric
+
+    program = compile_program(_schedule(point))
+    return build_fabric(program, width=point["width"], flits=point.get("flits"))
+
+
+def _simulate(point):
+    """Simulate, and compare every word."""
+    from ..simulation.simulate import simulate
+
+    report = simulate(_fabric(point))
+    if not report.passed:
+        raise WorkFailed(
+            f"Simulation must give the right words in {report.predicted_cycles} cycles, not "
+            f"{report.words_wrong} wrong ones in {report.cycles}"
+        )
+    return report.to_json()
+
+
+def _synth(point):
+    """Synthesize."""
+    from .. import verilog
+    from ..fpga.synthesis import synthesize
+
+    fabric = _fabric(point)
+    report = synthesize(
+        verilog.emit(fabric, command="torusfabric sweep"),
+        point["target"],
+        pnr=point["pnr"],
+        seeds=range(1, point.get("seeds", 1) + 1),
+        mapping=point["mapping"],
+        jobs=1,
+    )
+    return {"algorithm": fabric.program.schedule.algorithm} | report.to_json()
+
+
+_STEPS = {"plan": _plan, "simulate": _simulate, "synth": _synth}
+
+
+def _plain(value):
+    """A value of numbers and text alone, as JSON has them."""
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if hasattr(value, "denominator") and not isinstance(value, (bool, int)):
+        return int(value) if value.denominator == 1 else float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def _failed(point, reason):
+    return {"key": key(point), **point, "status": "failed", "reason": reason}
+
+
+def on_cores(points, jobs=2):
+    """Do points in processes of this machine; rows in the order in which they are done.
+
+    Where a process dies, those that were under way are done again, one at a time, and the one
+    whose process dies again has failed.
+    """
+    waiting: deque[dict] = deque(points)
+    suspects: deque[dict] = deque()
+    while waiting or suspects:
+        alone = bool(suspects)
+        source, most = (suspects, 1) if alone else (waiting, jobs)
+        running: dict[Future, dict] = {}
+        try:
+            with _pool(most) as pool:
+                while source or running:
+                    while source and len(running) < most:
+                        point = source.popleft()
+                        running[pool.submit(work, point)] = point
+                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        row = future.result()
+                        del running[future]
+                        yield row
+        except BrokenProcessPool:
+            if alone:
+                (point,) = running.values()
+                yield _failed(point, "its process died twice")
+            else:
+                suspects.extend(running.values())
+
+
+@contextlib.contextmanager
+def _pool(jobs):
+    """A pool whose processes are ended, not waited for, when its user leaves early."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _begin_worker():
+    """See that this process and its tools end with the one that started it."""
+
+    def leave(*_):
+        tools.stop_all()
+        os._exit(1)
+
+    def watch():
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            multiprocessing.connection.wait([parent.sentinel])
+            leave()
+
+    def told(*_):
+        # Not in the handler, which may have interrupted the holder of a lock that this needs.
+        threading.Thread(target=leave, daemon=True).start()
+
+    threading.Thread(target=watch, daemon=True).start()
+    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGINT, told)
+
+
+def on_cluster(points, address):
+    """Do points on a Dask cluster; rows in the order in which they are done.
+
+    What a worker was doing when it was lost is done by another. A result is fetched as soon as
+    there is one, and then forgotten by the cluster, so it is not done again with a lost worker.
+
+    Raises
+    ------
+    MissingTool
+        If Dask is not installed.
+    InputError
+        If there is no scheduler at that address.
+    WorkFailed
+        If the scheduler is lost.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise MissingTool(
+            "Package distributed was not found: pip install torusfabric[dask]"
+        ) from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"Scheduler must be the address of a Dask scheduler that answers, not {address} "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__})"
+        ) from None
+    with client:
+        futures = {
+            client.submit(work, p, key=f"torusfabric-{key(p)}", pure=False): p for p in points
+        }
+        try:
+            for future in as_completed(list(futures), loop=client.loop):
+                point = futures.pop(future)
+                fault = future.exception()
+                row = future.result() if fault is None else _failed(point, str(fault))
+                future.release()
+                yield row
+        except (OSError, concurrent.futures.CancelledError, asyncio.CancelledError):
+            raise WorkFailed(f"Scheduler {address} was lost; start again to go on") from None

@@ -1,0 +1,1 @@
+"""External tools, the cache, and files; nothing here knows the field."""
