@@ -24,7 +24,7 @@ import time
 from math import prod
 
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.circuit.diagonal import theorem_rounds
+from torusfabric.algorithms.circuit.diagonal.plan import theorem_rounds
 from torusfabric.analysis.bounds import spread_rounds
 from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective

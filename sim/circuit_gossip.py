@@ -25,7 +25,7 @@ from fractions import Fraction
 from math import ceil
 
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.circuit.lee_code import tau_large, tau_short
+from torusfabric.algorithms.circuit.lee_code.allgather import tau_large, tau_short
 from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import measure

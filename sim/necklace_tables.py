@@ -19,7 +19,7 @@ from math import gcd
 import numpy as np
 
 from torusfabric.algorithms import find
-from torusfabric.algorithms.table.necklace_trees import Necklaces
+from torusfabric.algorithms.table.necklace.trees import Necklaces
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.topology import Torus

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from torusfabric.algorithms import find
-from torusfabric.algorithms.oblivious.one_packet_2d import rod_feed
+from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Grid, forwarding
 from torusfabric.analysis.bounds import bound, time_dependent, time_hamiltonian, time_one_packet
 from torusfabric.analysis.check import check

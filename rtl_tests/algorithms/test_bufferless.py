@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.base import Options
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.bufferless import BUFFERLESS, search, snake
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.analysis.check import check

@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.base import Options
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import Circuits, Grid
-from torusfabric.algorithms.circuit.diagonal import DIAGONAL, _ways, diagonal_rounds, theorem_rounds
-from torusfabric.algorithms.circuit.diagonal_refine import capacities, new_levels, spaced
-from torusfabric.algorithms.circuit.diagonal_square import axis_rounds, square_rounds
+from torusfabric.algorithms.circuit.diagonal.plan import (
+    DIAGONAL,
+    _ways,
+    diagonal_rounds,
+    theorem_rounds,
+)
+from torusfabric.algorithms.circuit.diagonal.refine import capacities, new_levels, spaced
+from torusfabric.algorithms.circuit.diagonal.square import axis_rounds, square_rounds
 from torusfabric.algorithms.circuit.segments import anchor, clog, piece_sizes, segment_rounds
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective, parse_collective

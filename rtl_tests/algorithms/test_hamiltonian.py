@@ -8,9 +8,9 @@ from flooding import steps_until_complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.base import Options
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
-from torusfabric.algorithms.oblivious.hamiltonian_cycles import colour_links, decomposable
+from torusfabric.algorithms.oblivious.hamiltonian.cycles import colour_links, decomposable
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError

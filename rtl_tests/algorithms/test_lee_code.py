@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.base import Options
-from torusfabric.algorithms.circuit.lee_code import lee_code_quotient, listed, tau_large, tau_short
-from torusfabric.algorithms.circuit.lee_code_broadcast import LEE_CODE
+from torusfabric.algorithms import Options
+from torusfabric.algorithms.circuit.lee_code import LEE_CODE
+from torusfabric.algorithms.circuit.lee_code.allgather import (
+    lee_code_quotient,
+    listed,
+    tau_large,
+    tau_short,
+)
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import measure

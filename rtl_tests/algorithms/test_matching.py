@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import shortest_wait
 
-from torusfabric.algorithms.base import Options
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.matching import MATCHING
-from torusfabric.algorithms.table.matching_allgather import match
-from torusfabric.algorithms.table.matching_alltoall import alltoall_bound, balanced_routes
-from torusfabric.algorithms.table.matching_scatter import port_trees
+from torusfabric.algorithms.table.matching.allgather import match
+from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
+from torusfabric.algorithms.table.matching.scatter import port_trees
 from torusfabric.analysis.check import check
 from torusfabric.analysis.reach import delivery_steps
 from torusfabric.collective import parse_collective

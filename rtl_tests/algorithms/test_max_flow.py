@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.base import Options
-from torusfabric.algorithms.circuit.max_flow import MAX_FLOW, Network, best_flow, path, search
+from torusfabric.algorithms import Options
+from torusfabric.algorithms.circuit.max_flow.plan import MAX_FLOW, Network, best_flow, path, search
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective, parse_collective

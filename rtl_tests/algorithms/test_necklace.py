@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import shortest_wait
 
-from torusfabric.algorithms.base import Options
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.necklace import NECKLACE
-from torusfabric.algorithms.table.necklace_trees import Necklaces
+from torusfabric.algorithms.table.necklace.trees import Necklaces
 from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, ScheduleError

@@ -9,11 +9,11 @@ from flooding import steps_until_complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.base import Options
-from torusfabric.algorithms.oblivious.oblivious import completion, turn
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
-from torusfabric.algorithms.oblivious.one_packet_2d import rod_feed
-from torusfabric.algorithms.oblivious.one_packet_3d import roles_3d
+from torusfabric.algorithms.oblivious.one_packet.completion import completion, turn
+from torusfabric.algorithms.oblivious.one_packet.three_axes import roles_3d
+from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError

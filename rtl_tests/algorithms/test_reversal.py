@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.circuit.reversal import reverse
+from torusfabric.algorithms.reversal import reverse
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.schedule import ALL, Grouped, Listed, Rounds, Transfers

@@ -6,12 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from torusfabric.algorithms.base import Options
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.matching import MATCHING
-from torusfabric.algorithms.table.matching_alltoall import alltoall_bound, balanced_routes
-from torusfabric.algorithms.table.matching_exchange import exchange
-from torusfabric.algorithms.table.matching_heads import few_heads
-from torusfabric.algorithms.table.matching_turns import few_turns, first_axes
+from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
+from torusfabric.algorithms.table.matching.exchange import exchange
+from torusfabric.algorithms.table.matching.heads import few_heads
+from torusfabric.algorithms.table.matching.turns import few_turns, first_axes
 from torusfabric.analysis.check import check
 from torusfabric.analysis.reach import delivery_steps
 from torusfabric.collective import parse_collective

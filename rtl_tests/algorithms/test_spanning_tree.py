@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.spanning_tree import (
     SPANNING_TREE,
     best_packets,
@@ -16,7 +17,6 @@ from torusfabric.algorithms.arrowhead.spanning_tree import (
     tree,
 )
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
-from torusfabric.algorithms.base import Options
 from torusfabric.analysis import arrowhead_costs as costs
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import measure

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
-from torusfabric.algorithms.base import Options
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError

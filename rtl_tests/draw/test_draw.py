@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.spanning_tree import SPANNING_TREE
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
-from torusfabric.algorithms.base import Options
 from torusfabric.collective import Collective
 from torusfabric.draw import draw
 from torusfabric.draw.contents import contents

@@ -7,11 +7,11 @@ preferred to where both apply.
 import difflib
 
 from ..errors import InputError
+from .algorithm import Algorithm, Options
 from .arrowhead.spanning_tree import SPANNING_TREE
 from .arrowhead.wormhole_forest import WORMHOLE_FOREST
-from .base import Algorithm, Options
 from .circuit.diagonal import DIAGONAL
-from .circuit.lee_code_broadcast import LEE_CODE
+from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
 from .oblivious.hamiltonian import HAMILTONIAN
 from .oblivious.one_packet import ONE_PACKET

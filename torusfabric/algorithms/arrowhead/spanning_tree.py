@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import InputError
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import Arrowhead
-from ..base import Algorithm
+from ..algorithm import Algorithm
 
 __all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
 

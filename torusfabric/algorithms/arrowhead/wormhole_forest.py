@@ -14,7 +14,7 @@ import numpy as np
 
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import Arrowhead
-from ..base import Algorithm
+from ..algorithm import Algorithm
 
 __all__ = ["WORMHOLE_FOREST"]
 

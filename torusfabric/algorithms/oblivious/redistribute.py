@@ -38,7 +38,7 @@ import numpy as np
 
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import Torus
-from ..base import Algorithm
+from ..algorithm import Algorithm
 
 __all__ = ["REDISTRIBUTE"]
 

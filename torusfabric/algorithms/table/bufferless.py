@@ -19,8 +19,8 @@ import numpy as np
 from ...analysis.reach import parities, restless_steps
 from ...schedule import Table
 from ...topology import Torus
-from ..base import Algorithm
-from .matching_allgather import match
+from ..algorithm import Algorithm
+from .matching.allgather import match
 
 __all__ = ["BUFFERLESS", "plan", "search", "snake"]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...schedule import Everything, Grouped, Listed, Rounds, Transfers
+from ..schedule import Everything, Grouped, Listed, Rounds, Transfers
 
 __all__ = ["from_broadcast", "reverse"]
 

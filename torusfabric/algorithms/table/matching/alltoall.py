@@ -14,8 +14,8 @@ from itertools import islice
 
 import numpy as np
 
-from .matching_allgather import match
-from .matching_exchange import exchange
+from .allgather import match
+from .exchange import exchange
 
 __all__ = ["alltoall", "alltoall_bound", "balanced_routes"]
 
@@ -127,7 +127,7 @@ def alltoall(topology, chunks=1, latency=1, seed=0):
 
     Notes
     -----
-    First by a search for a schedule with a small router, see `matching_exchange`, with no more
+    First by a search for a schedule with a small router, see `exchange`, with no more
     steps than an open shop takes. There a step matches ports, those with most hops left to carry
     first, to blocks, those in flight first and then those with the longest way. A port with hops to
     spare starts a new block only while fewer than ``ports * (2 latency - 1)`` are in flight, so

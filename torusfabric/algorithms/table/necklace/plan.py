@@ -32,13 +32,13 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from ...collective import Collective
-from ...schedule import Listed, Rounds, Table, Transfers
-from ...topology import Torus
-from ..base import Algorithm, number_misfit
-from ..circuit.reversal import reverse
-from .necklace_trees import Necklaces
-from .table_reversal import as_kind
+from ....collective import Collective
+from ....schedule import Listed, Rounds, Table, Transfers
+from ....topology import Torus
+from ...algorithm import Algorithm, number_misfit
+from ...reversal import reverse
+from ..reversal import as_kind
+from .trees import Necklaces
 
 __all__ = ["NECKLACE", "allgather", "alltoall", "broadcast", "misfit", "plan", "scatter"]
 

@@ -4,7 +4,7 @@ Every axis has an even number of levels, in a cycle. A node on the grid of level
 level numbers are all even or all odd. To *refine* an axis inserts an even number of new levels into
 each of its gaps, and informs the nodes of these numbers in one round: in a gap with new levels
 p1 <= p2 <= .., the nodes below it inform p2, p4, .., those above it p1, p3, ... When all gaps have
-one link, `diagonal_fill` informs the rest.
+one link, `fill` informs the rest.
 
 A gap above an even level gets up to 2 ceil(alpha / 2) new levels, one above an odd level up to
 2 floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of

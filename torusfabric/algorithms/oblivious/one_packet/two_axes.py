@@ -7,7 +7,7 @@ the right, and then down its next rod.
 
 import numpy as np
 
-from .oblivious import turn
+from .completion import turn
 
 __all__ = ["feeds_2d"]
 

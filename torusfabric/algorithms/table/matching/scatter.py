@@ -10,9 +10,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
-from ...analysis.reach import delivery_steps
-from ...schedule import Listed, Transfers
-from .matching_allgather import match
+from ....analysis.reach import delivery_steps
+from ....schedule import Listed, Transfers
+from .allgather import match
 
 __all__ = ["port_trees", "scatter"]
 

@@ -12,7 +12,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from ...topology import Torus
+from ....topology import Torus
 
 __all__ = ["Rods", "follow_laps"]
 

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from ...topology import Torus
-from .oblivious import turn
+from ....topology import Torus
+from .completion import turn
 from .rods import follow_laps
 
 __all__ = ["feeds_3d", "roles_3d"]

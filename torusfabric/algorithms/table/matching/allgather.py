@@ -16,8 +16,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from ...analysis.reach import delivery_steps
-from .matching_heads import few_heads
+from ....analysis.reach import delivery_steps
+from .heads import few_heads
 
 __all__ = ["allgather", "match"]
 
@@ -55,7 +55,7 @@ def allgather(topology, chunks=1, latency=1, seed=0):
     with most neighbours farther away. If that takes more than `delivery_steps` steps, distances
     are blurred at random and the best attempt wins. No proof is known that the bound is always
     met; it was met on every torus tried. A schedule with no more steps and a small router is then
-    looked for, see `matching_heads`, and preferred.
+    looked for, see `heads`, and preferred.
     """
     bound = delivery_steps(topology, chunks, latency)
     best = _nearest_first(topology, chunks, latency, seed, bound)

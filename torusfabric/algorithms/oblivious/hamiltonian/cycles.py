@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .hamiltonian_join import forward_table, join, ring_order
+from .join import forward_table, join, ring_order
 
 __all__ = ["colour_links", "decomposable"]
 

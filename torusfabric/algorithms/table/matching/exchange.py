@@ -1,6 +1,6 @@
 """Total exchange by matching, with a small router: one block an in-port and step is sent on.
 
-As in `matching_alltoall`, blocks are the jobs of an open shop and ports its machines. But of all
+As in `alltoall`, blocks are the jobs of an open shop and ports its machines. But of all
 blocks that came by the same in-port one leaves in a step, so that a step matches out-ports to
 in-ports, or to blocks of the node's own. Blocks that finish an axis before they turn, and take few
 turns only, are tried first.
@@ -8,9 +8,9 @@ turns only, are tried first.
 
 from itertools import islice
 
-from .matching_allgather import match
-from .matching_turns import few_turns, first_axes
+from .allgather import match
 from .small_router import BLURS, BRISK, HASTY, MEMORY_AGE, Move, SmallRouter, smallest
+from .turns import few_turns, first_axes
 
 __all__ = ["exchange"]
 

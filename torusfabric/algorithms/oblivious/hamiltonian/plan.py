@@ -11,10 +11,10 @@ References
 
 import numpy as np
 
-from ...schedule import Pattern
-from ...topology import Torus
-from ..base import Algorithm
-from .hamiltonian_cycles import colour_links, decomposable
+from ....schedule import Pattern
+from ....topology import Torus
+from ...algorithm import Algorithm
+from .cycles import colour_links, decomposable
 
 __all__ = ["HAMILTONIAN", "pattern_of_colours"]
 

@@ -7,10 +7,10 @@ sends one level up on every axis and every odd node one level down.
 
 import numpy as np
 
-from ...topology import Torus
-from .circuits import Grid
-from .diagonal_refine import informed_index
-from .max_flow import Network, search
+from ....topology import Torus
+from ..circuits import Grid
+from ..max_flow.plan import Network, search
+from .refine import informed_index
 
 __all__ = ["fill", "fill_around_plane", "fill_by_classes", "serve_by_flow", "serve_planes"]
 

@@ -25,14 +25,14 @@ References
 
 from dataclasses import replace
 
-from ...collective import Collective
-from ...schedule import Rounds, Table
-from ..base import Algorithm, number_misfit
-from ..circuit.reversal import reverse
-from .matching_allgather import allgather
-from .matching_alltoall import alltoall
-from .matching_scatter import scatter
-from .table_reversal import as_kind
+from ....collective import Collective
+from ....schedule import Rounds, Table
+from ...algorithm import Algorithm, number_misfit
+from ...reversal import reverse
+from ..reversal import as_kind
+from .allgather import allgather
+from .alltoall import alltoall
+from .scatter import scatter
 
 __all__ = ["MATCHING", "misfit", "plan"]
 

@@ -7,7 +7,7 @@ a Hamiltonian path), so that a shortest path is left to any node.
 
 from itertools import combinations
 
-from ...topology import Torus
+from ....topology import Torus
 
 __all__ = ["all_turns", "few_turns", "first_axes"]
 

@@ -13,11 +13,11 @@ distance d. All messages of a round reach new nodes, so no schedule has fewer ro
 
 import numpy as np
 
-from ...schedule import Rounds, Transfers
-from ...topology import Torus
-from ..base import Algorithm
-from .lee_code import SPREAD_A, SPREAD_B, exponent, lee_code_allgather, side_depth
-from .reversal import from_broadcast
+from ....schedule import Rounds, Transfers
+from ....topology import Torus
+from ...algorithm import Algorithm
+from ...reversal import from_broadcast
+from .allgather import SPREAD_A, SPREAD_B, exponent, lee_code_allgather, side_depth
 
 __all__ = ["LEE_CODE"]
 

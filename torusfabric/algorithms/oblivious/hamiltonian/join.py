@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, depth_first_order
 
-from ...errors import WorkFailed
+from ....errors import WorkFailed
 
 __all__ = ["forward_table", "join", "ring_order"]
 

@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...topology import Torus
+from ....topology import Torus
 
 __all__ = ["Necklaces"]
 

@@ -18,15 +18,15 @@ from itertools import combinations
 
 import numpy as np
 
-from ...schedule import Rounds, Transfers
-from ...topology import Torus
-from ..base import Algorithm
-from .circuits import Circuits, Grid, translated
-from .diagonal_fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve_planes
-from .diagonal_refine import refine, spaced
-from .diagonal_square import axis_rounds, diagonal_stage, square_rounds
-from .reversal import from_broadcast
-from .segments import clog
+from ....schedule import Rounds, Transfers
+from ....topology import Torus
+from ...algorithm import Algorithm
+from ...reversal import from_broadcast
+from ..circuits import Circuits, Grid, translated
+from ..segments import clog
+from .fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve_planes
+from .refine import refine, spaced
+from .square import axis_rounds, diagonal_stage, square_rounds
 
 __all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "theorem_rounds"]
 

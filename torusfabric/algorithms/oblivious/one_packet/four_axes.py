@@ -11,8 +11,8 @@ from itertools import permutations
 
 import numpy as np
 
-from ...topology import Torus
-from .oblivious import turn
+from ....topology import Torus
+from .completion import turn
 from .rods import follow_laps
 
 __all__ = ["feeds_4d", "roles_4d"]

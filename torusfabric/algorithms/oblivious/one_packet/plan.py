@@ -11,13 +11,13 @@ References
 
 import numpy as np
 
-from ...schedule import Pattern
-from ...topology import Torus
-from ..base import Algorithm
-from .oblivious import completion
-from .one_packet_2d import feeds_2d
-from .one_packet_3d import feeds_3d, roles_3d
-from .one_packet_4d import feeds_4d, roles_4d
+from ....schedule import Pattern
+from ....topology import Torus
+from ...algorithm import Algorithm
+from .completion import completion
+from .four_axes import feeds_4d, roles_4d
+from .three_axes import feeds_3d, roles_3d
+from .two_axes import feeds_2d
 
 __all__ = ["ONE_PACKET"]
 

@@ -7,9 +7,9 @@ and more axes, blocks that take few turns only are tried first.
 
 from heapq import heappop, heappush
 
-from .head_choice import Head, choose_heads
-from .matching_turns import all_turns, few_turns
+from .choice import Head, choose_heads
 from .small_router import BLURS, HASTY, MEMORY_AGE, PATIENT, Move, SmallRouter, smallest
+from .turns import all_turns, few_turns
 
 __all__ = ["few_heads"]
 

@@ -17,9 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...schedule import Rounds
-from ...schedule.quotient import Move, Quotient, QuotientRound
-from ...topology import Torus
+from ....schedule import Rounds
+from ....schedule.quotient import Move, Quotient, QuotientRound
+from ....topology import Torus
 
 __all__ = [
     "exponent",

@@ -18,14 +18,14 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from ...errors import InputError
-from ...schedule import Rounds, Transfers
-from ...topology import Torus
-from ..base import Algorithm
-from .circuits import Circuits, Grid, translated
-from .diagonal_square import axis_rounds
-from .reversal import from_broadcast
-from .segments import clog
+from ....errors import InputError
+from ....schedule import Rounds, Transfers
+from ....topology import Torus
+from ...algorithm import Algorithm
+from ...reversal import from_broadcast
+from ..circuits import Circuits, Grid, translated
+from ..diagonal.square import axis_rounds
+from ..segments import clog
 
 __all__ = ["MAX_FLOW", "max_flow_broadcast"]
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .segments import anchor, segment_rounds
+from ..segments import anchor, segment_rounds
 
 __all__ = ["axis_rounds", "diagonal_stage", "square_rounds"]
 

@@ -1,0 +1,5 @@
+"""All-gather along edge-disjoint Hamiltonian cycles."""
+
+from .plan import HAMILTONIAN
+
+__all__ = ["HAMILTONIAN"]

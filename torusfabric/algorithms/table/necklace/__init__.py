@@ -1,0 +1,5 @@
+"""Collectives on k-ary n-cubes from rotated trees."""
+
+from .plan import NECKLACE
+
+__all__ = ["NECKLACE"]
