@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torusfabric.algorithms import Options, find
-from torusfabric.analysis import arrowhead_costs as costs
+from torusfabric.algorithms.arrowhead import costs
 from torusfabric.analysis.cost import measure
 from torusfabric.collective import parse_collective
 from torusfabric.program import compile_program

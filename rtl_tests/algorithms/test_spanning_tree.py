@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.algorithms import Options
+from torusfabric.algorithms.arrowhead import costs
 from torusfabric.algorithms.arrowhead.spanning_tree import (
     SPANNING_TREE,
     best_packets,
@@ -17,7 +18,6 @@ from torusfabric.algorithms.arrowhead.spanning_tree import (
     tree,
 )
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
-from torusfabric.analysis import arrowhead_costs as costs
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import measure
 from torusfabric.collective import Collective, parse_collective

@@ -8,8 +8,8 @@ the length of the message and tau the time to send a message of unit length over
 
 import math
 
-from ..algorithms.arrowhead.spanning_tree import best_packets, step_count
-from ..topology import Arrowhead
+from ...topology import Arrowhead
+from .spanning_tree import best_packets, step_count
 
 __all__ = ["best_packets", "circuit_bound", "forest_cost", "pipelined_optimum",
            "store_and_forward_bound", "tree_cost"]  # fmt: skip
