@@ -51,11 +51,11 @@ class Options:
     packets: int | None = None
     times: tuple[float, float, float] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.duplex not in ("full", "half"):
             raise InputError(f"Duplex must be full or half, not {self.duplex!r}")
 
-    def given(self):
+    def given(self) -> list[str]:
         """Names of the options that differ from their default."""
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
 
@@ -90,7 +90,7 @@ class Algorithm:
     misfit: Callable[[Topology, Collective, Options], str | None]
     plan: Callable[[Topology, Collective, Options], Schedule]
 
-    def why_not(self, topology, collective, options):
+    def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Why this algorithm cannot serve a selection, or None if it can."""
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
@@ -99,7 +99,9 @@ class Algorithm:
                 return f"--{name.replace('_', '-')} left out"
         return self.misfit(topology, collective, options)
 
-    def __call__(self, topology, collective, options=None):
+    def __call__(
+        self, topology: Topology, collective: Collective, options: Options | None = None
+    ) -> Schedule:
         """Plan a collective.
 
         Raises
@@ -116,7 +118,7 @@ class Algorithm:
         return self.plan(topology, collective, options)
 
 
-def number_misfit(topology, collective, options):
+def number_misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why latency and chunks do not fit any store-and-forward algorithm, or None."""
     if options.latency < 1:
         return "--latency of at least 1"

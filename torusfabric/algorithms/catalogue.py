@@ -1,12 +1,18 @@
 """The catalogue of algorithms.
 
-Whoever adds an algorithm writes one module and enters it in `CATALOGUE`, before those it should be
-preferred to where both apply.
+Whoever adds an algorithm to this package writes one module and one line in `BUILT_IN`, before those
+it is preferred to where both apply. An algorithm of another package enters by `register`, or by an
+entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 """
 
 import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import entry_points
+from typing import overload
 
+from ..collective import Collective
 from ..errors import InputError
+from ..topology import Topology
 from .algorithm import Algorithm, Options
 from .arrowhead.spanning_tree import SPANNING_TREE
 from .arrowhead.wormhole_forest import WORMHOLE_FOREST
@@ -20,10 +26,10 @@ from .table.bufferless import BUFFERLESS
 from .table.matching import MATCHING
 from .table.necklace import NECKLACE
 
-__all__ = ["CATALOGUE", "Algorithm", "Options", "choose", "find"]
+__all__ = ["BUILT_IN", "CATALOGUE", "GROUP", "Catalogue", "choose", "find", "register"]
 
-#: All algorithms, in order of preference.
-CATALOGUE: tuple[Algorithm, ...] = (
+#: The algorithms of this package, in order of preference.
+BUILT_IN: tuple[Algorithm, ...] = (
     LEE_CODE,
     HAMILTONIAN,
     BUFFERLESS,
@@ -35,40 +41,161 @@ CATALOGUE: tuple[Algorithm, ...] = (
     SPANNING_TREE,
     NECKLACE,
     REDISTRIBUTE,
-)  # fmt: skip
+)
+
+#: The group of entry points by which other packages offer algorithms.
+GROUP = "torusfabric.algorithms"
 
 
-def find(name):
-    """The algorithm of a name.
+class Catalogue(Sequence[Algorithm]):
+    """Algorithms in order of preference, each of a name of its own.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Parameters
+    ----------
+    algorithms : iterable of Algorithm
+        Those to begin with.
+    group : str, optional
+        A group of entry points. What they name is registered when the catalogue is first read.
     """
-    names = [algorithm.name for algorithm in CATALOGUE]
-    if name in names:
-        return CATALOGUE[names.index(name)]
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    raise InputError(f"Algorithm must be one of {', '.join(names)}, not {name!r}{hint}")
+
+    def __init__(self, algorithms: Iterable[Algorithm] = (), *, group: str | None = None) -> None:
+        self._algorithms = list(algorithms)
+        self._unread_group = group
+
+    def _all(self) -> list[Algorithm]:
+        """All algorithms, those of entry points included."""
+        group, self._unread_group = self._unread_group, None
+        for entry in entry_points(group=group) if group else ():
+            try:
+                self.register(entry.load())
+            except Exception as error:
+                raise InputError(
+                    f"Entry point {entry.name} of {group} must name an algorithm, "
+                    f"not {entry.value!r}: {error}"
+                ) from error
+        return self._algorithms
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> Algorithm: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Algorithm]: ...
+
+    def __getitem__(self, index: int | slice) -> Algorithm | list[Algorithm]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[Algorithm]:
+        return iter(tuple(self._all()))
+
+    def register(self, algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
+        """Add an algorithm.
+
+        Parameters
+        ----------
+        algorithm : Algorithm
+        before : str, optional
+            The name of an algorithm that the new one is preferred to. By default it comes last, so
+            that what `choose` returns stays the same wherever it returned something.
+
+        Returns
+        -------
+        Algorithm
+            The one given.
+
+        Raises
+        ------
+        InputError
+            If it is no `Algorithm`, its name is taken, or there is none of the name ``before``.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from torusfabric.algorithms import Catalogue, find
+        >>> catalogue = Catalogue([find("hamiltonian"), find("matching")])
+        >>> mine = replace(find("matching"), name="mine", summary="another search")
+        >>> catalogue.register(mine, before="matching").name
+        'mine'
+        >>> [algorithm.name for algorithm in catalogue]
+        ['hamiltonian', 'mine', 'matching']
+        """
+        if not isinstance(algorithm, Algorithm):
+            raise InputError(f"Algorithm must be an Algorithm, not {algorithm!r}")
+        if any(other.name == algorithm.name for other in self):
+            raise InputError(f"Algorithm must have a name of its own, not {algorithm.name!r}")
+        place = len(self) if before is None else self.index(self.find(before))
+        self._algorithms.insert(place, algorithm)
+        return algorithm
+
+    def find(self, name: str) -> Algorithm:
+        """The algorithm of a name.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        named = {algorithm.name: algorithm for algorithm in self}
+        if name in named:
+            return named[name]
+        close = difflib.get_close_matches(name, named, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise InputError(f"Algorithm must be one of {', '.join(named)}, not {name!r}{hint}")
+
+    def choose(
+        self, topology: Topology, collective: Collective, options: Options | None = None
+    ) -> Algorithm:
+        """The first algorithm that serves a selection.
+
+        Raises
+        ------
+        InputError
+            If none does; says what each algorithm for this collective needs.
+        """
+        options = options or Options()
+        reasons = []
+        for algorithm in self:
+            if collective.kind in algorithm.collectives:
+                reason = algorithm.why_not(topology, collective, options)
+                if reason is None:
+                    return algorithm
+                reasons.append(f"{algorithm.name} needs {reason}")
+        detail = "; ".join(reasons) or "no algorithm plans this collective yet"
+        raise InputError(f"No algorithm fits {topology} {collective.kind}: {detail}")
 
 
-def choose(topology, collective, options=None):
-    """The first algorithm of the catalogue that serves a selection.
+#: All algorithms: those of this package, then those that were registered.
+CATALOGUE = Catalogue(BUILT_IN, group=GROUP)
 
-    Raises
-    ------
-    InputError
-        If none does; says what each algorithm for this collective would need.
+
+def register(algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
+    """Add an algorithm to the catalogue of this package, see `Catalogue.register`."""
+    return CATALOGUE.register(algorithm, before=before)
+
+
+def find(name: str) -> Algorithm:
+    """The algorithm of a name in the catalogue, see `Catalogue.find`.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import find
+    >>> find("lee-code").source
+    'Delmas and Perennes 1996, sections 5 and 6; Peters and Syska 1996'
     """
-    options = options or Options()
-    reasons = []
-    for algorithm in CATALOGUE:
-        if collective.kind in algorithm.collectives:
-            reason = algorithm.why_not(topology, collective, options)
-            if reason is None:
-                return algorithm
-            reasons.append(f"{algorithm.name} needs {reason}")
-    detail = "; ".join(reasons) or "no algorithm plans this collective yet"
-    raise InputError(f"No algorithm fits {topology} {collective.kind}: {detail}")
+    return CATALOGUE.find(name)
+
+
+def choose(topology: Topology, collective: Collective, options: Options | None = None) -> Algorithm:
+    """The first algorithm of the catalogue that serves a selection, see `Catalogue.choose`.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import choose
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> choose(parse_topology("5x5"), parse_collective("alltoall")).name
+    'matching'
+    """
+    return CATALOGUE.choose(topology, collective, options)

@@ -1,0 +1,75 @@
+"""The catalogue: look-up by name, choice, and algorithms of other packages."""
+
+import re
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from torusfabric.algorithms import CATALOGUE, Catalogue, Options, choose, find
+from torusfabric.algorithms import catalogue as module
+from torusfabric.collective import COLLECTIVES, parse_collective
+from torusfabric.errors import InputError
+from torusfabric.topology import parse_topology
+
+#: What the entry point of a test names.
+MINE = replace(find("matching"), name="mine")
+NO_ALGORITHM = "matching"
+
+
+def names(catalogue):
+    return [algorithm.name for algorithm in catalogue]
+
+
+def test_names_are_unique_and_collectives_known():
+    assert len(set(names(CATALOGUE))) == len(CATALOGUE)
+    for algorithm in CATALOGUE:
+        assert set(algorithm.collectives) <= set(COLLECTIVES)
+        assert find(algorithm.name) is algorithm
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match=r"^Algorithm must be one of .*, not 'neclace' \(did"):
+        find("neclace")
+
+
+def test_choice_names_what_each_algorithm_needs():
+    torus, collective = parse_topology("3x3"), parse_collective("allreduce")
+    with pytest.raises(InputError, match=r"^No algorithm fits 3x3 allreduce: matching needs --lat"):
+        choose(torus, collective, Options(latency=0))
+
+
+def test_a_registered_algorithm_comes_last_or_where_it_is_put():
+    catalogue = Catalogue([find("hamiltonian"), find("matching")])
+    catalogue.register(MINE)
+    catalogue.register(replace(MINE, name="first"), before="hamiltonian")
+    assert names(catalogue) == ["first", "hamiltonian", "matching", "mine"]
+    chosen = catalogue.choose(parse_topology("4x4"), parse_collective("allgather"))
+    assert chosen.name == "first"
+
+
+def test_a_name_is_registered_once():
+    catalogue = Catalogue([MINE])
+    message = "Algorithm must have a name of its own, not 'mine'"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        catalogue.register(MINE)
+    with pytest.raises(InputError, match=r"^Algorithm must be an Algorithm, not 'matching'$"):
+        catalogue.register("matching")
+
+
+def entry(value):
+    return lambda group: [EntryPoint("mine", f"{__name__}:{value}", group)]
+
+
+def test_entry_points_are_read_when_the_catalogue_is(monkeypatch):
+    monkeypatch.setattr(module, "entry_points", entry("MINE"))
+    catalogue = Catalogue([find("matching")], group="some.group")
+    assert catalogue.find("mine").name == "mine"
+    assert names(catalogue) == ["matching", "mine"]
+
+
+@pytest.mark.parametrize("value", ["NO_ALGORITHM", "NOTHING"])
+def test_an_entry_point_must_name_an_algorithm(monkeypatch, value):
+    monkeypatch.setattr(module, "entry_points", entry(value))
+    with pytest.raises(InputError, match=r"^Entry point mine of some.group must name an algorithm"):
+        len(Catalogue(group="some.group"))

@@ -1,0 +1,6 @@
+"""Algorithms that plan collectives: a folder for each family, and the catalogue."""
+
+from .algorithm import Algorithm, Options
+from .catalogue import CATALOGUE, Catalogue, choose, find, register
+
+__all__ = ["CATALOGUE", "Algorithm", "Catalogue", "Options", "choose", "find", "register"]
