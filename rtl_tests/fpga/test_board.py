@@ -27,7 +27,7 @@ from torusfabric.toolchain.cache import Cache
 BOARDS = sorted(load_boards())
 
 MINE = """\
-from torusfabric.board import Board
+from torusfabric.fpga.board import Board
 from amaranth_boards.icebreaker import ICEBreakerPlatform
 BOARDS = {"mine": Board(title="Mine", platform=ICEBreakerPlatform, program=("iceprog", "x"),
                         products=("selftest.bin",), packer=("icepack",))}
