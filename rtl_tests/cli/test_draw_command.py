@@ -1,16 +1,13 @@
-"""The draw command, and files that are written as a whole or not at all."""
+"""The draw command."""
 
 import json
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from torusfabric.cli import main
-from torusfabric.errors import InputError
-from torusfabric.toolchain.files import writable, write_file
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -56,32 +53,6 @@ def test_what_cannot_be_drawn(capsys, tmp_path, monkeypatch, words, error):
     assert error in err
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_old_picture_stays_whole(tmp_path, monkeypatch):
-    """What cannot be finished leaves the old file as it was."""
-    path = tmp_path / "picture.svg"
-    path.write_text("old")
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match=r"^File must be writable, not .*No space left on device"):
-        write_file(path, "new")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_folder_below_a_file(tmp_path):
-    """A file is no folder, whether folders are made or not."""
-    path = tmp_path / "file"
-    path.write_text("")
-    for make in (False, True):
-        with pytest.raises(InputError, match=r"^Folder must be writable, not "):
-            writable(path / "x.svg", make=make)
-    with pytest.raises(InputError, match=r"^File must be writable, not "):
-        write_file(path / "x.svg", "")
 
 
 def test_drawing_needs_no_amaranth(tmp_path):

@@ -1,7 +1,6 @@
 """The commands of boards: boards, build, flash, monitor, run."""
 
 import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -371,7 +370,7 @@ def run_run(arguments):
     import numpy as np
 
     from ..fpga.selftest.protocol import fitting, owed
-    from ..toolchain.files import writable
+    from ..toolchain.files import writable, writing
 
     writable(arguments.output)
     try:
@@ -386,10 +385,8 @@ def run_run(arguments):
     with progress_bar("sending") as progress:
         words, cycles = console.run(messages, progress=progress)
     nodes, expected = owed(messages, console.facts)
-    part = Path(f"{arguments.output}.part")
-    with open(part, "wb") as file:
+    with writing(arguments.output) as file:
         np.save(file, words)
-    os.replace(part, arguments.output)
     wrong = np.argwhere(words[nodes] != expected)
     result = {
         "output": arguments.output,

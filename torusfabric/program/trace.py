@@ -5,16 +5,14 @@ are counted like the fabric's own counter: the edge that takes the start pulse i
 flit is there in cycle c if it is on the link into a node after edge c.
 """
 
-import contextlib
 import json
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..schedule.contents import Holdings
+from ..toolchain.files import writing_text
 from . import ReductionProgram, RoundProgram, TableProgram, WaveProgram
 
 __all__ = ["Arrival", "arrivals", "write_trace"]
@@ -135,18 +133,9 @@ def write_trace(program, flits, path):
     InputError
         If the file cannot be written, or the program cannot be followed.
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            for line in _lines(program, flits):
-                file.write(json.dumps(line, separators=(",", ":")) + "\n")
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"File must be writable, not {path} ({error.strerror})") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with writing_text(path) as file:
+        for line in _lines(program, flits):
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def _lines(program, flits):

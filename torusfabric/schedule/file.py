@@ -9,7 +9,6 @@ import contextlib
 import gzip
 import io
 import json
-import os
 import zlib
 from itertools import chain, pairwise
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from ..analysis.check.structure import DUPLEXES, SWITCHINGS
 from ..collective import parse_collective
 from ..errors import InputError
+from ..toolchain.files import writing
 from ..topology import topology_from_json
 from .contents import Holdings
 from .forms import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
@@ -51,18 +51,8 @@ def save(schedule, path):
     InputError
         If the file cannot be written.
     """
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(unfinished, "xb") as raw, _text_writer(raw, path) as file:
-            file.writelines(_pieces(schedule))
-        os.replace(unfinished, path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"Schedule file {path} could not be written: {reason}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
+    with writing(path) as raw, _text_writer(raw, Path(path)) as file:
+        file.writelines(_pieces(schedule))
 
 
 def load(path):

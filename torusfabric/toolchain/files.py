@@ -1,22 +1,136 @@
-"""Writing files: whether they can be written, and as a whole or not at all."""
+"""Writing files: a file is replaced as a whole, or stays as it was.
+
+The content goes into a new file beside the target, which takes the target's name once it is
+complete. An existing file keeps its mode, and a symbolic link keeps pointing to it. What is no
+regular file (a device, a FIFO, a descriptor under ``/dev/fd``) is written directly, and the name
+``-`` is standard output.
+"""
 
 import contextlib
 import errno
+import io
 import os
+import secrets
+import stat
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 from ..errors import InputError
 
-__all__ = ["writable", "write_file"]
+__all__ = ["STANDARD_OUTPUT", "replacing", "writable", "write_file", "writing", "writing_text"]
+
+#: The name of standard output in place of a path.
+STANDARD_OUTPUT = "-"
+
+#: What a path is.
+AnyPath = str | os.PathLike[str]
 
 
-def writable(path, *, make=False):
-    """See that a file can be written, before hours are spent on what goes into it.
+@contextlib.contextmanager
+def replacing(path: AnyPath) -> Iterator[Path]:
+    """A file that takes the place of another one at the end, unless an exception comes first.
 
     Parameters
     ----------
-    path : str or Path
+    path : path
+        The file to replace or to make; not ``-``.
+
+    Yields
+    ------
+    Path
+        An empty file in the same folder, for the content; of what is no regular file, the path
+        itself.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    status = _status(path)
+    if _is_written_directly(path, status):
+        yield path
+        return
+    target = Path(os.path.realpath(path))
+    unfinished = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        _create(unfinished, status)
+        yield unfinished
+        unfinished.replace(target)
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+
+
+@contextlib.contextmanager
+def writing(path: AnyPath) -> Iterator[BinaryIO]:
+    """A binary file to write into, which takes the place of another one at the end.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard output.
+
+    Yields
+    ------
+    binary file
+
+    Raises
+    ------
+    InputError
+        If it cannot be written. Every `OSError` of the body counts as that, but for a pipe whose
+        reader is gone.
+    """
+    with _reported(path):
+        if os.fspath(path) == STANDARD_OUTPUT:
+            sys.stdout.flush()
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with replacing(path) as unfinished, open(unfinished, "wb") as file:
+                yield file
+
+
+@contextlib.contextmanager
+def writing_text(path: AnyPath) -> Iterator[TextIO]:
+    """A text file to write into, in UTF-8; else as `writing`."""
+    if os.fspath(path) == STANDARD_OUTPUT:
+        with _reported(path):
+            yield sys.stdout
+            sys.stdout.flush()
+    else:
+        with writing(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+            yield file
+
+
+def write_file(path: AnyPath, text: str) -> None:
+    """Write a text as a whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard output.
+    text : str
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    with writing_text(path) as file:
+        file.write(text)
+
+
+def writable(path: AnyPath, *, make: bool = False) -> None:
+    """Check that a file can be written, before hours are spent on its content.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard output.
     make : bool
         Whether its folder is made if need be.
 
@@ -25,41 +139,79 @@ def writable(path, *, make=False):
     InputError
         If it is a folder, or its folder does not exist (and may not be made) or cannot be written.
     """
+    if os.fspath(path) == STANDARD_OUTPUT:
+        return
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"File must be writable, not {path} ({os.strerror(errno.EISDIR)})")
     folder = path.parent
     try:
         if make:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            raise _error(errno.ENOENT)
+    except OSError as error:
+        raise _unwritable("Folder", folder, error) from None
+    with _reported(path):
+        if _is_written_directly(path, _status(path)):
+            return
+    folder = Path(os.path.realpath(path)).parent
+    try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InputError(f"Folder must be writable, not {folder} ({error.strerror})") from None
+        raise _unwritable("Folder", folder, error) from None
 
 
-def write_file(path, text):
-    """Write a file as a whole or not at all.
-
-    Parameters
-    ----------
-    path : str or Path
-    text : str
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    path = Path(path)
-    temporary = path.parent / f".{path.name}.{os.getpid()}"
+def _status(path: Path) -> os.stat_result | None:
+    """The status of an existing file that may be written; None if there is none."""
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        raise _error(errno.EISDIR)
+    if not os.access(path, os.W_OK):
+        raise _error(errno.EACCES)
+    return status
+
+
+def _is_written_directly(path: Path, status: os.stat_result | None) -> bool:
+    """Whether a path is no regular file, or names a descriptor, whatever that is open on."""
+    if status is None:
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        return True
+    while True:
+        folder = os.path.realpath(path.parent)
+        if folder == "/dev" or folder.startswith("/proc/"):
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / os.readlink(path)
+
+
+def _create(path: Path, status: os.stat_result | None) -> None:
+    """Make an empty file with the mode of another one, or with the usual mode."""
+    mode = 0o666 if status is None else stat.S_IMODE(status.st_mode)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    if status is not None:
+        path.chmod(mode)
+
+
+@contextlib.contextmanager
+def _reported(path: AnyPath) -> Iterator[None]:
+    """Turn errors of writing a file into errors of the user's input."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read it has seen enough
     except OSError as error:
-        raise InputError(f"File must be writable, not {path} ({error.strerror})") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        name = "standard output" if os.fspath(path) == STANDARD_OUTPUT else path
+        raise _unwritable("File", name, error) from None
+
+
+def _unwritable(what: str, name: AnyPath, error: OSError) -> InputError:
+    return InputError(f"{what} must be writable, not {name} ({error.strerror or error})")
+
+
+def _error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))

@@ -6,7 +6,6 @@ concerns the whole. So one module suffices to write a view of them, and to turn 
 """
 
 import contextlib
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.netlist import Fixed, Part
 from ...toolchain import tools
-from ...toolchain.files import write_file
+from ...toolchain.files import replacing, write_file
 from .view import view
 
 __all__ = ["FORMATS", "Line", "check_wave", "lines", "recording"]
@@ -142,40 +141,26 @@ def recording(wave, fabric):
         yield None
         return
     check_wave(wave)
-    wave = Path(wave)
-    written = wave.with_name(f".{wave.stem}.{os.getpid()}.vcd")
+    wave, failure = Path(wave), None
     try:
-        try:
-            written.touch()
-        except OSError:
-            raise InputError(f"File of waves must be writable, not {wave}") from None
-        try:
-            yield str(written)
-        except WorkFailed:
-            _keep(written, wave, fabric)
-            raise
-        _keep(written, wave, fabric)
-    finally:
-        with contextlib.suppress(OSError):
-            written.unlink()
-
-
-def _keep(written, wave, fabric):
-    """Turn what was written into the file of waves, with a view beside it."""
-    shown = view(written, wave, fabric.program.topology, lines(fabric))
-    try:
-        if wave.suffix == ".fst":
-            _convert(written, wave)
-        else:
-            written.replace(wave)
+        with replacing(wave) as written:
+            try:
+                yield str(written)
+            except WorkFailed as error:
+                failure = error
+            shown = view(written, wave, fabric.program.topology, lines(fabric))
+            if wave.suffix == ".fst":
+                _convert(written)
     except OSError as error:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
     write_file(wave.with_suffix(".gtkw"), shown)
+    if failure is not None:
+        raise failure
 
 
-def _convert(written, wave):
-    """Make a file in the format FST of one in VCD."""
-    with tempfile.TemporaryDirectory(prefix=".waves-", dir=wave.parent) as folder:
-        vcd = os.path.relpath(written, folder)
-        tools.run("vcd2fst", [vcd, "waves.fst"], folder=folder, log="log", what="the waves")
-        shutil.move(Path(folder, "waves.fst"), wave)
+def _convert(written):
+    """Turn a file in the format VCD into one in FST."""
+    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+        args = [str(written.absolute()), "waves.fst"]
+        tools.run("vcd2fst", args, folder=folder, log="log", what="the waves")
+        shutil.copyfile(Path(folder, "waves.fst"), written)

@@ -1,0 +1,176 @@
+"""Files are written as a whole or not at all, whatever lies at their path."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from torusfabric.errors import InputError
+from torusfabric.toolchain.files import replacing, writable, write_file, writing, writing_text
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the files of POSIX")
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@posix
+def test_new_file_has_the_usual_mode(tmp_path):
+    usual = tmp_path / "usual"
+    usual.touch()
+    write_file(tmp_path / "new", "text\n")
+    assert (tmp_path / "new").read_bytes() == b"text\n"
+    assert mode(tmp_path / "new") == mode(usual)
+
+
+@posix
+@pytest.mark.parametrize("bits", [0o600, 0o640, 0o755, 0o666])
+def test_existing_file_keeps_its_mode(tmp_path, bits):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(bits)
+    write_file(path, "new")
+    assert (path.read_text(), mode(path)) == ("new", bits)
+
+
+@posix
+def test_symbolic_links_are_followed(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link, second = tmp_path / "folder" / "file", tmp_path / "link", tmp_path / "second"
+    link.symlink_to(Path("folder", "file"))
+    second.symlink_to("link")
+    for text in ("first", "again"):  # the target does not exist the first time
+        write_file(second, text)
+        assert target.read_text() == text
+    assert (link.is_symlink(), second.is_symlink()) == (True, True)
+    assert len(list(tmp_path.iterdir())) == 3
+    link.unlink()
+    link.symlink_to("second")
+    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Too many"):
+        write_file(link, "round and round")
+
+
+@posix
+def test_fifo_is_written_directly(tmp_path):
+    path, read = tmp_path / "fifo", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: read.append(path.read_text()))
+    reader.start()
+    writable(path)
+    write_file(path, "flows")
+    reader.join()
+    assert read == ["flows"]
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no names of descriptors")
+def test_descriptors_are_written_directly(tmp_path):
+    with open(tmp_path / "file", "w+") as file:
+        before = os.fstat(file.fileno()).st_ino
+        writable(f"/dev/fd/{file.fileno()}")
+        write_file(f"/dev/fd/{file.fileno()}", "text")
+        assert (tmp_path / "file").stat().st_ino == before
+        assert file.read() == "text"
+    reader, writer = os.pipe()
+    (tmp_path / "link").symlink_to(f"/dev/fd/{writer}")
+    write_file(tmp_path / "link", "piped")
+    assert os.read(reader, 10) == b"piped"
+    os.close(reader)
+    os.close(writer)
+    write_file("/dev/null", "gone")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_full_device_is_one_line():
+    with pytest.raises(
+        InputError, match=r"^File must be writable, not /dev/full \(No space left on device\)$"
+    ):
+        write_file("/dev/full", "text")
+
+
+def test_standard_output(tmp_path):
+    script = (
+        "from torusfabric.toolchain.files import writable, write_file, writing\n"
+        "writable('-')\nprint('first')\nwrite_file('-', 'text\\n')\n"
+        "with writing('-') as file: file.write(b'bytes\\n')\n"
+        "print('last')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=tmp_path)
+    assert done.stdout.split() == [b"first", b"text", b"bytes", b"last"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, OSError(28, "full")])
+@pytest.mark.parametrize("writer", [replacing, writing, writing_text])
+@pytest.mark.parametrize("old", [None, "old"])
+def test_failure_leaves_what_was_there(tmp_path, writer, error, old):
+    path = tmp_path / "file"
+    if old is not None:
+        path.write_text(old)
+
+    def write_half():
+        with writer(path) as file:
+            if isinstance(file, Path):
+                file.write_text("half")
+            else:
+                file.write("half" if writer is writing_text else b"half")
+            assert not path.exists() or path.read_text() == old
+            raise error
+
+    with pytest.raises((KeyboardInterrupt, ValueError, OSError)):
+        write_half()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"] * (old is not None)
+    assert old is None or path.read_text() == old
+
+
+def test_failed_rename_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match=r"^File must be writable, not .*No space left on device"):
+        write_file(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written(tmp_path):
+    for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such file")):
+        with pytest.raises(InputError, match=rf"^File must be writable, not \S+ \({reason}"):
+            write_file(path, "")
+    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Is a directory\)$"):
+        writable(tmp_path)
+    with pytest.raises(InputError, match=r"^Folder must be writable, not \S+/no \(No such file"):
+        writable(tmp_path / "no" / "x")
+    writable(tmp_path / "no" / "x", make=True)
+    assert (tmp_path / "no").is_dir()
+
+
+def test_folder_below_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    for make in (False, True):
+        with pytest.raises(InputError, match=r"^Folder must be writable, not "):
+            writable(path / "x.svg", make=make)
+    with pytest.raises(InputError, match=r"^File must be writable, not "):
+        write_file(path / "x.svg", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_file_that_is_read_only(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o444)
+    for write in (writable, lambda path: write_file(path, "new")):
+        with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Permission"):
+            write(path)
+    assert path.read_text() == "old"
