@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,18 @@ def test_file_comes_back(tmp_path):
     assert cache.put_file("abcd", "c.bin", source) is None
 
 
+def test_files_keep_their_modes_and_are_there_together_or_not(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    program, text = tmp_path / "program", tmp_path / "text"
+    program.write_text("#!")
+    program.chmod(0o755)
+    text.write_text("words")
+    kept = cache.put_files("abcd", {"p": program, "t": text})
+    assert cache.get_files("abcd", ["p", "t"]) == kept
+    assert kept[0].stat().st_mode == program.stat().st_mode
+    assert cache.get_files("abcd", ["p", "t", "u"]) is None
+
+
 def test_damaged_entry_is_a_miss(tmp_path):
     cache = Cache(tmp_path)
     cache.put("abcd", {"luts": 12345})
@@ -88,7 +101,7 @@ def test_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def no_rename(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(os, "replace", no_rename)
+    monkeypatch.setattr(Path, "replace", no_rename)
     Cache(tmp_path).put("abcd", [1])
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
@@ -124,7 +137,6 @@ def _count_up(folder, times):
             path.write_text(str(int(path.read_text()) + 1))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no file locks there")
 def test_lock_lets_one_in_at_a_time(tmp_path):
     (tmp_path / "counter").write_text("0")
     context = multiprocessing.get_context("spawn")

@@ -161,11 +161,11 @@ def test_failure_quotes_the_line_that_matters(monkeypatch, program, tmp_path):
         ("%Warning-X: error in\n%Error: x.v:1: bad\n", "%Error: x.v:1: bad"),
         ("x.v:2: syntax error\nI give up.", "x.v:2: syntax error"),
         ("one\n\ntwo\n\n", "two"),
-        ("", "exit status 9, and it said nothing"),
+        ("", "exit status 9 without any output"),
     ],
 )
-def test_telling_line(said, line):
-    assert tools.telling_line(said, 9) == line
+def test_error_line(said, line):
+    assert tools.error_line(said, 9) == line
 
 
 def test_parallel_keeps_the_order():

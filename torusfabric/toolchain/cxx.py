@@ -1,7 +1,7 @@
 """C++ compilers: finding one, and building shared libraries and programs with it.
 
-Wanted is, in this order, what the variable `CXX` names, g++, clang++, and Zig's as the Python
-package ziglang installs it. What was built is kept in the cache.
+A compiler is looked for in this order: the one that the variable `CXX` names, g++, clang++, and
+Zig's as the Python package ziglang installs it. What was built is kept in the cache.
 """
 
 import functools
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import MissingTool, WorkFailed
@@ -23,7 +24,7 @@ __all__ = ["build", "compiler", "have_compiler"]
 INSTALL = "install g++ or clang++ with your system, or pip install ziglang"
 
 
-def compiler():
+def compiler() -> list[str]:
     """The command of a C++ compiler, a list of words.
 
     Raises
@@ -44,7 +45,7 @@ def compiler():
     raise MissingTool(f"C++ compiler was not found: {INSTALL}")
 
 
-def have_compiler():
+def have_compiler() -> bool:
     """Whether there is a compiler."""
     try:
         return bool(compiler())
@@ -53,13 +54,21 @@ def have_compiler():
 
 
 @functools.cache
-def compiler_version(command):
-    """What a compiler says it is."""
+def compiler_version(command: tuple[str, ...]) -> str:
+    """The version that a compiler prints."""
     done = subprocess.run([*command, "--version"], capture_output=True, text=True)
     return done.stdout.split("\n")[0]
 
 
-def build(name, sources, *, flags, link=(), headers=None, what):
+def build(
+    name: str,
+    sources: Mapping[str, str],
+    *,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    what: str,
+) -> Path:
     """Compile sources and link them, unless that has been done before.
 
     Parameters
@@ -79,7 +88,8 @@ def build(name, sources, *, flags, link=(), headers=None, what):
 
     Returns
     -------
-    path
+    Path
+        Where it is kept; not to be changed.
 
     Raises
     ------
@@ -92,31 +102,28 @@ def build(name, sources, *, flags, link=(), headers=None, what):
     texts = {**sources, **(headers or {})}
     key = digest(name, texts, list(flags), list(link), compiler_version(tuple(command)))
     cache = Cache()
-    if kept := cache.get_file(key, name):
-        return kept
-    folder = Path(tempfile.mkdtemp(prefix="torusfabric-"))
-    try:
-        for file, text in texts.items():
-            (folder / file).write_text(text)
-
-        def compile_one(file):
-            _run([*command, *flags, "-c", file, "-o", file + ".o"], folder, what)
-            return file + ".o"
-
-        objects = list(tools.parallel(compile_one, sources))
-        _run([*command, *flags, *objects, *link, "-o", name], folder, what)
-        if kept := cache.put_file(key, name, folder / name):
-            shutil.copymode(folder / name, kept)
+    with cache.lock(key):
+        if kept := cache.get_file(key, name):
             return kept
-        # Without a cache the file must outlive this call.
-        last = Path(tempfile.mkdtemp(prefix="torusfabric-")) / name
-        shutil.copy(folder / name, last)
-        return last
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="torusfabric-") as work:
+            for file, text in texts.items():
+                Path(work, file).write_text(text)
+            compiling = [*command, *flags]
+            objects = tools.parallel(lambda file: _compile(compiling, file, work, what), sources)
+            _run([*compiling, *objects, *link, "-o", name], work, what)
+            if kept := cache.put_file(key, name, Path(work, name)):
+                return kept
+            # Without a cache the file must outlive this call.
+            return Path(shutil.copy(Path(work, name), tempfile.mkdtemp(prefix="torusfabric-")))
 
 
-def _run(command, folder, what):
+def _compile(command: Sequence[str], file: str, folder: str, what: str) -> str:
+    """Compile one source; returns the name of the object file."""
+    _run([*command, "-c", file, "-o", f"{file}.o"], folder, what)
+    return f"{file}.o"
+
+
+def _run(command: Sequence[str], folder: str, what: str) -> None:
     """Run a compiler."""
     done = subprocess.run(
         command,
@@ -127,5 +134,5 @@ def _run(command, folder, what):
         errors="replace",
     )
     if done.returncode:
-        said = tools.telling_line(done.stderr + done.stdout, done.returncode)
-        raise WorkFailed(f"C++ compiler failed on {what}: {said}")
+        line = tools.error_line(done.stderr + done.stdout, done.returncode)
+        raise WorkFailed(f"C++ compiler failed on {what}: {line}")

@@ -21,25 +21,32 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import MissingTool, WorkFailed
 from .cache import Cache
+from .files import AnyPath
 
 __all__ = [
     "TOOLS",
     "Tool",
     "env_var",
+    "error_line",
     "find",
     "parallel",
     "require",
     "run",
     "set_environment",
+    "stop_all",
     "version",
 ]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -61,11 +68,11 @@ class Tool:
     package_script: str | None = None
 
 
-def _yowasp(name, package):
+def _yowasp(name: str, package: str) -> Tool:
     return Tool(name, f"pip install {package}", f"yowasp-{name}")
 
 
-def _system(name, package=None):
+def _system(name: str, package: str | None = None) -> Tool:
     return Tool(name, f"install the package {package or name} of your system")
 
 
@@ -97,19 +104,25 @@ TOOLS = {
 #: Where a tool's variable is not its name in capitals.
 _ENV_VARS = {"yosys-smtbmc": "SMTBMC", "g++": "CXX"}
 
-#: The lines of a tool's output that say what went wrong, best first.
-_TELLING = (r"\bERROR: ", r"^%Error", r"\berror: ", r"(?i)\berror\b", r"(?i)\bfatal\b|exception")
+#: Patterns of the lines of a tool's output that give the reason of a failure, best first.
+_ERROR_LINES = (
+    r"\bERROR: ",
+    r"^%Error",
+    r"\berror: ",
+    r"(?i)\berror\b",
+    r"(?i)\bfatal\b|exception",
+)
 
-_running: set[subprocess.Popen] = set()
+_running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
 
 
-def env_var(name):
+def env_var(name: str) -> str:
     """The environment variable that names the program to use for a tool."""
     return _ENV_VARS.get(name) or name.upper().replace("-", "_").replace("+", "X")
 
 
-def find(name):
+def find(name: str) -> str | None:
     """The path of a tool, or None if it is not installed."""
     if named := os.environ.get(env_var(name)):
         return shutil.which(named) or _beside_python(named)
@@ -119,13 +132,13 @@ def find(name):
     return shutil.which(name)
 
 
-def _beside_python(script):
-    # A virtual environment that is used but not activated is not on the search path.
+def _beside_python(script: str) -> str | None:
+    """The path of a script in the folders of this Python, which need not be on the search path."""
     folders = {os.path.dirname(sys.executable), sysconfig.get_path("scripts")}
     return shutil.which(script, path=os.pathsep.join(sorted(filter(None, folders))))
 
 
-def set_environment(environ=os.environ):
+def set_environment(environ: MutableMapping[str, str] = os.environ) -> None:
     """Let Amaranth's own builds find what `find` finds, by setting the variables not yet set."""
     for tool in TOOLS.values():
         if (
@@ -136,7 +149,7 @@ def set_environment(environ=os.environ):
             environ[env_var(tool.name)] = path
 
 
-def require(name):
+def require(name: str) -> str:
     """The path of a tool, ready to be run, even several times at once.
 
     Raises
@@ -157,13 +170,13 @@ def require(name):
 
 
 @functools.cache
-def _warm(path):
+def _warm(path: str) -> None:
     # Compiling writes its result in place, so only one process may do it at a time.
     with Cache().lock("warm"):
         subprocess.run([path, "--version"], capture_output=True, stdin=subprocess.DEVNULL)
 
 
-def version(name):
+def version(name: str) -> str:
     """The version of a tool, as text that differs where its results may.
 
     Raises
@@ -175,7 +188,7 @@ def version(name):
     return _distribution(name, path) or _ask_version(name, path)
 
 
-def _distribution(name, path):
+def _distribution(name: str, path: str) -> str | None:
     """Name and version of the package that installed a tool, if one for this Python did."""
     script = TOOLS[name].package_script if name in TOOLS else None
     if script is None or os.path.realpath(path) != os.path.realpath(_beside_python(script) or ""):
@@ -184,7 +197,7 @@ def _distribution(name, path):
 
 
 @functools.cache
-def _script_version(script):
+def _script_version(script: str) -> str | None:
     for entry in importlib.metadata.entry_points(group="console_scripts", name=script):
         if entry.dist is not None:
             return f"{entry.dist.name} {entry.dist.version}"
@@ -192,7 +205,7 @@ def _script_version(script):
 
 
 @functools.cache
-def _ask_version(name, path):
+def _ask_version(name: str, path: str) -> str:
     flag = "-V" if name in ("iverilog", "vvp", "openFPGALoader", "dfu-util") else "--version"
     done = subprocess.run(
         [path, flag], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
@@ -201,14 +214,16 @@ def _ask_version(name, path):
     return lines[0] if lines else name
 
 
-def run(name, args, *, folder, log, what=None):
-    """Run a tool in a folder, with all it says kept in a log file there.
+def run(
+    name: str, args: Iterable[str], *, folder: AnyPath, log: str, what: str | None = None
+) -> str:
+    """Run a tool in a folder, with its output kept in a log file there.
 
     Parameters
     ----------
     name : str
         A tool.
-    args : list of str
+    args : iterable of str
         Its arguments; names of files relative to `folder`.
     folder : path
         Where it runs.
@@ -220,7 +235,7 @@ def run(name, args, *, folder, log, what=None):
     Returns
     -------
     str
-        What it said, standard output and standard error together.
+        Its output, standard output and standard error together.
 
     Raises
     ------
@@ -230,9 +245,9 @@ def run(name, args, *, folder, log, what=None):
         If it fails; quotes the line that matters.
     """
     path = require(name)
-    log = Path(folder) / log
+    path_of_log = Path(folder, log)
     with (
-        open(log, "wb") as file,
+        open(path_of_log, "wb") as file,
         subprocess.Popen(
             [path, *args],
             cwd=folder,
@@ -249,24 +264,24 @@ def run(name, args, *, folder, log, what=None):
             process.kill()  # in case we were interrupted
             with _running_lock:
                 _running.discard(process)
-    said = log.read_text(encoding="utf-8", errors="replace")
+    output = path_of_log.read_text(encoding="utf-8", errors="replace")
     if status != 0:
         on = f" on {what}" if what else ""
-        raise WorkFailed(f"{name} failed{on}: {telling_line(said, status)} (log: {log})")
-    return said
+        raise WorkFailed(f"{name} failed{on}: {error_line(output, status)} (log: {path_of_log})")
+    return output
 
 
-def telling_line(said, status=1):
-    """The line of a failed tool's output that says why."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    for pattern in _TELLING:
+def error_line(output: str, status: int = 1) -> str:
+    """The line of a failed tool's output that gives the reason."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for pattern in _ERROR_LINES:
         for line in lines:
             if re.search(pattern, line):
                 return line
-    return lines[-1] if lines else f"exit status {status}, and it said nothing"
+    return lines[-1] if lines else f"exit status {status} without any output"
 
 
-def parallel(function, items, *, jobs=2) -> Iterator:
+def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
     """Apply a function that runs tools to each item, a few at a time; results in order.
 
     The first failure, or an interrupt, ends what else is running.
@@ -286,7 +301,7 @@ def parallel(function, items, *, jobs=2) -> Iterator:
         pool.shutdown()
 
 
-def stop_all():
+def stop_all() -> None:
     """End the tools that are running."""
     with _running_lock:
         for process in _running:

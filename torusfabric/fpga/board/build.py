@@ -214,7 +214,7 @@ def _reason(work, fabric, board):
         said = _text(path)
         if "ERROR" in said:
             kind = Misfit if _NO_WAY.search(said) else WorkFailed
-            line = tools.telling_line(said)
+            line = tools.error_line(said)
             return kind(f"Build failed on {board.name}: {line} (log: {path})")
     return None
 

@@ -232,4 +232,4 @@ def _too_large(log):
     for kind, used, most in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log):
         if int(used) > int(most):
             return f"does not fit: {used} {kind} of {most}"
-    return f"does not fit: {tools.telling_line(log)}"
+    return f"does not fit: {tools.error_line(log)}"

@@ -199,7 +199,7 @@ def _model(text, *, waves, rooted):
                 stdin=subprocess.DEVNULL, env=os.environ | {"VERILATOR_ROOT": root},
             )  # fmt: skip
             if done.returncode:
-                said = tools.telling_line(done.stderr + done.stdout, done.returncode)
+                said = tools.error_line(done.stderr + done.stdout, done.returncode)
                 raise WorkFailed(f"verilator failed on the fabric: {said}")
             files = [p for p in Path(folder, "model").iterdir() if p.suffix in (".cpp", ".h")]
             model = cache.put(key, {path.name: path.read_text() for path in files})
