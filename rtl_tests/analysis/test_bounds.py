@@ -119,9 +119,9 @@ def optimum(topology, kind, chunks, ports):
     blocks = collective(kind).blocks(topology, chunks)
     ids = np.arange(blocks.count)
     start = tuple(
-        frozenset(ids[blocks.holder(ids) == v].tolist()) for v in range(topology.nodes)
+        frozenset(ids[blocks.precondition(ids) == v].tolist()) for v in range(topology.nodes)
     )  # fmt: skip
-    owed = blocks.owed_to(ids)
+    owed = blocks.postcondition(ids)
     goal = [frozenset(ids[(owed == v) | (owed < 0)].tolist()) for v in range(topology.nodes)]
     states, steps = {start}, 0
     while not any(all(g <= h for g, h in zip(goal, s, strict=True)) for s in states):

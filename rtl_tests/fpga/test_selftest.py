@@ -12,7 +12,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
-from helpers import fabric_of
+from helpers import expected_words, fabric_of, random_messages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serial_bench import compiled, on_terminal
@@ -31,7 +31,6 @@ from torusfabric.fpga.selftest.tester import Tester as FabricTester
 from torusfabric.fpga.selftest.uart import UartReceiver, UartTransmitter, divisor_for
 from torusfabric.rtl.netlist import Assembly
 from torusfabric.rtl.sequencer import WaveSequencer
-from torusfabric.simulation.expected import expected_words, random_messages
 
 COLLECTIVES = [
     ("2x2", "allgather", "hamiltonian", {"flits": 2}),

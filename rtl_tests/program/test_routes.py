@@ -27,7 +27,7 @@ def received(program):
 def check_places(program):
     """Every node finds every block where that block is what arrives there."""
     nodes = np.arange(program.topology.nodes)[:, None]
-    blocks = program.view(nodes, np.arange(program.view_blocks)[None, :])
+    blocks = program.layout.received_block(nodes, np.arange(program.layout.recv_blocks)[None, :])
     bank, slot = program.locate(nodes, blocks)
     assert (slot >= 0).all()
     own = program.blocks.origin(blocks) == nodes
@@ -113,10 +113,10 @@ def test_a_host_reads_each_block_from_one_place(topology, algorithm):
     """No two blocks of a node share a place."""
     program = program_of(topology, "allgather", algorithm)
     nodes = np.arange(program.topology.nodes)[:, None]
-    blocks = program.view(nodes, np.arange(program.view_blocks)[None, :])
+    blocks = program.layout.received_block(nodes, np.arange(program.layout.recv_blocks)[None, :])
     bank, slot = program.locate(nodes, blocks)
     for row in np.stack([bank, slot], axis=-1):
-        assert len(np.unique(row, axis=0)) == program.view_blocks
+        assert len(np.unique(row, axis=0)) == program.layout.recv_blocks
 
 
 @pytest.mark.parametrize("name", ["3x4x5", "4x4x4", "3x3x3x3"])

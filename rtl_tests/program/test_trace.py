@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers import random_messages
 
 from torusfabric.algorithms import Options, find
 from torusfabric.collective import parse_collective
@@ -13,7 +14,6 @@ from torusfabric.program.trace import arrivals, write_trace
 from torusfabric.rtl import build_fabric
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
-from torusfabric.simulation.expected import random_messages
 from torusfabric.topology import parse_topology
 
 CASES = [
@@ -67,7 +67,7 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
     fabric = build_fabric(program, width=48, flits=flits * chunks)
     messages = random_messages(fabric, 5).astype(np.int64)
     seen, blocks = links(fabric, messages), program.blocks
-    sent = messages.reshape(fabric.nodes, program.sent_blocks, block)
+    sent = messages.reshape(fabric.nodes, program.layout.send_blocks, block)
     count = 0
     for arrival in arrivals(program, flits * chunks):
         ids = np.array(arrival.blocks)

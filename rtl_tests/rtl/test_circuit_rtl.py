@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers import as_executed, fabric_of, plan, program_of
+from helpers import as_executed, fabric_of, plan, program_of, random_messages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
@@ -18,7 +18,6 @@ from torusfabric.program.lanes import Run, arrange
 from torusfabric.rtl import build_fabric
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
-from torusfabric.simulation.expected import random_messages
 from torusfabric.simulation.simulate import simulate
 
 #: Topology, algorithm, options; from the smallest.

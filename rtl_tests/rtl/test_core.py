@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from helpers import fabric_of, plan
+from helpers import expected_words, fabric_of, plan
 
 from torusfabric.collective import Operator
 from torusfabric.program import compile_rooted
 from torusfabric.rtl import build_fabric
 from torusfabric.rtl.netlist import Assembly
-from torusfabric.simulation.expected import expected_words
 
 CASES = [
     ("3x3", "allgather", "matching", 1, {}),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import as_executed, fabric_of, program_of
+from helpers import as_executed, expected_words, fabric_of, program_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,6 @@ from torusfabric.rtl.sequencer import WaveSequencer
 from torusfabric.schedule import Rounds, Transfers
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
-from torusfabric.simulation.expected import expected_words
 from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
 

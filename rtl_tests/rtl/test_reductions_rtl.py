@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import as_executed, check_run, fabric_of, program_of
+from helpers import as_executed, check_run, expected_words, fabric_of, program_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
@@ -15,7 +15,6 @@ from torusfabric import verilog
 from torusfabric.collective import OPERATORS, Operator
 from torusfabric.program.reduction_timing import ByCycle, ByStep, Sums
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
-from torusfabric.simulation.expected import expected_words
 from torusfabric.simulation.simulate import simulate
 
 TABLES = [
@@ -46,7 +45,7 @@ def test_executed_tables(topology, collective, flits):
     """By the cycle or by the step, with any latency, each contribution is added once."""
     for latency in (1, 3):
         program = program_of(topology, collective, "matching", latency=latency)
-        size = program.topology.nodes, program.sent_blocks * flits
+        size = program.topology.nodes, program.layout.send_blocks * flits
         messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
         words, _ = expected_words(program, messages)
         assert (program.execute(messages) == words).all()
@@ -58,7 +57,7 @@ def test_executed_tables(topology, collective, flits):
 def test_executed_necklace(topology, collective, flits):
     """Tables that were not made for adders are served too."""
     program = program_of(topology, collective, "necklace")
-    size = program.topology.nodes, program.sent_blocks * flits
+    size = program.topology.nodes, program.layout.send_blocks * flits
     messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
     words, _ = expected_words(program, messages)
     assert (program.execute(messages) == words).all()
@@ -67,7 +66,7 @@ def test_executed_necklace(topology, collective, flits):
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_executed_rounds(topology, algorithm, options):
     program = program_of(topology, "reduce", algorithm, **options)
-    size = program.topology.nodes, program.sent_blocks * 3
+    size = program.topology.nodes, program.layout.send_blocks * 3
     messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
     words, owed = expected_words(program, messages)
     assert (program.execute(messages)[owed] == words[owed]).all()

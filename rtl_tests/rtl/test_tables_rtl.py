@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import as_executed, check_run, fabric_of, program_of
+from helpers import as_executed, check_run, expected_words, fabric_of, program_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import (
@@ -23,7 +23,6 @@ from torusfabric.program.tables import OVERHEAD
 from torusfabric.rtl import build_fabric
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
-from torusfabric.simulation.expected import expected_words
 from torusfabric.simulation.simulate import simulate
 from torusfabric.verilog.design import Design
 
@@ -51,7 +50,7 @@ SCHEDULES = [
 
 def owed(program, flits, seed=1):
     """Random messages, and what the collective owes every node."""
-    send = program.topology.nodes, program.sent_blocks * flits // program.schedule.chunks
+    send = program.topology.nodes, program.layout.send_blocks * flits // program.schedule.chunks
     messages = np.random.default_rng(seed).integers(0, 1 << 30, send)
     return messages, expected_words(program, messages)[0]
 

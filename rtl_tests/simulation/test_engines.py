@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from helpers import random_messages
 
 from torusfabric.algorithms import CATALOGUE, Options, choose, find
 from torusfabric.collective import parse_collective
@@ -25,7 +26,6 @@ from torusfabric.simulation.engines.cxxrtl import cxx_modules
 from torusfabric.simulation.engines.farm import build_farm
 from torusfabric.simulation.engines.routers import Routers, router_netlist
 from torusfabric.simulation.engines.verilator import have_verilator
-from torusfabric.simulation.expected import random_messages
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx
 from torusfabric.topology import parse_topology

@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from helpers import random_messages
 
 from torusfabric.algorithms import Options, choose
 from torusfabric.collective import parse_collective
@@ -20,7 +21,6 @@ from torusfabric.simulation.engines import (
     choose_engine,
 )
 from torusfabric.simulation.engines.verilator import have_verilator
-from torusfabric.simulation.expected import random_messages
 from torusfabric.toolchain import cxx, tools
 from torusfabric.topology import parse_topology
 

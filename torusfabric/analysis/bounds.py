@@ -46,7 +46,8 @@ def bound(schedule, report=None):
         blocks=None if schedule.switching == "circuit" else _longest_message(schedule, report),
         duplex=schedule.duplex,
     )
-    if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
+    collective = schedule.collective
+    if isinstance(schedule, Table) and collective.from_each and collective.personal:
         return max(least, _invariant_exchange(schedule.topology, schedule.chunks))
     return max(least, restless_steps(schedule.topology)) if _restless(schedule) else least
 
@@ -68,8 +69,8 @@ def _invariant_exchange(topology, chunks):
 
 def _restless(schedule):
     """Whether a schedule is an all-gather of whole messages in which no block ever rests."""
-    whole = isinstance(schedule, Table) and schedule.chunks == 1
-    if not whole or schedule.collective.kind != "allgather":
+    collective, whole = schedule.collective, schedule.chunks == 1
+    if not (isinstance(schedule, Table) and whole and collective.from_each and collective.to_all):
         return False
     topology, arrived = schedule.topology, {0}
     for row in schedule.offset:
@@ -125,13 +126,13 @@ def lower_bound(topology, collective, *, switching, ports=None, chunks=1, blocks
     ports = topology.ports if ports is None else ports
     forward = switching == "store-and-forward"
     first = max(spread_rounds(topology.nodes, ports), topology.diameter if forward else 1)
-    if collective.kind == "allreduce":
+    if collective.reducing and collective.to_all:
         first *= 2
     results = [first]
     if not forward and not collective.rooted:
         results.append(gossip_rounds(topology, ports, duplex))
     if forward and blocks is not None:
-        results.append(_volume_rounds(topology, collective.kind, ports, chunks, blocks, duplex))
+        results.append(_volume_rounds(topology, collective, ports, chunks, blocks, duplex))
     return max(results)
 
 
@@ -194,7 +195,7 @@ def gossip_rounds(topology, ports=None, duplex="full"):
     return max(rounds, spread_rounds(nodes, reach - 1))
 
 
-def _volume_rounds(topology, kind, ports, chunks, blocks, duplex):
+def _volume_rounds(topology, collective, ports, chunks, blocks, duplex):
     """Rounds it takes to move the blocks, at most b in a message, one hop in a round.
 
     - Broadcast: nothing arrives at a node at distance D before round D, and at most P b of its M
@@ -211,15 +212,14 @@ def _volume_rounds(topology, kind, ports, chunks, blocks, duplex):
     half = 2 if duplex == "half" else 1
     each = Fraction(min(ports * half, degree), half) * blocks
     near = delivery_steps(topology, chunks, capacity=ports * blocks)
-    match kind:
-        case "broadcast" | "reduce":
-            return topology.diameter - 1 + ceil(Fraction(chunks, ports * blocks))
-        case "scatter" | "gather":
+    if collective.rooted:
+        if collective.personal or collective.from_each:
             return max(near, ceil(Fraction(chunks * (nodes - 1), ports * blocks)))
-        case "allgather" | "reduce-scatter":
-            return max(near, ceil(chunks * (nodes - 1) / each))
-        case "allreduce":
-            return ceil(2 * chunks * Fraction(nodes - 1, nodes) / each)
+        return topology.diameter - 1 + ceil(Fraction(chunks, ports * blocks))
+    if collective.reducing and collective.to_all:
+        return ceil(2 * chunks * Fraction(nodes - 1, nodes) / each)
+    if collective.reducing or collective.to_all:
+        return max(near, ceil(chunks * (nodes - 1) / each))
     hops = int(topology.distances.sum(dtype=np.int64))
     by_arcs = chunks * arc_load(topology) * half / blocks
     return max(ceil(chunks * hops / each), ceil(by_arcs))

@@ -1,6 +1,24 @@
-"""Collectives, the blocks they move, and the operators of reductions."""
+"""Collectives, the blocks they move, the memories of their nodes, and operators of reductions."""
 
-from .collective import COLLECTIVES, OPERATORS, Blocks, Collective, parse_collective
-from .operators import Operator
+from .blocks import EVERY_NODE, Blocks
+from .collective import Collective, parse_collective
+from .definitions import COLLECTIVES, Content, Definition, Target
+from .layout import Layout
+from .operators import OPERATORS, Operator
+from .words import expected_words, random_messages
 
-__all__ = ["COLLECTIVES", "OPERATORS", "Blocks", "Collective", "Operator", "parse_collective"]
+__all__ = [
+    "COLLECTIVES",
+    "EVERY_NODE",
+    "OPERATORS",
+    "Blocks",
+    "Collective",
+    "Content",
+    "Definition",
+    "Layout",
+    "Operator",
+    "Target",
+    "expected_words",
+    "parse_collective",
+    "random_messages",
+]

@@ -1,13 +1,17 @@
 """Operators of reductions: how contributions are combined, on words of so many bits."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
-from .collective import OPERATORS
 
-__all__ = ["Operator"]
+__all__ = ["OPERATORS", "Operator"]
+
+#: How contributions of a reduction are combined: commutative and associative on W-bit words.
+OPERATORS = ("add", "min", "max", "and", "or", "xor")
 
 
 @dataclass(frozen=True)
@@ -26,22 +30,30 @@ class Operator:
     ------
     InputError
         If there is no such operator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Operator("add").reduce(np.array([[200], [100]], np.uint64), width=8)
+    array([44], dtype=uint64)
+    >>> Operator("max", signed=True).identity(width=8)
+    128
     """
 
     name: str = "add"
     signed: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.name not in OPERATORS:
             raise InputError(f"Operator must be one of {', '.join(OPERATORS)}, not {self.name!r}")
 
-    def identity(self, width):
+    def identity(self, width: int) -> int:
         """The word that changes nothing: ``combine(x, identity) == x``."""
         ones = (1 << width) - 1
         highest = 1 << (width - 1) if self.signed else 0
         return {"and": ones, "min": ones ^ highest, "max": highest}.get(self.name, 0)
 
-    def combine(self, a, b, width):
+    def combine(self, a: NDArray[Any], b: NDArray[Any], width: int) -> NDArray[Any]:
         """Combine arrays of words elementwise.
 
         Parameters
@@ -68,7 +80,7 @@ class Operator:
         mask = (1 << width) - 1
         return ufunc(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
 
-    def reduce(self, words, width):
+    def reduce(self, words: NDArray[Any], width: int) -> NDArray[Any]:
         """Combine all rows of an array into one.
 
         Parameters
@@ -85,5 +97,5 @@ class Operator:
             result = self.combine(result, row, width)
         return result
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"signed {self.name}" if self.signed else self.name

@@ -73,7 +73,7 @@ def _content(program, flits):
     personal = blocks.collective.personal
     destination = blocks.destination(ids) if personal else np.full(blocks.count, -1)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
-    for block, node in enumerate(np.broadcast_to(blocks.holder(ids), ids.shape).tolist()):
+    for block, node in enumerate(np.broadcast_to(blocks.precondition(ids), ids.shape).tolist()):
         start[node].append(block)
     rounds, cycles = _rounds(program, flits)
     columns = [np.broadcast_to(column, ids.shape) for column in (origin, destination, chunk)]

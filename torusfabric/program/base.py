@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..collective import Blocks
+from ..collective import Blocks, Layout
 from ..errors import InputError
 from ..schedule import Schedule
 
@@ -138,46 +138,9 @@ class SwitchProgram(ABC):
         return flits // chunks
 
     @property
-    def part_chunks(self):
-        """Chunks of a *part* of a node's memories: of a message, or of an owner's share of it."""
-        return self.schedule.chunks
-
-    @property
-    def sent_parts(self):
-        """Number of parts in a node's send memory, as the host addresses it."""
-        return self.topology.nodes if self.blocks.collective.personal else 1
-
-    @property
-    def view_parts(self):
-        """Number of parts in a node's receive memory, as the host addresses it."""
-        from_all = self.schedule.collective.kind in ("allgather", "gather", "alltoall")
-        return self.topology.nodes if from_all else 1
-
-    @property
-    def sent_blocks(self):
-        """Number of blocks in a node's send memory."""
-        return self.part_chunks * self.sent_parts
-
-    @property
-    def view_blocks(self):
-        """Number of blocks in a node's receive memory."""
-        return self.part_chunks * self.view_parts
-
-    def view(self, nodes, index):
-        """The block at a place of the host's view of a node's receive memory, elementwise.
-
-        Parameters
-        ----------
-        nodes : ndarray of int
-        index : ndarray of int
-            From 0 to `view_blocks` - 1.
-        """
-        nodes, index = np.broadcast_arrays(nodes, index)
-        blocks = self.blocks
-        origin, chunk = divmod(index, self.schedule.chunks)
-        if blocks.single_origin:
-            origin = np.full_like(origin, self.schedule.collective.root)
-        return blocks.encode(origin, chunk, nodes if blocks.collective.personal else None)
+    def layout(self) -> Layout:
+        """The layout of a node's memories, as the host addresses them."""
+        return Layout(self.blocks)
 
     @abstractmethod
     def cycles(self, flits):

@@ -29,24 +29,11 @@ class ReductionProgram(TableProgram):
             self._plans[block] = plan_reduction(self.schedule, block)
         return self._plans[block]
 
-    @property
-    def sent_parts(self):
-        return self.topology.nodes
-
-    @property
-    def part_chunks(self):
-        personal = self.blocks.collective.personal
-        return self.schedule.chunks // (1 if personal else self.topology.nodes)
-
-    @property
-    def view_parts(self):
-        return 1 if self.blocks.collective.personal else self.topology.nodes
-
     def located(self, flits):
         return True
 
     def write_delay(self, flits):
-        part = self.block_flits(flits) * self.part_chunks
+        part = self.block_flits(flits) * self.layout.part_chunks
         return LOOK_UP + needs_divider(self.topology.nodes, part)
 
     def cycles(self, flits):
@@ -58,13 +45,13 @@ class ReductionProgram(TableProgram):
         if self.blocks.collective.personal:
             mine = self.blocks.destination(blocks) == nodes
             return plan.bank[0, chunk], np.where(mine, plan.slot[0, chunk], -1)
-        owner, part = divmod(chunk, self.part_chunks)
+        owner, part = divmod(chunk, self.layout.part_chunks)
         offset = self.topology.subtract(nodes, owner)
         return plan.bank[offset, part], plan.slot[offset, part]
 
     def execute(self, messages, width=64):
         """Carry out the program on words of so many bits, as the hardware does."""
-        flits = messages.shape[1] // self.sent_blocks
+        flits = messages.shape[1] // self.layout.send_blocks
         plan = self.plan(flits * self.schedule.chunks)
         return _Machine(self, plan, messages, width).run()
 
@@ -76,7 +63,7 @@ class _Machine:
         self.program, self.plan, self.width = program, plan, width
         topology = self.topology = program.topology
         nodes = self.nodes = np.arange(topology.nodes)
-        chunks = program.part_chunks
+        chunks = program.layout.part_chunks
         sent = messages.reshape(len(nodes), len(nodes), chunks, -1)
         self.own = [self._memory(bank, sent) for bank in plan.own]
         self.banks = [self._memory(bank, sent) for bank in plan.banks]
@@ -146,9 +133,9 @@ class _Machine:
 
     def _view(self):
         program, plan = self.program, self.plan
-        parts = np.arange(program.view_parts)
+        parts = np.arange(program.layout.recv_parts)
         offset = self.topology.subtract(self.nodes[:, None], parts[None, :])
-        if program.view_parts == 1:
+        if program.layout.recv_parts == 1:
             offset = np.zeros_like(offset)
         bank, slot = plan.bank[offset], plan.slot[offset]
         flits = self.own[0].shape[-1]

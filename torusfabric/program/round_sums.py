@@ -36,7 +36,7 @@ class ReduceProgram(RoundProgram):
     def execute(self, messages, width=64):
         """Carry out the program on words of so many bits, as the hardware does."""
         nodes = self.topology.nodes
-        own = messages.reshape(nodes, self.sent_blocks, -1)
+        own = messages.reshape(nodes, self.layout.send_blocks, -1)
         neutral = np.full_like(own[0, :1], self.operator.identity(width))
         memory = [{OWN: list(own[node])} for node in range(nodes)]
         for number in range(self.rounds):
@@ -58,7 +58,7 @@ class ReduceProgram(RoundProgram):
                 memory[node].setdefault(port, []).extend(message)
         root = self.schedule.collective.root or 0
         view = np.zeros_like(own)
-        for place in range(self.view_blocks):
+        for place in range(self.layout.recv_blocks):
             bank, slot = int(self.bank[root, place]), int(self.slot[root, place])
             view[root, place] = memory[root][bank][slot]
         return view.reshape(nodes, -1)

@@ -119,9 +119,9 @@ class RoundProgram(SwitchProgram):
     @cached_property
     def _view_index(self):
         """The place of each block in the host's view, for each node: a dictionary a node."""
-        index = np.arange(self.view_blocks)
+        index = np.arange(self.layout.recv_blocks)
         nodes = np.arange(self.topology.nodes)[:, None]
-        return self.view(nodes, index[None, :])
+        return self.layout.received_block(nodes, index[None, :])
 
     def locate(self, nodes, blocks):
         nodes, blocks = np.broadcast_arrays(nodes, blocks)
@@ -130,8 +130,8 @@ class RoundProgram(SwitchProgram):
 
     def execute(self, messages):
         nodes = self.topology.nodes
-        flits = messages.shape[1] // self.sent_blocks
-        own = messages.reshape(nodes, self.sent_blocks, flits)
+        flits = messages.shape[1] // self.layout.send_blocks
+        own = messages.reshape(nodes, self.layout.send_blocks, flits)
         memory = [{OWN: list(own[node])} for node in range(nodes)]
         for number in range(self.rounds):
             arriving = []
@@ -144,7 +144,7 @@ class RoundProgram(SwitchProgram):
                         arriving += [(end, message) for end in self._ends(number, node, lane)]
             for (node, port), message in arriving:
                 memory[node].setdefault(port, []).extend(message)
-        view = np.zeros((nodes, self.view_blocks, flits), messages.dtype)
+        view = np.zeros((nodes, self.layout.recv_blocks, flits), messages.dtype)
         for node, place in np.argwhere(self.slot >= 0):
             view[node, place] = memory[node][self.bank[node, place]][self.slot[node, place]]
         return view.reshape(nodes, -1)

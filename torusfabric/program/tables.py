@@ -89,10 +89,10 @@ class TableProgram(SwitchProgram):
 
     def execute(self, messages):
         topology, chunks = self.topology, self.schedule.chunks
-        nodes, flits = np.arange(topology.nodes), messages.shape[1] // self.sent_blocks
+        nodes, flits = np.arange(topology.nodes), messages.shape[1] // self.layout.send_blocks
         plan = self.plan(flits * chunks)
         own = [np.zeros((len(nodes), bank.depth, flits), messages.dtype) for bank in plan.own]
-        sent = messages.reshape(len(nodes), self.sent_blocks // chunks, chunks, flits)
+        sent = messages.reshape(len(nodes), self.layout.send_blocks // chunks, chunks, flits)
         for index, bank in np.ndenumerate(plan.own_bank):
             goal = topology.add(nodes, index[0]) if plan.own_bank.shape[0] > 1 else 0
             own[bank][:, plan.own_slot[index]] = sent[nodes, goal, index[1]]
@@ -129,9 +129,9 @@ class TableProgram(SwitchProgram):
 
     def _view(self, plan, nodes, banks, own):
         """What the host reads: at each node, for each origin and chunk."""
-        shape = (len(nodes), self.view_blocks, banks[0].shape[2])
+        shape = (len(nodes), self.layout.recv_blocks, banks[0].shape[2])
         view = np.zeros(shape, banks[0].dtype)
-        for index in range(self.view_blocks):
+        for index in range(self.layout.recv_blocks):
             origin, chunk = divmod(index, self.schedule.chunks)
             offset = self.topology.subtract(nodes, origin)
             bank, slot = plan.bank[offset, chunk], plan.slot[offset, chunk]

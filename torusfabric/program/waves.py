@@ -102,8 +102,10 @@ class WaveProgram(SwitchProgram):
         for step in range(self.steps):
             received[:, :, step] = link[arriving]
             link = np.where((schedule.feed >= 0)[..., None], link[upstream], 0)
-        index = np.arange(self.view_blocks)
-        bank, slot = self.locate(nodes[:, None], self.view(nodes[:, None], index[None, :]))
+        index = np.arange(self.layout.recv_blocks)
+        bank, slot = self.locate(
+            nodes[:, None], self.layout.received_block(nodes[:, None], index[None, :])
+        )
         own = waves[nodes[:, None], np.maximum(slot, 0) % chunks]
         view = np.where((bank == OWN)[..., None], own, received[nodes[:, None], bank, slot])
         view[slot < 0] = 0

@@ -28,9 +28,9 @@ class HostMap:
         self.program = program
         self.flits = flits
         self.block_flits = program.block_flits(flits)
-        self.part_flits = program.part_chunks * self.block_flits
-        self.send_words = program.sent_blocks * self.block_flits
-        self.recv_words = program.view_blocks * self.block_flits
+        self.part_flits = program.layout.part_chunks * self.block_flits
+        self.send_words = program.layout.send_blocks * self.block_flits
+        self.recv_words = program.layout.recv_blocks * self.block_flits
         self.send_base = 0
         # A power of two, so that one address bit tells the parts and no subtraction is needed.
         self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
@@ -117,7 +117,7 @@ class Host(Leaf):
         self._layout, self._locator, self._write_locator = layout, locator, write_locator
         nodes = layout.program.topology.nodes
         self._levels = len(mux_levels(nodes))
-        chunks = address_width(layout.program.part_chunks)
+        chunks = address_width(layout.program.layout.part_chunks)
         super().__init__(
             {
                 "host_we": In(1),
@@ -141,7 +141,7 @@ class Host(Leaf):
     @property
     def _read_stages(self):
         """Cycles to find out the origin of an address that is read."""
-        return self._layout.divider_stages(self._layout.program.view_parts)
+        return self._layout.divider_stages(self._layout.program.layout.recv_parts)
 
     @property
     def read_latency(self):
@@ -161,7 +161,7 @@ class Host(Leaf):
         later = locator.delayed
         node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
-        origin, flit = self._divide(m, address, self._layout.program.view_parts)
+        origin, flit = self._divide(m, address, self._layout.program.layout.recv_parts)
         chunk, flit = self._split(flit)
         m.d.comb += [
             locator.node.eq(node),
@@ -197,7 +197,7 @@ class Host(Leaf):
     def _write_located(self, m):
         """Find the place of a word, and pass the rest of the write on as late."""
         m.submodules.write_locator = locator = self._write_locator
-        later, parts = locator.delayed, self._layout.program.sent_parts
+        later, parts = locator.delayed, self._layout.program.layout.send_parts
         address = self.value("host_addr")
         destination, flit = self._divide(m, later(m, address[:-1], 1), parts)
         wait = 1 + self._layout.divider_stages(parts)
@@ -222,7 +222,7 @@ class Host(Leaf):
 
     def _split(self, flit):
         """Chunk, and flit within it, of a flit of a message."""
-        size, chunks = self._layout.block_flits, self._layout.program.part_chunks
+        size, chunks = self._layout.block_flits, self._layout.program.layout.part_chunks
         if chunks == 1:
             return Const(0), flit
         if not size & (size - 1):

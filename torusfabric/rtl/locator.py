@@ -254,7 +254,7 @@ class TableLocator(Locator):
     def __init__(self, program, flits):
         self._program, self._flits = program, flits
         topology, chunks = program.topology, program.schedule.chunks
-        self._origins = program.view_blocks // chunks
+        self._origins = program.layout.recv_blocks // chunks
         self._by_offset = self._rows_by_offset()
         self.latency = 2 if self._by_offset is None else 4
         deepest = max((max(e.depth) for e in program.endpoints), default=1)

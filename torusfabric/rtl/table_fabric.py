@@ -217,14 +217,14 @@ class TableFabric(Fabric):
         """
         program, plan, topology = self.program, self._plan, self.program.topology
         nodes = np.arange(self.nodes)
-        parts = nodes if program.view_parts > 1 else nodes[:1]
+        parts = nodes if program.layout.recv_parts > 1 else nodes[:1]
         offset = topology.subtract(nodes[:, None], parts[None, :])
-        offset = offset if program.view_parts > 1 else np.zeros_like(offset)
+        offset = offset if program.layout.recv_parts > 1 else np.zeros_like(offset)
         bank, _ = self._viewed()
         received = np.stack([bank[offset], plan.slot[offset] * plan.flits], axis=-1)
         sent = np.stack([plan.own_bank, plan.own_slot * plan.flits], axis=-1)
         goal = topology.subtract(nodes[None, :], nodes[:, None])
-        sent = sent[goal] if program.sent_parts > 1 else sent[np.zeros_like(nodes)]
+        sent = sent[goal] if program.layout.send_parts > 1 else sent[np.zeros_like(nodes)]
         shape = (self.nodes, -1, 2)
         return {
             "places": received.reshape(shape).tolist(),

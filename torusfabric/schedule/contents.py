@@ -36,7 +36,7 @@ class Holdings:
         self.topology, self.blocks = topology, blocks
         self.held = np.zeros((topology.nodes, blocks.count), bool)
         ids = np.arange(blocks.count)
-        self.held[blocks.holder(ids), ids] = True
+        self.held[blocks.precondition(ids), ids] = True
 
     def play(self, transfers, whole=None):
         """Carry out a round.

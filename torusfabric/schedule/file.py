@@ -241,9 +241,14 @@ def _topology(entry):
 def _collective(entry, topology):
     """The collective of a file."""
     match entry:
-        case {"kind": str(kind), **rest} if set(rest) <= {"root"}:
-            return parse_collective(kind, root=rest.get("root"), nodes=topology.nodes)
-    raise InputError(f'Collective must be {{"kind": .., "root": ..}}, not {_short(entry)}')
+        case {"kind": str(kind), **rest} if set(rest) <= {"root", "axes"}:
+            root, axes = entry.get("root"), entry.get("axes")
+            return parse_collective(
+                kind, root=root, nodes=topology.nodes, axes=axes, dimensions=topology.dimensions
+            )
+    raise InputError(
+        f'Collective must be {{"kind": .., "root": .., "axes": ..}}, not {_short(entry)}'
+    )
 
 
 def _one_of(thing, value, choices):

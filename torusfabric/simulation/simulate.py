@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..analysis.bounds import bound
+from ..collective import expected_words, random_messages
 from ..errors import InputError
 from ..program import CycleCost, RootedProgram
 from ..rtl.origins import Origins
 from .engines import AmaranthEngine
-from .expected import expected_words, random_messages, throughput, throughput_bound
+from .throughput import throughput, throughput_bound
 
 __all__ = ["Fault", "Report", "simulate"]
 
@@ -149,7 +150,12 @@ def simulate(fabric, *, seed=1, roots=None, repeat=1, engine=None, progress=None
         raise InputError("Roots must be left out for a fabric of one root, not given")
     roots = tuple(some_roots(fabric.nodes) if roots is None else roots) if chosen else ()
     engine = engine or AmaranthEngine(fabric)
-    batches = [random_messages(fabric, seed + k) for k in range((len(roots) or 1) * repeat)]
+    batches = [
+        random_messages(
+            fabric.program.layout, fabric.layout.block_flits, width=fabric.width, seed=seed + k
+        )
+        for k in range((len(roots) or 1) * repeat)
+    ]
     began = time.perf_counter()
     runs = engine.run_many(
         batches, **({"roots": roots * repeat} if roots else {}), progress=progress
@@ -176,12 +182,15 @@ def _compare(fabric, done):
     done : iterable of (int or None, ndarray, Run)
         Root, messages and outcome of each run.
     """
-    checked, wrong, first = 0, 0, None
+    program, checked, wrong, first = fabric.program, 0, 0, None
+    operator = program.operator if program.blocks.collective.reducing else None
     for root, messages, run in done:
-        words, owed = expected_words(fabric.program, messages, root, fabric.width)
+        words, receives = expected_words(
+            program.layout, messages, operator=operator, width=fabric.width, root=root
+        )
         got = np.asarray(run.words, words.dtype)
-        places = np.argwhere((got != words) & owed[:, None])
-        checked += int(owed.sum()) * words.shape[1]
+        places = np.argwhere((got != words) & receives[:, None])
+        checked += int(receives.sum()) * words.shape[1]
         wrong += len(places)
         if len(places) and first is None:
             node, place = places[0]
@@ -241,7 +250,7 @@ def _fault(fabric, words, got, node, place, root):
         return Fault(int(node), None, int(place), *values)
     block, flit = divmod(int(place), fabric.layout.block_flits)
     blocks = fabric.program.blocks
-    number = fabric.program.view(np.array([node]), np.array([block]))
+    number = fabric.program.layout.received_block(np.array([node]), np.array([block]))
     flit += int(blocks.chunk(number)[0]) * fabric.layout.block_flits
     origin = int(blocks.origin(number)[0]) if root is None else root
     return Fault(int(node), origin, flit, *values)

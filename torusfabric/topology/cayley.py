@@ -80,6 +80,11 @@ class Topology(ABC):
         """The name of the family, as in a schedule file."""
         return self.to_json()["kind"]
 
+    @property
+    def dimensions(self) -> int:
+        """Number of axes along which the topology can be cut into groups; 0 where it has none."""
+        return 0
+
     @cached_property
     def neighbours(self):
         """Neighbour table: an int32 array of shape (nodes, ports)."""

@@ -52,6 +52,10 @@ class Torus(Topology):
         self.opposite = np.arange(self.ports) ^ 1
 
     @property
+    def dimensions(self) -> int:
+        return len(self.sides)
+
+    @property
     def moduli(self):
         return self.sides
 

@@ -49,17 +49,17 @@ def check(schedule, *, progress=None, plain=False):
     inspect_schedule(schedule)
     if isinstance(schedule, Quotient) and not plain:
         return check_quotient(schedule, progress=progress)
-    kind = schedule.collective.kind
+    collective = schedule.collective
     if isinstance(schedule, Pattern):
         inspect_pattern(schedule)
-        followed = kind in ("broadcast", "allgather", "gather") and schedule.steps > 0
+        followed = not (collective.reducing or collective.personal) and schedule.steps > 0
         if followed and not plain and pattern_is_static(schedule):
             return check_pattern(schedule, progress=progress)
     if isinstance(schedule, Table):
         inspect_table(schedule)
-        if kind in ("allgather", "alltoall") and not plain:
+        if collective.from_each and not collective.rooted and not plain:
             return check_table(schedule)
-        followed = kind in ("reduce-scatter", "allreduce")
+        followed = collective.reducing and not collective.rooted
         if followed and not plain and schedule.chunk.max(initial=0) < sums_per_owner(schedule):
             return check_sums_table(schedule)
     return _check_rounds(schedule, progress)

@@ -134,7 +134,7 @@ class _Window:
         self.nodes = schedule.topology.nodes
         self.held = np.zeros((last - first, self.nodes), np.uint64)
         self.ids = np.arange(64 * first, min(64 * last, schedule.blocks.count))
-        self.set(schedule.blocks.holder(self.ids), self.ids)
+        self.set(schedule.blocks.precondition(self.ids), self.ids)
 
     def place(self, node, ids):
         """Positions in the flat state, and bits, of blocks at nodes."""
@@ -226,7 +226,7 @@ class _Window:
     def finish(self, found):
         """Check that every node holds what it is owed, and count what it came to hold."""
         blocks = self.schedule.blocks
-        owed = blocks.owed_to(self.ids)
+        owed = blocks.postcondition(self.ids)
         if owed.size and owed[0] < 0:
             full = np.zeros(len(self.held), np.uint64)
             bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)

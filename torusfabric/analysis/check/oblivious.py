@@ -141,11 +141,11 @@ def _follow_words(schedule, feeders, progress):
         column = np.arange(64 * first, min(64 * last, blocks.count))
         ids = feeders.block_at[column]
         held = np.zeros((last - first, topology.nodes), np.uint64)
-        _set_bits(held, column - 64 * first, blocks.holder(ids))
+        _set_bits(held, column - 64 * first, blocks.precondition(ids))
         for group in groups:
             group.deliver(held, first, last)
         fresh += int(popcount(held).sum(dtype=np.int64)) - len(ids)
-        missing += _lacking(held, ids, blocks.owed_to(ids))
+        missing += _lacking(held, ids, blocks.postcondition(ids))
         if progress:
             progress(last, words)
     if missing:
@@ -207,7 +207,7 @@ class _Feeders:
         """Check that every node injects only blocks of its own."""
         arcs, ids = self.injected
         nodes = arcs // self.schedule.topology.ports
-        bad = np.flatnonzero(self.schedule.blocks.holder(ids) != nodes)
+        bad = np.flatnonzero(self.schedule.blocks.precondition(ids) != nodes)
         if bad.size:
             raise fault(self.schedule, 1, "sends {block} before it holds it", node=nodes[bad[0]],
                         port=arcs[bad[0]] % self.schedule.topology.ports,

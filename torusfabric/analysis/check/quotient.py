@@ -104,9 +104,10 @@ def _report(schedule, sizes):
 def _check_labelling(schedule):
     """The label is a homomorphism onto the integers modulo m, and the collective an all-gather."""
     modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
-    if schedule.collective.kind != "allgather":
-        kind = schedule.collective.kind
-        raise fault(schedule, None, f"Quotient schedule must be an allgather, not {kind}")
+    collective = schedule.collective
+    if not (collective.from_each and collective.to_all):
+        text = f"Quotient schedule must be an allgather, not {collective.kind}"
+        raise fault(schedule, None, text)
     around = [side * weight for side, weight in zip(sides, weights, strict=True)]
     if any(change % modulus for change in around):
         raise fault(schedule, None, f"Labels must change by multiples of {modulus} around an axis, "

@@ -239,7 +239,7 @@ class _Sums:
     def missing(self):
         """The first complete sum that a node is owed and does not have: none or one fault."""
         keys = np.arange(self.first, self.last)
-        owed = self.schedule.blocks.owed_to(keys)
+        owed = self.schedule.blocks.postcondition(keys)
         complete = self.count.reshape(-1, self.nodes) == self.nodes
         key = np.arange(len(keys))
         if owed[0] < 0:

@@ -137,8 +137,7 @@ class Tester(wiring.Component):
         self._peer, self._flit = Signal(range(max(nodes, 2))), Signal(range(max(flits, 2)))
         # A node sends, or has received, a message for, or of, each of so many nodes.
         sent, received = layout.send_words // flits, layout.recv_words // flits
-        only_root = collective.kind in ("gather", "reduce")
-        first, last = (collective.root,) * 2 if only_root else (0, nodes - 1)
+        first, last = (collective.root,) * 2 if collective.to_root else (0, nodes - 1)
         flit_ends = self._flit == flits - 1
         peer_ends = self._peer == Mux(checking, received - 1, sent - 1)
         node_ends = self.node == Mux(checking, last, nodes - 1)

@@ -1,0 +1,86 @@
+"""The collectives: what each of them delivers, and where."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["COLLECTIVES", "Content", "Definition", "Target"]
+
+
+class Content(Enum):
+    """What a collective delivers."""
+
+    ROOT = "the message of the root"
+    EACH = "the message of each node"
+    COMBINED = "the combination of the messages of all nodes"
+
+
+class Target(Enum):
+    """Where a collective delivers it."""
+
+    ROOT = "at the root"
+    ALL = "at every node"
+    PERSONAL = "at every node a message, or a share, of its own"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a collective is.
+
+    Parameters
+    ----------
+    content : Content
+    target : Target
+    aliases : tuple of str
+        The names that papers use for it.
+    """
+
+    content: Content
+    target: Target
+    aliases: tuple[str, ...]
+
+
+#: Every collective.
+COLLECTIVES = {
+    "broadcast": Definition(
+        Content.ROOT,
+        Target.ALL,
+        ("one-to-all", "one-to-all-broadcast", "single-node-broadcast"),
+    ),
+    "allgather": Definition(
+        Content.EACH,
+        Target.ALL,
+        ("gossip", "gossiping", "multinode-broadcast", "multinode-broadcasting",
+         "all-to-all-broadcast"),
+    ),
+    "scatter": Definition(
+        Content.ROOT,
+        Target.PERSONAL,
+        ("single-node-scatter", "single-node-scattering", "one-to-all-personalized"),
+    ),
+    "gather": Definition(
+        Content.EACH,
+        Target.ROOT,
+        ("single-node-gather", "single-node-gathering"),
+    ),
+    "alltoall": Definition(
+        Content.EACH,
+        Target.PERSONAL,
+        ("all-to-all", "total-exchange", "multinode-scatter", "multinode-scattering",
+         "all-to-all-personalized"),
+    ),
+    "reduce": Definition(
+        Content.COMBINED,
+        Target.ROOT,
+        ("reduction", "single-node-accumulation"),
+    ),
+    "reduce-scatter": Definition(
+        Content.COMBINED,
+        Target.PERSONAL,
+        ("multinode-reduction", "multinode-accumulation"),
+    ),
+    "allreduce": Definition(
+        Content.COMBINED,
+        Target.ALL,
+        ("all-reduce",),
+    ),
+}  # fmt: skip

@@ -1,0 +1,100 @@
+"""The layout of a node's memories, as a host addresses them.
+
+A node has a send memory and a receive memory. Each consists of parts of equal size: a message each,
+or, where a message is cut into shares of which each node completes one, a share each.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .blocks import Blocks
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a node's memories, the same at every node.
+
+    Block ``k`` of a message, or of a share, is the ``k``-th of its part. A send memory has a part
+    for each destination where destinations get messages of their own, else one; a receive memory
+    has a part for each origin where a message of each is delivered, else one. In an all-reduce
+    whose message is cut into as many shares as there are nodes, both have a part for each share.
+
+    Parameters
+    ----------
+    blocks : Blocks
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> layout = parse_collective("scatter").layout(Torus([4, 4]), chunks=2)
+    >>> layout.send_parts, layout.recv_parts, layout.part_chunks
+    (16, 1, 2)
+    >>> layout.blocks.name(layout.received_block(5, 1))
+    (0, 5, 1)
+    """
+
+    blocks: Blocks
+
+    @property
+    def in_shares(self) -> bool:
+        """Whether a message is cut into shares, each of which another node completes."""
+        collective = self.blocks.collective
+        whole = self.blocks.chunks % self.blocks.nodes == 0
+        return collective.reducing and collective.to_all and whole
+
+    @property
+    def part_chunks(self) -> int:
+        """Chunks of a part."""
+        return self.blocks.chunks // (self.blocks.nodes if self.in_shares else 1)
+
+    @property
+    def send_parts(self) -> int:
+        """Number of parts of a send memory."""
+        return self.blocks.nodes if self.in_shares or self.blocks.collective.personal else 1
+
+    @property
+    def recv_parts(self) -> int:
+        """Number of parts of a receive memory."""
+        return self.blocks.nodes if self.in_shares or self.blocks.collective.from_each else 1
+
+    @property
+    def send_blocks(self) -> int:
+        """Number of blocks in a send memory."""
+        return self.part_chunks * self.send_parts
+
+    @property
+    def recv_blocks(self) -> int:
+        """Number of blocks in a receive memory."""
+        return self.part_chunks * self.recv_parts
+
+    @property
+    def receivers(self) -> NDArray[Any]:
+        """The nodes at which anything is delivered."""
+        collective = self.blocks.collective
+        return np.array([collective.root]) if collective.to_root else np.arange(self.blocks.nodes)
+
+    def with_root(self, root: int) -> "Layout":
+        """The layout of the same collective from, or to, another root."""
+        collective = replace(self.blocks.collective, root=root)
+        return Layout(replace(self.blocks, collective=collective))
+
+    def received_block(self, nodes: ArrayLike, index: ArrayLike) -> NDArray[Any]:
+        """The block that lies at an index of the receive memory of nodes, elementwise.
+
+        In a reduction this is the contribution of node 0 to the sum that lies there.
+
+        Parameters
+        ----------
+        nodes : array of int
+        index : array of int
+            From 0 to `recv_blocks` - 1.
+        """
+        nodes, index = np.broadcast_arrays(nodes, index)
+        origin, chunk = np.divmod(index, self.blocks.chunks)
+        return self.blocks.encode(origin, chunk, nodes)

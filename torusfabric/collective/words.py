@@ -1,0 +1,104 @@
+"""What nodes send, at random, and the words that a collective must deliver.
+
+Nothing here knows how a collective is carried out: simulations and boards are compared with it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .layout import Layout
+from .operators import Operator
+
+__all__ = ["expected_words", "random_messages"]
+
+
+def random_messages(
+    layout: Layout, block_flits: int, *, width: int, seed: int
+) -> NDArray[np.uint64] | NDArray[np.object_]:
+    """Random words for the send memory of every node.
+
+    Parameters
+    ----------
+    layout : Layout
+    block_flits : int
+        Flits of a block.
+    width : int
+        Bits of a flit.
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (nodes, send words)
+        Of uint64, or of Python integers if words are wider.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> layout = parse_collective("alltoall").layout(Torus([3, 3]), chunks=1)
+    >>> random_messages(layout, 2, width=8, seed=1).shape
+    (9, 18)
+    """
+    generator = np.random.default_rng(seed)
+    shape = layout.blocks.nodes, layout.send_blocks * block_flits
+    if width <= 64:
+        return generator.integers(0, (1 << width) - 1, shape, np.uint64, endpoint=True)
+    size = -(-width // 8)
+    raw = generator.bytes(shape[0] * shape[1] * size)
+    mask = (1 << width) - 1
+    words = [int.from_bytes(raw[k : k + size], "little") & mask for k in range(0, len(raw), size)]
+    return np.array(words, object).reshape(shape)
+
+
+def expected_words(
+    layout: Layout,
+    messages: NDArray[Any],
+    *,
+    operator: Operator | None = None,
+    width: int = 64,
+    root: int | None = None,
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The words that a collective must deliver at every node.
+
+    Parameters
+    ----------
+    layout : Layout
+    messages : ndarray, shape (nodes, send words)
+    operator : Operator, optional
+        How a reduction combines words (default: it adds them).
+    width : int
+        Bits of a word.
+    root : int, optional
+        Another root than that of the layout.
+
+    Returns
+    -------
+    words : ndarray, shape (nodes, receive words)
+        In the order of a node's receive memory.
+    receives : ndarray of bool, shape (nodes,)
+        The nodes at which anything is delivered; the words of others have no meaning.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> layout = parse_collective("allgather").layout(Torus([3]), chunks=1)
+    >>> words, receives = expected_words(layout, np.array([[10], [11], [12]]))
+    >>> words[1]
+    array([10, 11, 12])
+    """
+    if root is not None:
+        layout = layout.with_root(root)
+    blocks, nodes = layout.blocks, np.arange(layout.blocks.nodes)
+    receives = np.isin(nodes, layout.receivers)
+    if blocks.collective.reducing:
+        sums = (operator or Operator()).reduce(messages, width)
+        if blocks.collective.personal:
+            return sums.reshape(len(nodes), -1), receives
+        return np.broadcast_to(sums, (len(nodes), len(sums))), receives
+    received = layout.received_block(nodes[:, None], np.arange(layout.recv_blocks)[None, :])
+    index = received % blocks.per_origin
+    sent = messages.reshape(len(nodes), layout.send_blocks, -1)
+    return sent[blocks.origin(received), index].reshape(len(nodes), -1), receives

@@ -1,0 +1,33 @@
+"""How many words a node receives in a cycle: in a run, and at most."""
+
+import numpy as np
+
+from ..analysis.bounds import bound
+
+__all__ = ["throughput", "throughput_bound"]
+
+
+def throughput(fabric, cycles):
+    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
+
+    Of a reduction, the results.
+    """
+    layout, cycles = fabric.program.layout, max(cycles, 1)
+    receivers = layout.receivers
+    if layout.blocks.collective.reducing:
+        share = len(receivers) / fabric.nodes
+        return round(share * fabric.layout.recv_words / cycles, 4)
+    received = layout.received_block(receivers[:, None], np.arange(layout.recv_blocks)[None, :])
+    foreign = int((layout.blocks.origin(received) != receivers[:, None]).sum())
+    return round(foreign * fabric.layout.block_flits / (fabric.nodes * cycles), 4)
+
+
+def throughput_bound(fabric):
+    """The most that any schedule in its model could reach: in fewest steps, without other cycles.
+
+    Of circuits, the ports a node may receive at.
+    """
+    schedule = fabric.program.schedule
+    if schedule.switching == "circuit":
+        return float(schedule.ports)
+    return throughput(fabric, bound(schedule) * fabric.layout.block_flits)
