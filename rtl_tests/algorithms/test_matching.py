@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from waiting import shortest_wait
 
 from torusfabric.algorithms import Options
+from torusfabric.algorithms.table.bipartite import match
 from torusfabric.algorithms.table.matching import MATCHING
-from torusfabric.algorithms.table.matching.allgather import match
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.scatter import port_trees
 from torusfabric.analysis.check import check

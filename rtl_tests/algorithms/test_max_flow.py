@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.circuit.max_flow.plan import MAX_FLOW, Network, best_flow, path, search
+from torusfabric.algorithms.circuit.max_flow import MAX_FLOW
+from torusfabric.algorithms.circuit.max_flow.network import Network, path
+from torusfabric.algorithms.circuit.max_flow.search import best_flow, search
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective, parse_collective

@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..schedule import Schedule
 from ..topology import Topology
 
-__all__ = ["Algorithm", "Options", "number_misfit"]
+__all__ = ["Algorithm", "Options"]
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,3 @@ class Algorithm:
                 f"Algorithm {self.name} needs {reason}, not {topology} {collective.kind}"
             )
         return self.plan(topology, collective, options)
-
-
-def number_misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Why latency and chunks do not fit any store-and-forward algorithm, or None."""
-    if options.latency < 1:
-        return "--latency of at least 1"
-    if options.chunks is not None and options.chunks < 1:
-        return "--chunks of at least 1"
-    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
-        return f"--chunks divisible by the number of nodes, {topology.nodes}"
-    return None

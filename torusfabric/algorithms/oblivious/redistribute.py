@@ -39,6 +39,7 @@ import numpy as np
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import Torus
 from ..algorithm import Algorithm
+from ..requirements import every_port
 
 __all__ = ["REDISTRIBUTE"]
 
@@ -73,9 +74,7 @@ def misfit(topology, collective, options):
         return "a torus of two axes with one even and one odd side"
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"
-    if options.ports not in (None, topology.ports):
-        return f"all {topology.ports} ports"
-    return None
+    return every_port(options, topology.ports)
 
 
 def plan(topology, collective, options):

@@ -20,7 +20,8 @@ from ...analysis.reach import parities, restless_steps
 from ...schedule import Table
 from ...topology import Torus
 from ..algorithm import Algorithm
-from .matching.allgather import match
+from ..requirements import every_port, positive_chunks
+from .bipartite import match
 
 __all__ = ["BUFFERLESS", "plan", "search", "snake"]
 
@@ -201,9 +202,7 @@ class _Search:
 
 def misfit(topology, collective, options):
     """What the algorithm needs, if the options do not fit, or None."""
-    if options.ports not in (None, topology.ports):
-        return f"--ports {topology.ports} (all of them)"
-    return "--chunks of at least 1" if options.chunks is not None and options.chunks < 1 else None
+    return every_port(options, topology.ports) or positive_chunks(options)
 
 
 def plan(topology, collective, options):

@@ -9,7 +9,8 @@ import numpy as np
 
 from ....topology import Torus
 from ..circuits import Grid
-from ..max_flow.plan import Network, search
+from ..max_flow.network import Network
+from ..max_flow.search import search
 from .refine import informed_index
 
 __all__ = ["fill", "fill_around_plane", "fill_by_classes", "serve_by_flow", "serve_planes"]

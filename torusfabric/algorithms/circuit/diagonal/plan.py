@@ -21,6 +21,7 @@ import numpy as np
 from ....schedule import Rounds, Transfers
 from ....topology import Torus
 from ...algorithm import Algorithm
+from ...requirements import one_chunk, some_ports
 from ...reversal import from_broadcast
 from ..circuits import Circuits, Grid, translated
 from ..segments import clog
@@ -221,11 +222,7 @@ def misfit(topology, collective, options):
     """Which topology and options are needed, or None."""
     if not isinstance(topology, Torus):
         return "a torus"
-    if options.ports is not None and not 1 <= options.ports <= topology.ports:
-        return f"--ports 1 to {topology.ports}"
-    if options.chunks not in (None, 1):
-        return "--chunks 1"
-    return None
+    return some_ports(options, topology.ports) or one_chunk(options)
 
 
 DIAGONAL = Algorithm(

@@ -16,6 +16,7 @@ import numpy as np
 from ....schedule import Rounds, Transfers
 from ....topology import Torus
 from ...algorithm import Algorithm
+from ...requirements import every_port, one_chunk
 from ...reversal import from_broadcast
 from .allgather import SPREAD_A, SPREAD_B, exponent, lee_code_allgather, side_depth
 
@@ -113,11 +114,7 @@ def misfit(topology, collective, options):
         return "a torus of 5^p x 5^p, (2 5^p) x (2 5^p) or 7^p x 7^p x 7^p nodes"
     elif options.large:
         return "--large left out"
-    if options.ports not in (None, topology.ports):
-        return f"all {topology.ports} ports"
-    if options.chunks not in (None, 1):
-        return "--chunks 1"
-    return None
+    return every_port(options, topology.ports) or one_chunk(options)
 
 
 def plan(topology, collective, options):

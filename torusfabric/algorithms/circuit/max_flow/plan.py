@@ -11,68 +11,23 @@ falls apart into paths. What decides whether later rounds can be as good is wher
 they are chosen far from each other and from the informed ones, as if these repelled them.
 """
 
-from fractions import Fraction
-from itertools import pairwise
-
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from ....errors import InputError
-from ....schedule import Rounds, Transfers
+from ....schedule import Rounds
 from ....topology import Torus
 from ...algorithm import Algorithm
+from ...requirements import one_chunk, some_ports
 from ...reversal import from_broadcast
 from ..circuits import Circuits, Grid, translated
 from ..diagonal.square import axis_rounds
-from ..segments import clog
+from .network import Network
+from .search import search
 
 __all__ = ["MAX_FLOW", "max_flow_broadcast"]
 
-#: How often to start again, with another seed, where the lower bound has been missed.
-TRIES = 40
-
 #: Choosing targets takes time quadratic in the number of nodes: about 20 s for this many.
 MOST_NODES = 20_000
-
-#: How strongly a try after the first departs from the plain repulsion.
-NOISE = 0.1
-
-
-class Network:
-    """The arcs that are in order, as capacities between pairs of nodes; node 0 is the root.
-
-    Parameters
-    ----------
-    topology : Topology
-    broken_links : iterable of (int, int)
-        Links out of order, each named by one of its arcs.
-    """
-
-    def __init__(self, topology, broken_links=()):
-        self.topology, self.nodes = topology, topology.nodes
-        alive = topology.neighbours != np.arange(self.nodes)[:, None]
-        for node, port in broken_links:
-            alive[node, port] = False
-            alive[topology.neighbours[node, port], topology.opposite[port]] = False
-        self.tail, self.port = np.nonzero(alive)
-        self.head = topology.neighbours[self.tail, self.port]
-        self.source, self.sink = self.nodes, self.nodes + 1
-
-    def capacities(self, supply, demand):
-        """Capacities of all arcs, of supplies from the source and of demands to the sink."""
-        nodes = np.arange(self.nodes)
-        tail = np.concatenate([self.tail, np.full(self.nodes, self.source), nodes])
-        head = np.concatenate([self.head, nodes, np.full(self.nodes, self.sink)])
-        units = np.concatenate([np.ones(len(self.tail), np.int32), supply, demand])
-        shape = (self.nodes + 2, self.nodes + 2)
-        return csr_array(coo_array((units.astype(np.int32), (tail, head)), shape=shape))
-
-    def cut_off(self):
-        """The nodes that no path leads to from node 0."""
-        graph = csr_array((np.ones(len(self.tail)), (self.tail, self.head)), (self.nodes,) * 2)
-        reached = breadth_first_order(graph, 0, return_predecessors=False)
-        return np.setdiff1d(np.arange(self.nodes), reached)
 
 
 def max_flow_broadcast(topology, collective, options):
@@ -148,164 +103,11 @@ def check_broken(topology, broken_links):
             )
 
 
-def search(network, informed, ports, seed=0):
-    """The rounds of the first try that meets the bound, or the fewest of all tries.
-
-    Parameters
-    ----------
-    network : Network
-    informed : ndarray of bool, shape (nodes,)
-        The nodes that are informed at first.
-    ports : int
-        How many messages a node may send in a round.
-    seed : int
-        Where to start.
-
-    Returns
-    -------
-    list of Transfers
-    """
-    first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
-    reached = int(informed.sum() + first)
-    bound = int(not informed.all()) + clog(Fraction(network.nodes, reached), ports)
-    best, limit = [], network.nodes
-    for trial in range(TRIES):
-        random = np.random.default_rng([seed, trial]) if seed or trial else None
-        rounds = attempt(network, informed, ports, random, limit)
-        if rounds is not None:
-            best, limit = rounds, len(rounds) - 1
-            if len(rounds) <= bound:
-                break
-    return best
-
-
-def attempt(network, informed, ports, random, limit):
-    """The rounds of one try, or None as soon as it cannot do with the limit."""
-    informed = informed.copy()
-    repulsion = Repulsion(network.topology, random)
-    for node in np.flatnonzero(informed):
-        repulsion.add(node)
-    rounds: list[Transfers] = []
-    while not informed.all():
-        left = limit - len(rounds)
-        if int(informed.sum()) * (ports + 1) ** left < network.nodes:
-            return None
-        flow = best_flow(network, informed, ports, repulsion)
-        rounds.append(transfers(network, flow))
-        for node in rounds[-1].walk(network.topology)[:, -1]:
-            informed[node] = True
-            repulsion.add(node)
-    return rounds
-
-
-class Repulsion:
-    """How little each node is wanted as a target: less, the nearer it is to informed nodes.
-
-    Parameters
-    ----------
-    topology : Topology
-    random : numpy Generator or None
-        Where random changes come from.
-    """
-
-    def __init__(self, topology, random):
-        self.topology, self.nodes = topology, np.arange(topology.nodes)
-        self.kernel = (topology.distances + 0.3) ** -2.0
-        self.total = np.zeros(topology.nodes)
-        self.bias = np.ones(topology.nodes)
-        if random is not None:
-            self.bias += NOISE * random.random(topology.nodes)
-
-    def around(self, node):
-        """What a node adds to all others."""
-        return self.kernel[self.topology.subtract(self.nodes, node)]
-
-    def add(self, node):
-        """Let a node repel from now on."""
-        self.total += self.around(node)
-
-    def targets(self, informed, count):
-        """Choose targets among the nodes that are not informed."""
-        if count >= (~informed).sum():
-            return np.flatnonzero(~informed)
-        total, chosen = self.total.copy(), []
-        blocked = np.where(informed, np.inf, 0.0)
-        for _ in range(count):
-            node = int(np.argmin(total * self.bias + blocked))
-            chosen.append(node)
-            blocked[node] = np.inf
-            total += self.around(node)
-        return np.array(chosen)
-
-
-def best_flow(network, informed, ports, repulsion):
-    """A maximum flow from informed to uninformed nodes that serves chosen targets first.
-
-    Returns
-    -------
-    csr_array
-        The net flow between each pair of nodes.
-    """
-    targets = repulsion.targets(informed, ports * int(informed.sum()))
-    demand = np.zeros(network.nodes, np.int32)
-    demand[targets] = 1
-    capacities = network.capacities(ports * informed, demand)
-    first = maximum_flow(capacities, network.source, network.sink)
-    goal = min(ports * int(informed.sum()), int((~informed).sum()))
-    if first.flow_value == goal:
-        return first.flow
-    # Augmenting paths end at the sink, so that targets that are served stay served.
-    opened = network.capacities(ports * informed, (~informed).astype(np.int32))
-    residual = csr_array(opened - first.flow).astype(np.int32)
-    residual.eliminate_zeros()
-    second = maximum_flow(residual, network.source, network.sink)
-    return first.flow + second.flow
-
-
-def transfers(network, flow):
-    """Take a flow apart into paths."""
-    flow = flow.tocoo()
-    ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
-    for tail, head, units in zip(flow.row, flow.col, flow.data, strict=True):
-        ahead[tail].extend([int(head)] * max(int(units), 0))
-    for heads in ahead:
-        heads.sort()
-    lines: dict[tuple[int, int], list[int]] = {}
-    for tail, head, port in zip(network.tail, network.head, network.port, strict=True):
-        lines.setdefault((int(tail), int(head)), []).append(int(port))
-    paths = [path(ahead, start, network.sink) for start in sorted(ahead[network.source])]
-    hops = [[lines[a, b].pop() for a, b in pairwise(p)] for p in paths]
-    table = np.full((len(paths), max(map(len, hops))), -1, np.int8)
-    for row, ports in zip(table, hops, strict=True):
-        row[: len(ports)] = ports
-    return Transfers(np.array([p[0] for p in paths]), table)
-
-
-def path(ahead, node, sink):
-    """Follow and use up one unit of flow to where it ends, leaving out cycles.
-
-    The sink is the largest number, hence the last of a node's sorted heads, and the first taken: a
-    new node takes the first unit that comes.
-    """
-    nodes = [node]
-    while True:
-        node = ahead[node].pop()
-        if node == sink:
-            return nodes
-        if node in nodes:
-            nodes = nodes[: nodes.index(node)]
-        nodes.append(node)
-
-
 def misfit(topology, collective, options):
     """Which topology and options are needed, or None."""
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"
-    if options.ports is not None and not 1 <= options.ports <= topology.ports:
-        return f"--ports 1 to {topology.ports}"
-    if options.chunks not in (None, 1):
-        return "--chunks 1"
-    return None
+    return some_ports(options, topology.ports) or one_chunk(options)
 
 
 MAX_FLOW = Algorithm(

@@ -14,6 +14,7 @@ import numpy as np
 from ....schedule import Pattern
 from ....topology import Torus
 from ...algorithm import Algorithm
+from ...requirements import every_port
 from .cycles import colour_links, decomposable
 
 __all__ = ["HAMILTONIAN", "pattern_of_colours"]
@@ -25,9 +26,7 @@ def misfit(topology, collective, options):
         return "a torus"
     if not decomposable(topology.sides):
         return "a torus other than 2 x odd, 2 x 2 x odd and 2 x 2 x 2"
-    if options.ports not in (None, topology.ports):
-        return f"all {topology.ports} ports"
-    return None
+    return every_port(options, topology.ports)
 
 
 def plan(topology, collective, options):

@@ -14,6 +14,7 @@ import numpy as np
 from ....schedule import Pattern
 from ....topology import Torus
 from ...algorithm import Algorithm
+from ...requirements import every_port
 from .completion import completion
 from .four_axes import feeds_4d, roles_4d
 from .three_axes import feeds_3d, roles_3d
@@ -35,9 +36,7 @@ def misfit(topology, collective, options):
             "two sides that are multiples of 4, an even one and a fourth of at least 4, "
             "on which the laps close to one cycle"
         )
-    if options.ports not in (None, topology.ports):
-        return f"all {topology.ports} ports"
-    return None
+    return every_port(options, topology.ports)
 
 
 def plan(topology, collective, options):

@@ -17,9 +17,10 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ....analysis.reach import delivery_steps
+from ..bipartite import match
 from .heads import few_heads
 
-__all__ = ["allgather", "match"]
+__all__ = ["allgather"]
 
 #: How many schedules are tried before one above the bound is accepted, and how many deliveries
 #: they may plan together: about a second.
@@ -164,51 +165,3 @@ def _open(heap, order, done, count):
         if not done[delivery]:
             best.append(delivery)
     return best
-
-
-def match(candidates, must=()):
-    """Match ports to candidates: a maximum matching, by augmenting paths (Kuhn).
-
-    Parameters
-    ----------
-    candidates : list of list
-        For each port what it may take, best first. Where not all ports can be matched, the first
-        ones are.
-    must : iterable
-        Candidates to match before all others.
-
-    Returns
-    -------
-    dict
-        What each matched port takes.
-    """
-    owner: dict[int, int] = {}
-
-    def augment(port, first, seen):
-        for item in candidates[port]:
-            if item not in seen:
-                seen.add(item)
-                holder = owner.get(item)
-                if holder is None or holder > first or augment(holder, first, seen):
-                    owner[item] = port
-                    return True
-        return False
-
-    for item in must:
-        _place(item, candidates, owner, set())
-    for port in range(len(candidates)):
-        if port not in owner.values():
-            augment(port, port, set())
-    return {port: item for item, port in owner.items()}
-
-
-def _place(item, candidates, owner, seen):
-    """Find a port for an item, moving others: an augmenting path from its side."""
-    holds = {port: other for other, port in owner.items()}
-    for port, options in enumerate(candidates):
-        if port not in seen and item in options:
-            seen.add(port)
-            if port not in holds or _place(holds[port], candidates, owner, seen):
-                owner[item] = port
-                return True
-    return False

@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from .allgather import match
+from ..bipartite import match
 from .exchange import exchange
 
 __all__ = ["alltoall", "alltoall_bound", "balanced_routes"]

@@ -8,7 +8,7 @@ turns only, are tried first.
 
 from itertools import islice
 
-from .allgather import match
+from ..bipartite import match
 from .small_router import BLURS, BRISK, HASTY, MEMORY_AGE, Move, SmallRouter, smallest
 from .turns import few_turns, first_axes
 

@@ -27,7 +27,8 @@ from dataclasses import replace
 
 from ....collective import Collective
 from ....schedule import Rounds, Table
-from ...algorithm import Algorithm, number_misfit
+from ...algorithm import Algorithm
+from ...requirements import every_port, step_numbers
 from ...reversal import reverse
 from ..reversal import as_kind
 from .allgather import allgather
@@ -39,9 +40,7 @@ __all__ = ["MATCHING", "misfit", "plan"]
 
 def misfit(topology, collective, options):
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
-    if options.ports not in (None, topology.ports):
-        return f"--ports {topology.ports} (all of them)"
-    return number_misfit(topology, collective, options)
+    return every_port(options, topology.ports) or step_numbers(topology, collective, options)
 
 
 def plan(topology, collective, options):

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ....analysis.reach import delivery_steps
 from ....schedule import Listed, Transfers
-from .allgather import match
+from ..bipartite import match
 
 __all__ = ["port_trees", "scatter"]
 

@@ -1,0 +1,48 @@
+"""Which nodes a round should reach: far from each other and from the informed ones."""
+
+import numpy as np
+
+__all__ = ["Repulsion"]
+
+#: How strongly a try after the first departs from the plain repulsion.
+NOISE = 0.1
+
+
+class Repulsion:
+    """How little each node is wanted as a target: less, the nearer it is to informed nodes.
+
+    Parameters
+    ----------
+    topology : Topology
+    random : numpy Generator or None
+        Where random changes come from.
+    """
+
+    def __init__(self, topology, random):
+        self.topology, self.nodes = topology, np.arange(topology.nodes)
+        self.kernel = (topology.distances + 0.3) ** -2.0
+        self.total = np.zeros(topology.nodes)
+        self.bias = np.ones(topology.nodes)
+        if random is not None:
+            self.bias += NOISE * random.random(topology.nodes)
+
+    def around(self, node):
+        """What a node adds to all others."""
+        return self.kernel[self.topology.subtract(self.nodes, node)]
+
+    def add(self, node):
+        """Let a node repel from now on."""
+        self.total += self.around(node)
+
+    def targets(self, informed, count):
+        """Choose targets among the nodes that are not informed."""
+        if count >= (~informed).sum():
+            return np.flatnonzero(~informed)
+        total, chosen = self.total.copy(), []
+        blocked = np.where(informed, np.inf, 0.0)
+        for _ in range(count):
+            node = int(np.argmin(total * self.bias + blocked))
+            chosen.append(node)
+            blocked[node] = np.inf
+            total += self.around(node)
+        return np.array(chosen)

@@ -1,0 +1,45 @@
+"""What algorithms need of a selection, in words that complete the sentence "hamiltonian needs ..".
+
+Each function returns what is needed and not given, or None: ``or`` joins several.
+"""
+
+from ..collective import Collective
+from ..topology import Topology
+from .algorithm import Options
+
+__all__ = ["every_port", "one_chunk", "positive_chunks", "some_ports", "step_numbers"]
+
+
+def every_port(options: Options, *counts: int) -> str | None:
+    """Need all ports: one of some counts, the last of which is named."""
+    if options.ports in (None, *counts):
+        return None
+    return f"--ports {counts[-1]} (all of them)"
+
+
+def some_ports(options: Options, most: int) -> str | None:
+    """Need a number of ports that a node has."""
+    if options.ports is None or 1 <= options.ports <= most:
+        return None
+    return f"--ports 1 to {most}"
+
+
+def one_chunk(options: Options) -> str | None:
+    """Need messages that are not cut."""
+    return None if options.chunks in (None, 1) else "--chunks 1"
+
+
+def positive_chunks(options: Options) -> str | None:
+    """Need messages of one chunk or more."""
+    return None if options.chunks is None or options.chunks >= 1 else "--chunks of at least 1"
+
+
+def step_numbers(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Need a latency and a number of chunks that a store-and-forward algorithm can plan with."""
+    if options.latency < 1:
+        return "--latency of at least 1"
+    if reason := positive_chunks(options):
+        return reason
+    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
+        return f"--chunks divisible by the number of nodes, {topology.nodes}"
+    return None
