@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, Collective
-from torusfabric.errors import ScheduleError
+from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Table, Transfers
 from torusfabric.topology import Torus
 
@@ -142,11 +142,6 @@ def test_fault_is_named(schedule, message, place):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"switching": "wormhole"},
-            "Switching must be store-and-forward or circuit, not 'wormhole'",
-        ),
-        ({"duplex": "no"}, "Duplex must be full or half, not 'no'"),
         ({"ports": 3}, "Ports must be 1 to 2, not 3"),
         ({"ports": 0}, "Ports must be 1 to 2, not 0"),
         ({"chunks": 0}, "Chunks must be positive, not 0"),
@@ -157,6 +152,22 @@ def test_schedule_must_make_sense(fields, message):
     """What a schedule says of itself is checked first."""
     with pytest.raises(ScheduleError, match=f"^{message}$"):
         check(explicit((3,), "broadcast", **fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"switching": "wormhole"},
+            "Switching must be store-and-forward or circuit, not 'wormhole'",
+        ),
+        ({"duplex": "no"}, "Duplex must be full or half, not 'no'"),
+    ],
+)
+def test_the_model_is_one_of_few(fields, message):
+    """A schedule cannot be made for another model."""
+    with pytest.raises(InputError, match=f"^{message}$"):
+        explicit((3,), "broadcast", **fields)
 
 
 def test_parallel_links_are_told_apart():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from ..collective import Collective
 from ..errors import InputError
-from ..schedule import Schedule
+from ..schedule import Duplex, Schedule
 from ..topology import Topology
 
 __all__ = ["Algorithm", "Options"]
@@ -29,8 +29,8 @@ class Options:
         What arrives in step t may leave in step t + latency at the earliest; the papers have 1.
     broken_links : tuple of (int, int)
         Links out of order, each named by one of its arcs (node, out-port); both arcs are avoided.
-    duplex : str
-        ``full``: a link carries a message each way in a round, or ``half``: one in all.
+    duplex : Duplex
+        Whether a link carries a message each way in a round, or one in all.
     trees : int or None
         Over how many spanning trees a broadcast sends at once.
     packets : int or None
@@ -46,14 +46,13 @@ class Options:
     seed: int = 0
     latency: int = 1
     broken_links: tuple[tuple[int, int], ...] = ()
-    duplex: str = "full"
+    duplex: Duplex = Duplex.FULL
     trees: int | None = None
     packets: int | None = None
     times: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.duplex not in ("full", "half"):
-            raise InputError(f"Duplex must be full or half, not {self.duplex!r}")
+        object.__setattr__(self, "duplex", Duplex(self.duplex))
 
     def given(self) -> list[str]:
         """Names of the options that differ from their default."""

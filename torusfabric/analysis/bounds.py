@@ -11,7 +11,7 @@ from math import ceil
 
 import numpy as np
 
-from ..schedule import Listed, Pattern, Table
+from ..schedule import Duplex, Listed, Pattern, Switching, Table
 from ..topology import Torus
 from .reach import delivery_steps, restless_steps
 
@@ -43,7 +43,9 @@ def bound(schedule, report=None):
         switching=schedule.switching,
         ports=schedule.ports,
         chunks=schedule.chunks,
-        blocks=None if schedule.switching == "circuit" else _longest_message(schedule, report),
+        blocks=None
+        if schedule.switching == Switching.CIRCUIT
+        else _longest_message(schedule, report),
         duplex=schedule.duplex,
     )
     collective = schedule.collective
@@ -96,7 +98,9 @@ def _longest_message(schedule, report):
     return longest
 
 
-def lower_bound(topology, collective, *, switching, ports=None, chunks=1, blocks=1, duplex="full"):
+def lower_bound(
+    topology, collective, *, switching, ports=None, chunks=1, blocks=1, duplex=Duplex.FULL
+):
     """The largest of the lower bounds on rounds that apply to a collective.
 
     Parameters
@@ -124,7 +128,7 @@ def lower_bound(topology, collective, *, switching, ports=None, chunks=1, blocks
     if topology.nodes == 1:
         return 0
     ports = topology.ports if ports is None else ports
-    forward = switching == "store-and-forward"
+    forward = switching == Switching.STORE_AND_FORWARD
     first = max(spread_rounds(topology.nodes, ports), topology.diameter if forward else 1)
     if collective.reducing and collective.to_all:
         first *= 2
@@ -172,7 +176,7 @@ def arc_load(topology):
     return max(loads)
 
 
-def gossip_rounds(topology, ports=None, duplex="full"):
+def gossip_rounds(topology, ports=None, duplex=Duplex.FULL):
     """Rounds of a circuit-switched collective in which every node has to reach every other.
 
     After t - 1 rounds a node can know of at most (P + 1)^(t-1) nodes, and what it sends in round t
@@ -184,7 +188,7 @@ def gossip_rounds(topology, ports=None, duplex="full"):
     """
     nodes = topology.nodes
     reach = (topology.ports if ports is None else ports) + 1
-    load = ceil(arc_load(topology) * (2 if duplex == "half" else 1))
+    load = ceil(arc_load(topology) * (2 if duplex == Duplex.HALF else 1))
     rounds, served = 0, 0
     while served < load:
         rounds += 1
@@ -209,7 +213,7 @@ def _volume_rounds(topology, collective, ports, chunks, blocks, duplex):
     - All-reduce: of each chunk, N sums merge into one by N - 1 receipts, and N - 1 more copy it.
     """
     nodes, degree = topology.nodes, topology.ports
-    half = 2 if duplex == "half" else 1
+    half = 2 if duplex == Duplex.HALF else 1
     each = Fraction(min(ports * half, degree), half) * blocks
     near = delivery_steps(topology, chunks, capacity=ports * blocks)
     if collective.rooted:

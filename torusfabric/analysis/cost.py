@@ -9,7 +9,7 @@ switching beta to start, and tau for each unit (Meyer and Sibeyn, section 1).
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..schedule import Pattern, Table
+from ..schedule import Pattern, Switching, Table
 from .check import check, pattern_traffic, table_traffic
 
 __all__ = ["Cost", "measure"]
@@ -65,7 +65,7 @@ class Cost:
             Exact if the parameters are integers or fractions.
         """
         transmission = self.tau * length * tau
-        if self.switching == "circuit":
+        if self.switching == Switching.CIRCUIT:
             return self.rounds * alpha + self.delta * delta + transmission
         return self.rounds * beta + transmission
 

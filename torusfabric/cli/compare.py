@@ -1,5 +1,6 @@
 """The command that puts algorithms side by side."""
 
+from ..schedule import Switching
 from .command import add_command
 from .fabric import add_fabric_options, operator_of
 from .output import print_json, print_table, progress_bar
@@ -75,7 +76,7 @@ def _print_entries(entries, target):
     rows = [
         [
             entry.algorithm,
-            "steps" if entry.switching == "store-and-forward" else "circuits",
+            "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits",
             *("-" if getattr(entry, name) is None else getattr(entry, name) for name in names),
         ]
         for entry in entries

@@ -5,6 +5,7 @@ import time
 from ..algorithms import CATALOGUE
 from ..analysis.summary import summarize
 from ..draw import draw
+from ..schedule import Switching
 from ..schedule.file import load, save
 from ..toolchain.files import writable, write_file
 from .command import add_command
@@ -79,7 +80,7 @@ def _print(arguments, facts):
     if arguments.json:
         print_json(facts)
         return
-    steps = "steps" if facts["switching"] == "store-and-forward" else "rounds"
+    steps = "steps" if facts["switching"] == Switching.STORE_AND_FORWARD else "rounds"
     shown = {(steps if name == "rounds" else name): value for name, value in facts.items()}
     shown["checked"] = "every block reaches every node it is owed to, and no arc is used twice"
     print_facts(shown)

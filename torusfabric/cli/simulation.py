@@ -3,6 +3,7 @@
 from ..analysis.summary import summarize
 from ..errors import InputError, WorkFailed
 from ..program import compile_program
+from ..schedule import Switching
 from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, progress_bar
@@ -147,7 +148,7 @@ def run_simulate(arguments):
 
 
 def _print_simulation(result):
-    steps = "steps" if result["switching"] == "store-and-forward" else "rounds"
+    steps = "steps" if result["switching"] == Switching.STORE_AND_FORWARD else "rounds"
     speed = result.pop("node_cycles_per_second")
     names = (
         "topology",

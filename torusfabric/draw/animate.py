@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..program.trace import arrivals
+from ..schedule import Switching
 from ..topology import Arrowhead
 from .layout import arrowhead_layout, torus_layout
 
@@ -37,7 +38,7 @@ def animation(program, flits):
         If there is too much to show.
     """
     schedule = program.schedule
-    topology, step = schedule.topology, schedule.switching == "store-and-forward"
+    topology, step = schedule.topology, schedule.switching == Switching.STORE_AND_FORWARD
     if topology.nodes > MAX_NODES:
         raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
     unit = "step" if step else "round"

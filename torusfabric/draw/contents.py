@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import InputError
-from ..schedule import Listed, Pattern, Table
+from ..schedule import Listed, Pattern, Switching, Table
 from ..topology import Arrowhead, Torus
 from .cycles import number_cycles
 from .layout import arrowhead_layout, hexagon_layout, torus_layout
@@ -55,7 +55,7 @@ def contents(schedule):
     if isinstance(schedule, Pattern):
         return _cycles(schedule)
     if isinstance(schedule, Table) or (
-        schedule.blocks.single_origin and schedule.switching == "store-and-forward"
+        schedule.blocks.single_origin and schedule.switching == Switching.STORE_AND_FORWARD
     ):
         return _trees(schedule)
     if isinstance(topology, Arrowhead) and schedule.blocks.single_origin:
@@ -67,7 +67,7 @@ def contents(schedule):
 
 def _unit(schedule):
     """What the rounds of a schedule are called."""
-    return "step" if schedule.switching == "store-and-forward" else "round"
+    return "step" if schedule.switching == Switching.STORE_AND_FORWARD else "round"
 
 
 def _titled(schedule, panels, keys, *, note="", stacked=False):

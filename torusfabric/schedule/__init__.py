@@ -11,6 +11,18 @@ from .forms import (
     Table,
     Transfers,
 )
+from .model import Duplex, Switching
 
-__all__ = ["ALL", "Everything", "Grouped", "Listed", "Pattern", "Rounds", "Schedule", "Table",
-           "Transfers"]  # fmt: skip
+__all__ = [
+    "ALL",
+    "Duplex",
+    "Everything",
+    "Grouped",
+    "Listed",
+    "Pattern",
+    "Rounds",
+    "Schedule",
+    "Switching",
+    "Table",
+    "Transfers",
+]

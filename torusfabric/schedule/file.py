@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.check.structure import DUPLEXES, SWITCHINGS
 from ..collective import parse_collective
 from ..errors import InputError
 from ..toolchain.files import writing
 from ..topology import topology_from_json
 from .contents import Holdings
 from .forms import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
+from .model import Duplex, Switching
 
 __all__ = ["load", "save"]
 
@@ -202,8 +202,8 @@ def _schedule(data):
             raise InputError(f"Keys must be those of the format, not {_short(key)}")
     topology = _topology(data["topology"])
     collective = _collective(data["collective"], topology)
-    _one_of("Switching", data["switching"], SWITCHINGS)
-    _one_of("Duplex", data.get("duplex", "full"), DUPLEXES)
+    _one_of("Switching", data["switching"], tuple(Switching))
+    _one_of("Duplex", data.get("duplex", "full"), tuple(Duplex))
     _number("Ports", data["ports"], topology.ports)
     _number("Chunks", data["chunks"], MOST_BITS // topology.nodes)
     blocks = collective.blocks(topology, data["chunks"])

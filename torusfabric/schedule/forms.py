@@ -10,12 +10,14 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import ClassVar
 
 import numpy as np
 
 from ..collective import Blocks, Collective
 from ..topology import Topology
+from .model import Duplex, Switching
 
 __all__ = ["ALL", "Everything", "Grouped", "Listed", "Pattern", "Rounds", "Schedule", "Table",
            "Transfers"]  # fmt: skip
@@ -115,14 +117,14 @@ class Schedule(ABC):
     collective : Collective
     algorithm : str
         Name of the algorithm that made it.
-    switching : str
-        ``store-and-forward`` (every path is one hop) or ``circuit``.
+    switching : Switching
+        How a message passes the nodes on its way; the word itself will do.
     ports : int
         How many messages a node may send, and receive, in a round.
     chunks : int
         Into how many blocks a message is cut.
-    duplex : str
-        ``full``: a link is two arcs, one each way, or ``half``: it carries one message a round.
+    duplex : Duplex
+        How many messages a link carries at once; the word itself will do.
     """
 
     form: ClassVar[str]
@@ -130,10 +132,14 @@ class Schedule(ABC):
     topology: Topology
     collective: Collective
     algorithm: str
-    switching: str
+    switching: Switching
     ports: int
     chunks: int = 1
-    duplex: str = "full"
+    duplex: Duplex = Duplex.FULL
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "switching", Switching(self.switching))
+        object.__setattr__(self, "duplex", Duplex(self.duplex))
 
     @property
     @abstractmethod
@@ -163,6 +169,8 @@ def _update(digest, value):
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
         digest.update(np.ascontiguousarray(value, dtype="<i8").data)
+    elif isinstance(value, Enum):
+        _update(digest, value.value)
     elif isinstance(value, tuple | list):
         for item in value:
             _update(digest, item)

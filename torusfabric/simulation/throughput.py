@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..analysis.bounds import bound
+from ..schedule import Switching
 
 __all__ = ["throughput", "throughput_bound"]
 
@@ -28,6 +29,6 @@ def throughput_bound(fabric):
     Of circuits, the ports a node may receive at.
     """
     schedule = fabric.program.schedule
-    if schedule.switching == "circuit":
+    if schedule.switching == Switching.CIRCUIT:
         return float(schedule.ports)
     return throughput(fabric, bound(schedule) * fabric.layout.block_flits)

@@ -8,6 +8,7 @@ the length of the message and tau the time to send a message of unit length over
 
 import math
 
+from ...schedule import Duplex
 from ...topology import Arrowhead
 from .spanning_tree import best_packets, step_count
 
@@ -36,7 +37,7 @@ def forest_cost(order, *, ports=6, alpha, delta, tau, length):
     return order * (alpha + length * tau * 3 / ports) + (2**order - 1) * delta
 
 
-def tree_cost(order, *, trees=2, packets=1, duplex="full", beta, tau, length):
+def tree_cost(order, *, trees=2, packets=1, duplex=Duplex.FULL, beta, tau, length):
     """Time of the store-and-forward broadcast: (12) on one tree, (13) on two.
 
     With more packets it is the exact time (2^n - 2 + P) (beta + L tau / 2P) of which (14) is the

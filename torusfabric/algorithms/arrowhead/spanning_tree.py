@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from ...errors import InputError
-from ...schedule import Listed, Rounds, Transfers
+from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
 from ...topology import Arrowhead
 from ..algorithm import Algorithm
 
@@ -60,10 +60,10 @@ def _stride(trees, packets, duplex, latency):
     In half duplex the two trees use a link at depths of different parity (Lemma 6), so that packets
     must be apart by twice the power of two in the latency of a hop.
     """
-    return 2 * (latency & -latency) if duplex == "half" and trees == 2 and packets > 1 else 1
+    return 2 * (latency & -latency) if duplex == Duplex.HALF and trees == 2 and packets > 1 else 1
 
 
-def step_count(order, *, trees=2, packets=1, duplex="full", latency=1):
+def step_count(order, *, trees=2, packets=1, duplex=Duplex.FULL, latency=1):
     """Steps of the broadcast: 2^n - 1 + P - 1 in full duplex, 2^n - 1 + 2 (P - 1) in half duplex.
 
     Parameters
@@ -79,7 +79,7 @@ def step_count(order, *, trees=2, packets=1, duplex="full", latency=1):
     return 1 + latency * (2**order - 2) + stride * (packets - 1)
 
 
-def best_packets(order, beta, tau, length, *, trees=2, duplex="full", latency=1):
+def best_packets(order, beta, tau, length, *, trees=2, duplex=Duplex.FULL, latency=1):
     """Number of packets a tree for which the broadcast takes the least time.
 
     Parameters
@@ -182,7 +182,7 @@ def _plan(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="spanning-tree",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=3 * trees,
         chunks=trees * packets,
         duplex=options.duplex,

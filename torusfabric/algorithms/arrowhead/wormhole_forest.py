@@ -12,7 +12,7 @@ Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA resear
 
 import numpy as np
 
-from ...schedule import Listed, Rounds, Transfers
+from ...schedule import Listed, Rounds, Switching, Transfers
 from ...topology import Arrowhead
 from ..algorithm import Algorithm
 
@@ -45,7 +45,7 @@ def _plan(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="wormhole-forest",
-        switching="circuit",
+        switching=Switching.CIRCUIT,
         ports=ports,
         chunks=ports // 3,
         duplex=options.duplex,

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...schedule import Listed, Rounds, Transfers
+from ...schedule import Listed, Rounds, Switching, Transfers
 from ...topology import Torus
 from ..algorithm import Algorithm
 from ..requirements import every_port
@@ -105,7 +105,7 @@ def plan(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="redistribute",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=topology.ports,
         chunks=blocks.chunks,
         transfers=tuple(rounds),

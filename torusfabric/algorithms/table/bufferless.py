@@ -17,7 +17,7 @@ from collections import defaultdict
 import numpy as np
 
 from ...analysis.reach import parities, restless_steps
-from ...schedule import Table
+from ...schedule import Switching, Table
 from ...topology import Torus
 from ..algorithm import Algorithm
 from ..requirements import every_port, positive_chunks
@@ -226,7 +226,7 @@ def plan(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="bufferless",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=topology.ports,
         chunks=chunks,
         offset=offset,

@@ -9,6 +9,7 @@ Akl, Lemma 5), and if all offsets that are owed are delivered.
 
 import numpy as np
 
+from ...schedule import Duplex
 from .report import Report, fault
 
 __all__ = ["check_table", "inspect_table", "raise_crowded", "table_traffic"]
@@ -113,7 +114,7 @@ def raise_crowded(schedule, step):
     used = schedule.offset[step] >= 0
     ports = np.flatnonzero(used)
     both = ports[used[topology.opposite[ports]]]
-    if schedule.duplex == "half" and both.size:
+    if schedule.duplex == Duplex.HALF and both.size:
         raise fault(schedule, step + 1, "carries two messages at once (half duplex: counting both "
                     "ways of its link)", node=0, port=both[0])  # fmt: skip
     limit = schedule.ports
@@ -127,7 +128,7 @@ def _raise_first(schedule, step, port, early):
     topology = schedule.topology
     first = np.flatnonzero(early)
     stop = schedule.round_count if not first.size else step[first[0]] + 1
-    if schedule.duplex == "half" or schedule.ports < topology.ports:
+    if schedule.duplex == Duplex.HALF or schedule.ports < topology.ports:
         for now in range(stop):
             raise_crowded(schedule, now)
     if not first.size:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ...schedule import Duplex
 from .holding import popcount
 from .report import Report, fault
 from .structure import ranks
@@ -62,7 +63,7 @@ def pattern_is_static(schedule):
     arriving = used[topology.neighbours, topology.opposite]
     if used.sum(axis=1).max() > schedule.ports or arriving.sum(axis=1).max() > schedule.ports:
         return False
-    return schedule.duplex == "full" or not (used & arriving).any()
+    return schedule.duplex == Duplex.FULL or not (used & arriving).any()
 
 
 def pattern_traffic(schedule):

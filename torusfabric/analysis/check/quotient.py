@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import ScheduleError
+from ...schedule import Duplex, Switching
 from .report import Report, fault
 
 __all__ = ["check_quotient"]
@@ -128,7 +129,7 @@ def _check_moves(schedule, number, step):
             raise fault(schedule, number, "a move has a path or a run without a hop")
         if any(not 0 <= port < schedule.topology.ports for port, _ in move.runs):
             raise fault(schedule, number, "a move has a path through a port that is none")
-        if schedule.switching != "circuit" and len(move.hops) > 1:
+        if schedule.switching != Switching.CIRCUIT and len(move.hops) > 1:
             raise fault(schedule, number, "a move has a path of more than one hop")
         if (move.group is None) != (step.grouping is None):
             raise fault(schedule, number, "all moves must have groups, or none")
@@ -157,13 +158,13 @@ def _check_arcs(schedule, number, step):
         for port in move.hops:
             there = (here + schedule.port_weight(port)) % schedule.modulus
             np.add.at(used, (here, port), 1)
-            if schedule.duplex == "half":
+            if schedule.duplex == Duplex.HALF:
                 np.add.at(used, (there, schedule.topology.opposite[port]), 1)
             here = there
     if used.max() > 1:
         label, port = np.unravel_index(int(np.argmax(used > 1)), used.shape)
         text = "carries two messages at once"
-        if schedule.duplex == "half":
+        if schedule.duplex == Duplex.HALF:
             text += " (half duplex: counting both ways of its link)"
         raise fault(schedule, number, text, node=schedule.first_nodes[label], port=port)
 

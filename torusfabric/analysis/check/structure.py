@@ -2,29 +2,20 @@
 
 import numpy as np
 
-from ...schedule import Everything, Grouped, Listed
+from ...schedule import Duplex, Everything, Grouped, Listed, Switching
 from .report import fault
 
 __all__ = ["inspect_round", "inspect_schedule", "ranks"]
 
-SWITCHINGS = ("store-and-forward", "circuit")
-DUPLEXES = ("full", "half")
-
 
 def inspect_schedule(schedule):
-    """Check what a schedule says of itself: switching, duplex, ports, chunks and root.
+    """Check what a schedule says of itself: ports, chunks and root.
 
     Raises
     ------
     ScheduleError
     """
     degree, nodes = schedule.topology.ports, schedule.topology.nodes
-    for thing, value, choices in [
-        ("Switching", schedule.switching, SWITCHINGS),
-        ("Duplex", schedule.duplex, DUPLEXES),
-    ]:
-        if value not in choices:
-            raise fault(schedule, None, f"{thing} must be {' or '.join(choices)}, not {value!r}")
     if not 1 <= schedule.ports <= degree:
         raise fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
     if schedule.chunks < 1:
@@ -74,7 +65,7 @@ def _check_paths(schedule, number, transfers):
         (~used[:, :-1] & used[:, 1:], "starts a path that goes on after its end"),
         (lengths[:, None] == 0, "starts a path without a hop"),
     ]
-    if schedule.switching == "store-and-forward":
+    if schedule.switching == Switching.STORE_AND_FORWARD:
         checks.append((lengths[:, None] > 1, "starts a path of more than one hop"))
     for wrong, text in checks:
         bad = np.flatnonzero(wrong.any(axis=1))
@@ -124,13 +115,13 @@ def _check_arcs(schedule, number, transfers):
     port = hops[row, column].astype(np.int64)
     arcs = nodes[row, column] * np.int64(topology.ports) + port
     twice = _overfull(arcs, 1, topology.nodes * topology.ports)
-    if twice is None and schedule.duplex == "half":
+    if twice is None and schedule.duplex == Duplex.HALF:
         back = nodes[row, column + 1] * np.int64(topology.ports) + topology.opposite[port]
         twice = _overfull(np.minimum(arcs, back), 1, topology.nodes * topology.ports)
     if twice is not None:
         node = nodes[row[twice], column[twice]]
         what = "carries two messages at once"
-        if schedule.duplex == "half":
+        if schedule.duplex == Duplex.HALF:
             what += " (half duplex: counting both ways of its link)"
         raise fault(schedule, number, what, node=node, port=port[twice])
     limit = schedule.ports

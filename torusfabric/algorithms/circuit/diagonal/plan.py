@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ....schedule import Rounds, Transfers
+from ....schedule import Rounds, Switching, Transfers
 from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import one_chunk, some_ports
@@ -67,7 +67,7 @@ def diagonal_broadcast(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="diagonal",
-        switching="circuit",
+        switching=Switching.CIRCUIT,
         ports=ports,
         transfers=translated(topology, collective.root, best or []),
     )

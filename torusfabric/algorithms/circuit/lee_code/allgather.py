@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ....schedule import Rounds
+from ....schedule import Rounds, Switching
 from ....schedule.quotient import Move, Quotient, QuotientRound
 from ....topology import Torus
 
@@ -110,7 +110,7 @@ def lee_code_quotient(topology, collective, large=False):
         topology=topology,
         collective=collective,
         algorithm="lee-code",
-        switching="circuit",
+        switching=Switching.CIRCUIT,
         ports=6,
         weights=WEIGHTS,
         modulus=7**i,

@@ -13,7 +13,7 @@ distance d. All messages of a round reach new nodes, so no schedule has fewer ro
 
 import numpy as np
 
-from ....schedule import Rounds, Transfers
+from ....schedule import Rounds, Switching, Transfers
 from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import every_port, one_chunk
@@ -88,7 +88,7 @@ def lee_code_broadcast(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="lee-code",
-        switching="circuit",
+        switching=Switching.CIRCUIT,
         ports=topology.ports,
         transfers=tuple(rounds),
     )

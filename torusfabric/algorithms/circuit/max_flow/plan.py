@@ -14,7 +14,7 @@ they are chosen far from each other and from the informed ones, as if these repe
 import numpy as np
 
 from ....errors import InputError
-from ....schedule import Rounds
+from ....schedule import Rounds, Switching
 from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import one_chunk, some_ports
@@ -87,7 +87,7 @@ def max_flow_broadcast(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="max-flow",
-        switching="circuit",
+        switching=Switching.CIRCUIT,
         ports=ports,
         transfers=translated(topology, root, rounds),
     )

@@ -11,7 +11,7 @@ References
 
 import numpy as np
 
-from ....schedule import Pattern
+from ....schedule import Pattern, Switching
 from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import every_port
@@ -64,7 +64,7 @@ def pattern_of_colours(topology, collective, links):
         topology=topology,
         collective=collective,
         algorithm="hamiltonian",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=topology.ports,
         chunks=links.shape[1],
         steps=topology.nodes // 2,

@@ -11,7 +11,7 @@ References
 
 import numpy as np
 
-from ....schedule import Pattern
+from ....schedule import Pattern, Switching
 from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import every_port
@@ -58,7 +58,7 @@ def plan(topology, collective, options):
         topology=topology,
         collective=collective,
         algorithm="one-packet",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=topology.ports,
         steps=steps,
         feed=best,

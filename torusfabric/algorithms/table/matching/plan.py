@@ -26,7 +26,7 @@ References
 from dataclasses import replace
 
 from ....collective import Collective
-from ....schedule import Rounds, Table
+from ....schedule import Rounds, Switching, Table
 from ...algorithm import Algorithm
 from ...requirements import every_port, step_numbers
 from ...reversal import reverse
@@ -59,7 +59,7 @@ def plan(topology, collective, options):
         "topology": topology,
         "collective": collective,
         "algorithm": "matching",
-        "switching": "store-and-forward",
+        "switching": Switching.STORE_AND_FORWARD,
         "ports": topology.ports,
         "chunks": chunks,
     }

@@ -29,7 +29,7 @@ References
 from dataclasses import replace
 
 from ....collective import Collective
-from ....schedule import Rounds, Table
+from ....schedule import Rounds, Switching, Table
 from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import every_port, step_numbers
@@ -71,7 +71,7 @@ def plan(topology, collective, options):
         "topology": topology,
         "collective": collective,
         "algorithm": "necklace",
-        "switching": "store-and-forward",
+        "switching": Switching.STORE_AND_FORWARD,
         "ports": necklaces.ports,
         "chunks": chunks,
     }

@@ -1,0 +1,44 @@
+"""The model of communication that a schedule keeps to."""
+
+from enum import Enum
+from typing import NoReturn
+
+from ..errors import InputError
+
+__all__ = ["Duplex", "Switching"]
+
+
+class Choice(str, Enum):
+    """One of several words; equal to the word itself, as in a schedule file."""
+
+    __str__ = str.__str__
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise InputError(f"{cls.__name__} must be {' or '.join(cls)}, not {value!r}")
+
+
+class Switching(Choice):
+    """How a message passes the nodes on its way.
+
+    Examples
+    --------
+    >>> Switching("circuit") is Switching.CIRCUIT
+    True
+    >>> f"{Switching.STORE_AND_FORWARD}"
+    'store-and-forward'
+    """
+
+    #: Each node on the way stores it: one hop a round, which then is also called a step.
+    STORE_AND_FORWARD = "store-and-forward"
+    #: A path of arcs is held for the whole round.
+    CIRCUIT = "circuit"
+
+
+class Duplex(Choice):
+    """How many messages a link carries at once."""
+
+    #: One each way: a link is two arcs.
+    FULL = "full"
+    #: One.
+    HALF = "half"
