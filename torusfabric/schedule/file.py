@@ -22,6 +22,7 @@ from ..topology import topology_from_json
 from .contents import Holdings
 from .forms import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
 from .model import Duplex, Switching
+from .recognise import recognise
 
 __all__ = ["load", "save"]
 
@@ -65,7 +66,8 @@ def load(path):
 
     Returns
     -------
-    Rounds
+    Schedule
+        A pattern or a table where `recognise` finds one, else rounds.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def load(path):
         version = _short(data.get("version"))
         raise InputError(f"Schedule file {path} must have version {VERSION}, not {version}")
     try:
-        return _schedule(data)
+        return recognise(_schedule(data))
     except InputError as error:
         raise InputError(f"Schedule file {path}: {error}") from error
     except RecursionError:
