@@ -40,6 +40,6 @@ def step_numbers(topology: Topology, collective: Collective, options: Options) -
         return "--latency of at least 1"
     if reason := positive_chunks(options):
         return reason
-    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
+    if collective.reducing and collective.to_all and (options.chunks or 0) % topology.nodes:
         return f"--chunks divisible by the number of nodes, {topology.nodes}"
     return None

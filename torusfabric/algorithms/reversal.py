@@ -31,7 +31,7 @@ def from_broadcast(plan):
     """
 
     def planned(topology, collective, options):
-        if collective.kind == "broadcast":
+        if collective.single_origin:
             return plan(topology, collective, options)
         broadcast = replace(collective, kind="broadcast")
         return reverse(plan(topology, broadcast, options), collective.kind)
@@ -56,7 +56,7 @@ def reverse(schedule, kind):
         As many rounds. Messages list the contributions they bring: those of a subtree.
     """
     rounds = list(schedule.rounds())
-    if schedule.collective.kind == "scatter":
+    if schedule.collective.personal:
         backwards = [_backwards(schedule.topology, t, t.payload) for t in rounds]
     else:
         backwards = list(_reverse_trees(schedule, rounds))

@@ -198,9 +198,9 @@ def _open_root(arguments, allowed):
     InputError
         If a schedule for one root does not serve the others.
     """
-    kind = parse_collective(arguments.collective).kind
-    if kind != "broadcast":
-        raise InputError(f"Root any must be for a broadcast, not {kind}")
+    collective = parse_collective(arguments.collective)
+    if not (collective.single_origin and collective.to_all):
+        raise InputError(f"Root any must be for a broadcast, not {collective.kind}")
     if not allowed:
         raise InputError(f"Root must be a node number for {arguments.command}, not any")
     if arguments.broken_link or arguments.broken_links:

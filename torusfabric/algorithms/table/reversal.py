@@ -13,18 +13,18 @@ import numpy as np
 
 from ...collective import Collective
 
-__all__ = ["allreduce_table", "as_kind", "reduce_scatter_table"]
+__all__ = ["allreduce_table", "as_collective", "reduce_scatter_table"]
 
 
-def as_kind(table, kind, latency=1):
+def as_collective(table, collective, latency=1):
     """An all-gather table as a table for a collective it can serve.
 
     Parameters
     ----------
     table : Table
         An all-gather that delivers each chunk to each offset once.
-    kind : str
-        ``allgather``, ``reduce-scatter`` or ``allreduce``.
+    collective : Collective
+        An allgather, a reduce-scatter or an allreduce.
     latency : int
         Steps from the arrival of a sum to its departure.
 
@@ -32,9 +32,9 @@ def as_kind(table, kind, latency=1):
     -------
     Table
     """
-    if kind == "reduce-scatter":
-        return reduce_scatter_table(table)
-    return allreduce_table(table, latency) if kind == "allreduce" else table
+    if not collective.reducing:
+        return table
+    return allreduce_table(table, latency) if collective.to_all else reduce_scatter_table(table)
 
 
 def reduce_scatter_table(table):

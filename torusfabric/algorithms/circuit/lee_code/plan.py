@@ -107,7 +107,7 @@ def send(topology, informed, paths, dilation):
 
 def misfit(topology, collective, options):
     """Which torus, collective and options are needed, or None."""
-    if collective.kind == "allgather":
+    if collective.from_each and collective.to_all:
         if side_depth(topology) is None:
             return "a torus of 7x7x7, 49x49x49 or 343x343x343"
     elif levels(topology) is None:
@@ -119,7 +119,7 @@ def misfit(topology, collective, options):
 
 def plan(topology, collective, options):
     """Plan a collective that fits."""
-    if collective.kind == "allgather":
+    if collective.from_each and collective.to_all:
         return lee_code_allgather(topology, collective, options)
     return from_broadcast(lee_code_broadcast)(topology, collective, options)
 

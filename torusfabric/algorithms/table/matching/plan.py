@@ -30,7 +30,7 @@ from ....schedule import Rounds, Switching, Table
 from ...algorithm import Algorithm
 from ...requirements import every_port, step_numbers
 from ...reversal import reverse
-from ..reversal import as_kind
+from ..reversal import as_collective
 from .allgather import allgather
 from .alltoall import alltoall
 from .scatter import scatter
@@ -51,9 +51,9 @@ def plan(topology, collective, options):
     Table or Rounds
         Rounds for a scatter or gather, a table for the others.
     """
-    if collective.kind == "gather":
+    if collective.to_root:
         return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
-    share = topology.nodes if collective.kind == "allreduce" else 1
+    share = topology.nodes if collective.reducing and collective.to_all else 1
     chunks = (options.chunks or share) // share
     common = {
         "topology": topology,
@@ -63,16 +63,16 @@ def plan(topology, collective, options):
         "ports": topology.ports,
         "chunks": chunks,
     }
-    if collective.kind == "scatter":
+    if collective.single_origin:
         blocks = collective.blocks(topology, chunks)
         transfers = scatter(topology, collective.root, blocks, options.latency)
         return Rounds(**common, transfers=transfers)
-    if collective.kind == "alltoall":
+    if collective.personal and not collective.reducing:
         offset, chunk, destination = alltoall(topology, chunks, options.latency, options.seed)
         return Table(**common, offset=offset, chunk=chunk, destination=destination)
     offset, chunk = allgather(topology, chunks, options.latency, options.seed)
     common["collective"] = Collective("allgather")
-    return as_kind(Table(**common, offset=offset, chunk=chunk), collective.kind, options.latency)
+    return as_collective(Table(**common, offset=offset, chunk=chunk), collective, options.latency)
 
 
 MATCHING = Algorithm(

@@ -34,7 +34,7 @@ from ....topology import Torus
 from ...algorithm import Algorithm
 from ...requirements import every_port, step_numbers
 from ...reversal import reverse
-from ..reversal import as_kind
+from ..reversal import as_collective
 from .collectives import allgather, alltoall, broadcast, scatter
 from .trees import Necklaces
 
@@ -64,8 +64,9 @@ def plan(topology, collective, options):
         forward = replace(collective, kind=REVERSED[collective.kind])
         return reverse(plan(topology, forward, options), collective.kind)
     necklaces, latency = Necklaces(topology), options.latency
-    share = topology.nodes if collective.kind == "allreduce" else 1
-    default = 1 if collective.kind == "broadcast" else necklaces.even_chunks
+    share = topology.nodes if collective.reducing and collective.to_all else 1
+    one_message = collective.single_origin and collective.to_all
+    default = 1 if one_message else necklaces.even_chunks
     chunks = options.chunks // share if options.chunks else default
     common = {
         "topology": topology,
@@ -76,15 +77,15 @@ def plan(topology, collective, options):
         "chunks": chunks,
     }
     if collective.rooted:
-        send = broadcast if collective.kind == "broadcast" else scatter
+        send = broadcast if collective.to_all else scatter
         blocks = collective.blocks(topology, chunks)
         return Rounds(**common, transfers=send(necklaces, collective.root, blocks, latency))
-    if collective.kind == "alltoall":
+    if collective.personal and not collective.reducing:
         offset, chunk, destination = alltoall(necklaces, chunks, latency)
         return Table(**common, offset=offset, chunk=chunk, destination=destination)
     offset, chunk = allgather(necklaces, chunks, latency)
     common["collective"] = Collective("allgather")
-    return as_kind(Table(**common, offset=offset, chunk=chunk), collective.kind, latency)
+    return as_collective(Table(**common, offset=offset, chunk=chunk), collective, latency)
 
 
 NECKLACE = Algorithm(
