@@ -16,13 +16,23 @@ from helpers import fabric_of
 
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool, WorkFailed
-from torusfabric.fpga.board import build, find_board, flash, flash_command, load_boards
-from torusfabric.fpga.board.build import Built, plan_build
+from torusfabric.fpga.board import (
+    Attempt,
+    Built,
+    Limit,
+    Misfit,
+    build,
+    find_board,
+    find_limit,
+    flash,
+    flash_command,
+    load_boards,
+)
 from torusfabric.fpga.board.capacity import largest_sides, over_capacity
-from torusfabric.fpga.board.limits import Attempt, Limit, Misfit, find_limit
+from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.board.watch import stage, watched
 from torusfabric.toolchain import tools
-from torusfabric.toolchain.cache import Cache
+from torusfabric.toolchain.cache import Cache, RenewingCache
 
 BOARDS = sorted(load_boards())
 
@@ -81,7 +91,7 @@ def routed(monkeypatch, *, fails, said="Info: Routing globals...\n"):
         for name in ("selftest.bit", "selftest.svf", "selftest.rpt", "build.log"):
             (work / name).touch()
 
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "_run", run)
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
     monkeypatch.setattr(tools, "version", lambda tool: "1")
     return commands
 
@@ -97,15 +107,15 @@ def test_router_that_is_too_slow(small, tmp_path, monkeypatch):
     assert len(commands) == 2
     said = "Info: Routing globals...\nInfo: Running router2...\nInfo: Routing..\n"
     commands = routed(monkeypatch, fails=[], said=said)
-    built = build(small(), board, tmp_path / "3", force=True, cache=Cache(tmp_path / "cache"))
+    built = build(small(), board, tmp_path / "3", cache=RenewingCache(tmp_path / "cache"))
     assert (built.report["router"], len(commands)) == ("router2", 1)
     commands = routed(monkeypatch, fails=["router1", "router2"])
     with pytest.raises(Misfit):
-        build(small(), board, tmp_path / "4", force=True, cache=Cache(tmp_path / "cache"))
+        build(small(), board, tmp_path / "4", cache=RenewingCache(tmp_path / "cache"))
     assert len(commands) == 2
     commands = routed(monkeypatch, fails=["router2"], said="ERROR: no BELs remaining\n")
     with pytest.raises(Misfit):
-        build(small(), board, tmp_path / "5", force=True, cache=Cache(tmp_path / "cache"))
+        build(small(), board, tmp_path / "5", cache=RenewingCache(tmp_path / "cache"))
     assert len(commands) == 1
 
 
@@ -175,7 +185,7 @@ def test_largest_torus_that_may_fit(sides, share, largest):
     topology = SimpleNamespace(sides=tuple(numbers))
     fabric = SimpleNamespace(nodes=nodes, program=SimpleNamespace(topology=topology))
     assert largest_sides(fabric, share) == largest
-    assert (largest_sides(fabric, 2.0, once=0.5) or [2])[0] <= 2  # no room for a single node
+    assert (largest_sides(fabric, 2.0, common=0.5) or [2])[0] <= 2  # no room for a single node
 
 
 LOG = """\
@@ -263,7 +273,7 @@ def test_measured_board(monkeypatch, capsys):
         used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
         return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
 
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", built)
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.measure"], "build", built)
     what = ["boards", "--measure", "icestick", "--width", "2"]
     assert main(what) == 0
     said = capsys.readouterr()
@@ -274,7 +284,7 @@ def test_measured_board(monkeypatch, capsys):
     assert main([*what, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["limit"]["side"], result["limit"]["algorithm"]) == (3, "hamiltonian")
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", _misfit)
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.measure"], "build", _misfit)
     assert main(what) == 0
     assert capsys.readouterr().out == "no square torus of 2 bits fits\n"
 

@@ -191,22 +191,22 @@ def _measure(arguments):
     """Build for a board until the largest torus that fits is found."""
     import tempfile
 
-    from ..fpga.board import Limit, find_board
-    from ..fpga.board.limits import find_limit, square, try_board
+    from ..fpga.board import Limit, find_board, find_limit, try_board
 
     board = find_board(arguments.measure)
+    make_fabric = lambda side: _square_gather(side, arguments.width)
     start = board.limit.side if board.limit else 2
-    tell = lambda tried: print(
+    report = lambda tried: print(
         f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}",
         file=sys.stderr,
         flush=True,
     )
     with tempfile.TemporaryDirectory(prefix="torusfabric-boards-") as folder:
-        attempt = try_board(board, folder, width=arguments.width)
-        side, attempts = find_limit(attempt, start=start, progress=tell)
+        attempt = try_board(board, make_fabric, folder)
+        side, attempts = find_limit(attempt, start=start, progress=report)
     limit = None
     if side is not None:
-        algorithm = square(side).program.schedule.algorithm
+        algorithm = make_fabric(side).program.schedule.algorithm
         limit = Limit(side, board.name, algorithm=algorithm, width=arguments.width)
     if arguments.json:
         tried = [vars(one) for one in attempts]
@@ -220,9 +220,24 @@ def _measure(arguments):
     return 0
 
 
+def _square_gather(side, width):
+    """The fabric of an all-gather on a square torus, by the default algorithm."""
+    from ..algorithms import Options, choose
+    from ..collective import parse_collective
+    from ..program import compile_program
+    from ..rtl import build_fabric
+    from ..topology import parse_topology
+
+    topology, options = parse_topology(f"{side}x{side}"), Options()
+    collective = parse_collective("allgather", nodes=topology.nodes)
+    schedule = choose(topology, collective, options)(topology, collective, options)
+    return build_fabric(compile_program(schedule), width=width)
+
+
 def _build(arguments):
     """Build what was selected."""
     from ..fpga.board import build, find_board
+    from ..toolchain.cache import Cache, RenewingCache
 
     board = find_board(arguments.board)
     folder = Path(arguments.output or Path("build", board.name))
@@ -235,7 +250,7 @@ def _build(arguments):
             board,
             folder,
             baud=arguments.baud,
-            force=arguments.force,
+            cache=RenewingCache() if arguments.force else Cache(),
             command=command,
             progress=_announced(bar, board, folder),
         )

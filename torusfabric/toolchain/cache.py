@@ -20,7 +20,7 @@ import platformdirs
 
 from .files import AnyPath, replacing
 
-__all__ = ["Cache", "default_folder", "digest"]
+__all__ = ["Cache", "RenewingCache", "default_folder", "digest"]
 
 
 def default_folder() -> Path:
@@ -125,3 +125,15 @@ class Cache:
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
+
+
+class RenewingCache(Cache):
+    """A cache that is written but not read, so that every entry is made anew."""
+
+    def get(self, key: str) -> None:
+        """No value."""
+        return
+
+    def get_files(self, key: str, names: Sequence[str]) -> None:
+        """No files."""
+        return

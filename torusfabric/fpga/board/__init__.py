@@ -3,17 +3,22 @@
 from .build import Built, build
 from .catalogue import COMPACT, ECP5_ROUTERS, Board, find_board, load_boards
 from .flash import flash, flash_command
-from .limits import Limit
+from .limits import Limit, Misfit
+from .measure import Attempt, find_limit, try_board
 
 __all__ = [
     "COMPACT",
     "ECP5_ROUTERS",
+    "Attempt",
     "Board",
     "Built",
     "Limit",
+    "Misfit",
     "build",
     "find_board",
+    "find_limit",
     "flash",
     "flash_command",
     "load_boards",
+    "try_board",
 ]

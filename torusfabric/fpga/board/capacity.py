@@ -1,52 +1,66 @@
-"""What to say of a fabric that is too large for a board."""
+"""The error message about a fabric that is too large for a board."""
 
 import json
 import math
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .catalogue import Board
+
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
 
 __all__ = ["largest_sides", "over_capacity"]
 
-#: What place and route says when it finds no place, though by the numbers there should be one.
-_NO_PLACE = re.compile(r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain")
+#: Errors of place and route that finds no location, though by the numbers there should be one.
+_NOT_PLACED = re.compile(
+    r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain"
+)
 
 #: Cells of routers, endpoints and the multiplexers that gather what nodes read.
 _OF_NODES = re.compile(r"image\.fabric\.(?!host_port|sequencer)")
 
 #: From this share on, that is for want of room: flip-flops share a tile only with those of the same
-#: enable and reset, so that many places stay empty.
+#: enable and reset, so that many locations stay empty.
 _CROWDED = 0.75
 
 
-def over_capacity(log, fabric, board, netlist=None):
+def over_capacity(
+    log: str, fabric: "Fabric", board: Board, netlist: Path | None = None
+) -> str | None:
     """By how much a design is too large, and what would fit; None if that is not why it failed.
 
     Parameters
     ----------
     log : str
-        What place and route said.
+        The log of place and route.
     fabric : Fabric
     board : Board
-    netlist : path, optional
-        What synthesis made, as JSON: tells how much of it is there once, however many nodes.
+    netlist : Path, optional
+        The netlist from synthesis, as JSON; it shows how much there is once, however many nodes.
+
+    Returns
+    -------
+    str or None
     """
     rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
     shares = [(int(used) / int(most), kind, used, most) for kind, used, most in rows if int(most)]
     share, kind, used, most = max(shares, default=(0, "", "0", "0"))
-    if share <= 1 and not (share > _CROWDED and _NO_PLACE.search(log)):
+    if share <= 1 and not (share > _CROWDED and _NOT_PLACED.search(log)):
         return None
     need = "need" if share > 1 else "crowd it with"
     text = f"Fabric must fit into {board.name}, not {need} {used} of {most} {kind}"
     return f"{text} ({100 * share:.0f} %); {_advice(fabric, share, board, netlist)}"
 
 
-def _advice(fabric, share, board, netlist):
+def _advice(fabric: "Fabric", share: float, board: Board, netlist: Path | None) -> str:
     """What would fit: as measured, and where that was of other fabrics, by this one's totals."""
     limit = board.limit
     known = limit.describe(board.name) if limit else ""
-    if known and limit.measured and limit.holds_for(fabric):
+    if limit and limit.measured and limit.holds_for(fabric):
         return known
-    sides = largest_sides(fabric, share, _once(netlist))
+    sides = largest_sides(fabric, share, _common_share(netlist))
     advice = (
         f"by these totals up to {'x'.join(map(str, sides))} may fit"
         if sides
@@ -55,10 +69,12 @@ def _advice(fabric, share, board, netlist):
     return "; ".join(filter(None, (advice, known)))
 
 
-def _once(netlist):
+def _common_share(netlist: Path | None) -> float:
     """The share of the cells that do not belong to nodes; 0 if that is not known."""
+    if netlist is None:
+        return 0.0
     try:
-        modules = json.loads(Path(netlist).read_text(encoding="utf-8"))["modules"]
+        modules = json.loads(netlist.read_text(encoding="utf-8"))["modules"]
         top = next(m for m in modules.values() if int(m["attributes"].get("top", "0"), 2))
     except (OSError, TypeError, ValueError, KeyError, StopIteration):
         return 0.0
@@ -66,8 +82,8 @@ def _once(netlist):
     return 1 - nodes / max(len(top["cells"]), 1)
 
 
-def largest_sides(fabric, share, once=0.0):
-    """Sides of the largest torus that may fit, or None if there is none to be told.
+def largest_sides(fabric: "Fabric", share: float, common: float = 0.0) -> list[int] | None:
+    """The sides of the largest torus that may fit, or None if not even the smallest may.
 
     What a node takes is counted as the same in a smaller torus, though its memories are smaller
     there: an estimate.
@@ -76,12 +92,12 @@ def largest_sides(fabric, share, once=0.0):
     ----------
     fabric : Fabric
     share : float
-        What all of it takes of what there is.
-    once : float
+        The resources that the whole takes, as a share of those of the device.
+    common : float
         The part of that which does not grow with the nodes.
     """
     sides = list(getattr(fabric.program.topology, "sides", ()))
-    room = fabric.nodes * (1 - share * once) / (share * (1 - once))
+    room = fabric.nodes * (1 - share * common) / (share * (1 - common))
     room = min(max(int(room), 0), fabric.nodes - 1)
     while sides and math.prod(sides) > room:
         longest = len(sides) - 1 - sides[::-1].index(max(sides))

@@ -1,4 +1,4 @@
-"""Which boards there are: every file of the folder ``boards`` describes one or a few.
+"""The boards: every file of the folder ``boards`` describes one or a few.
 
 The folder lies at the root of the repository, where people look for it, and inside the package
 once it is installed; files are loaded by their paths, so neither place has to be importable. A
@@ -8,8 +8,9 @@ path of a file of one's own is as good as a name.
 import importlib.machinery
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ...errors import InputError
 from .limits import Limit
@@ -38,72 +39,72 @@ class Board:
     platform : function of () -> Platform
         Amaranth's description of it.
     program : tuple of str
-        The command that loads the bitstream, which runs in the folder of the files; the platform's
-        own programmer.
+        The command that loads the bitstream, by the platform's own programmer; it runs in the
+        folder of the files.
     products : tuple of str
-        The files that it needs, the bitstream first; all are named `NAME`.
+        The files that it needs, the bitstream first.
     uart : tuple of (str, int)
         The resource of the serial line.
     pins : str
         Where the serial line is, if it takes an adapter.
     lamps : dict of str to tuple
-        What is shown on which resource, (name, number) or (name, number, subsignal): ``running``,
-        ``passed``, ``failed``; or ``status``: lit after a pass, blinking after a failure.
+        The resource, (name, number) or (name, number, subsignal), that shows each of ``running``,
+        ``passed`` and ``failed``; or ``status``: lit after a pass, blinking after a failure.
     resources : tuple of Resource
-        Those that the platform itself does not have.
+        Resources that the platform itself does not have.
     options : dict of str to str
         For the platform's tools.
     packer : tuple of str
         The tools that the build runs after yosys, by the names of `torusfabric.toolchain.tools`.
     routers : tuple of str
-        What place and route is to route with, by its own names: each is tried if those before it
-        did not reach the clock. Empty where there is no choice.
+        The routers of place and route, by its own names: each is tried if those before it did not
+        reach the clock. Empty where there is no choice.
     limit : Limit, optional
         The largest square torus that fits, and how that is known.
+    name : str
+        The key of the board in its file; set when the file is loaded.
     """
 
     title: str
-    platform: Callable
+    platform: Callable[[], Any]
     program: tuple[str, ...]
     products: tuple[str, ...]
     packer: tuple[str, ...]
-    uart: tuple = ("uart", 0)
+    uart: tuple[str, int] = ("uart", 0)
     pins: str = "the board's own USB plug"
-    lamps: dict[str, tuple] = field(default_factory=dict)
-    resources: tuple = ()
+    lamps: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    resources: tuple[Any, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
     routers: tuple[str, ...] = ()
     limit: Limit | None = None
     name: str = ""
 
-    def make_platform(self):
-        """A fresh platform; each can be built once."""
+    def make_platform(self) -> Any:
+        """A new platform, which can be built once."""
         platform = self.platform()
         platform.add_resources(self.resources)
         return platform
 
 
-def folder():
-    """Where the descriptions are: in the package, or beside it in the repository."""
+def folder() -> Path:
+    """The folder of the descriptions: in the package, or beside it in the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "boards"
     return installed if installed.is_dir() else package.parent / "boards"
 
 
-def _load(path):
-    """The boards of a file."""
+def _load(path: Path) -> dict[str, Board]:
+    """The boards of a file, by name."""
     loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
     module = types.ModuleType(loader.name)
     loader.exec_module(module)
     boards = getattr(module, "BOARDS", None)
     if not isinstance(boards, dict):
         raise InputError(f"File of boards must define a dictionary BOARDS, as {path} does not")
-    for name, board in boards.items():
-        object.__setattr__(board, "name", name)
-    return boards
+    return {name: replace(board, name=name) for name, board in boards.items()}
 
 
-def load_boards():
+def load_boards() -> dict[str, Board]:
     """All boards by name."""
     boards: dict[str, Board] = {}
     for path in sorted(folder().glob("*.py")):
@@ -111,7 +112,7 @@ def load_boards():
     return boards
 
 
-def find_board(name):
+def find_board(name: str) -> Board:
     """The board of a name, or of a file that describes a single one.
 
     Raises

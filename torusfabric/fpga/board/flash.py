@@ -6,10 +6,12 @@ import shlex
 
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
+from .build import Built
+from .catalogue import Board
 
 __all__ = ["flash", "flash_command"]
 
-#: What programmers say when there is no board for them.
+#: What programmers print when there is no board for them.
 _NO_BOARD = re.compile(
     r"Can't find iCE FTDI|unable to open ftdi device|No DFU capable USB device|"
     r"no active bootloaders|no device found|device not found|LIBUSB_ERROR_NO_DEVICE",
@@ -26,13 +28,18 @@ _INSTALL = {
 }
 
 
-def flash_command(board):
+def flash_command(board: Board) -> str:
     """The command that loads the bitstream, as one would type it in the folder of the files."""
     return shlex.join(board.program)
 
 
-def flash(built, board):
+def flash(built: Built, board: Board) -> None:
     """Load a bitstream onto a board.
+
+    Parameters
+    ----------
+    built : Built
+    board : Board
 
     Raises
     ------
@@ -57,6 +64,6 @@ def flash(built, board):
         if match is None:
             raise
         raise MissingTool(
-            f"Board {board.name} was not found by {program} ({match[0]}): attach it and see that "
-            f"you may use its USB port; {where}"
+            f"Board {board.name} was not found by {program} ({match[0]}): attach it, and check "
+            f"that you may use its USB port; {where}"
         ) from None

@@ -1,7 +1,12 @@
 """The outermost module: the image between the pins of a board."""
 
+from typing import Any
+
 from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import io
+
+from ..selftest.image import SelfTest
+from .catalogue import Board
 
 __all__ = ["BoardTop"]
 
@@ -18,30 +23,32 @@ class BoardTop(Elaboratable):
     board : Board
     """
 
-    def __init__(self, image, board):
+    def __init__(self, image: SelfTest, board: Board) -> None:
         self._image, self._board = image, board
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the image to the pins."""
         m = Module()
         m.submodules.image = image = self._image
         uart = platform.request(*self._board.uart, dir="-")
         m.submodules.rx_buffer = rx = io.Buffer("i", uart.rx)
         m.submodules.tx_buffer = tx = io.Buffer("o", uart.tx)
         m.d.comb += [image.rx.eq(rx.i), tx.o.eq(image.tx)]
-        groups = {}
-        for what, (name, number, *part) in self._board.lamps.items():
+        groups: dict[tuple[str, int], Any] = {}
+        for lamp, (name, number, *part) in self._board.lamps.items():
             if (name, number) not in groups:
                 groups[name, number] = platform.request(name, number, dir="-")
             group = groups[name, number]
             port = getattr(group, part[0]) if part else group
-            m.submodules[f"{what}_buffer"] = lamp = io.Buffer("o", port)
-            m.d.comb += lamp.o.eq(self._lamp(m, what))
+            m.submodules[f"{lamp}_buffer"] = buffer = io.Buffer("o", port)
+            m.d.comb += buffer.o.eq(self._state(m, lamp))
         return m
 
-    def _lamp(self, m, what):
+    def _state(self, m: Module, lamp: str) -> Any:
+        """What a lamp shows."""
         image = self._image
-        if what != "status":
-            return getattr(image, what)
+        if lamp != "status":
+            return getattr(image, lamp)
         blink = Signal(BLINK)
         m.d.sync += blink.eq(blink + 1)
         return image.passed | (image.failed & blink[-1])

@@ -1,6 +1,6 @@
-"""What the tools of a build are doing, told from the logs that they write meanwhile.
+"""What the tools of a build are doing, read from the logs that they write meanwhile.
 
-The platform's script runs all tools in one go and says nothing, and place and route of a large
+The platform's script runs all tools in one go and prints nothing, and place and route of a large
 fabric takes minutes. Its routers count what they still have to do: where that number does not sink
 any more, the device is too crowded.
 """
@@ -8,12 +8,18 @@ any more, the device is too crowded.
 import contextlib
 import re
 import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-__all__ = ["stage", "watched"]
+__all__ = ["STAGES", "Progress", "stage", "watched"]
+
+#: Called with the number of stages done, of all stages, and what is being done.
+Progress = Callable[[int, int, str], object]
 
 #: Seconds between two looks.
 PERIOD = 1.0
 
+#: Stages of a build: synthesis, placing, routing and packing.
 STAGES = 4
 
 #: A line of nextpnr's first router: connections made with and without removing others, the same
@@ -24,7 +30,7 @@ _TO_GO = re.compile(r"^Info:\s+\d+ \|\s+\d+\s+\d+ \|\s+\d+\s+\d+ \|\s*(\d+)\|", 
 _OVERUSED = re.compile(r"^Info:\s+iter=\d+ wires=\d+ overused=(\d+) ", re.MULTILINE)
 
 
-def stage(folder, name, product):
+def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
     """How far a build has got.
 
     Parameters
@@ -41,25 +47,26 @@ def stage(folder, name, product):
     done : int
         Of `STAGES`.
     text : str
+        What is being done.
     """
     log = folder / f"{name}.tim"
     if not log.exists():
         return 0, "synthesis"
-    said = log.read_text(encoding="utf-8", errors="replace")
-    if (folder / product).exists() or "Program finished normally" in said:
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if (folder / product).exists() or "Program finished normally" in text:
         return 3, "packing the bitstream"
-    if "Routing.." not in said and "Running router2" not in said:
+    if "Routing.." not in text and "Running router2" not in text:
         return 1, "placing"
-    if left := _TO_GO.findall(said):
+    if left := _TO_GO.findall(text):
         return 2, f"routing, {left[-1]} connections to go"
-    if shared := _OVERUSED.findall(said):
+    if shared := _OVERUSED.findall(text):
         return 2, f"routing, {shared[-1]} wires to be shared no more"
     return 2, "routing"
 
 
 @contextlib.contextmanager
-def watched(folder, name, product, progress):
-    """Tell how far a build is, every second, as long as this lasts.
+def watched(folder: Path, name: str, product: str, progress: Progress | None) -> Iterator[None]:
+    """Report every second how far a build has got, until the end of the body.
 
     Parameters
     ----------
@@ -72,7 +79,7 @@ def watched(folder, name, product, progress):
         return
     over = threading.Event()
 
-    def look():
+    def look() -> None:
         while True:
             done, text = stage(folder, name, product)
             progress(done, STAGES, text)

@@ -1,0 +1,53 @@
+"""The plan of a build: the files and the script that the platform makes for an image."""
+
+from typing import TYPE_CHECKING, Any
+
+from amaranth.build import Platform
+from amaranth.build.run import BuildPlan
+
+from ..selftest import BAUD
+from ..selftest.image import self_test
+from ..selftest.uart import divisor_for
+from .catalogue import Board
+from .top import BoardTop
+
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["NAME", "REPORT", "plan_build"]
+
+#: The name of all files of a build.
+NAME = "selftest"
+
+#: The report of place and route.
+REPORT = f"{NAME}.report.json"
+
+
+def plan_build(
+    fabric: "Fabric", board: Board, *, baud: int = BAUD, router: str | None = None
+) -> tuple[BuildPlan, Platform]:
+    """All that goes into a build, before any tool runs.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        With the host top.
+    board : Board
+    baud : int
+        Bits a second of the serial line.
+    router : str, optional
+        What to route with; by default the first router of the board.
+
+    Returns
+    -------
+    plan : BuildPlan
+    platform : Platform
+    """
+    platform = board.make_platform()
+    image = self_test(fabric, divisor_for(platform.default_clk_frequency, baud))
+    arguments = [f"--report {REPORT}"]
+    if router := router or next(iter(board.routers), None):
+        arguments.append(f"--router {router}")
+    arguments.append(board.options.get("nextpnr_opts", ""))
+    options: dict[str, Any] = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
+    return platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options), platform

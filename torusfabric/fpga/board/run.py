@@ -1,0 +1,116 @@
+"""Running the tools of a build, one router after another until one reaches the clock."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amaranth.build.run import BuildPlan
+
+from ...errors import InputError, WorkFailed
+from ...toolchain import tools
+from .capacity import over_capacity
+from .catalogue import Board
+from .limits import Misfit
+from .plan import NAME, plan_build
+from .watch import Progress, watched
+
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["LOGS", "ROUTING_LOG", "read_log", "run_plan", "run_routers"]
+
+#: The logs that are kept of a build.
+LOGS = (f"{NAME}.rpt", f"{NAME}.tim", "build.log")
+
+#: The log of place and route.
+ROUTING_LOG = f"{NAME}.tim"
+
+#: Errors of place and route for an image that has room by the numbers, and yet finds no location
+#: for a cell or no path for a wire, or is too slow.
+_MISFIT = re.compile(
+    r"ERROR: .*([Uu]nable to (find|place)|[Ff]ailed to (find|place|expand|route)|"
+    r"Routing design failed|\(FAIL at )"
+)
+
+
+def run_routers(
+    plan: BuildPlan,
+    work: Path,
+    fabric: "Fabric",
+    board: Board,
+    *,
+    baud: int,
+    progress: Progress | None = None,
+) -> None:
+    """Run a plan, and plans with the board's other routers as long as the clock is not reached.
+
+    Parameters
+    ----------
+    plan : BuildPlan
+        With the first router of the board.
+    work : Path
+        Where the tools run.
+    fabric : Fabric
+    board : Board
+    baud : int
+    progress : function of (int, int, str), optional
+
+    Raises
+    ------
+    Misfit
+        If the image does not fit, or no router reaches the clock.
+    WorkFailed
+        If a tool fails for another reason.
+    """
+    for router in board.routers[1:]:
+        try:
+            return run_plan(plan, work, fabric, board, progress)
+        except Misfit:
+            if "Routing globals" not in read_log(work / ROUTING_LOG):
+                raise  # it was not placed, which another router does not change
+        plan, _ = plan_build(fabric, board, baud=baud, router=router)
+    return run_plan(plan, work, fabric, board, progress)
+
+
+def run_plan(
+    plan: BuildPlan, work: Path, fabric: "Fabric", board: Board, progress: Progress | None
+) -> None:
+    """Run the platform's script in a folder of its own; parameters as of `run_routers`."""
+    if work.exists():
+        shutil.rmtree(work)
+    try:
+        plan.extract(work)
+    except OSError as error:
+        raise InputError(f"Folder must be writable, not {work} ({error.strerror})") from None
+    for tool in ("yosys", *board.packer):
+        tools.require(tool)  # a missing tool is reported before hours are spent
+    tools.set_environment()
+    try:
+        with watched(work, NAME, board.products[0], progress):
+            tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name)
+    except WorkFailed as error:
+        raise _reason(work, fabric, board) or error from None
+    for log in LOGS:
+        (work / log).touch()
+
+
+def read_log(path: Path) -> str:
+    """The text of a log; empty if there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
+    """Why a build failed: by how much the image is too large, or the line of the error."""
+    netlists = (work / f"{NAME}.json", work / f"{NAME}.syn.json")
+    netlist = next((path for path in netlists if path.exists()), None)
+    for path in (work / ROUTING_LOG, work / "build.log"):
+        if found := over_capacity(read_log(path), fabric, board, netlist):
+            return Misfit(f"{found} (log: {path})")
+    for path in (work / ROUTING_LOG, work / f"{NAME}.rpt", work / "build.log"):
+        output = read_log(path)
+        if "ERROR" in output:
+            error = Misfit if _MISFIT.search(output) else WorkFailed
+            line = tools.error_line(output)
+            return error(f"Build failed on {board.name}: {line} (log: {path})")
+    return None
