@@ -34,14 +34,14 @@ from torusfabric.topology import parse_topology
 MEASURED = ENGINES | {"routers": Routers}
 
 #: Node cycles to measure over, by engine.
-SPIN = {"amaranth": 3e4, "compiled": 2e7, "verilator": 2e7, "routers": 4e7}
+MEASURED_CYCLES = {"amaranth": 3e4, "compiled": 2e7, "verilator": 2e7, "routers": 4e7}
 
 #: More words than this through the host port are too many for Amaranth's simulator.
 MANY_WORDS = 100_000
 
 
 def measure(sides, engine, width):
-    """Build, spin and run one engine; returns the figures."""
+    """Build, time and run one engine; returns the figures."""
     topology = parse_topology(sides)
     collective = Collective("allgather")
     schedule = find("hamiltonian")(topology, collective, Options())
@@ -49,7 +49,8 @@ def measure(sides, engine, width):
     began, used = time.perf_counter(), processor_time()
     made = MEASURED[engine](fabric)
     build, used = time.perf_counter() - began, processor_time() - used
-    cycles, spent = made.spin(int(max(1, SPIN[engine] / (fabric.nodes * fabric.cycles))))
+    runs = int(max(1, MEASURED_CYCLES[engine] / (fabric.nodes * fabric.cycles)))
+    cycles, spent = made.measure(runs)
     whole, few = None, fabric.nodes * fabric.layout.recv_words <= MANY_WORDS
     if isinstance(made, Engine) and (few or engine != "amaranth"):
         report = simulate(fabric, engine=made)

@@ -29,7 +29,7 @@ from torusfabric.fpga.selftest.reporter import Reporter, Template
 from torusfabric.fpga.selftest.tester import HostPort, Result
 from torusfabric.fpga.selftest.tester import Tester as FabricTester
 from torusfabric.fpga.selftest.uart import UartReceiver, UartTransmitter, divisor_for
-from torusfabric.rtl.netlist import Assembly
+from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.sequencer import WaveSequencer
 
 COLLECTIVES = [

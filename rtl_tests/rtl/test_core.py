@@ -8,7 +8,7 @@ from helpers import expected_words, fabric_of, plan
 from torusfabric.collective import Operator
 from torusfabric.program import compile_rooted
 from torusfabric.rtl import build_fabric
-from torusfabric.rtl.netlist import Assembly
+from torusfabric.rtl.assembly import Assembly
 
 CASES = [
     ("3x3", "allgather", "matching", 1, {}),

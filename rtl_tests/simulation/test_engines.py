@@ -20,16 +20,16 @@ from torusfabric.simulation.engines import (
     VerilatorEngine,
     choose_engine,
 )
-from torusfabric.simulation.engines.bulk import from_chunks, to_chunks
 from torusfabric.simulation.engines.choice import estimate
-from torusfabric.simulation.engines.cxxrtl import cxx_modules
-from torusfabric.simulation.engines.farm import build_farm
+from torusfabric.simulation.engines.compiled import kept_texts
+from torusfabric.simulation.engines.cxxrtl import cxx_classes
+from torusfabric.simulation.engines.host_port import from_chunks, to_chunks
+from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.routers import Routers, router_netlist
 from torusfabric.simulation.engines.verilator import have_verilator
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx
 from torusfabric.topology import parse_topology
-from torusfabric.verilog import module_texts
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 needs_verilator = pytest.mark.skipif(not have_verilator(), reason="no Verilator")
@@ -146,7 +146,7 @@ def test_large():
 @needs_compiler
 def test_modules_are_built_once():
     small, large = (
-        build_farm(f.netlist, module_texts(f.netlist), optimize=0)
+        build_model(f.netlist, kept_texts(f.netlist), optimize=0)
         for f in (fabric_of("4x4", "allgather", "hamiltonian", width=8),
                   fabric_of("8x8", "allgather", "hamiltonian", width=8))
     )  # fmt: skip
@@ -162,7 +162,7 @@ def test_routers_alone():
     assert {instance.module[:6] for instance in netlist.instances} == {"router"}
     assert netlist.inputs.keys() >= {"busy", "inject_0", "inject_15"}
     assert not any(net.startswith("tx_") for net in netlist.inputs)
-    cycles, seconds = Routers(fabric, optimize=0).spin(3)
+    cycles, seconds = Routers(fabric, optimize=0).measure(3)
     assert cycles == 3 * fabric.cycles
     assert seconds > 0
 
@@ -172,7 +172,7 @@ def test_a_second_build_is_a_look_up(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     first = CompiledEngine(fabric, optimize=0)
     monkeypatch.setattr("subprocess.run", None)
-    assert CompiledEngine(fabric, optimize=0).farm.library == first.farm.library
+    assert CompiledEngine(fabric, optimize=0).model.library == first.model.library
 
 
 @needs_compiler
@@ -293,15 +293,15 @@ def ring_of_inverters(registered):
 @needs_compiler
 def test_circles_without_a_register_are_refused():
     with pytest.raises(WorkFailed, match=r"^Instance one must not depend on itself without"):
-        build_farm(*ring_of_inverters(registered=False), optimize=0)
-    farm = build_farm(*ring_of_inverters(registered=True), optimize=0)
-    assert [group.instances for group in farm.groups] == [[0, 1]]
+        build_model(*ring_of_inverters(registered=False), optimize=0)
+    model = build_model(*ring_of_inverters(registered=True), optimize=0)
+    assert [group.instances for group in model.groups] == [[0, 1]]
 
 
 def test_ports_tell_registers():
-    ports = cxx_modules(ring_of_inverters(registered=True)[1])["pass"].ports
+    ports = cxx_classes(ring_of_inverters(registered=True)[1])["pass"].ports
     assert ports["y"].registered
-    assert not cxx_modules({"pass": COMB})["pass"].ports["y"].registered
+    assert not cxx_classes({"pass": COMB})["pass"].ports["y"].registered
     assert ports["a"].direction == "input"
 
 

@@ -5,7 +5,7 @@ from amaranth.lib.wiring import Out
 
 from .host import RADIX, Host, HostMap, ReadMux, mux_levels
 from .memories import address_width
-from .netlist import Fixed, Netlist, Part
+from .netlist import Fixed, Netlist, Part, Role
 from .origins import Origins, tag_cost
 from .router import Router
 
@@ -55,6 +55,10 @@ class Fabric:
         """Clock edges from the start pulse to done."""
         return self.program.cycles(self.flits)
 
+    def places(self):
+        """Where every node stores what, for the user of a core: plain lists."""
+        raise NotImplementedError
+
     @property
     def origins(self):
         """How origins are known, and what that costs: `Origins`."""
@@ -84,7 +88,8 @@ class Fabric:
         net, program = self.netlist, self.program
         for number, lanes in enumerate(program.lanes.tolist()):
             select = program.select[:, number]
-            net.add_module(f"router_{number}", lambda s=select, n=lanes: Router(s, n, self.width))
+            make = lambda s=select, n=lanes: Router(s, n, self.width)
+            net.add_module(f"router_{number}", make, role=Role.ROUTER)
         for node, number in enumerate(program.node_class.tolist()):
             inputs = {
                 "setting": net.whole(setting),
@@ -115,13 +120,14 @@ class Fabric:
             layout, locator(), self.width, address_bits, write_locator and write_locator()
         )
         self.read_latency = make().read_latency
-        self._add_single("host", make, inputs, instance="host_port")
+        self._add_single("host", make, inputs, role=Role.HOST, instance="host_port")
         self._add_read_tree()
         net.add_output("host_rdata", self.width)
 
-    def _add_single(self, name, make, inputs, *, instance=None, rename=lambda member: member):
+    def _add_single(self, name, make, inputs, *, role, instance=None,
+                    rename=lambda member: member):  # fmt: skip
         """A module of which there is one; its outputs are nets, of their own names or others."""
-        self.netlist.add_module(name, make)
+        self.netlist.add_module(name, make, role=role)
         leaf = make()
         outputs = {
             member: (rename(member), len(getattr(leaf, member)))
@@ -135,7 +141,7 @@ class Fabric:
         net = self.netlist
         address = net.low(idle, bits) if self.top == "host" else (Fixed(0, bits),)
         inputs = {"start": net.whole("start"), "idle_address": address}
-        self._add_single("sequencer", make, inputs, rename=rename)
+        self._add_single("sequencer", make, inputs, role=Role.SEQUENCER, rename=rename)
 
     def _add_status(self):
         """The outputs that tell how a run is going."""
@@ -173,7 +179,8 @@ class Fabric:
             words = []
             for number, group in enumerate(groups):
                 size = len(group)
-                net.add_module(f"read_mux_{size}", lambda n=size: ReadMux(n, width))
+                make = lambda n=size: ReadMux(n, width)
+                net.add_module(f"read_mux_{size}", make, role=Role.READ_MUX)
                 name = f"read_{level}_{number}" if level < len(levels) - 1 else "host_rdata"
                 inputs = {"select": net.whole(f"select_{level}"), "data": tuple(group)}
                 net.add(

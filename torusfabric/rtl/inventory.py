@@ -1,12 +1,17 @@
 """What a fabric stores, counted without synthesis: memories, and bits of settings."""
 
-import re
 from collections import defaultdict
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..verilog import module_il
+from .netlist import Netlist, Role
+
+if TYPE_CHECKING:
+    from .fabric import Fabric
 
 __all__ = ["Inventory", "take_inventory"]
+
+#: Whose ROMs hold settings and addresses of the program.
+PROGRAMMED = (Role.ROUTER, Role.SEQUENCER)
 
 
 class Inventory(NamedTuple):
@@ -28,7 +33,7 @@ class Inventory(NamedTuple):
     memory_bits: int
 
 
-def take_inventory(fabric):
+def take_inventory(fabric: "Fabric") -> Inventory:
     """Count what a fabric stores.
 
     Parameters
@@ -40,46 +45,25 @@ def take_inventory(fabric):
     Inventory
     """
     netlist = fabric.netlist
-    stored = _stored(module_il(netlist))
+    stored = {name: _stored(netlist, name) for name in netlist.modules}
     rom = bits = 0
-    node: dict = defaultdict(int)
+    memories: dict[int | None, int] = defaultdict(int)
     for instance in netlist.instances:
-        name = instance.module
-        here = stored.get(name, _NOTHING)
+        if instance.role is Role.ROM:
+            rom += len(instance.contents) * instance.width
+            continue
+        here = stored[instance.module]
         bits += here.memory_bits
-        node[instance.node] += here.memories
-        if name.startswith("router_") or name == "sequencer":
+        memories[instance.node] += here.memories
+        if instance.role in PROGRAMMED:
             rom += here.rom_bits
-    for number, size in enumerate(fabric.program.class_sizes.tolist()):
-        rom += size * _logic_bits(netlist.modules.get(f"router_{number}"))
-    return Inventory(rom, max((n for k, n in node.items() if k is not None), default=0), bits)
+    return Inventory(rom, max((n for k, n in memories.items() if k is not None), default=0), bits)
 
 
-_NOTHING = Inventory(0, 0, 0)
-
-
-def _stored(il):
-    """What each module of a text in the language of Yosys stores; parts belong to the whole."""
-    stored: dict[str, Inventory] = {}
-    for name, text in re.findall(r"^module \\(\S+)\n(.*?)^end\n", il, re.M | re.S):
-        rom, memories, bits = stored.get(name.partition(".")[0], _NOTHING)
-        for width, size, memory in re.findall(r"memory width (\d+) size (\d+) (\S+)", text):
-            cells = re.findall(
-                r"cell \$mem(rd|wr)_v2 [^\n]*\n(?:(?!^  end).)*?parameter \\MEMID \"(\S+?)\"",
-                text,
-                re.M | re.S,
-            )
-            kinds = [kind for kind, of in cells if of.lstrip("\\") == memory.lstrip("\\")]
-            if "wr" in kinds:
-                memories += max(kinds.count("rd"), 1)
-                bits += int(width) * int(size)
-            else:
-                rom += int(width) * int(size)
-        stored[name.partition(".")[0]] = Inventory(rom, memories, bits)
-    return stored
-
-
-def _logic_bits(make):
-    """Bits of settings that a router makes of logic rather than reading them."""
-    router = make() if make else None
-    return getattr(router, "logic_bits", 0)
+def _stored(netlist: Netlist, module: str) -> Inventory:
+    """What a module stores."""
+    leaf = netlist.modules[module]()
+    shapes = leaf.memories()
+    written = [shape.width * shape.depth for shape in shapes if shape.written]
+    rom = sum(shape.width * shape.depth for shape in shapes if not shape.written)
+    return Inventory(rom + getattr(leaf, "logic_bits", 0), len(written), sum(written))

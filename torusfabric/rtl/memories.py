@@ -1,16 +1,56 @@
 """Memories whose ports are bound to existing signals."""
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import NamedTuple
+
 from amaranth.hdl import Array, Cat, Const, Signal
 from amaranth.lib import memory
 
-__all__ = ["add_memory", "add_rom", "address_width", "choose"]
+__all__ = ["MemoryShape", "add_memory", "add_rom", "address_width", "choose", "recorded_memories"]
 
 
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
 
 
-def address_width(depth):
+class MemoryShape(NamedTuple):
+    """What a memory is like.
+
+    Parameters
+    ----------
+    width, depth : int
+    written : bool
+        Whether it is written; otherwise it is a ROM.
+    """
+
+    width: int
+    depth: int
+    written: bool
+
+
+_recorded: ContextVar[list[MemoryShape] | None] = ContextVar("recorded memories", default=None)
+
+
+@contextlib.contextmanager
+def recorded_memories() -> Iterator[list[MemoryShape]]:
+    """A list of all memories that are added meanwhile; those of one word are registers."""
+    found: list[MemoryShape] = []
+    token = _recorded.set(found)
+    try:
+        yield found
+    finally:
+        _recorded.reset(token)
+
+
+def _record(width: int, depth: int, *, written: bool) -> None:
+    found = _recorded.get()
+    if found is not None:
+        found.append(MemoryShape(width, depth, written))
+
+
+def address_width(depth: int) -> int:
     """Bits that address so many words; at least one, for no port is without bits."""
     return max((depth - 1).bit_length(), 1)
 
@@ -37,6 +77,7 @@ def add_rom(m, name, *, rows, width, address):
     Signal
         The row read.
     """
+    _record(width, len(rows), written=False)
     m.submodules[name] = rom = memory.Memory(shape=width, depth=len(rows), init=rows)
     port = rom.read_port()
     port.addr = _fitting(address, len(port.addr))
@@ -69,6 +110,7 @@ def add_memory(m, name, *, width, depth, write, read, granularity=None):
     """
     if depth == 1:
         return _add_register(m, name, width, write[1], write[2], granularity or width)
+    _record(width, depth, written=True)
     ram = memory.Memory(shape=width, depth=depth, init=[], attrs=NO_COLLISIONS)
     m.submodules[name] = ram
     into, out = ram.write_port(granularity=granularity), ram.read_port()

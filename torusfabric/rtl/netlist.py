@@ -1,18 +1,39 @@
 """Netlists: which module instances make up a fabric, and how they are connected.
 
-A `Netlist` is a plain value with two readers: `Assembly` makes an Amaranth design of it, for
-simulation, and the `verilog` room writes it as structural Verilog, in which every module appears
-once however many instances it has.
+A `Netlist` is a plain value. `Assembly` makes an Amaranth design of it, the `verilog` room writes
+it as structural Verilog, and the compiled engine evaluates it directly; in all of them every module
+appears once, however many instances it has.
+
+What an instance is for is its role, not its name. Shape and data are apart: modules say what there
+is, and what differs between nodes of one shape is the contents of ROMs, which are instances of the
+one module `ROM` wherever they stand.
 """
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from amaranth.hdl import Cat, ClockDomain, Const, DomainRenamer, Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from .leaf import Leaf
+from .memories import address_width
 
-__all__ = ["Assembly", "Fixed", "Instance", "Leaf", "Netlist", "Part"]
+__all__ = ["ROM", "Fixed", "Instance", "Leaf", "Netlist", "Part", "Parts", "Role"]
+
+#: The name of the one module of all ROMs.
+ROM = "rom"
+
+
+class Role(enum.Enum):
+    """What the instances of a module are for; the value is the label in reports."""
+
+    ROUTER = "router"
+    COMBINER = "operators"
+    ENDPOINT = "endpoint"
+    ROM = "settings"
+    SEQUENCER = "sequencer"
+    HOST = "host"
+    READ_MUX = "read tree"
+    ROOT_UNIT = "root unit"
+    OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -32,27 +53,47 @@ class Fixed:
     width: int
 
 
+#: What drives an input: least significant part first.
+Parts = tuple[Part | Fixed, ...]
+
+
 @dataclass(frozen=True)
 class Instance:
     """An instance of a module.
 
     Parameters
     ----------
-    name : str
-    module : str
+    name, module : str
+    role : Role
+        Of its module.
     inputs : dict of str to tuple of (Part or Fixed)
         What drives each input, least significant part first.
     outputs : dict of str to str
         The net that each output drives.
     node : int or None
         The node it belongs to.
+    contents : tuple of int
+        The rows of a ROM; empty for all others.
+    width : int
+        The bits of a row of a ROM.
     """
 
     name: str
     module: str
-    inputs: dict[str, tuple[Part | Fixed, ...]]
+    role: Role
+    inputs: dict[str, Parts]
     outputs: dict[str, str]
     node: int | None
+    contents: tuple[int, ...] = ()
+    width: int = 0
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The parameters of the module in Verilog, contents aside."""
+        if self.role is not Role.ROM:
+            return {}
+        depth = len(self.contents)
+        return {"DEPTH": depth, "WIDTH": self.width, "ADDRESS": address_width(depth)}
 
 
 @dataclass
@@ -64,7 +105,9 @@ class Netlist:
     inputs, outputs : dict of str to int
         The ports of the whole, each with its width; a port is a net of the same name.
     modules : dict of str to function of () -> Leaf
-        How to make each module.
+        How to make each module; `ROM` is not among them.
+    roles : dict of str to Role
+        What each module is for.
     nets : dict of str to int
         The width of every net, ports included.
     instances : list of Instance
@@ -74,42 +117,51 @@ class Netlist:
 
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
-    modules: dict[str, Callable[[], "Leaf"]] = field(default_factory=dict)
+    modules: dict[str, Callable[[], Leaf]] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
     nets: dict[str, int] = field(default_factory=dict)
     instances: list[Instance] = field(default_factory=list)
     wired: dict[str, tuple[Part, ...]] = field(default_factory=dict)
 
-    def add_input(self, name, width=1):
+    def add_input(self, name: str, width: int = 1) -> tuple[Part, ...]:
         """Declare an input of the whole; returns all of it."""
         self.inputs[name] = self.nets[name] = width
         return self.whole(name)
 
-    def add_output(self, name, width=1):
+    def add_output(self, name: str, width: int = 1) -> None:
         """Declare an output of the whole; some instance must drive the net of this name."""
         self.outputs[name] = self.nets[name] = width
 
-    def wire_output(self, name, parts):
+    def wire_output(self, name: str, parts: tuple[Part, ...]) -> None:
         """Declare an output made of bits of nets."""
         self.add_output(name, sum(part.width for part in parts))
         self.wired[name] = parts
 
-    def add_module(self, name, make):
+    def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
         """Declare a module."""
-        self.modules[name] = make
+        self.modules[name], self.roles[name] = make, role
 
-    def whole(self, net):
+    def whole(self, net: str) -> tuple[Part, ...]:
         """All bits of a net."""
         return (Part(net, 0, self.nets[net]),)
 
-    def low(self, net, width):
+    def low(self, net: str, width: int) -> tuple[Part, ...]:
         """The least significant bits of a net."""
         return (Part(net, 0, width),)
 
-    def words(self, net, width):
+    def words(self, net: str, width: int) -> list[Part]:
         """A net as words of so many bits, each a part."""
         return [Part(net, start, width) for start in range(0, self.nets[net], width)]
 
-    def add(self, name, module, *, inputs, outputs, node=None):
+    def add(
+        self,
+        name: str,
+        module: str,
+        *,
+        inputs: Mapping[str, Parts],
+        outputs: Mapping[str, tuple[str, int]],
+        node: int | None = None,
+    ) -> None:
         """Add an instance.
 
         Parameters
@@ -124,110 +176,80 @@ class Netlist:
         for net, width in outputs.values():
             self.nets[net] = width
         nets = {port: net for port, (net, _) in outputs.items()}
-        self.instances.append(Instance(name, module, inputs, nets, node))
+        role = self.roles.get(module, Role.OTHER)
+        self.instances.append(Instance(name, module, role, dict(inputs), nets, node))
 
+    def add_rom(
+        self,
+        name: str,
+        *,
+        rows: Sequence[int],
+        width: int,
+        address: Parts,
+        output: str,
+        node: int | None = None,
+    ) -> None:
+        """Add a ROM.
 
-class Leaf(wiring.Component):
-    """A module of a netlist.
+        After a clock edge, `output` holds the row at the address of before the edge. Of the address
+        the bits that number the rows count; past the end it reads the last row.
 
-    On its own it has the ports of its signature. Inside an `Assembly` its inputs are bound to what
-    drives them, so that the simulator has no wires between instances to evaluate: `value` and
-    `words` give what drives an input in either case.
-    """
+        Parameters
+        ----------
+        name : str
+        rows : sequence of int
+        width : int
+            Bits of a row.
+        address : tuple of (Part or Fixed)
+        output : str
+            The net that shows the row.
+        node : int, optional
+            The node it belongs to.
 
-    def __init__(self, signature):
-        self._bound = {}
-        super().__init__(signature)
-
-    def bind(self, name, parts):
-        """Let an input be driven by the concatenation of values."""
-        self._bound[name] = parts
-
-    def value(self, name):
-        """What drives an input."""
-        if name not in self._bound:
-            return getattr(self, name)
-        parts = self._bound[name]
-        return parts[0] if len(parts) == 1 else Cat(*parts)
-
-    @property
-    def alone(self):
-        """Whether the module stands by itself, for its text to be written."""
-        return not self._bound
-
-    def words(self, name, width):
-        """What drives an input, as words of so many bits."""
-        parts = self._bound.get(name)
-        if parts is not None and all(len(part) == width for part in parts):
-            return list(parts)
-        whole = self.value(name)
-        return [whole[start : start + width] for start in range(0, len(whole), width)]
-
-
-class Assembly(wiring.Component):
-    """The Amaranth design of a netlist.
-
-    Parameters
-    ----------
-    netlist : Netlist
-    gated : bool
-        For simulation: give every node a clock of its own, which whoever drives the design may
-        leave still while the node is not concerned. All clocks that run at all run in step.
-
-    Attributes
-    ----------
-    leaves : dict of str to Leaf
-        Every instance by name.
-    domains : dict of (int or None) to ClockDomain
-        Where gated, the clock of every node, and, for None, that of everything else.
-    """
-
-    def __init__(self, netlist, *, gated=False):
-        self._netlist = netlist
-        super().__init__(
-            {name: In(width) for name, width in netlist.inputs.items()}
-            | {name: Out(width) for name, width in netlist.outputs.items()}
-        )
-        self.leaves = {}
-        self.domains = {}
-        if gated:
-            nodes = sorted({i.node for i in netlist.instances if i.node is not None})
-            self.domains = {None: ClockDomain("sync")}
-            self.domains |= {node: ClockDomain(f"node_{node}") for node in nodes}
-        self._nets = {name: getattr(self, name) for name in netlist.inputs}
-        for instance in netlist.instances:
-            leaf = self.leaves[instance.name] = netlist.modules[instance.module]()
-            for port, net in instance.outputs.items():
-                self._nets[net] = getattr(leaf, port)
-        for instance in netlist.instances:
-            for port, parts in instance.inputs.items():
-                self.leaves[instance.name].bind(port, [self._part(part) for part in parts])
-
-    def net(self, name) -> Signal:
-        """The signal of a net."""
-        return self._nets[name]
-
-    def _part(self, part):
-        if isinstance(part, Fixed):
-            return Const(part.value, part.width)
-        net = self._nets[part.net]
-        whole = part.start == 0 and part.width == len(net)
-        return net if whole else net[part.start : part.start + part.width]
-
-    def elaborate(self, platform):
-        m = Module()
-        for node, domain in self.domains.items():
-            m.domains += domain
-            if node is not None:
-                m.d.comb += domain.rst.eq(self.domains[None].rst)
-        for instance in self._netlist.instances:
-            leaf = self.leaves[instance.name]
-            gate = self.domains and instance.node is not None
-            m.submodules[instance.name] = (
-                DomainRenamer(f"node_{instance.node}")(leaf) if gate else leaf
+        Raises
+        ------
+        ValueError
+            If there is no row, a row does not fit into the width, or the address is too short.
+        """
+        rows = tuple(int(row) for row in rows)
+        if not rows:
+            raise ValueError(f"ROM {name} must have at least one row, not none")
+        for row in rows:
+            if row < 0 or row >> width:
+                raise ValueError(f"Rows of ROM {name} must be of {width} bits, not {row:#x}")
+        parts = _low_parts(address, address_width(len(rows)))
+        if sum(part.width for part in parts) < address_width(len(rows)):
+            raise ValueError(
+                f"Address of ROM {name} must have {address_width(len(rows))} bits, "
+                f"not {sum(part.width for part in parts)}"
             )
-        for name in self._netlist.outputs:
-            parts = self._netlist.wired.get(name)
-            driver = Cat(*map(self._part, parts)) if parts else self._nets[name]
-            m.d.comb += getattr(self, name).eq(driver)
-        return m
+        self.nets[output] = width
+        ports = {"address": parts}, {"data": output}
+        self.instances.append(Instance(name, ROM, Role.ROM, *ports, node, rows, width))
+
+    def having(self, role: Role) -> Iterator[Instance]:
+        """The instances of a role, in their order."""
+        return (instance for instance in self.instances if instance.role is role)
+
+    def drivers(self) -> dict[str, tuple[int, str]]:
+        """The number of the instance, and the port of it, that drive each net."""
+        return {
+            net: (number, port)
+            for number, instance in enumerate(self.instances)
+            for port, net in instance.outputs.items()
+        }
+
+
+def _low_parts(parts: Parts, width: int) -> Parts:
+    """The least significant bits of a value made of parts."""
+    found: list[Part | Fixed] = []
+    for part in parts:
+        bits = min(part.width, width)
+        if not bits:
+            break
+        if isinstance(part, Fixed):
+            found.append(Fixed(part.value & ((1 << bits) - 1), bits))
+        else:
+            found.append(Part(part.net, part.start, bits))
+        width -= bits
+    return tuple(found)

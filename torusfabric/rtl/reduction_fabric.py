@@ -5,7 +5,7 @@ import numpy as np
 
 from .combiner import Combiner
 from .crossbar import plan_crossbar
-from .netlist import Part
+from .netlist import Part, Role
 from .table_fabric import TableFabric
 from .table_router import TableRouter
 from .table_sequencer import Late
@@ -57,6 +57,7 @@ class ReductionFabric(TableFabric):
                 lanes=lanes,
                 width=width,
             ),
+            role=Role.COMBINER,
         )
         first, count = self._crossbar.rom.shape[1], self._operands.rom.shape[1]
         for node in range(self.nodes):
@@ -86,6 +87,7 @@ class ReductionFabric(TableFabric):
         net.add_module(
             "router_0",
             lambda: TableRouter(self._crossbar, delayed=(), lanes=lanes, width=self.width),
+            role=Role.ROUTER,
         )
         for node in range(self.nodes):
             results = net.words(f"result_{node}", self.width)

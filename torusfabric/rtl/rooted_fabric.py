@@ -9,7 +9,7 @@ import numpy as np
 
 from .base_fabric import Fabric
 from .memories import address_width
-from .netlist import Fixed, Part
+from .netlist import Fixed, Part, Role
 from .root_unit import RootedLocator, RootUnit
 from .rooted_endpoint import RootedEndpoint
 from .router import Router
@@ -50,10 +50,12 @@ class RootedFabric(Fabric):
         )
         self._add_sequencer_of(make, "read_address", self._bits)
         inputs = {"start": net.whole("start"), "busy": net.whole("busy"), "root": self._root}
-        self._add_single("root_unit", lambda: RootUnit(program.topology), inputs)
-        net.add_module("endpoint", self._endpoint)
+        self._add_single("root_unit", lambda: RootUnit(program.topology), inputs,
+                         role=Role.ROOT_UNIT)  # fmt: skip
+        net.add_module("endpoint", self._endpoint, role=Role.ENDPOINT)
         lanes = int(program.lanes[0])
-        net.add_module("router_0", lambda: Router(program.select[:, 0], lanes, self.width))
+        make = lambda: Router(program.select[:, 0], lanes, self.width)
+        net.add_module("router_0", make, role=Role.ROUTER)
 
     def _endpoint(self):
         return RootedEndpoint(

@@ -7,6 +7,7 @@ from ..program import OWN
 from .base_fabric import Fabric
 from .locator import TableLocator
 from .memories import address_width
+from .netlist import Role
 from .round_endpoint import RoundEndpoint
 from .sequencer import RoundSequencer
 
@@ -71,7 +72,8 @@ class RoundFabric(Fabric):
         net, program, host = self.netlist, self.program, self.top == "host"
         modules = [self._endpoint(number) for number in range(len(program.endpoints))]
         for number in range(len(modules)):
-            net.add_module(f"endpoint_{number}", lambda n=number: self._endpoint(n))
+            make = lambda n=number: self._endpoint(n)
+            net.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         for node, number in enumerate(program.endpoint_class.tolist()):
             module = modules[number]
             inputs = {name: net.whole(name) for name in ("round", "phase", "word", "busy")}

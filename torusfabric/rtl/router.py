@@ -1,14 +1,13 @@
 """The router: a crossbar with a register at each out-port, and a ROM of its settings."""
 
 from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from .crossbar import crossbar_words, plan_crossbar
-from .memories import choose
+from .memories import add_rom, choose
 from .netlist import Leaf
 
-__all__ = ["Router", "Switch"]
+__all__ = ["RoundRouter", "Router", "Switch"]
 
 #: A ROM of more rows than this is read from a memory instead of being made of logic.
 LOGIC_ROWS = 64
@@ -21,7 +20,7 @@ class Switch(Leaf):
     ----------
     crossbar : Crossbar
     told : shape
-        Of the input that tells what to select.
+        Of the input that tells what to select; 0 where there is nothing to select.
     name : str
         The name of that input.
     lanes : int
@@ -34,8 +33,8 @@ class Switch(Leaf):
         ports = len(crossbar.outputs)
         self._crossbar, self._width = crossbar, width
         super().__init__(
-            {
-                name: In(told),
+            ({name: In(told)} if told else {})
+            | {
                 "enable": In(1),
                 "rx": In(ports * width),
                 "inject": In(max(lanes, 1) * width),
@@ -48,6 +47,35 @@ class Switch(Leaf):
     def crossbar(self):
         """The crossbar that is built."""
         return self._crossbar
+
+
+class RoundRouter(Switch):
+    """Forwards words from in-ports and local lanes to out-ports, as its select registers say.
+
+    One hop takes one cycle, and every out-port passes a word in every cycle. The select registers
+    are those of a ROM beside it.
+
+    Parameters
+    ----------
+    crossbar : Crossbar
+    lanes : int
+        Number of local lanes.
+    width : int
+        Bits of a word.
+    """
+
+    def __init__(self, crossbar, *, lanes, width):
+        told = crossbar.rom.shape[1]
+        super().__init__(crossbar, name="select", told=told, lanes=lanes, width=width)
+
+    def elaborate(self, platform):
+        m = Module()
+        words = self.words("rx", self._width) + self.words("inject", self._width)
+        select = self.value("select") if self._crossbar.kinds else Const(0, 0)
+        out = crossbar_words(m, self._crossbar, words, select, self._width, keep=self.alone)
+        with m.If(self.value("enable")):
+            m.d.sync += self.tx.eq(Cat(*out))
+        return m
 
 
 class Router(Switch):
@@ -106,10 +134,7 @@ class Router(Switch):
         if not width:
             return Const(0, 0)
         if len(rows) > LOGIC_ROWS:
-            m.submodules.rom = rom = memory.Memory(shape=width, depth=len(rows), init=rows)
-            port = rom.read_port()
-            m.d.comb += port.addr.eq(self.value("setting"))
-            return port.data
+            return add_rom(m, "rom", rows=rows, width=width, address=self.value("setting"))
         select = Signal(width, reset_less=True)
         m.d.sync += select.eq(choose([Const(row, width) for row in rows], self.value("setting")))
         return select

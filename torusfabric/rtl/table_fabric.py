@@ -7,7 +7,7 @@ from ..program import merge_columns
 from .base_fabric import Fabric
 from .crossbar import plan_crossbar
 from .memories import address_width
-from .netlist import Part
+from .netlist import Part, Role
 from .offset_locator import OffsetLocator
 from .table_endpoint import TableEndpoint
 from .table_router import TableRouter
@@ -138,7 +138,7 @@ class TableFabric(Fabric):
             address_bits=self._bits,
             private=self.top == "core",
         )
-        net.add_module("endpoint", make)
+        net.add_module("endpoint", make, role=Role.ENDPOINT)
         module = make()
         for node in range(self.nodes):
             bus = (self._bus if self.top == "host" else self._own)(module, node)
@@ -187,6 +187,7 @@ class TableFabric(Fabric):
         net.add_module(
             "router_0",
             lambda: TableRouter(self._crossbar, delayed=delayed, lanes=lanes, width=self.width),
+            role=Role.ROUTER,
         )
         for node in range(self.nodes):
             self._add_router(node, self._lanes(node))

@@ -4,7 +4,7 @@
 from .base_fabric import Fabric
 from .locator import WaveLocator
 from .memories import address_width
-from .netlist import Part
+from .netlist import Part, Role
 from .sequencer import WaveSequencer
 from .wave_endpoint import WaveEndpoint
 
@@ -43,7 +43,7 @@ class WaveFabric(Fabric):
             width=self.width,
             nodes=self.nodes,
         )
-        net.add_module("endpoint", make)
+        net.add_module("endpoint", make, role=Role.ENDPOINT)
         module = make()
         for node in range(self.nodes):
             inputs = {

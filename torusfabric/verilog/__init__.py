@@ -1,5 +1,29 @@
 """Verilog text of a fabric, its manifest, and files for other ecosystems."""
 
-from .text import emit, manifest, module_il, module_texts, write
+from pathlib import Path
 
-__all__ = ["emit", "manifest", "module_il", "module_texts", "write"]
+from ..rtl.fabric import Fabric
+from ..toolchain.files import writable
+from .conversion import ModuleText, module_texts
+from .design import Design
+from .manifest import manifest
+from .text import emit
+
+__all__ = ["Design", "ModuleText", "emit", "manifest", "module_texts", "write"]
+
+
+def write(fabric: Fabric, folder: str | Path, *, command: str) -> Design:
+    """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
+
+    For a core, ``places.json`` says which block arrives, or lies, where.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written.
+    """
+    # Before the work, which may take long.
+    writable(Path(folder, "fabric.v"), make=True)
+    design = emit(fabric, command=command)
+    design.write(folder)
+    return design

@@ -1,13 +1,21 @@
-"""What the Verilog side hands to the synthesis side: module texts and who instantiates whom."""
+"""What the Verilog side hands on: module texts, and their structure as data."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-__all__ = ["Design", "RouterShape"]
+from ..toolchain.files import writable, write_file
+
+__all__ = ["Design", "RomContents", "RouterShape"]
+
+#: Bits of contents in a line of text.
+LINE_BITS = 320
 
 
 @dataclass(frozen=True)
 class RouterShape:
-    """The outer form of a router, whatever it is told to do.
+    """The outer form of a router, whatever it selects.
 
     Parameters
     ----------
@@ -16,13 +24,51 @@ class RouterShape:
         Words of its own that a node can send at once by different ports: at least one.
     width : int
     settings : int
-        Rows of its ROM; 0 where it is told from outside what to select.
+        Rows of the ROM of its settings; 0 where its select registers are given from outside.
     """
 
     ports: int
     lanes: int
     width: int
     settings: int
+
+
+@dataclass(frozen=True)
+class RomContents:
+    """What a ROM holds.
+
+    Parameters
+    ----------
+    rows : tuple of int
+    width : int
+        Bits of a row.
+    """
+
+    rows: tuple[int, ...]
+    width: int
+
+    @property
+    def address_bits(self) -> int:
+        """Bits of its address."""
+        return max((len(self.rows) - 1).bit_length(), 1)
+
+    @property
+    def parameters(self) -> str:
+        """The parameters of the module in Verilog."""
+        size = len(self.rows) * self.width
+        value = 0
+        for row in reversed(self.rows):
+            value = value << self.width | row
+        # A line for so many bits, for there are tools that do not take any length.
+        pieces = [
+            f"{min(size - low, LINE_BITS)}'h{value >> low & (1 << LINE_BITS) - 1:x}"
+            for low in range(0, size, LINE_BITS)
+        ]
+        contents = ",\n      ".join(reversed(pieces))
+        return (
+            f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}),\n"
+            f"    .CONTENTS({{{contents}}})"
+        )
 
 
 @dataclass(frozen=True)
@@ -37,7 +83,8 @@ class Design:
     top : str
         The name of the outermost module.
     instances : dict of str to dict
-        Module -> {child module: how many instances}; modules without children may be left out.
+        Module -> {child module, or name of contents: how many instances}; modules without children
+        may be left out.
     classes : list of (str, int)
         (Router module, number of nodes it serves), one entry a node class.
     outports : dict of str to tuple of str
@@ -49,9 +96,17 @@ class Design:
     shapes : dict of str to RouterShape
         Router module -> its outer form. Where given, the report compares it with a full crossbar.
     parts : dict of str to str
-        Module -> the part of the fabric that it belongs to; routers may be left out.
+        Module, or name of contents -> the part of the fabric that it belongs to; routers may be
+        left out.
+    contents : dict of str to RomContents
+        The different contents of the ROM module; each has the name of the first instance with it.
+    settings : dict of str to dict
+        Router module -> {input port: {contents of the ROMs that drive it: number of nodes}}; only
+        inputs that ROMs drive.
     header : str
         Comment above the whole.
+    files : dict of str to str
+        Further files to be written beside the text.
     """
 
     modules: dict[str, str]
@@ -62,9 +117,30 @@ class Design:
     inports: dict[str, dict[str, str]] = field(default_factory=dict)
     shapes: dict[str, RouterShape] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, RomContents] = field(default_factory=dict)
+    settings: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     header: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def text(self):
+    def text(self) -> str:
         """All modules as one file."""
         return "\n".join([self.header, *self.modules.values()])
+
+    def write(self, folder: str | Path) -> None:
+        """Write ``fabric.v`` and what belongs to it into a folder, which is made if need be.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written.
+        """
+        folder = Path(folder)
+        writable(folder / "fabric.v", make=True)
+        for name, text in {"fabric.v": self.text, **self.files}.items():
+            write_file(folder / name, text)
+
+
+def as_json(value: object) -> str:
+    """A value as the text of a file."""
+    return json.dumps(value, indent=2) + "\n"

@@ -1,20 +1,16 @@
 """Verilog of a fabric: every module once, and a structural top."""
 
 import json
-import re
-import tempfile
-from collections import Counter
-from pathlib import Path
-
-from amaranth.back import rtlil
+from collections import Counter, defaultdict
 
 from .. import __version__
-from ..rtl.netlist import Fixed
-from ..toolchain import tools
-from ..toolchain.files import writable, write_file
-from .design import Design, RouterShape
+from ..rtl.fabric import Fabric
+from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
+from .conversion import ModuleText, module_texts
+from .design import Design, RomContents, RouterShape, as_json
+from .manifest import manifest
 
-__all__ = ["emit", "manifest", "module_il", "module_texts", "write"]
+__all__ = ["emit"]
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
@@ -24,19 +20,16 @@ WAIVED = {
     "WIDTHEXPAND": "operands of sums and comparisons are written at their own widths",
 }
 
-#: Makes plain Verilog of RTLIL: one module a component, without traces of its source.
-SCRIPT = """\
-read_rtlil modules.il
-proc -nomux -norom
-memory_collect
-attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove init
-attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
-write_verilog modules.v
-"""
+#: The name of the top module.
+TOP = "fabric"
+
+#: Out-ports of a router, and its inputs that bring data with the part of a report they begin.
+OUTPORTS = ("tx",)
+INPORTS = {"rx": "crossbar", "inject": "injection"}
 
 
-def emit(fabric, *, command):
-    """The Verilog of a fabric.
+def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
+    """The Verilog of a fabric, with all files that go with it.
 
     Parameters
     ----------
@@ -50,49 +43,97 @@ def emit(fabric, *, command):
     """
     netlist = fabric.netlist
     modules = module_texts(netlist)
-    top = top_text(netlist, modules)
-    counts = Counter(instance.module for instance in netlist.instances)
-    inner = {
-        name: Counter(re.findall(rf"^  ({'|'.join(modules)}) \w+ \(", text, re.M))
-        for name, text in modules.items()
-    }
-    routers = [name for name in netlist.modules if name.startswith("router_")]
+    contents = _contents(netlist)
+    names = {value: name for name, value in contents.items()}
+    counts = Counter(
+        names[_rom_contents(i)] if i.role is Role.ROM else i.module for i in netlist.instances
+    )
+    routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
+    files = {"manifest.json": as_json(manifest(fabric, command=command, files=["fabric.v"]))}
+    if fabric.top == "core":
+        files["places.json"] = json.dumps(fabric.places()) + "\n"
     return Design(
-        modules=modules | {"fabric": top},
-        top="fabric",
-        instances={name: dict(c) for name, c in inner.items() if c} | {"fabric": dict(counts)},
+        modules={name: module.text for name, module in modules.items()}
+        | {TOP: top_text(netlist, modules)},
+        top=TOP,
+        instances={name: module.children for name, module in modules.items() if module.children}
+        | {TOP: dict(counts)},
         classes=[(name, counts[name]) for name in routers],
-        outports=dict.fromkeys(routers, ("tx",)),
-        inports={name: {"rx": "crossbar", "inject": "injection"} for name in routers},
+        outports=dict.fromkeys(routers, OUTPORTS),
+        inports=dict.fromkeys(routers, INPORTS),
         shapes=_shapes(fabric, routers),
-        parts={name: part for name in modules if (part := _part_of_fabric(name, routers))},
+        parts=_parts(netlist, modules) | dict.fromkeys(contents, Role.ROM.value),
+        contents=contents,
+        settings=_settings(netlist, names),
         header=header(fabric, command),
+        files=files,
     )
 
 
-def _shapes(fabric, routers):
+def _rom_contents(rom: Instance) -> RomContents:
+    return RomContents(rom.contents, rom.width)
+
+
+def _contents(netlist: Netlist) -> dict[str, RomContents]:
+    """The different contents of ROMs, by the name of the first instance with each."""
+    found: dict[RomContents, str] = {}
+    for rom in netlist.having(Role.ROM):
+        found.setdefault(_rom_contents(rom), rom.name)
+    return {name: contents for contents, name in found.items()}
+
+
+def _settings(
+    netlist: Netlist, names: dict[RomContents, str]
+) -> dict[str, dict[str, dict[str, int]]]:
+    """The contents of ROMs that drive inputs of routers, and how often."""
+    drivers = netlist.drivers()
+    found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for router in netlist.having(Role.ROUTER):
+        for port, parts in router.inputs.items():
+            for net in {part.net for part in parts if isinstance(part, Part)} & drivers.keys():
+                source = netlist.instances[drivers[net][0]]
+                if source.role is Role.ROM:
+                    found[router.module][port][names[_rom_contents(source)]] += 1
+    return {
+        module: {port: dict(counts) for port, counts in ports.items()}
+        for module, ports in found.items()
+    }
+
+
+def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     """The outer form of each router."""
-    instances = {instance.module: instance for instance in fabric.netlist.instances}
+    netlist = fabric.netlist
+    instances = {instance.module: instance for instance in netlist.having(Role.ROUTER)}
+    drivers = netlist.drivers()
     shapes = {}
     for name in routers:
         inputs = instances[name].inputs
         lanes = sum(part.width for part in inputs["inject"]) // fabric.width
+        # Its own ROM, or one in front of it; where there is neither, the selects are inputs.
         settings = len(fabric.program.select) if "setting" in inputs else 0
+        for part in inputs.get("select", ()):
+            if isinstance(part, Part) and part.net in drivers:
+                settings = max(settings, len(netlist.instances[drivers[part.net][0]].contents))
         # More words than ports cannot leave at once.
         shapes[name] = RouterShape(fabric.ports, min(lanes, fabric.ports), fabric.width, settings)
     return shapes
 
 
-def _part_of_fabric(name, routers):
-    """The part of the fabric that a module is, or None for a router."""
-    if name in routers:
-        return None
-    parts = {"router": "settings", "read_mux": "read tree", "combiner": "operators"}
-    found = re.match("router|read_mux|endpoint|host|sequencer|combiner", name)
-    return parts.get(found[0], found[0]) if found else "other"
+def _parts(netlist: Netlist, modules: dict[str, ModuleText]) -> dict[str, str]:
+    """The part of the fabric that each module is, those inside others included; no routers."""
+    parts: dict[str, str] = {}
+    for name in reversed(modules):  # parents come before their children
+        role = netlist.roles.get(name)
+        if role is Role.ROUTER:
+            continue
+        if role is not None:
+            parts[name] = role.value
+        for child in modules[name].children:
+            parts.setdefault(child, parts.get(name, Role.OTHER.value))
+    return parts
 
 
-def header(fabric, command):
+def header(fabric: Fabric, command: str) -> str:
     """The comment above the text: what it is, and how to make it again."""
     schedule = fabric.program.schedule
     lines = [
@@ -107,69 +148,18 @@ def header(fabric, command):
     return text
 
 
-def _collective(fabric):
+def _collective(fabric: Fabric) -> str:
     """The collective in words."""
     collective = fabric.program.schedule.collective
     if collective.reducing:
         return f"{collective} ({fabric.program.operator})"
-    return f"{collective} from any root" if "root" in fabric.netlist.inputs else collective
+    return f"{collective} from any root" if "root" in fabric.netlist.inputs else str(collective)
 
 
-def module_il(netlist):
-    """All modules of a netlist in the intermediate language of Yosys."""
-    return "".join(
-        rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
-    )
-
-
-def module_texts(netlist, il=None):
-    """The text of each module of a netlist, by name."""
-    il = module_il(netlist) if il is None else il
-    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
-        Path(folder, "modules.il").write_text(il)
-        Path(folder, "script.ys").write_text(SCRIPT)
-        tools.run(
-            "yosys",
-            ["-q", "-s", "script.ys"],
-            folder=folder,
-            log="yosys.log",
-            what="writing Verilog",
-        )
-        text = Path(folder, "modules.v").read_text()
-    # A component inside a component becomes a module whose name has a dot in it.
-    text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2", text)
-    # Verilator frowns on values in declarations of registers, not on those of initial blocks.
-    # Processes that must run once at the start are triggered by a register that never changes.
-    text = re.sub(r"\\\$auto\$\S+", "unused_trigger", text)
-    text = re.sub(
-        r"^  reg (.*?)(\S+ ?) = (\S+);$", r"  reg \1\2;\n  initial \2 = \3;", text, flags=re.M
-    )
-    texts = re.findall(r"^module .*?^endmodule\n", text, re.M | re.S)
-    return {re.split(r"\W+", text)[1]: _short_memories(text) for text in reversed(texts)}
-
-
-def _short_memories(text):
-    """Write memories that start as zeros with a loop instead of a line a word."""
-
-    def loop(match):
-        name, last, zero = match["name"], match["last"], match["zero"]
-        label = "init_" + re.sub(r"\W", "_", name.strip("\\ "))
-        return (
-            f"  initial begin : {label}\n    integer k;\n"
-            f"    for (k = 0; k <= {last}; k = k + 1) {name}[k] = {zero};\n  end\n"
-        )
-
-    return re.sub(
-        r"  initial begin\n(?:    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>\d+'h0+);\n)+  end\n",
-        lambda m: loop(m) if len({*re.findall(r"= (\d+'h0+);", m[0])}) == 1 else m[0],
-        text,
-    )
-
-
-def top_text(netlist, modules):
+def top_text(netlist: Netlist, modules: dict[str, ModuleText]) -> str:
     """The structural top of a netlist."""
     ports = ["clk", "rst", *netlist.inputs, *netlist.outputs]
-    lines = [f"module fabric({', '.join(ports)});", "  input clk;", "  input rst;"]
+    lines = [f"module {TOP}({', '.join(ports)});", "  input clk;", "  input rst;"]
     for kind, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
         lines += [f"  {kind} {_range(width)}{name};" for name, width in nets.items()]
     lines += [
@@ -179,32 +169,35 @@ def top_text(netlist, modules):
     ]
     for name, parts in netlist.wired.items():
         lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
+    ports_of = {name: frozenset(module.ports) for name, module in modules.items()}
     for instance in netlist.instances:
-        has_ports = modules[instance.module].partition(";")[0]
-        shared = [name for name in ("clk", "rst") if re.search(rf"\b{name}\b", has_ports)]
-        pins = [f".{name}({name})" for name in shared]
+        known = ports_of[instance.module]
+        pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
         pins += [
             f".{port}({_concatenation(netlist, parts)})"
             for port, parts in instance.inputs.items()
-            if re.search(rf"\b{port}\b", has_ports)
+            if port in known
         ]
         pins += [f".{port}({net})" for port, net in instance.outputs.items()]
-        lines.append(f"  {instance.module} {instance.name} (")
+        parameters = (
+            f" #(\n    {_rom_contents(instance).parameters}\n  )" if instance.module == ROM else ""
+        )
+        lines.append(f"  {instance.module}{parameters} {instance.name} (")
         lines.append(",\n".join(f"    {pin}" for pin in pins) + "\n  );")
     return "\n".join([*lines, "endmodule\n"])
 
 
-def _range(width):
+def _range(width: int) -> str:
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
-def _concatenation(netlist, parts):
+def _concatenation(netlist: Netlist, parts: Parts) -> str:
     """Parts of nets as an expression, the most significant first."""
     texts = [_part(netlist, part) for part in reversed(parts)]
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
-def _part(netlist, part):
+def _part(netlist: Netlist, part: Part | Fixed) -> str:
     if isinstance(part, Fixed):
         return f"{part.width}'d{part.value}"
     if part.start == 0 and part.width == netlist.nets[part.net]:
@@ -212,65 +205,3 @@ def _part(netlist, part):
     if part.width == 1:
         return f"{part.net}[{part.start}]"
     return f"{part.net}[{part.start + part.width - 1}:{part.start}]"
-
-
-def manifest(fabric, *, command, files):
-    """What a user of the Verilog has to know, as plain data."""
-    program, layout = fabric.program, fabric.layout
-    schedule = program.schedule
-    return {
-        "top": "fabric",
-        "files": files,
-        "ports": {
-            name: {"direction": direction, "width": width}
-            for direction, nets in (
-                ("input", {"clk": 1, "rst": 1} | fabric.netlist.inputs),
-                ("output", fabric.netlist.outputs),
-            )
-            for name, width in nets.items()
-        },
-        "nodes": fabric.nodes,
-        "width": fabric.width,
-        "flits": fabric.flits,
-        "send_base": layout.send_base,
-        "send_words": layout.send_words,
-        "recv_base": layout.recv_base,
-        "recv_words": layout.recv_words,
-        "read_latency": fabric.read_latency,
-        "predicted_cycles": fabric.cycles,
-        "topology": schedule.topology.to_json(),
-        "collective": schedule.collective.to_json()
-        | ({"root": "any"} if "root" in fabric.netlist.inputs else {}),
-        **({"operator": str(program.operator)} if schedule.collective.reducing else {}),
-        "algorithm": schedule.algorithm,
-        "chunks": schedule.chunks,
-        "rounds": schedule.round_count,
-        "router_classes": len(program.class_sizes),
-        "command": command,
-        "schedule_digest": schedule.digest,
-    }
-
-
-def write(fabric, folder, *, command):
-    """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
-
-    For a core, ``places.json`` says which block arrives, or lies, where.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written.
-    """
-    folder = Path(folder)
-    writable(folder / "fabric.v", make=True)
-    design = emit(fabric, command=command)
-    described = manifest(fabric, command=command, files=["fabric.v"])
-    write_file(folder / "fabric.v", design.text)
-    if fabric.top == "core":
-        write_file(folder / "places.json", json.dumps(fabric.places()) + "\n")
-    write_file(folder / "manifest.json", json.dumps(described, indent=2) + "\n")
-    return design

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from ... import __version__
 from ...errors import InputError
-from ...rtl.netlist import Assembly
+from ...rtl.assembly import Assembly
 from .console import Console
 from .reporter import Reporter, Template
 from .tester import PATIENCE, HostPort, Tester

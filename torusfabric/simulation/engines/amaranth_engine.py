@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
 from amaranth.sim import Simulator
 
 from ...errors import WorkFailed
-from ...rtl.netlist import Assembly
+from ...rtl.assembly import Assembly
 from .base import PATIENCE, Engine, Phases, Run
 from .waves import lines, recording
 
@@ -58,7 +58,7 @@ class AmaranthEngine(Engine):
         self.simulate(testbench)
         return runs
 
-    def spin(self, runs):
+    def measure(self, runs):
         spent = [0, 0.0]
 
         async def testbench(ctx):

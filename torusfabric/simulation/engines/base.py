@@ -87,7 +87,7 @@ class Engine(ABC):
         return self.run_many([messages], roots=roots, progress=progress)[0]
 
     @abstractmethod
-    def spin(self, runs) -> tuple[int, float]:
+    def measure(self, runs) -> tuple[int, float]:
         """Run collectives on whatever is in memory, to tell how fast that goes.
 
         Parameters

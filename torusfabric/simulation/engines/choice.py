@@ -7,8 +7,8 @@ from ...errors import InputError
 from ...toolchain import cxx
 from .amaranth_engine import AmaranthEngine
 from .base import Engine
-from .bulk import words_moved
 from .compiled import CompiledEngine
+from .host_port import words_moved
 from .verilator import VerilatorEngine
 from .waves import check_wave
 

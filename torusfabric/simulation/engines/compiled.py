@@ -12,12 +12,13 @@ from functools import partial
 import numpy as np
 
 from ...errors import InputError
-from ...toolchain.cache import Cache, digest
-from ...verilog import module_il, module_texts
+from ...rtl.netlist import Netlist
+from ...toolchain.cache import Cache
+from ...verilog import module_texts
 from .base import Engine
-from .bulk import CTask, run_task, spin_tasks, words_moved
-from .farm import build_farm
-from .farm_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
+from .host_port import CTask, measure_tasks, run_task, words_moved
+from .model import build_model
+from .model_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
 from .waves import lines, recording
 
 __all__ = ["OUTPUTS", "CompiledEngine", "Session", "kept_texts"]
@@ -51,7 +52,7 @@ class CompiledEngine(Engine):
         super().__init__(fabric, wave=wave)
         self._gated = wave is None if gated is None else gated
         began = time.perf_counter()
-        self.farm = build_farm(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
+        self.model = build_model(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
         self.build_seconds = time.perf_counter() - began
 
     def run_many(self, batches, *, roots=None, progress=None):
@@ -59,7 +60,7 @@ class CompiledEngine(Engine):
         each = words_moved(self.fabric)
         with (
             recording(self._wave, self.fabric) as vcd,
-            Session(self.farm, self.fabric, gated=self._gated, vcd=vcd) as session,
+            Session(self.model, self.fabric, gated=self._gated, vcd=vcd) as session,
         ):
             return [
                 run_task(partial(session.run, root=roots[k] if roots else None), self.fabric,
@@ -67,24 +68,22 @@ class CompiledEngine(Engine):
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
 
-    def spin(self, runs):
-        with Session(self.farm, self.fabric, gated=self._gated, vcd=None) as session:
-            return spin_tasks(session.run, self.fabric, runs)
+    def measure(self, runs):
+        with Session(self.model, self.fabric, gated=self._gated, vcd=None) as session:
+            return measure_tasks(session.run, self.fabric, runs)
 
 
-def kept_texts(netlist):
+def kept_texts(netlist: Netlist) -> dict[str, str]:
     """The Verilog of each module, from the cache if it has been written before."""
-    il = module_il(netlist)
-    cache, key = Cache(), digest("modules", il)
-    return cache.get(key) or cache.put(key, module_texts(netlist, il))
+    return {name: module.text for name, module in module_texts(netlist, Cache()).items()}
 
 
 class Session:
-    """Objects of a farm, linked, from their initial state on.
+    """Objects of a model, linked, from their initial state on.
 
     Parameters
     ----------
-    farm : Farm
+    model : Model
     fabric : Fabric
     gated : bool
     vcd : str or None
@@ -96,10 +95,10 @@ class Session:
         The inputs of the whole, in chunks of 32 bits.
     """
 
-    def __init__(self, farm, fabric, *, gated, vcd):
-        self._objects = objects = Objects(farm)
+    def __init__(self, model, fabric, *, gated, vcd):
+        self._objects = objects = Objects(model)
         self._library, self.inputs = objects.library, objects.inputs
-        self._readers = _Readers(farm, objects)
+        self._readers = _Readers(model, objects)
         address, keep = objects.address, objects.keep
         inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
         shown = [] if vcd is None else lines(fabric)
@@ -110,16 +109,16 @@ class Session:
             at_once=self._readers.of_outputs(registered=False),
             next_time=self._readers.of_outputs(registered=True),
             of_input=self._readers.of_inputs(), inputs=keep(np.array(inputs, np.uintp)),
-            settle=not all(farm.registered(net) for net in OUTPUTS), gated=gated,
+            settle=not all(model.registered(net) for net in OUTPUTS), gated=gated,
             nets=ctypes.addressof(nets), net_count=len(nets),
             wave=None if vcd is None else vcd.encode(),
             **{name: address[name] for name in OUTPUTS},
         )  # fmt: skip
-        self._library.farm_open.restype = ctypes.c_void_p
-        self._library.farm_open.argtypes = [ctypes.POINTER(CDesign)]
-        self._library.farm_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
-        self._library.farm_close.argtypes = [ctypes.c_void_p]
-        self._handle = self._library.farm_open(self._design)
+        self._library.model_open.restype = ctypes.c_void_p
+        self._library.model_open.argtypes = [ctypes.POINTER(CDesign)]
+        self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
+        self._library.model_close.argtypes = [ctypes.c_void_p]
+        self._handle = self._library.model_open(self._design)
         if not self._handle:
             self._objects.close()
             raise InputError(f"File of waves must be writable, not {vcd}")
@@ -129,25 +128,25 @@ class Session:
         if root is not None:
             # Whoever takes the root reads it when the start comes.
             self.inputs["root"][0] = root
-        return self._library.farm_run(self._handle, task)
+        return self._library.model_run(self._handle, task)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._library.farm_close(self._handle)
+        self._library.model_close(self._handle)
         self._objects.close()
 
 
 class _Readers:
     """Which instances of no node, the common ones, read what: those are evaluated on demand."""
 
-    def __init__(self, farm, objects):
-        self._farm, self._objects, self._watches = farm, objects, []
+    def __init__(self, model, objects):
+        self._model, self._objects, self._watches = model, objects, []
         self._number, self._keep = objects.number, objects.keep
-        self._instances = farm.netlist.instances
+        self._instances = model.netlist.instances
         self._of_net: dict[str, set] = {}
-        for k, (instance, sources) in enumerate(zip(self._instances, farm.sources, strict=True)):
+        for k, (instance, sources) in enumerate(zip(self._instances, model.sources, strict=True)):
             if instance.node is None:
                 for pieces in sources.values():
                     for piece in pieces:
@@ -166,7 +165,7 @@ class _Readers:
         """The readers of each instance's outputs of one kind."""
         found: list[list] = [[] for _ in self._instances]
         for k, instance in enumerate(self._instances):
-            ports = self._farm.modules[instance.module].ports
+            ports = self._model.class_of(k).ports
             for port, net in instance.outputs.items():
                 if port in ports and ports[port].registered == registered and net in self._of_net:
                     found[self._number[k]].append(net)
@@ -175,7 +174,7 @@ class _Readers:
         first = np.cumsum([0, *(len(self._of_net[net]) for net in nets)]).tolist()
         watches = (CWatch * len(nets))()
         for k, net in enumerate(nets):
-            chunks = -(-self._farm.netlist.nets[net] // 32)
+            chunks = -(-self._model.netlist.nets[net] // 32)
             old = self._keep(np.zeros(chunks, np.uint32))
             watches[k] = CWatch(self._objects.address[net], old, chunks, first[k], first[k + 1])
         self._watches.append(watches)

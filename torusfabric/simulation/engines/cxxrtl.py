@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 
-__all__ = ["CxxModule", "Port", "cxx_modules", "include_folder"]
+__all__ = ["CxxClass", "CxxPort", "cxx_classes", "include_folder"]
 
 #: All modules are tops, for outputs of others would be buffered and take more than one evaluation.
 SCRIPT = """\
@@ -33,7 +34,7 @@ write_cxxrtl -nohierarchy -noflatten -g0 modules.cc
 """
 
 
-class Port(NamedTuple):
+class CxxPort(NamedTuple):
     """A port of a class.
 
     Parameters
@@ -52,7 +53,7 @@ class Port(NamedTuple):
     width: int
 
 
-class CxxModule(NamedTuple):
+class CxxClass(NamedTuple):
     """A module as a C++ class.
 
     Parameters
@@ -61,17 +62,25 @@ class CxxModule(NamedTuple):
         Of the class.
     text : str
     clocked : bool
-    ports : dict of str to Port
+    ports : dict of str to CxxPort
         By the names they have in Verilog.
+    rom : bool
+        Whether its objects take contents as data.
     """
 
     name: str
     text: str
     clocked: bool
-    ports: dict[str, Port]
+    ports: dict[str, CxxPort]
+    rom: bool = False
+
+    @property
+    def outputs(self) -> dict[str, CxxPort]:
+        """The output ports by name."""
+        return {name: port for name, port in self.ports.items() if port.direction == "output"}
 
 
-def cxx_modules(modules):
+def cxx_classes(modules: Mapping[str, str]) -> dict[str, CxxClass]:
     """Turn modules into classes, each of which needs a single evaluation a clock edge.
 
     Parameters
@@ -81,9 +90,11 @@ def cxx_modules(modules):
 
     Returns
     -------
-    dict of str to CxxModule
+    dict of str to CxxClass
     """
-    cache, key = Cache(), digest("cxxrtl", modules, SCRIPT, tools.version("yosys"))
+    if not modules:
+        return {}
+    cache, key = Cache(), digest("cxxrtl", dict(modules), SCRIPT, tools.version("yosys"))
     kept = cache.get(key)
     if kept is None:
         kept = cache.put(key, _write_cxxrtl(modules))
@@ -91,11 +102,12 @@ def cxx_modules(modules):
     for name, text in kept.items():
         # Identifiers get a prefix, and their underscores are doubled.
         mangled = f"p_{name.replace('_', '__')}"
-        found[name] = CxxModule(mangled, text, "prev_p_clk" in text, _ports(text))
+        found[name] = CxxClass(mangled, text, "prev_p_clk" in text, _ports(text))
     return found
 
 
-def _write_cxxrtl(modules):
+def _write_cxxrtl(modules: Mapping[str, str]) -> dict[str, str]:
+    """The text of each class."""
     verilog, tables = _tables("\n".join(modules.values()))
     with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
         for name, text in {"modules.v": verilog, **tables}.items():
@@ -116,14 +128,14 @@ def _write_cxxrtl(modules):
     return {name: texts[name] for name in modules}
 
 
-def _tables(text):
+def _tables(text: str) -> tuple[str, dict[str, str]]:
     """Move contents of memories to files, for Yosys takes minutes over long initial blocks.
 
     Memories of zeros are left without any, for the classes start with zeros.
     """
     tables: dict[str, str] = {}
 
-    def table(match):
+    def table(match: re.Match[str]) -> str:
         rows = re.findall(r"^    (\S+ ?)\[(\d+)\] = \d+'h(\w+);$", match[0], re.M)
         assert [int(row[1]) for row in rows] == list(range(len(rows)))
         name = f"table_{len(tables)}.hex"
@@ -137,16 +149,16 @@ def _tables(text):
     return text, tables
 
 
-def _ports(text):
+def _ports(text: str) -> dict[str, CxxPort]:
     """The ports of a class by their Verilog names."""
     declared = re.findall(r"/\*(input|output)\*/ (wire|value)<(\d+)> (p_(\w+))", text)
     return {
-        name.replace("__", "_"): Port(member, direction, kind == "wire", int(width))
+        name.replace("__", "_"): CxxPort(member, direction, kind == "wire", int(width))
         for direction, kind, width, member, name in declared
     }
 
 
-def include_folder():
+def include_folder() -> Path:
     """Where CXXRTL's own headers are.
 
     Raises

@@ -1,16 +1,18 @@
 """Routers alone: how fast they run without endpoints, host port and sequencer."""
 
-from ...rtl.netlist import Fixed, Netlist
-from .bulk import CTask
+from ...rtl.netlist import Fixed, Netlist, Part, Role
 from .compiled import OUTPUTS, Session, kept_texts
-from .farm import build_farm
-from .farm_objects import INPUTS
+from .host_port import CTask
+from .model import build_model
+from .model_objects import INPUTS
 
 __all__ = ["Routers", "router_netlist"]
 
 
 def router_netlist(netlist):
-    """The routers of a fabric and the links between them; all else they read is an input.
+    """The routers of a fabric, the ROMs in front of them, and the links between them.
+
+    All else they read is an input.
 
     Parameters
     ----------
@@ -20,14 +22,23 @@ def router_netlist(netlist):
     -------
     Netlist
     """
-    routers = [instance for instance in netlist.instances if "tx" in instance.outputs]
+    routers = list(netlist.having(Role.ROUTER))
+    drivers = netlist.drivers()
+    parts = [part for router in routers for parts in router.inputs.values() for part in parts]
+    roms = {
+        drivers[part.net][0] for part in parts if isinstance(part, Part) and part.net in drivers
+    }
+    routers += [instance for k, instance in enumerate(netlist.instances)
+                if k in roms and instance.role is Role.ROM]  # fmt: skip
     parts = [part for router in routers for parts in router.inputs.values() for part in parts]
     sent = {net for router in routers for net in router.outputs.values()}
     read = [part.net for part in parts if not isinstance(part, Fixed)]
     inputs = [net for net in dict.fromkeys([*INPUTS, *OUTPUTS, *read]) if net not in sent]
+    used = {router.module for router in routers}
     return Netlist(
         inputs={net: netlist.nets[net] for net in inputs},
-        modules={router.module: netlist.modules[router.module] for router in routers},
+        modules={name: netlist.modules[name] for name in netlist.modules if name in used},
+        roles=netlist.roles,
         nets={net: netlist.nets[net] for net in [*inputs, *sorted(sent)]},
         instances=routers,
     )
@@ -50,9 +61,9 @@ class Routers:
 
     def __init__(self, fabric, *, optimize=2):
         self._fabric, netlist = fabric, router_netlist(fabric.netlist)
-        self._farm = build_farm(netlist, kept_texts(netlist), optimize=optimize)
+        self._model = build_model(netlist, kept_texts(netlist), optimize=optimize)
 
-    def spin(self, runs):
+    def measure(self, runs):
         """Forward whatever there is, as long as so many collectives take.
 
         Parameters
@@ -66,7 +77,7 @@ class Routers:
             Of processor time.
         """
         task = CTask(chunks=1, patience=runs * self._fabric.cycles)
-        with Session(self._farm, self._fabric, gated=True, vcd=None) as session:
+        with Session(self._model, self._fabric, gated=True, vcd=None) as session:
             # Busy, and never done: it ends when it has been waited for long enough.
             session.inputs["busy"][0] = 1
             session.run(task)

@@ -18,7 +18,7 @@ from ...errors import InputError, MissingTool, WorkFailed
 from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
 from .base import Engine
-from .bulk import CTask, run_task, spin_tasks, words_moved
+from .host_port import CTask, measure_tasks, run_task, words_moved
 from .waves import lines, recording
 
 __all__ = ["VerilatorEngine", "have_verilator"]
@@ -82,9 +82,9 @@ class VerilatorEngine(Engine):
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
 
-    def spin(self, runs):
+    def measure(self, runs):
         with _machine(self._library, None) as call:
-            return spin_tasks(partial(call, self.fabric.nodes, 0), self.fabric, runs)
+            return measure_tasks(partial(call, self.fabric.nodes, 0), self.fabric, runs)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.netlist import Fixed, Part
 from ...toolchain import tools
 from ...toolchain.files import replacing, write_file
-from .view import view
+from .gtkwave import view
 
 __all__ = ["FORMATS", "Line", "check_wave", "lines", "recording"]
 

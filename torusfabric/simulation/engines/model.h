@@ -3,13 +3,14 @@
 // A class is a module as CXXRTL wrote it, with a `Glue` that knows its ports. Its functions work on
 // arrays of instances. Where an input comes from is data: a row of addresses for each instance.
 
-#ifndef TORUSFABRIC_FARM_H
-#define TORUSFABRIC_FARM_H
+#ifndef TORUSFABRIC_MODEL_H
+#define TORUSFABRIC_MODEL_H
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
-namespace farm {
+namespace model {
 
 // An address, or a number of bits to skip there.
 typedef uintptr_t Word;
@@ -28,11 +29,11 @@ struct Class {
     void (*reset)(void *instances, size_t count, bool on);
 };
 
-}  // namespace farm
+}  // namespace model
 
 #ifdef CXXRTL_H
 
-namespace farm {
+namespace model {
 
 inline const uint32_t *at(Word word) { return reinterpret_cast<const uint32_t *>(word); }
 
@@ -58,6 +59,28 @@ CXXRTL_ALWAYS_INLINE void put(cxxrtl::value<Width> &into, const uint32_t *from, 
             target[1] = (target[1] & ~(uint32_t)(mask << place >> 32)) | (uint32_t)(word >> 32);
     }
 }
+
+// A ROM with a register behind it. Its rows, each as long as a value of so many bits, are data.
+template <size_t Bits>
+struct Rom {
+    cxxrtl::value<32> p_address;
+    cxxrtl::value<1> p_clk, prev_p_clk;
+    cxxrtl::wire<Bits> p_data;
+    const uint32_t *rows;
+    size_t depth;
+
+    void eval(std::nullptr_t) {
+        if (!p_clk || prev_p_clk)
+            return;
+        size_t const row = p_address.data[0] < depth ? p_address.data[0] : depth - 1;
+        std::memcpy(p_data.next.data, rows + row * p_data.next.chunks, sizeof p_data.next.data);
+    }
+
+    template <class Observer>
+    bool commit(Observer &observer) {
+        return p_data.commit(observer);
+    }
+};
 
 template <class Glue>
 struct Describe {
@@ -107,7 +130,7 @@ struct Describe {
     static constexpr Class value() { return {make, destroy, output, eval, commit, reset}; }
 };
 
-}  // namespace farm
+}  // namespace model
 
 #endif
 #endif

@@ -9,11 +9,11 @@ import numpy as np
 from ...errors import WorkFailed
 from .base import PATIENCE, Phases, Run
 
-__all__ = ["CTask", "from_chunks", "run_task", "spin_tasks", "to_chunks", "words_moved"]
+__all__ = ["CTask", "from_chunks", "run_task", "measure_tasks", "to_chunks", "words_moved"]
 
 
 class CTask(ctypes.Structure):
-    """What to load, run and read; as `Task` in ``farm.h``."""
+    """What to load, run and read; as `Task` in ``drive.h``."""
 
     _fields_ = [
         *((name, ctypes.c_uint64) for name in ("chunks", "send_base", "send_words", "recv_base",
@@ -110,7 +110,7 @@ def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
     return Run(from_chunks(recv, fabric.width), task.cycles, task.edges, task.clocks, phases)
 
 
-def spin_tasks(call, fabric, runs):
+def measure_tasks(call, fabric, runs):
     """Run collectives on whatever is in memory; returns all cycles, and seconds."""
     cycles, spent = 0, 0
     for _ in range(runs):

@@ -1,19 +1,22 @@
-"""Farms: a netlist as arrays of objects, a C++ class for each module and an object an instance.
+"""Compiled models: a netlist as arrays of objects, a C++ class for each module.
 
 Each clock edge evaluates all instances once, in an order in which whatever an instance reads is
-either a register or has been worked out before, and then lets all registers change.
+either a register or has been worked out before, and then lets all registers change. ROMs are
+objects of one template; what they hold is data, so that neither the text nor the time to compile
+depends on it.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import WorkFailed
-from ...rtl.netlist import Fixed, Part
+from ...rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Role
 from ...toolchain import cxx
-from .cxxrtl import cxx_modules, include_folder
+from .cxxrtl import CxxClass, CxxPort, cxx_classes, include_folder
 
-__all__ = ["Farm", "build_farm", "outputs"]
+__all__ = ["Column", "Group", "Model", "Source", "build_model"]
 
 HERE = Path(__file__).parent
 
@@ -54,83 +57,108 @@ class Column(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Instances of one module on one level."""
+    """Instances of one class on one level."""
 
-    module: str
+    name: str
     instances: list[int]
 
 
-class Farm(NamedTuple):
-    """A built farm.
+class Model(NamedTuple):
+    """A built model.
 
     Parameters
     ----------
     library : path
         The shared library with all classes.
     netlist : Netlist
-    modules : dict of str to CxxModule
+    classes : dict of str to CxxClass
+    class_names : list of str
+        The class of each instance.
     groups : list of Group
         In the order of evaluation.
     sources : list of dict of str to (list of Source)
         For each instance, what each of its inputs is made of.
     columns : dict of str to (list of Column)
-        For each module.
+        For each class.
     """
 
     library: Path
-    netlist: object
-    modules: dict
-    groups: list
-    sources: list
-    columns: dict
+    netlist: Netlist
+    classes: dict[str, CxxClass]
+    class_names: list[str]
+    groups: list[Group]
+    sources: list[dict[str, list[Source]]]
+    columns: dict[str, list[Column]]
 
-    def registered(self, net):
+    def class_of(self, number: int) -> CxxClass:
+        """The class of an instance."""
+        return self.classes[self.class_names[number]]
+
+    def registered(self, net: str) -> bool:
         """Whether a net is a register, or an input of the whole."""
-        return _registered(self.netlist, self.modules, _drivers(self.netlist), net)
+        driver = self.netlist.drivers().get(net)
+        return driver is None or self.class_of(driver[0]).ports[driver[1]].registered
 
 
-def build_farm(netlist, texts, *, optimize=2):
+def build_model(netlist: Netlist, texts: Mapping[str, str], *, optimize: int = 2) -> Model:
     """Build the classes of a netlist, each once.
 
     Parameters
     ----------
     netlist : Netlist
     texts : dict of str to str
-        The Verilog of each module.
+        The Verilog of each module; ROMs need none.
     optimize : int
         How hard the compiler tries, 0 to 3.
 
     Returns
     -------
-    Farm
+    Model
 
     Raises
     ------
     WorkFailed
         If instances read from each other in a circle without a register.
     """
-    modules = cxx_modules(texts)
+    classes = cxx_classes({name: text for name, text in texts.items() if name != ROM})
     sources = [_sources(netlist, instance) for instance in netlist.instances]
-    groups = _groups(netlist, modules, sources)
-    used = list(dict.fromkeys(group.module for group in groups))
+    names = []
+    for instance in netlist.instances:
+        name, made = _rom_class(instance) if instance.role is Role.ROM else (instance.module, None)
+        names.append(name)
+        if made:
+            classes[name] = made
+    groups = _groups(netlist, [classes[name] for name in names], names, sources)
+    used = list(dict.fromkeys(group.name for group in groups))
     members: dict[str, list[int]] = defaultdict(list)
     for group in groups:
-        members[group.module] += group.instances
-    columns = {name: _columns(modules[name], [sources[k] for k in members[name]]) for name in used}
-    units = _units([_class_text(k, modules[n], columns[n]) for k, n in enumerate(used)])
+        members[group.name] += group.instances
+    columns = {name: _columns(classes[name], [sources[k] for k in members[name]]) for name in used}
+    units = _units([_class_text(k, classes[n], columns[n]) for k, n in enumerate(used)])
     library = cxx.build(
-        "farm.so",
+        "model.so",
         {f"classes_{k}.cc": text for k, text in enumerate(units)}
-        | {"farm.cc": (HERE / "farm.cc").read_text()},
-        headers={name: (HERE / name).read_text() for name in ("farm.h", "drive.h")},
+        | {"model.cc": (HERE / "model.cc").read_text()},
+        headers={name: (HERE / name).read_text() for name in ("model.h", "drive.h")},
         flags=(*FLAGS, f"-O{optimize}", f"-I{include_folder()}"),
         link=("-shared",),
         what="the simulator",
     )
-    return Farm(library, netlist, modules, groups, sources, columns)
+    return Model(library, netlist, classes, names, groups, sources, columns)
 
 
-def _sources(netlist, instance):
+def _rom_class(rom: Instance) -> tuple[str, CxxClass]:
+    """The class of a ROM: it depends on its width, and on the parts its address is made of."""
+    parts = "_".join(str(part.width) for part in rom.inputs["address"])
+    ports = {
+        "address": CxxPort("p_address", "input", registered=False, width=32),
+        "data": CxxPort("p_data", "output", registered=True, width=rom.width),
+    }
+    made = CxxClass(f"model::Rom<{rom.width}>", "", clocked=True, ports=ports, rom=True)
+    return f"rom {rom.width} {parts}", made
+
+
+def _sources(netlist: Netlist, instance: Instance) -> dict[str, list[Source]]:
     """What each input of an instance is made of; of wired nets, what drives them."""
     found = {}
     for port, parts in instance.inputs.items():
@@ -144,10 +172,10 @@ def _sources(netlist, instance):
     return found
 
 
-def _resolve(netlist, part):
+def _resolve(netlist: Netlist, part: Part) -> list[Source]:
     """Parts of nets that instances or inputs of the whole drive."""
     if part.net not in netlist.wired:
-        return [Source(*_fields(part))]
+        return [Source(part.net, part.start, part.width)]
     found, place = [], 0
     for piece in netlist.wired[part.net]:
         low, high = max(part.start, place), min(part.start + part.width, place + piece.width)
@@ -158,34 +186,22 @@ def _resolve(netlist, part):
     return found
 
 
-def _fields(part):
-    return part.net, part.start, part.width
-
-
-def _drivers(netlist):
-    """The instance and port that drive each net."""
-    return {
-        net: (number, port)
-        for number, instance in enumerate(netlist.instances)
-        for port, net in instance.outputs.items()
-    }
-
-
-def _registered(netlist, modules, drivers, net):
-    if net not in drivers:
-        return True
-    number, port = drivers[net]
-    return modules[netlist.instances[number].module].ports[port].registered
-
-
-def _groups(netlist, modules, sources):
+def _groups(
+    netlist: Netlist,
+    classes: list[CxxClass],
+    names: list[str],
+    sources: list[dict[str, list[Source]]],
+) -> list[Group]:
     """Put instances on levels: above all from which they read what is not registered."""
-    drivers = _drivers(netlist)
-    late = {net for net in drivers if not _registered(netlist, modules, drivers, net)}
+    drivers = netlist.drivers()
+    late = {
+        net for net, (number, port) in drivers.items() if not classes[number].ports[port].registered
+    }
     below = []
-    for instance, inputs in zip(netlist.instances, sources, strict=True):
-        known = modules[instance.module].ports
-        nets = {piece.net for port, parts in inputs.items() if port in known for piece in parts}
+    for made, inputs in zip(classes, sources, strict=True):
+        nets = {
+            piece.net for port, parts in inputs.items() if port in made.ports for piece in parts
+        }
         below.append({drivers[net][0] for net in nets & late})
     level = [0 if not drives else -1 for drives in below]
     waiting = [k for k, drives in enumerate(below) if drives]
@@ -203,14 +219,14 @@ def _groups(netlist, modules, sources):
         waiting = still
     found = defaultdict(list)
     for k, instance in enumerate(netlist.instances):
-        found[level[k], instance.node is not None, instance.module].append(k)
+        found[level[k], instance.node is not None, names[k]].append(k)
     return [Group(key[2], found[key]) for key in sorted(found)]
 
 
-def _columns(module, rows):
+def _columns(made: CxxClass, rows: list[dict[str, list[Source]]]) -> list[Column]:
     """How the inputs of a class are put together, given the sources of its instances."""
     columns = []
-    for port, known in module.ports.items():
+    for port, known in made.ports.items():
         if known.direction != "input" or port not in rows[0]:
             continue
         at = 0
@@ -227,35 +243,38 @@ def _columns(module, rows):
     return columns
 
 
-def _class_text(number, module, columns):
-    """The C++ of a class, and what lets the farm work with it."""
+def _class_text(number: int, made: CxxClass, columns: list[Column]) -> str:
+    """The C++ of a class, and what lets the model work with it."""
     puts, row, shared = [], 0, 0
     for column in columns:
         place = f"shared[{shared}]" if column.shared else f"row[{row}]"
         shift = f"row[{row + 1}]" if column.shift is None else column.shift
         puts.append(
-            f"        farm::put<{column.at}, {column.width}>"
-            f"(d.{module.ports[column.port].member}, farm::at({place}), {shift});"
+            f"        model::put<{column.at}, {column.width}>"
+            f"(d.{made.ports[column.port].member}, model::at({place}), {shift});"
         )
         shared += column.shared
         row += 0 if column.shared else 1 + (column.shift is None)
+    if made.rom:
+        puts.append(f"        d.rows = model::at(row[{row}]); d.depth = row[{row + 1}];")
+        row += 2
     values = [
         f"        case {k}: return d.{port.member}{'.curr' if port.registered else ''}.data;"
-        for k, port in enumerate(outputs(module).values())
+        for k, port in enumerate(made.outputs.values())
     ]
     clock = "d.p_clk = value<1>{1u}; d.prev_p_clk = value<1>{edge ? 0u : 1u};"
-    reset = "d.p_rst = value<1>{on ? 1u : 0u};" if "rst" in module.ports else ""
+    reset = "d.p_rst = value<1>{on ? 1u : 0u};" if "rst" in made.ports else ""
     return "\n".join([
         f"namespace class_{number} {{",
-        module.text,
+        made.text,
         "struct Glue {",
-        f"    typedef {module.name} Design;",
+        f"    typedef {made.name} Design;",
         f"    enum {{ columns = {row} }};",
         "    static CXXRTL_ALWAYS_INLINE",
-        "    void gather(Design &d, const farm::Word *row, const farm::Word *shared) {",
+        "    void gather(Design &d, const model::Word *row, const model::Word *shared) {",
         *puts,
         "    }",
-        f"    static void clock(Design &d, bool edge) {{ {clock if module.clocked else ''} }}",
+        f"    static void clock(Design &d, bool edge) {{ {clock if made.clocked else ''} }}",
         f"    static void reset(Design &d, bool on) {{ {reset} }}",
         "    static const uint32_t *output(Design &d, size_t port) {",
         "        switch (port) {",
@@ -266,20 +285,15 @@ def _class_text(number, module, columns):
         "};",
         "}",
         'extern "C" __attribute__((visibility("default")))',
-        f"const farm::Class class_{number}_type =",
-        f"    farm::Describe<class_{number}::Glue>::value();",
+        f"const model::Class class_{number}_type =",
+        f"    model::Describe<class_{number}::Glue>::value();",
         "",
     ])  # fmt: skip
 
 
-def outputs(module):
-    """The output ports of a class by name."""
-    return {name: port for name, port in module.ports.items() if port.direction == "output"}
-
-
-def _units(texts):
+def _units(texts: list[str]) -> list[str]:
     """Put classes together into a few texts to compile."""
-    head = '#include <cxxrtl/cxxrtl.h>\n#include "farm.h"\nusing namespace cxxrtl_yosys;\n'
+    head = '#include <cxxrtl/cxxrtl.h>\n#include "model.h"\nusing namespace cxxrtl_yosys;\n'
     count = max(1, min(2, len(texts)), -(-sum(map(len, texts)) // UNIT))
     units = [head] * count
     for text in sorted(texts, key=len, reverse=True):

@@ -1,11 +1,13 @@
-"""The objects of a farm in memory, and the functions of its library."""
+"""The objects of a compiled model in memory, and the functions of its library."""
 
 import ctypes
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from .farm import outputs
+from .model import Column, Group, Model, Source
 
 __all__ = ["CDesign", "CNet", "CWatch", "Lists", "Objects", "Watches"]
 
@@ -17,7 +19,7 @@ class Lists(ctypes.Structure):
 
 
 class CWatch(ctypes.Structure):
-    """As `Watch` in ``farm.cc``."""
+    """As `Watch` in ``model.cc``."""
 
     _fields_ = [
         ("value", ctypes.c_void_p),
@@ -27,13 +29,13 @@ class CWatch(ctypes.Structure):
 
 
 class Watches(ctypes.Structure):
-    """As `Watches` in ``farm.cc``."""
+    """As `Watches` in ``model.cc``."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("start", "watches", "items")]
 
 
 class CGroup(ctypes.Structure):
-    """As `Group` in ``farm.cc``."""
+    """As `Group` in ``model.cc``."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("type", "instances", "rows", "shared")),
@@ -42,7 +44,7 @@ class CGroup(ctypes.Structure):
 
 
 class CNet(ctypes.Structure):
-    """As `Net` in ``farm.cc``."""
+    """As `Net` in ``model.cc``."""
 
     _fields_ = [
         ("scope", ctypes.c_char_p),
@@ -54,7 +56,7 @@ class CNet(ctypes.Structure):
 
 
 class CDesign(ctypes.Structure):
-    """As `Design` in ``farm.cc``."""
+    """As `Design` in ``model.cc``."""
 
     _fields_ = [
         ("groups", ctypes.c_void_p),
@@ -74,7 +76,7 @@ class CDesign(ctypes.Structure):
 
 
 class CClass(ctypes.Structure):
-    """As `Class` in ``farm.h``."""
+    """As `Class` in ``model.h``."""
 
     _fields_ = [
         ("make", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)),
@@ -91,51 +93,66 @@ INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
 
 
 class Objects:
-    """The objects of a farm, all in their initial state, and where each net lies.
+    """The objects of a model, all in their initial state, and where each net lies.
 
     Parameters
     ----------
-    farm : Farm
+    model : Model
+
+    Attributes
+    ----------
+    library : CDLL
+    inputs : dict of str to ndarray of uint32
+        The inputs of the whole, in chunks of 32 bits.
+    address : dict of str to int
+        Where each net lies.
+    number : ndarray of int
+        The number of each instance, counted group by group.
+    groups : array of CGroup
     """
 
-    def __init__(self, farm):
-        self.farm, self.library = farm, ctypes.CDLL(str(farm.library))
-        self._kept = []
-        self._memory = []
-        netlist = farm.netlist
+    def __init__(self, model: Model) -> None:
+        self.library = ctypes.CDLL(str(model.library))
+        self._model = model
+        self._kept: list[np.ndarray] = []
+        self._memory: list[tuple[Any, int]] = []
+        self._contents: dict[tuple[tuple[int, ...], int], int] = {}
+        netlist = model.netlist
         self.inputs = {
             name: np.zeros(-(-width // 32) + 1, np.uint32) for name, width in netlist.inputs.items()
         }
         self.address = {name: array.ctypes.data for name, array in self.inputs.items()}
         self.number = np.empty(len(netlist.instances), np.int64)
-        names = list(dict.fromkeys(group.module for group in farm.groups))
+        names = list(dict.fromkeys(group.name for group in model.groups))
         self._types = {name: f"class_{k}_type" for k, name in enumerate(names)}
         first = 0
-        self._made = []
-        for group in farm.groups:
-            self._made.append(self._make(group))
+        made = []
+        for group in model.groups:
+            made.append(self._make(group))
             self.number[group.instances] = np.arange(first, first + len(group.instances))
             first += len(group.instances)
-        self.groups = (CGroup * len(farm.groups))(*map(self._fill, farm.groups, self._made))
+        self.groups = (CGroup * len(model.groups))(*map(self._fill, model.groups, made))
 
-    def _make(self, group):
+    def _make(self, group: Group) -> tuple[int, int]:
         """Make the objects of a group, and note where their outputs are."""
-        kind = CClass.in_dll(self.library, self._types[group.module])
+        kind = CClass.in_dll(self.library, self._types[group.name])
         objects = kind.make(len(group.instances))
         self._memory.append((kind.destroy, objects))
-        for k, port in enumerate(outputs(self.farm.modules[group.module])):
+        for k, port in enumerate(self._model.classes[group.name].outputs):
             start = kind.output(objects, 0, k)
             step = kind.output(objects, 1, k) - start
             for place, number in enumerate(group.instances):
-                instance = self.farm.netlist.instances[number]
+                instance = self._model.netlist.instances[number]
                 if port in instance.outputs:
                     self.address[instance.outputs[port]] = start + place * step
         return ctypes.addressof(kind), objects
 
-    def _fill(self, group, made):
-        """Tell the objects of a group where their inputs come from."""
-        columns, shared, rows = self.farm.columns[group.module], [], []
-        sources = [self.farm.sources[number] for number in group.instances]
+    def _fill(self, group: Group, made: tuple[int, int]) -> CGroup:
+        """Note for the objects of a group where their inputs come from, and what ROMs hold."""
+        columns = self._model.columns[group.name]
+        shared: list[int] = []
+        rows: list[list[int]] = []
+        sources = [self._model.sources[number] for number in group.instances]
         for column, place in zip(columns, _places(columns), strict=True):
             pieces = [source[column.port][place] for source in sources]
             if column.shared:
@@ -144,14 +161,27 @@ class Objects:
             rows.append([self._where(piece) for piece in pieces])
             if column.shift is None:
                 rows.append([piece.start % 32 for piece in pieces])
+        if self._model.classes[group.name].rom:
+            roms = [self._model.netlist.instances[number] for number in group.instances]
+            rows.append([self._rows(rom.contents, rom.width) for rom in roms])
+            rows.append([len(rom.contents) for rom in roms])
         table = np.array(rows, np.uintp).reshape(len(rows), len(sources)).T
-        common = self.farm.netlist.instances[group.instances[0]].node is None
+        common = self._model.netlist.instances[group.instances[0]].node is None
         return CGroup(
             *made, self.keep(table), self.keep(np.array(shared, np.uintp)),
             len(sources), int(self.number[group.instances[0]]), common,
         )  # fmt: skip
 
-    def _where(self, piece):
+    def _rows(self, contents: tuple[int, ...], width: int) -> int:
+        """The address of the rows of a ROM, each in chunks of 32 bits."""
+        key = contents, width
+        if key not in self._contents:
+            size = 4 * -(-width // 32)
+            raw = b"".join(row.to_bytes(size, "little") for row in contents)
+            self._contents[key] = self.keep(np.frombuffer(raw, "<u4"))
+        return self._contents[key]
+
+    def _where(self, piece: Source) -> int:
         """The address of the first bits of a source."""
         if piece.net not in self.address:
             value, size = int(piece.net), -(-piece.width // 32) + 1
@@ -159,20 +189,20 @@ class Objects:
             self.address[piece.net] = self.keep(np.array(words, np.uint32))
         return self.address[piece.net] + piece.start // 32 * 4
 
-    def keep(self, array):
+    def keep(self, array: np.ndarray) -> int:
         """Keep an array as long as the objects; returns its address."""
         array = np.ascontiguousarray(array)
         self._kept.append(array)
         return array.ctypes.data
 
-    def close(self):
+    def close(self) -> None:
         """Give the memory back."""
         for destroy, objects in self._memory:
             destroy(objects)
         self._memory = []
 
 
-def _places(columns):
+def _places(columns: list[Column]) -> Iterator[int]:
     """The place of each column among those of its input."""
     seen: dict[str, int] = defaultdict(int)
     for column in columns:

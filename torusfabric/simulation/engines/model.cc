@@ -1,7 +1,7 @@
-// Runs a farm: clock edges, the host port, and waves.
+// Runs a compiled model: clock edges, the host port, and waves.
 
 #include "drive.h"
-#include "farm.h"
+#include "model.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-using farm::Class;
-using farm::Word;
+using model::Class;
+using model::Word;
 
 namespace {
 
@@ -142,9 +142,9 @@ private:
     bool written_ = false;
 };
 
-class Farm {
+class Model {
 public:
-    Farm(const Design &design) : design_(design), wave_(design) {
+    Model(const Design &design) : design_(design), wave_(design) {
         for (uint64_t g = 0; g < design.group_count; g++) {
             const Group &group = design.groups[g];
             total_ += group.count;
@@ -337,14 +337,14 @@ private:
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT void *farm_open(const Design *design) {
-    Farm *const farm = new Farm(*design);
-    if (farm->ready())
-        return farm;
-    delete farm;
+EXPORT void *model_open(const Design *design) {
+    Model *const model = new Model(*design);
+    if (model->ready())
+        return model;
+    delete model;
     return nullptr;
 }
 
-EXPORT int farm_run(void *farm, Task *task) { return static_cast<Farm *>(farm)->run(*task); }
+EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(model)->run(*task); }
 
-EXPORT void farm_close(void *farm) { delete static_cast<Farm *>(farm); }
+EXPORT void model_close(void *model) { delete static_cast<Model *>(model); }

@@ -1,0 +1,87 @@
+"""Assemblies: netlists as Amaranth designs."""
+
+from amaranth.hdl import Cat, ClockDomain, Const, DomainRenamer, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .leaf import Leaf
+from .netlist import Fixed, Instance, Netlist, Part, Role
+from .rom import Rom
+
+__all__ = ["Assembly"]
+
+
+class Assembly(wiring.Component):
+    """The Amaranth design of a netlist.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    gated : bool
+        For simulation: give every node a clock of its own, which whoever drives the design may
+        leave still while the node is not concerned. All clocks that run at all run in step.
+
+    Attributes
+    ----------
+    leaves : dict of str to Leaf
+        Every instance by name.
+    domains : dict of (int or None) to ClockDomain
+        Where gated, the clock of every node, and, for None, that of everything else.
+    """
+
+    def __init__(self, netlist: Netlist, *, gated: bool = False) -> None:
+        self._netlist = netlist
+        super().__init__(
+            {name: In(width) for name, width in netlist.inputs.items()}
+            | {name: Out(width) for name, width in netlist.outputs.items()}
+        )
+        self.leaves: dict[str, Leaf] = {}
+        self.domains: dict[int | None, ClockDomain] = {}
+        if gated:
+            nodes = sorted({i.node for i in netlist.instances if i.node is not None})
+            self.domains[None] = ClockDomain("sync")
+            self.domains |= {node: ClockDomain(f"node_{node}") for node in nodes}
+        self._nets = {name: getattr(self, name) for name in netlist.inputs}
+        for instance in netlist.instances:
+            leaf = self.leaves[instance.name] = _leaf(netlist, instance)
+            for port, net in instance.outputs.items():
+                self._nets[net] = getattr(leaf, port)
+        for instance in netlist.instances:
+            for port, parts in instance.inputs.items():
+                self.leaves[instance.name].bind(port, [self._part(part) for part in parts])
+
+    def net(self, name: str) -> Signal:
+        """The signal of a net."""
+        return self._nets[name]
+
+    def _part(self, part: Part | Fixed) -> Value:
+        if isinstance(part, Fixed):
+            return Const(part.value, part.width)
+        net = self._nets[part.net]
+        whole = part.start == 0 and part.width == len(net)
+        return net if whole else net[part.start : part.start + part.width]
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for node, domain in self.domains.items():
+            m.domains += domain
+            if node is not None:
+                m.d.comb += domain.rst.eq(self.domains[None].rst)
+        for instance in self._netlist.instances:
+            leaf = self.leaves[instance.name]
+            gate = self.domains and instance.node is not None
+            m.submodules[instance.name] = (
+                DomainRenamer(f"node_{instance.node}")(leaf) if gate else leaf
+            )
+        for name in self._netlist.outputs:
+            parts = self._netlist.wired.get(name)
+            driver = Cat(*map(self._part, parts)) if parts else self._nets[name]
+            m.d.comb += getattr(self, name).eq(driver)
+        return m
+
+
+def _leaf(netlist: Netlist, instance: Instance) -> Leaf:
+    """The component of an instance."""
+    if instance.role is Role.ROM:
+        return Rom(instance.contents, instance.width)
+    return netlist.modules[instance.module]()

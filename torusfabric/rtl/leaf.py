@@ -1,0 +1,53 @@
+"""Leaves: the modules that netlists are made of, as Amaranth components."""
+
+from collections.abc import Mapping, Sequence
+
+from amaranth.hdl import Cat, Fragment, Value
+from amaranth.lib import wiring
+
+from .memories import MemoryShape, recorded_memories
+
+__all__ = ["Leaf"]
+
+
+class Leaf(wiring.Component):
+    """A module of a netlist.
+
+    On its own it has the ports of its signature. Inside an `Assembly` its inputs are bound to what
+    drives them, so that the simulator has no wires between instances to evaluate: `value` and
+    `words` give what drives an input in either case.
+    """
+
+    def __init__(self, signature: Mapping[str, wiring.Member]) -> None:
+        self._bound: dict[str, list[Value]] = {}
+        super().__init__(signature)
+
+    def bind(self, name: str, parts: list[Value]) -> None:
+        """Let an input be driven by the concatenation of values."""
+        self._bound[name] = parts
+
+    def value(self, name: str) -> Value:
+        """What drives an input."""
+        if name not in self._bound:
+            return getattr(self, name)
+        parts = self._bound[name]
+        return parts[0] if len(parts) == 1 else Cat(*parts)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the module stands by itself, for its text to be written."""
+        return not self._bound
+
+    def words(self, name: str, width: int) -> list[Value]:
+        """What drives an input, as words of so many bits."""
+        parts = self._bound.get(name)
+        if parts is not None and all(len(part) == width for part in parts):
+            return list(parts)
+        whole = self.value(name)
+        return [whole[start : start + width] for start in range(0, len(whole), width)]
+
+    def memories(self) -> Sequence[MemoryShape]:
+        """The memories and ROMs inside, those of its components included."""
+        with recorded_memories() as found:
+            Fragment.get(self, None)
+        return found

@@ -1,0 +1,125 @@
+"""From the components of a netlist to plain Verilog, one module at a time, by way of Yosys.
+
+This is the one place that looks into what Yosys wrote: it cuts the text into modules, and notes the
+ports and the children of each.
+"""
+
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from amaranth.back import rtlil
+
+from ..rtl.netlist import ROM, Netlist
+from ..toolchain import tools
+from ..toolchain.cache import Cache, digest
+
+__all__ = ["ModuleText", "module_texts"]
+
+#: Makes plain Verilog of RTLIL: one module a component, without traces of its source.
+SCRIPT = """\
+read_rtlil modules.il
+proc -nomux -norom
+memory_collect
+attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove init
+attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
+write_verilog modules.v
+"""
+
+
+class ModuleText(NamedTuple):
+    """A module as Verilog.
+
+    Parameters
+    ----------
+    text : str
+    ports : tuple of str
+        The names of its ports.
+    children : dict of str to int
+        How many instances of which other modules it has.
+    """
+
+    text: str
+    ports: tuple[str, ...]
+    children: dict[str, int]
+
+
+def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, ModuleText]:
+    """The text of each module of a netlist, children before their parents.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    cache : Cache, optional
+        What was converted before.
+    """
+    il = "".join(
+        rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
+    )
+    key = digest("modules", il, SCRIPT)
+    text = cache.get(key) if cache else None
+    if text is None:
+        text = _verilog(il) if il else ""
+        if cache:
+            cache.put(key, text)
+    modules = _modules(text)
+    if any(instance.module == ROM for instance in netlist.instances):
+        rom = Path(__file__).with_name("rom.v").read_text(encoding="utf-8")
+        modules[ROM] = ModuleText(rom, ("clk", "address", "data"), {})
+    return modules
+
+
+def _verilog(il: str) -> str:
+    """RTLIL as plain Verilog."""
+    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+        Path(folder, "modules.il").write_text(il, encoding="utf-8")
+        Path(folder, "script.ys").write_text(SCRIPT, encoding="utf-8")
+        tools.run(
+            "yosys",
+            ["-q", "-s", "script.ys"],
+            folder=folder,
+            log="yosys.log",
+            what="writing Verilog",
+        )
+        text = Path(folder, "modules.v").read_text(encoding="utf-8")
+    # A component inside a component becomes a module whose name has a dot in it.
+    text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2", text)
+    # Verilator frowns on values in declarations of registers, not on those of initial blocks.
+    # Processes that must run once at the start are triggered by a register that never changes.
+    text = re.sub(r"\\\$auto\$\S+", "unused_trigger", text)
+    return re.sub(
+        r"^  reg (.*?)(\S+ ?) = (\S+);$", r"  reg \1\2;\n  initial \2 = \3;", text, flags=re.M
+    )
+
+
+def _modules(text: str) -> dict[str, ModuleText]:
+    """Cut a text into modules, children before their parents."""
+    texts: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for module in reversed(re.findall(r"^module .*?^endmodule\n", text, re.M | re.S)):
+        name, *ports = re.findall(r"\w+", module.partition(";")[0].removeprefix("module"))
+        texts[name] = (_short_memories(module), tuple(ports))
+    modules = {}
+    child = re.compile(rf"^  ({'|'.join(texts)}) \w+ \(", re.M)
+    for name, (body, names) in texts.items():
+        modules[name] = ModuleText(body, names, dict(Counter(child.findall(body))))
+    return modules
+
+
+def _short_memories(text: str) -> str:
+    """Write memories that start as zeros with a loop instead of a line a word."""
+
+    def loop(match: re.Match[str]) -> str:
+        name, last, zero = match["name"], match["last"], match["zero"]
+        label = "init_" + re.sub(r"\W", "_", name.strip("\\ "))
+        return (
+            f"  initial begin : {label}\n    integer k;\n"
+            f"    for (k = 0; k <= {last}; k = k + 1) {name}[k] = {zero};\n  end\n"
+        )
+
+    return re.sub(
+        r"  initial begin\n(?:    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>\d+'h0+);\n)+  end\n",
+        lambda m: loop(m) if len({*re.findall(r"= (\d+'h0+);", m[0])}) == 1 else m[0],
+        text,
+    )
