@@ -4,17 +4,21 @@ import gzip
 import json
 import os
 import re
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
 from torusfabric.schedule.file import load, save
+from torusfabric.schedule.parsing import parse_schedule
+from torusfabric.schedule.schema import schema
 from torusfabric.topology import Torus
 
 
@@ -230,60 +234,83 @@ def one(**changes):
 
 DEEP = {"path": [0, 1], "blocks": "all"}
 WRONG = [
-    ({"format": "other"}, 'must have the format "torusfabric-schedule"'),
-    ({"version": 2}, "must have version 1, not 2"),
-    ({"version": True}, "must have version 1, not true"),
-    ({"ports": None}, "Keys must include ports"),
-    ({"duplx": "half"}, 'Keys must be those of the format, not "duplx"'),
-    ({"topology": {"kind": "mesh"}}, 'Topology must be {"kind": "torus"'),
-    ({"topology": {"kind": "torus", "sides": [1, 8]}}, "Sides of a torus must be integers of at"),
-    ({"topology": {"kind": "torus", "sides": ["8"]}}, "Sides of a torus must be integers of at"),
-    ({"topology": {"kind": "torus", "sides": [9**5, 9**5]}}, "Torus must have at most"),
-    ({"topology": {"kind": "torus", "sides": [30000, 30000]}}, "Topology must have at most 134217"),
-    ({"topology": {"kind": "torus", "sides": [10**4000] * 2}}, "Topology must have at most 134217"),
-    ({"topology": {"kind": "torus", "sides": [2] * 99}}, "Topology must have at most 134217"),
-    ({"collective": {"kind": "multicast"}}, "Collective must be one of broadcast"),
-    ({"collective": "broadcast"}, 'Collective must be {"kind"'),
+    ({"format": "other"}, 'format must be "torusfabric-schedule", not "other"'),
+    ({"version": 2}, "version must be 1, not 2"),
+    ({"version": True}, "version must be 1, not true"),
+    ({"ports": None}, "Schedule must have ports"),
+    ({"duplx": "half"},
+     "Schedule must have no keys but format, version, topology, collective, algorithm, switchi"),
+    ({"topology": {"kind": "mesh"}},
+     'Topology must be {"kind": "torus", "sides": [..]} or {"kind": "arrowhead", "order": ..},'),
+    ({"topology": {"kind": "torus", "sides": [1, 8]}},
+     "topology.sides[0] must be a side length of at least 2, not 1"),
+    ({"topology": {"kind": "torus", "sides": ["8"]}},
+     'topology.sides[0] must be a side length of at least 2, not "8"'),
+    ({"topology": {"kind": "torus", "sides": [9**5, 9**5]}},
+     "Torus must have at most 2147483647 nodes, not 3486784401"),
+    ({"topology": {"kind": "torus", "sides": [30000, 30000]}},
+     "Topology must have at most 134217728 arcs, not 30000x30000"),
+    ({"topology": {"kind": "torus", "sides": [10**4000] * 2}},
+     "Topology must have at most 134217728 arcs, not sides [1000000000000000000000000000000000"),
+    ({"topology": {"kind": "torus", "sides": [2] * 99}},
+     "Topology must have at most 134217728 arcs, not sides [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2"),
+    ({"collective": {"kind": "multicast"}},
+     "Collective must be one of broadcast, allgather, scatter, gather, alltoall, reduce, reduc"),
+    ({"collective": "broadcast"},
+     'collective must be an object such as {"kind": "allgather"} or {"kind": "broadcast", "roo'),
     ({"collective": {"kind": "broadcast", "root": 6}}, "Root must be a node from 0 to 5, not 6"),
-    ({"collective": {"kind": "broadcast", "root": True}}, "Root must be a node number, not True"),
-    ({"collective": {"kind": "allgather", "root": 1}}, "Root must be left out for allgather"),
-    ({"switching": "wormhole"}, 'Switching must be store-and-forward or circuit, not "wormhole"'),
-    ({"switching": []}, "Switching must be store-and-forward or circuit, not []"),
-    ({"duplex": 2}, "Duplex must be full or half, not 2"),
-    ({"ports": 5}, "Ports must be a number from 1 to 4, not 5"),
-    ({"ports": 1.0}, "Ports must be a number from 1 to 4, not 1.0"),
-    ({"chunks": 0}, "Chunks must be a number from 1 to"),
-    ({"chunks": 10**18}, "Chunks must be a number from 1 to"),
-    ({"chunks": 10**11, "collective": {"kind": "alltoall"}}, "Blocks must be at most"),
-    ({"algorithm": 3}, "Algorithm must be a name, not 3"),
-    ({"rounds": {}}, "Rounds must be a list, not {}"),
-    ({"rounds": [[], 7]}, "Round 2 must be a list, not 7"),
-    ({"rounds": [[DEEP, []]]}, 'Round 1 transfer 2: Transfer must be {"path"'),
-    (one(blocks=None), 'Round 2 transfer 2: Transfer must be {"path"'),
-    (one(extra=1), 'Round 2 transfer 2: Transfer must be {"path"'),
-    (one(path=[0]), "Round 2 transfer 2: Path must list at least two nodes, not [0]"),
-    (one(path="01"), 'Round 2 transfer 2: Path must list at least two nodes, not "01"'),
-    (one(path=[0, 6]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not 6"),
-    (one(path=[0, -1]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not -1"),
-    (one(path=[0, True]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not true"),
-    (one(path=[0, 10**99]), "Round 2 transfer 2: Path must lead over nodes from 0 to 5, not 1000"),
-    (one(path=[0, 1, 5]), "Round 2 transfer 2: Path must go from node 1 to one of its neighbours, "
-                          "not 5"),
-    (one(path=[0, 0]), "Round 2 transfer 2: Path must go from node 0 to one of its neighbours"),
-    (one(path=[0, 3]), "Round 2 transfer 2: Via must say which of +0 and -0 leads from node 0"),
-    (one(path=[0, 3], via=[]), "Round 2 transfer 2: Via must list the 1 out-ports of the path"),
-    (one(path=[0, 3], via=["+1"]), "Round 2 transfer 2: Via must lead from node 0 to 3, not +1"),
-    (one(path=[0, 3], via=["up"]), "Round 2 transfer 2: Port must be one of +0, -0, +1, -1"),
-    (one(path=[0, 1], via=["-1"]), "Round 2 transfer 2: Via must lead from node 0 to 1, not -1"),
-    (one(blocks=[]), 'Round 2 transfer 2: Blocks must be "all" or a list of blocks, not []'),
-    (one(blocks="some"), 'Round 2 transfer 2: Blocks must be "all" or a list of blocks, not "s'),
-    (one(blocks=[[0]]), "Round 2 transfer 2: Block must be [origin, chunk], not [0]"),
-    (one(blocks=[7]), "Round 2 transfer 2: Block must be [origin, chunk], not 7"),
-    (one(blocks=[[0, True]]), "Round 2 transfer 2: Block must be [origin, chunk], not [0, True]"),
-    (one(blocks=[[0, 1]]), "Round 2 transfer 2: Block must lie within 6 nodes and 1 chunks, not"),
-    (one(blocks=[[6, 0]]), "Round 2 transfer 2: Block must lie within 6 nodes and 1 chunks, not"),
-    (one(blocks=[[0, 10**30]]), "Round 2 transfer 2: Block must lie within 6 nodes and 1 chunks"),
-    (one(blocks=[[1, 0]]), "Round 2 transfer 2: Block must have the root 0 as its origin, not [1"),
+    ({"collective": {"kind": "broadcast", "root": True}},
+     "collective.root must be a node number, not true"),
+    ({"collective": {"kind": "allgather", "root": 1}},
+     "Root must be left out for allgather, which has none, not 1"),
+    ({"switching": "wormhole"}, 'switching must be store-and-forward or circuit, not "wormhole"'),
+    ({"switching": []}, "switching must be store-and-forward or circuit, not []"),
+    ({"duplex": 2}, "duplex must be full or half, not 2"),
+    ({"ports": 5}, "ports must be a number from 1 to 4, not 5"),
+    ({"ports": 1.0}, "ports must be a positive number of messages, not 1.0"),
+    ({"chunks": 0}, "chunks must be a positive number of blocks, not 0"),
+    ({"chunks": 10**18}, "chunks must be a number from 1 to 183251937962, not 1000000000000000000"),
+    ({"chunks": 10**11, "collective": {"kind": "alltoall"}},
+     "Blocks must be at most 183251937962, not 3600000000000"),
+    ({"algorithm": 3}, "algorithm must be a name, not 3"),
+    ({"rounds": {}}, "rounds must be a list of rounds, not {}"),
+    ({"rounds": [[], 7]}, "rounds[1] must be a list of transfers, not 7"),
+    ({"rounds": [[DEEP, []]]},
+     'rounds[0][1] must be an object such as {"path": [..], "blocks": ..}, not []'),
+    (one(blocks=None), "rounds[1][1] must have blocks"),
+    (one(extra=1), 'rounds[1][1] must have no keys but path, via, blocks, not "extra"'),
+    (one(path=[0]), "rounds[1][1].path must be a list of at least two nodes, not [0]"),
+    (one(path="01"), 'rounds[1][1].path must be a list of at least two nodes, not "01"'),
+    (one(path=[0, 6]), "rounds[1][1].path must lead over nodes from 0 to 5, not 6"),
+    (one(path=[0, -1]), "rounds[1][1].path[1] must be a node number, not -1"),
+    (one(path=[0, True]), "rounds[1][1].path[1] must be a node number, not true"),
+    (one(path=[0, 10**99]),
+     "rounds[1][1].path must lead over nodes from 0 to 5, not 10000000000000000000000000000000"),
+    (one(path=[0, 1, 5]), "rounds[1][1].path must go from node 1 to one of its neighbours, not 5"),
+    (one(path=[0, 0]), "rounds[1][1].path must go from node 0 to one of its neighbours, not 0"),
+    (one(path=[0, 3]), "rounds[1][1].via must say which of +0 and -0 leads from node 0 to 3"),
+    (one(path=[0, 3], via=[]),
+     "rounds[1][1].via must be a list of out-ports, one for each hop of the path, not []"),
+    (one(path=[0, 3], via=["+1"]), "rounds[1][1].via must lead from node 0 to 3, not +1"),
+    (one(path=[0, 3], via=["up"]),
+     "rounds[1][1].via: Port must be one of +0, -0, +1, -1, not 'up'"),
+    (one(path=[0, 1], via=["-1"]), "rounds[1][1].via must lead from node 0 to 1, not -1"),
+    (one(blocks=[]), 'rounds[1][1].blocks must be "all" or a list of at least one block, not []'),
+    (one(blocks="some"),
+     'rounds[1][1].blocks must be "all" or a list of at least one block, not "some"'),
+    (one(blocks=[[0]]),
+     "rounds[1][1].blocks[0] must be [origin, chunk] or [origin, destination, chunk], not [0]"),
+    (one(blocks=[7]),
+     "rounds[1][1].blocks[0] must be [origin, chunk] or [origin, destination, chunk], not 7"),
+    (one(blocks=[[0, True]]), "rounds[1][1].blocks[0][1] must be a whole number, not true"),
+    (one(blocks=[[0, 1]]),
+     "rounds[1][1].blocks[0]: Block must lie within 6 nodes and 1 chunks, not [0, 1]"),
+    (one(blocks=[[6, 0]]),
+     "rounds[1][1].blocks[0]: Block must lie within 6 nodes and 1 chunks, not [6, 0]"),
+    (one(blocks=[[0, 10**30]]),
+     "rounds[1][1].blocks[0]: Block must lie within 6 nodes and 1 chunks, not [0, 100000000000"),
+    (one(blocks=[[1, 0]]),
+     "rounds[1][1].blocks[0]: Block must have the root 0 as its origin, not [1, 0]"),
 ]  # fmt: skip
 
 
@@ -306,7 +333,7 @@ def test_wrong_content_is_named(changes, message, tmp_path):
         ("x.json", b"\xff\xfe", "must be JSON: 'utf-8' codec can't decode"),
         ("x.json", b"[" * 10**6, "must be JSON: "),
         ("x.json", b"9" * 5000, "must be JSON: Exceeds the limit"),
-        ("x.json", b"[]", 'must have the format "torusfabric-schedule"'),
+        ("x.json", b"[]", "Schedule must be an object with the keys of a schedule, not []"),
         ("x.json.gz", b"{}", "must be whole and compressed: Not a gzipped file"),
         (
             "x.json.gz",
@@ -405,3 +432,51 @@ def test_damaged_bytes(tmp_path_factory, schedule, compressed, data):
     except (InputError, ScheduleError) as error:
         told = str(error)
     assert "\n" not in told
+
+
+# The schema.
+
+ODD = st.recursive(
+    st.sampled_from([None, True, 0, 1, 5, -1, 1.0, 10**30, "all", "+0", "path"]),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=5,
+)
+ENTRY = st.fixed_dictionaries(
+    {"path": st.just([0, 1]) | ODD, "blocks": st.sampled_from(["all", [[0, 0]]]) | ODD},
+    optional={"via": st.just(["+1"]) | ODD, "more": ODD},
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.lists(st.lists(ENTRY | ODD, max_size=2) | ODD, max_size=2))
+def test_files_are_judged_as_by_the_schema(rounds):
+    """What is read keeps to the schema; what does not is refused, in one line."""
+    data = content(rounds=rounds)
+    faults = list(Draft202012Validator(schema()).iter_errors(data))
+    try:
+        parse_schedule(data)
+    except InputError as error:
+        message = str(error)
+    else:
+        assert not faults
+        message = ""
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.algorithm + str(s.collective))
+def test_files_keep_to_the_schema(schedule, tmp_path):
+    """What is written is valid in the eyes of any validator."""
+    Draft202012Validator.check_schema(schema())
+    save(schedule, tmp_path / "plan.json")
+    data = json.loads((tmp_path / "plan.json").read_text())
+    Draft202012Validator(schema()).validate(data)
+
+
+def test_a_large_file_is_read_quickly(tmp_path):
+    """A hundred thousand transfers take a second; the schema is not asked for each of them."""
+    path = tmp_path / "large.json"
+    save(ring(320), path)
+    began = time.perf_counter()
+    schedule = load(path)
+    assert schedule.form == "pattern"
+    assert time.perf_counter() - began < 15

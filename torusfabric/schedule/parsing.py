@@ -1,0 +1,269 @@
+"""From the content of a schedule file to a schedule.
+
+Nothing is believed. The form of the file is that of its JSON Schema: its head is checked against
+the schema, its transfers, which may be many, by columns; the schema is asked again only where a
+round does not keep to it, to say what is wrong. What the schema cannot know, such as whether a path
+leads over links, is checked here.
+"""
+
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..collective import Blocks, Collective, parse_collective
+from ..errors import InputError
+from ..topology import Topology, topology_from_json
+from .contents import Holdings
+from .forms import ALL, Listed, Rounds, Transfers
+from .schema import check_head, check_round, excerpt, place_of
+
+__all__ = ["parse_schedule"]
+
+Ints = npt.NDArray[np.integer]
+
+#: More arcs, or more bits to tell which node holds which block, are not worth a try.
+MOST_ARCS, MOST_BITS = 2**27, 2**40
+
+#: Keys that a transfer has, and those that it may have.
+NEEDED, KNOWN = {"path", "blocks"}, {"path", "blocks", "via"}
+
+
+def parse_schedule(data: Any) -> Rounds:
+    """The schedule that the content of a file describes.
+
+    Parameters
+    ----------
+    data : object
+        What `json.loads` makes of a file.
+
+    Returns
+    -------
+    Rounds
+
+    Raises
+    ------
+    InputError
+        If it is not a schedule; names the place in the file.
+    """
+    check_head(data)
+    topology = _topology(data["topology"])
+    collective = _collective(data["collective"], topology)
+    _at_most("ports", data["ports"], topology.ports)
+    _at_most("chunks", data["chunks"], MOST_BITS // topology.nodes)
+    blocks = collective.blocks(topology, data["chunks"])
+    if blocks.count > MOST_BITS // topology.nodes:
+        raise InputError(
+            f"Blocks must be at most {MOST_BITS // topology.nodes}, not {blocks.count}"
+        )
+    return Rounds(
+        topology=topology,
+        collective=collective,
+        algorithm=data["algorithm"],
+        switching=data["switching"],
+        ports=data["ports"],
+        chunks=data["chunks"],
+        duplex=data.get("duplex", "full"),
+        transfers=_all_transfers(topology, blocks, data["rounds"]),
+    )
+
+
+def _topology(entry: dict[str, Any]) -> Topology:
+    """The topology of a file."""
+    sides = entry.get("sides", [])
+    if len(sides) > MOST_ARCS.bit_length() or max(sides, default=0) > MOST_ARCS:
+        raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not sides {excerpt(sides)}")
+    topology: Topology = topology_from_json(entry)
+    if topology.nodes * topology.ports > MOST_ARCS:
+        raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not {topology}")
+    return topology
+
+
+def _collective(entry: dict[str, Any], topology: Topology) -> Collective:
+    """The collective of a file."""
+    return parse_collective(
+        entry["kind"],
+        root=entry.get("root"),
+        nodes=topology.nodes,
+        axes=entry.get("axes"),
+        dimensions=topology.dimensions,
+    )
+
+
+def _at_most(name: str, value: int, most: int) -> None:
+    """Check a count of a file, which is positive."""
+    if value > most:
+        raise InputError(f"{name} must be a number from 1 to {most}, not {excerpt(value)}")
+
+
+def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
+    """The transfers of all rounds of a file."""
+    parsed = [_Round(topology, number, entries) for number, entries in enumerate(rounds)]
+    listed = [entries.transfers(blocks) for entries in parsed]
+    if all(whole is None for _, whole in listed):
+        return tuple(transfers for transfers, _ in listed)
+    holdings, result = Holdings(topology, blocks), []
+    for transfers, whole in listed:
+        played = holdings.play(transfers, whole)
+        result.append(transfers if whole is None else played)
+    return tuple(result)
+
+
+class _Round:
+    """One round of a file.
+
+    Parameters
+    ----------
+    topology : Topology
+    number : int
+        Its place in the file, the first being 0.
+    entries : object
+        What stands there.
+    """
+
+    def __init__(self, topology: Topology, number: int, entries: Any) -> None:
+        self.topology, self.number, self.entries = topology, number, entries
+        if not _well_formed(entries):
+            check_round(entries, number)
+            raise AssertionError("the schema accepts what is not well formed")
+
+    def transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
+        """Its transfers and, where lists and "all" are mixed, which of them carry all."""
+        source, hops = self._hops()
+        payloads = [entry["blocks"] for entry in self.entries]
+        whole = np.array([payload == "all" for payload in payloads], bool)
+        if whole.all():
+            return Transfers(source, hops, ALL), None
+        lists = [[] if payload == "all" else payload for payload in payloads]
+        indptr = np.cumsum([0, *map(len, lists)])
+        listed = Listed(indptr, self._block_ids(blocks, lists))
+        return Transfers(source, hops, listed), whole if whole.any() else None
+
+    def _wrong(self, transfer: int, rest: str) -> InputError:
+        """An error that begins with the place of a transfer."""
+        return InputError(place_of(["rounds", self.number, transfer]) + rest)
+
+    def _hops(self) -> tuple[Ints, Ints]:
+        """Sources and out-ports of the paths."""
+        topology, paths = self.topology, [entry["path"] for entry in self.entries]
+        most = topology.nodes * topology.ports
+        for transfer, path in enumerate(paths):
+            if len(path) > most + 1:
+                raise self._wrong(
+                    transfer, f".path must have at most {most} hops, not {len(path) - 1}"
+                )
+            if max(path) >= topology.nodes:
+                node = next(node for node in path if node >= topology.nodes)
+                last = topology.nodes - 1
+                raise self._wrong(
+                    transfer, f".path must lead over nodes from 0 to {last}, not {excerpt(node)}"
+                )
+        lengths = np.array([len(path) - 1 for path in paths], np.int64)
+        flat = np.fromiter(chain.from_iterable(paths), np.int64)
+        ends = np.cumsum(lengths + 1)
+        inner = np.ones(len(flat), bool)
+        inner[ends - 1] = False
+        here, there = flat[inner], flat[np.flatnonzero(inner) + 1]
+        leads = topology.neighbours[here] == there[:, None]
+        owner = np.repeat(np.arange(len(paths)), lengths)
+        column = np.arange(len(here)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        hops = np.full((len(paths), int(lengths.max(initial=1))), -1, np.int8)
+        hops[owner, column] = leads.argmax(axis=1) if len(here) else []
+        doubtful = leads.sum(axis=1) != 1
+        chosen = np.array(["via" in entry for entry in self.entries], bool)
+        for transfer in np.unique(owner[doubtful | chosen[owner]]).tolist():
+            ports = self._ports(transfer)
+            hops[transfer, : len(ports)] = ports
+        return flat[ends - lengths - 1], hops
+
+    def _ports(self, transfer: int) -> list[int]:
+        """Out-ports of one path, with the help of its ``via``."""
+        topology, ports = self.topology, []
+        path, via = self.entries[transfer]["path"], self.entries[transfer].get("via")
+        if via is not None and len(via) != len(path) - 1:
+            raise self._wrong(transfer, f".via must list the {len(path) - 1} out-ports of the path")
+        for hop, (here, there) in enumerate(pairwise(path)):
+            able = np.flatnonzero(topology.neighbours[here] == there).tolist()
+            if not able:
+                raise self._wrong(
+                    transfer,
+                    f".path must go from node {here} to one of its neighbours, not {there}",
+                )
+            if via is None and len(able) > 1:
+                names = " and ".join(topology.port_names[p] for p in able)
+                raise self._wrong(
+                    transfer, f".via must say which of {names} leads from node {here} to {there}"
+                )
+            ports.append(able[0] if via is None else self._port(transfer, via[hop]))
+            if ports[-1] not in able:
+                name = topology.port_names[ports[-1]]
+                raise self._wrong(
+                    transfer, f".via must lead from node {here} to {there}, not {name}"
+                )
+        return ports
+
+    def _port(self, transfer: int, name: str | int) -> int:
+        """An out-port of a path, by name or number."""
+        try:
+            port: int = self.topology.port(name)
+        except InputError as error:
+            raise self._wrong(transfer, f".via: {error}") from None
+        return port
+
+    def _block_ids(self, blocks: Blocks, lists: list[list[list[int]]]) -> Ints:
+        """Block numbers of the lists."""
+        size = 3 if blocks.collective.personal else 2
+        entries = list(chain.from_iterable(lists))
+        columns = np.zeros((0, size), np.int64)
+        if {size}.issuperset(map(len, entries)):
+            try:
+                columns = np.array(entries, np.int64).reshape(-1, size)
+            except OverflowError:
+                columns = np.array(entries, object).reshape(-1, size)
+            limit = np.array([blocks.nodes] * (size - 1) + [blocks.chunks])
+            origin, chunk = columns[:, 0], columns[:, -1]
+            rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
+            if rooted and (columns < limit).all():
+                ids: Ints = blocks.encode(origin, chunk, columns[:, 1])
+                return ids
+        for transfer, payload in enumerate(lists):
+            for place, block in enumerate(payload):
+                try:
+                    blocks.parse(block)
+                except InputError as error:
+                    raise self._wrong(transfer, f".blocks[{place}]: {error}") from None
+        raise AssertionError("a list of blocks was refused without a reason")
+
+
+def _well_formed(entries: Any) -> bool:
+    """Whether a round keeps to the schema."""
+    if type(entries) is not list:
+        return False
+    for entry in entries:
+        if type(entry) is not dict or not NEEDED <= entry.keys() <= KNOWN:
+            return False
+        path, payload = entry["path"], entry["blocks"]
+        if type(path) is not list or len(path) < 2:
+            return False
+        if payload != "all" and (type(payload) is not list or not payload):
+            return False
+        if "via" in entry and not _is_via(entry["via"]):
+            return False
+    lists = [entry["blocks"] for entry in entries if entry["blocks"] != "all"]
+    named = list(chain.from_iterable(lists))
+    if not {list}.issuperset(map(type, named)) or not {2, 3}.issuperset(map(len, named)):
+        return False
+    numbers = [chain.from_iterable(entry["path"] for entry in entries), chain.from_iterable(named)]
+    return all(map(_are_natural, numbers))
+
+
+def _is_via(via: Any) -> bool:
+    """Whether something is a list of ports."""
+    return type(via) is list and bool(via) and {int, str}.issuperset(map(type, via))
+
+
+def _are_natural(values: chain[Any]) -> bool:
+    """Whether all values are integers of at least 0."""
+    found = list(values)
+    return {int}.issuperset(map(type, found)) and min(found, default=0) >= 0

@@ -1,0 +1,118 @@
+"""The JSON Schema of schedule files, and what it has to say about a file that does not keep to it.
+
+The schema ships beside this module as ``schedule.schema.json``. Its descriptions complete the
+sentence "x must be ..", so that the form of a file is written down once.
+"""
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ..errors import InputError
+
+__all__ = ["check_head", "check_round", "excerpt", "place_of", "schema"]
+
+#: What is left out of a value in a message.
+LONGEST_EXCERPT = 60
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a schedule file.
+
+    Examples
+    --------
+    >>> schema()["properties"]["switching"]["enum"]
+    ['store-and-forward', 'circuit']
+    """
+    text = files(__package__).joinpath("schedule.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def excerpt(value: Any) -> str:
+    """A value from a file, cut to a length that fits a message.
+
+    Examples
+    --------
+    >>> excerpt([True, "a"])
+    '[true, "a"]'
+    """
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST_EXCERPT else text[: LONGEST_EXCERPT - 3] + "..."
+
+
+def place_of(path: Iterable[str | int]) -> str:
+    """A place in a file for people.
+
+    Examples
+    --------
+    >>> place_of(["rounds", 3, 1, "path"])
+    'rounds[3][1].path'
+    """
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return text.removeprefix(".")
+
+
+def check_head(data: Any) -> None:
+    """Check all of a file but what its rounds contain.
+
+    Raises
+    ------
+    InputError
+        If it does not keep to the schema; names the first place.
+    """
+    if isinstance(data, dict) and isinstance(data.get("rounds"), list):
+        data = data | {"rounds": []}
+    _check(data, [])
+
+
+def check_round(entry: Any, number: int) -> None:
+    """Check one round of a file, the first being number 0.
+
+    Raises
+    ------
+    InputError
+        If it does not keep to the schema; names the first place.
+    """
+    path: list[str | int] = ["rounds", number]
+    if not isinstance(entry, list):
+        _check(entry, path)
+    for place, transfer in enumerate(entry):
+        _check(transfer, [*path, place])
+
+
+@cache
+def _validators() -> tuple[Any, ...]:
+    """What checks a whole file, a round and a transfer, with integers that are written as such."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    strict = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, x: type(x) is int)
+    kind = extend(Draft202012Validator, type_checker=strict)
+    whole = kind(schema())
+    parts = schema()["properties"]["rounds"]["items"], schema()["$defs"]["transfer"]
+    return (whole, None, *(whole.evolve(schema=part) for part in parts))
+
+
+def _check(value: Any, path: list[str | int]) -> None:
+    """Check a part of a file, which stands at a place in it."""
+    for error in _validators()[len(path)].iter_errors(value):
+        raise InputError(_sentence(error, place_of([*path, *error.absolute_path])))
+
+
+def _sentence(error: Any, place: str) -> str:
+    """What is wrong, in one sentence."""
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        return f"{place or 'Schedule'} must have {' and '.join(missing)}"
+    if error.validator == "additionalProperties":
+        known = error.schema["properties"]
+        extra = next(key for key in error.instance if key not in known)
+        return (
+            f"{place or 'Schedule'} must have no keys but {', '.join(known)}, not {excerpt(extra)}"
+        )
+    what = error.schema.get("description", "valid")
+    return f"{place or 'Schedule'} must be {what}, not {excerpt(error.instance)}"
