@@ -7,12 +7,12 @@ gets a message of its own.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..topology import IntArray, IntLike
 
 if TYPE_CHECKING:
     from .collective import Collective
@@ -40,7 +40,7 @@ class Blocks:
     --------
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
-    >>> blocks = parse_collective("alltoall").blocks(Torus([4, 4]), chunks=2)
+    >>> blocks = parse_collective("alltoall").blocks(Torus(4, 4), chunks=2)
     >>> blocks.count
     512
     >>> block = blocks.encode(origin=3, chunk=1, destination=5)
@@ -70,33 +70,35 @@ class Blocks:
         return self.per_origin * (1 if self.single_origin else self.nodes)
 
     def encode(
-        self, origin: ArrayLike, chunk: ArrayLike, destination: ArrayLike | None = None
-    ) -> NDArray[Any]:
+        self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
+    ) -> IntArray:
         """Block numbers, elementwise."""
-        index = np.zeros_like(np.asarray(origin)) if self.single_origin else np.asarray(origin)
+        index: IntArray = np.asarray(origin)
+        if self.single_origin:
+            index = np.zeros_like(index)
         if self.collective.personal:
             index = index * self.nodes + np.asarray(destination)
-        return index * self.chunks + np.asarray(chunk)
+        return index * self.chunks + chunk
 
-    def origin(self, block: ArrayLike) -> NDArray[Any]:
+    def origin(self, block: IntLike) -> IntArray:
         """Origins of blocks, elementwise."""
         if self.single_origin:
             return np.full_like(np.asarray(block), self.collective.root)
         return np.asarray(block) // self.per_origin
 
-    def destination(self, block: ArrayLike) -> NDArray[Any]:
+    def destination(self, block: IntLike) -> IntArray:
         """Destinations of personal blocks, elementwise."""
         return np.asarray(block) // self.chunks % self.nodes
 
-    def chunk(self, block: ArrayLike) -> NDArray[Any]:
+    def chunk(self, block: IntLike) -> IntArray:
         """Chunks of blocks, elementwise."""
         return np.asarray(block) % self.chunks
 
-    def precondition(self, block: ArrayLike) -> NDArray[Any]:
+    def precondition(self, block: IntLike) -> IntArray:
         """The node that holds each block before the collective, the only one: its origin."""
         return self.origin(block)
 
-    def postcondition(self, block: ArrayLike) -> NDArray[Any]:
+    def postcondition(self, block: IntLike) -> IntArray:
         """The node that must hold each block after the collective, or `EVERY_NODE`.
 
         In a reduction it must hold the complete sum that the block is a contribution to.

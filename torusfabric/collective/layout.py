@@ -5,11 +5,10 @@ or, where a message is cut into shares of which each node completes one, a share
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ..topology import IntArray, IntLike
 from .blocks import Blocks
 
 __all__ = ["Layout"]
@@ -32,7 +31,7 @@ class Layout:
     --------
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
-    >>> layout = parse_collective("scatter").layout(Torus([4, 4]), chunks=2)
+    >>> layout = parse_collective("scatter").layout(Torus(4, 4), chunks=2)
     >>> layout.send_parts, layout.recv_parts, layout.part_chunks
     (16, 1, 2)
     >>> layout.blocks.name(layout.received_block(5, 1))
@@ -74,7 +73,7 @@ class Layout:
         return self.part_chunks * self.recv_parts
 
     @property
-    def receivers(self) -> NDArray[Any]:
+    def receivers(self) -> IntArray:
         """The nodes at which anything is delivered."""
         collective = self.blocks.collective
         return np.array([collective.root]) if collective.to_root else np.arange(self.blocks.nodes)
@@ -84,7 +83,7 @@ class Layout:
         collective = replace(self.blocks.collective, root=root)
         return Layout(replace(self.blocks, collective=collective))
 
-    def received_block(self, nodes: ArrayLike, index: ArrayLike) -> NDArray[Any]:
+    def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
         """The block that lies at an index of the receive memory of nodes, elementwise.
 
         In a reduction this is the contribution of node 0 to the sum that lies there.

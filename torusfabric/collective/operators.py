@@ -78,7 +78,8 @@ class Operator:
             "xor": np.bitwise_xor,
         }[self.name]
         mask = (1 << width) - 1
-        return ufunc(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
+        result: NDArray[Any] = ufunc(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
+        return result
 
     def reduce(self, words: NDArray[Any], width: int) -> NDArray[Any]:
         """Combine all rows of an array into one.
@@ -92,7 +93,7 @@ class Operator:
         -------
         ndarray, shape (..)
         """
-        result = words[0]
+        result: NDArray[Any] = words[0]
         for row in words[1:]:
             result = self.combine(result, row, width)
         return result

@@ -8,10 +8,13 @@ A node is an integer. Node 0 is the neutral element of the group; port ``p`` of 
 import re
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import Self
 
 from ..errors import InputError
+from .arrays import IntArray, IntLike
 
 __all__ = ["Topology"]
 
@@ -19,8 +22,17 @@ __all__ = ["Topology"]
 class Topology(ABC):
     """A Cayley graph of a finite abelian group.
 
+    A class of topologies defines the members that are abstract here, and the attributes. Users name
+    its topologies once it is registered with `register_topology`.
+
     Attributes
     ----------
+    kind : str
+        The name of the class in a schedule file.
+    notation : str
+        How users write its topologies, for error messages, e.g. ``arrowhead:ORDER``.
+    entry : str
+        How a schedule file writes them, for error messages.
     name : str
         What the user writes, e.g. ``8x8``.
     nodes : int
@@ -34,51 +46,60 @@ class Topology(ABC):
         port that leads back.
     """
 
+    kind: ClassVar[str]
+    notation: ClassVar[str]
+    entry: ClassVar[str]
+
     name: str
     nodes: int
     ports: int
     port_names: tuple[str, ...]
-    opposite: np.ndarray
+    opposite: IntArray
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Self | None:
+        """The topology that a user names, or None if the text names none of this class."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        """The topology of an entry of a schedule file, or None if the entry has another form."""
 
     @abstractmethod
-    def add(self, a, b):
+    def to_json(self) -> dict[str, Any]:
+        """The topology as an entry of a schedule file; its ``kind`` is that of the class."""
+
+    @abstractmethod
+    def add(self, a: IntLike, b: IntLike) -> IntArray:
         """Sum in the group, elementwise over node numbers: node ``a`` translated by ``b``."""
 
     @abstractmethod
-    def subtract(self, a, b):
+    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
         """Difference in the group, elementwise: the offset of node ``a`` from node ``b``."""
 
     @property
     @abstractmethod
-    def generators(self):
+    def generators(self) -> IntArray:
         """The neighbour of node 0 at each port, an int array of shape (ports,)."""
 
     @property
     @abstractmethod
-    def distances(self):
+    def distances(self) -> IntArray:
         """The distance of every node from node 0, an int array of shape (nodes,)."""
 
     @property
     @abstractmethod
-    def moduli(self):
-        """The orders of the cyclic groups whose product is the group, a tuple of int."""
+    def moduli(self) -> tuple[int, ...]:
+        """The orders of the cyclic groups whose product is the group."""
 
     @abstractmethod
-    def coordinates(self, nodes):
+    def coordinates(self, nodes: IntLike) -> IntArray:
         """The parts of nodes in those groups: an int array of shape (len(moduli), *nodes.shape)."""
 
     @abstractmethod
-    def node_name(self, node):
+    def node_name(self, node: int) -> str:
         """The name of a node for people, e.g. ``(1,2)``."""
-
-    @abstractmethod
-    def to_json(self):
-        """The topology as an entry of a schedule file."""
-
-    @property
-    def kind(self):
-        """The name of the family, as in a schedule file."""
-        return self.to_json()["kind"]
 
     @property
     def dimensions(self) -> int:
@@ -86,22 +107,22 @@ class Topology(ABC):
         return 0
 
     @cached_property
-    def neighbours(self):
+    def neighbours(self) -> IntArray:
         """Neighbour table: an int32 array of shape (nodes, ports)."""
         nodes = np.arange(self.nodes)
         columns = [self.add(nodes, g) for g in self.generators]
         return np.stack(columns, axis=1).astype(np.int32) if columns else np.empty((1, 0), np.int32)
 
     @cached_property
-    def diameter(self):
+    def diameter(self) -> int:
         """The largest distance between two nodes."""
         return int(self.distances.max())
 
-    def distance(self, a, b):
+    def distance(self, a: IntLike, b: IntLike) -> IntArray:
         """Distance from node ``a`` to node ``b``, elementwise."""
         return self.distances[self.subtract(b, a)]
 
-    def port(self, name):
+    def port(self, name: str | int) -> int:
         """The number of a port, given its name or number.
 
         Raises
@@ -110,23 +131,23 @@ class Topology(ABC):
             If there is no such port.
         """
         if name in self.port_names:
-            return self.port_names.index(name)
+            return self.port_names.index(str(name))
         if re.fullmatch(r"\d+", str(name)) and int(name) < self.ports:
             return int(name)
         raise InputError(f"Port must be one of {', '.join(self.port_names)}, not {name!r}")
 
-    def arc_name(self, node, port):
+    def arc_name(self, node: int, port: int) -> str:
         """An arc for people, e.g. ``node 9 (1,1) port +0``."""
         return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Topology) and self.to_json() == other.to_json()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

@@ -1,20 +1,19 @@
-"""The topologies: the torus here, the others in modules of their own, and how users name them.
-
-A new topology implements the few abstract members of `Topology` and is entered in `parse_topology`
-and `topology_from_json`.
-"""
+"""The torus."""
 
 import math
 import re
+from collections.abc import Iterable
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
+from typing_extensions import Self, override
 
 from ..errors import InputError
-from .arrowhead import Arrowhead
+from .arrays import IntArray, IntLike
 from .cayley import Topology
 
-__all__ = ["Arrowhead", "Topology", "Torus", "parse_topology", "topology_from_json"]
+__all__ = ["Torus"]
 
 #: More nodes than this do not fit the 32-bit node numbers used in all tables.
 MAX_NODES = 2**31 - 1
@@ -24,70 +23,100 @@ class Torus(Topology):
     """A torus of any number of sides.
 
     Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: sign
-    and axis. An axis of length 2 has two parallel links, told apart by port.
+    and axis. An axis of length 2 has two parallel links, which differ by port.
 
     Parameters
     ----------
-    sides : sequence of int
-        The side lengths, each at least 2.
+    *sides : int
+        The side lengths, each at least 2; or one sequence of them.
 
     Raises
     ------
     InputError
         If there is no side, a side is shorter than 2, or there are more than 2**31 - 1 nodes.
+
+    Examples
+    --------
+    >>> torus = Torus(4, 6)
+    >>> torus.nodes, torus.diameter, torus.port_names
+    (24, 5, ('+0', '-0', '+1', '-1'))
+    >>> torus.neighbours[0].tolist()
+    [6, 18, 1, 5]
+    >>> torus == Torus([4, 6])
+    True
     """
 
-    def __init__(self, sides):
-        sides = tuple(sides)
-        if not sides or not all(isinstance(s, int | np.integer) and s >= 2 for s in sides):
-            written = "x".join(map(str, sides))
-            raise InputError(f"Sides of a torus must be integers of at least 2, not {written!r}")
-        if math.prod(sides) > MAX_NODES:
-            raise InputError(f"Torus must have at most {MAX_NODES} nodes, not {math.prod(sides)}")
-        self.sides = tuple(int(s) for s in sides)
-        self.name = "x".join(map(str, sides))
+    kind = "torus"
+    notation = "side lengths such as 8x8 or 7x7x7"
+    entry = '{"kind": "torus", "sides": [..]}'
+
+    def __init__(self, *sides: int | Iterable[int]) -> None:
+        self.sides = _sides(sides)
+        if math.prod(self.sides) > MAX_NODES:
+            nodes = math.prod(self.sides)
+            raise InputError(f"Torus must have at most {MAX_NODES} nodes, not {nodes}")
+        self.name = "x".join(map(str, self.sides))
         self.nodes = math.prod(self.sides)
-        self.ports = 2 * len(sides)
-        self.port_names = tuple(f"{sign}{axis}" for axis in range(len(sides)) for sign in "+-")
+        self.ports = 2 * len(self.sides)
+        self.port_names = tuple(f"{sign}{axis}" for axis in range(self.dimensions) for sign in "+-")
         self.opposite = np.arange(self.ports) ^ 1
 
+    @classmethod
+    @override
+    def parse(cls, text: str) -> Self | None:
+        if not re.fullmatch(r"\d+(x\d+)*", text):
+            return None
+        return cls([int(side) for side in text.split("x")])
+
+    @classmethod
+    @override
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        match entry:
+            case {"sides": [*sides]}:
+                return cls(sides)
+        return None
+
     @property
+    @override
     def dimensions(self) -> int:
         return len(self.sides)
 
     @property
-    def moduli(self):
+    @override
+    def moduli(self) -> tuple[int, ...]:
         return self.sides
 
-    def coordinates(self, nodes):
-        return np.stack(np.unravel_index(nodes, self.sides))
+    def _split(self, nodes: IntLike) -> tuple[IntArray, ...]:
+        """The coordinates of nodes, an array for each axis."""
+        return np.unravel_index(nodes, self.sides)
 
-    def node(self, coordinates):
-        """Node numbers at coordinates, taken modulo the sides."""
-        return np.ravel_multi_index(tuple(np.asarray(coordinates)), self.sides, mode="wrap")
+    @override
+    def coordinates(self, nodes: IntLike) -> IntArray:
+        return np.stack(self._split(nodes))
 
-    def add(self, a, b):
-        if len(self.sides) == 1:
-            return (np.asarray(a) + b) % self.nodes
-        a, b = np.unravel_index(a, self.sides), np.unravel_index(b, self.sides)
-        return np.ravel_multi_index(
-            tuple((x + y) % s for x, y, s in zip(a, b, self.sides, strict=True)), self.sides
-        )
+    def node(self, coordinates: Iterable[IntLike]) -> IntArray:
+        """Node numbers at coordinates, an entry for each axis, taken modulo the sides."""
+        nodes = np.ravel_multi_index(tuple(coordinates), self.sides, mode="wrap")
+        return cast(IntArray, nodes)
 
-    def subtract(self, a, b):
-        a, b = np.unravel_index(a, self.sides), np.unravel_index(b, self.sides)
-        return np.ravel_multi_index(
-            tuple((x - y) % s for x, y, s in zip(a, b, self.sides, strict=True)), self.sides
-        )
+    @override
+    def add(self, a: IntLike, b: IntLike) -> IntArray:
+        return self.node(x + y for x, y in zip(self._split(a), self._split(b), strict=True))
+
+    @override
+    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
+        return self.node(x - y for x, y in zip(self._split(a), self._split(b), strict=True))
 
     @cached_property
-    def generators(self):
+    @override
+    def generators(self) -> IntArray:
         axes = np.repeat(np.eye(len(self.sides), dtype=int), 2, axis=0)
         signs = np.tile([1, -1], len(self.sides))
         return self.node((axes * signs[:, None]).T)
 
     @cached_property
-    def distances(self):
+    @override
+    def distances(self) -> IntArray:
         total = np.zeros(self.sides, np.int32)
         for axis, side in enumerate(self.sides):
             along = np.minimum(np.arange(side), side - np.arange(side)).astype(np.int32)
@@ -95,52 +124,25 @@ class Torus(Topology):
         return total.ravel()
 
     @cached_property
-    def diameter(self):
+    @override
+    def diameter(self) -> int:
         return sum(side // 2 for side in self.sides)
 
-    def node_name(self, node):
+    @override
+    def node_name(self, node: int) -> str:
         return "(" + ",".join(str(int(x)) for x in self.coordinates(node)) + ")"
 
-    def to_json(self):
+    @override
+    def to_json(self) -> dict[str, Any]:
         return {"kind": "torus", "sides": list(self.sides)}
 
 
-def parse_topology(text):
-    """The topology a user names.
-
-    Parameters
-    ----------
-    text : str
-        ``8x8``, ``7x7x7``, a single number for a ring, or ``arrowhead:3`` for an arrowhead torus.
-
-    Raises
-    ------
-    InputError
-        If the text names no topology.
-    """
-    if re.fullmatch(r"\d+(x\d+)*", text):
-        return Torus([int(side) for side in text.split("x")])
-    if match := re.fullmatch(r"arrowhead:(\d+)", text):
-        return Arrowhead(int(match[1]))
-    raise InputError(
-        f"Topology must be side lengths such as 8x8 or 7x7x7, or arrowhead:ORDER, not {text!r}"
-    )
-
-
-def topology_from_json(entry):
-    """The topology of a schedule file's ``topology`` entry.
-
-    Raises
-    ------
-    InputError
-        If the entry names no topology.
-    """
-    match entry:
-        case {"kind": "torus", "sides": [*sides]}:
-            return Torus(sides)
-        case {"kind": "arrowhead", "order": order}:
-            return Arrowhead(order)
-    raise InputError(
-        'Topology must be {"kind": "torus", "sides": [..]} or {"kind": "arrowhead", "order": ..}, '
-        f"not {entry!r}"
-    )
+def _sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
+    """Side lengths that are given one by one, or all in one sequence."""
+    first = given[0] if len(given) == 1 else given
+    sides = tuple(first) if isinstance(first, Iterable) else given
+    valid = [int(s) for s in sides if isinstance(s, int | np.integer) and s >= 2]
+    if not sides or len(valid) < len(sides):
+        written = "x".join(map(str, sides))
+        raise InputError(f"Sides of a torus must be integers of at least 2, not {written!r}")
+    return tuple(valid)

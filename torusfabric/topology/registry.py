@@ -1,0 +1,87 @@
+"""The classes of topologies that users can name."""
+
+from typing import TypeVar
+
+from ..errors import InputError
+from .cayley import Topology
+
+__all__ = ["parse_topology", "register_topology", "topology_from_json"]
+
+Family = TypeVar("Family", bound=type[Topology])
+
+#: The registered classes by their kind, in the order in which they are asked.
+FAMILIES: dict[str, type[Topology]] = {}
+
+
+def register_topology(family: Family) -> Family:
+    """Let users name the topologies of a class, on the command line and in schedule files.
+
+    Parameters
+    ----------
+    family : subclass of Topology
+
+    Returns
+    -------
+    type
+        The class, so that this serves as a decorator.
+
+    Raises
+    ------
+    InputError
+        If another class of this kind is registered.
+    """
+    known = FAMILIES.setdefault(family.kind, family)
+    if known is not family:
+        raise InputError(f"Kind of a topology must be a new one, not {family.kind!r}")
+    return family
+
+
+def parse_topology(text: str) -> Topology:
+    """The topology a user names.
+
+    Parameters
+    ----------
+    text : str
+        ``8x8``, ``7x7x7``, a single number for a ring, ``arrowhead:3`` for an arrowhead torus, or
+        what a registered class makes of it.
+
+    Raises
+    ------
+    InputError
+        If the text names no topology.
+
+    Examples
+    --------
+    >>> parse_topology("7x7x7").nodes
+    343
+    >>> parse_topology("arrowhead:2").port_names
+    ('N', 'SW', 'SE', 'S', 'NE', 'NW')
+    """
+    for family in FAMILIES.values():
+        topology = family.parse(text)
+        if topology is not None:
+            return topology
+    forms = ", or ".join(family.notation for family in FAMILIES.values())
+    raise InputError(f"Topology must be {forms}, not {text!r}")
+
+
+def topology_from_json(entry: object) -> Topology:
+    """The topology of a schedule file's ``topology`` entry.
+
+    Raises
+    ------
+    InputError
+        If the entry names no topology.
+
+    Examples
+    --------
+    >>> topology_from_json({"kind": "torus", "sides": [8, 8]})
+    <Torus 8x8>
+    """
+    if isinstance(entry, dict):
+        family = FAMILIES.get(str(entry.get("kind")))
+        topology = family.from_json(entry) if family else None
+        if topology is not None:
+            return topology
+    forms = " or ".join(family.entry for family in FAMILIES.values())
+    raise InputError(f"Topology must be {forms}, not {entry!r}")
