@@ -18,7 +18,7 @@ from image_bench import (
 
 from torusfabric.collective import Operator
 from torusfabric.fpga.board import build, find_board
-from torusfabric.fpga.selftest.protocol import Verdict
+from torusfabric.fpga.selftest.verdict import Verdict
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache

@@ -14,8 +14,9 @@ from helpers import fabric_of
 from serial_bench import compiled, on_terminal
 
 from torusfabric.errors import InputError, WorkFailed
+from torusfabric.fpga.selftest.client import BoardClient
 from torusfabric.fpga.selftest.monitor import perform
-from torusfabric.fpga.selftest.protocol import Console, open_port
+from torusfabric.fpga.selftest.serial_line import open_port
 
 #: Seconds for an answer, on a machine that has more to do.
 PATIENCE = 60
@@ -113,9 +114,9 @@ def test_board_that_is_pulled_out(image):
     """A port that goes away is one line."""
     with on_terminal(image[0]) as path:
         port = open_port(path)
-        console = Console(port)
+        client = BoardClient(port)
     with pytest.raises(WorkFailed, match=rf"^Board on {path} must stay attached, but its port fai"):
-        console.read(0, 8)
+        client.read(0, 8)
     port.close()
 
 
@@ -126,10 +127,10 @@ def test_board_that_is_pulled_out(image):
         ("read 1", "Command must be info, test .*, not 'read 1'"),
         ("test two", "Numbers of a command must be whole numbers, not 'test two'"),
         ("read 4 8", "Node must be from 0 to 3, not 4"),
-        ("read 0 7", "Place must be from 8 to 15, where what was received is, not 7"),
-        ("read 0 15 2", "Place must be from 8 to 15, where what was received is, not 16"),
+        ("read 0 7", "Address must be from 8 to 15 to read a receive memory, not 7"),
+        ("read 0 15 2", "Address must be from 8 to 15 to read a receive memory, not 16"),
         ("read 0 8 0", "Count must be at least 1, not 0"),
-        ("write 0 8 1", "Place must be from 0 to 1, where what is sent is, not 8"),
+        ("write 0 8 1", "Address must be from 0 to 1 to write a send memory, not 8"),
         ("write 0 0 40", r"Word must be from 0 to 3f \(hexadecimal\), not 40"),
         ("write 0 0 -1", r"Word must be from 0 to 3f \(hexadecimal\), not -1"),
     ],

@@ -5,7 +5,6 @@ import json
 import re
 from copy import copy
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,14 +20,19 @@ from test_bitstream import flipped, forgetful
 from torusfabric.cli import main
 from torusfabric.collective import OPERATORS, Operator, parse_collective
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.fpga.selftest.expected import ExpectedWord, expected_word, sent_word
-from torusfabric.fpga.selftest.image import facts_of, self_test
-from torusfabric.fpga.selftest.pattern import ROUNDS, Pattern, word
-from torusfabric.fpga.selftest.protocol import Console, Verdict, fitting, open_port, owed
-from torusfabric.fpga.selftest.reporter import Reporter, Template
+from torusfabric.fpga.selftest.client import BoardClient
+from torusfabric.fpga.selftest.data import expected_data, send_data
+from torusfabric.fpga.selftest.expected import ExpectedWord
+from torusfabric.fpga.selftest.facts import facts_of
+from torusfabric.fpga.selftest.generator import ROUNDS, HashGenerator
+from torusfabric.fpga.selftest.image import self_test
+from torusfabric.fpga.selftest.line_sender import LineSender, Template
+from torusfabric.fpga.selftest.serial_line import open_port
 from torusfabric.fpga.selftest.tester import HostPort, Result
 from torusfabric.fpga.selftest.tester import Tester as FabricTester
 from torusfabric.fpga.selftest.uart import UartReceiver, UartTransmitter, divisor_for
+from torusfabric.fpga.selftest.verdict import Verdict
+from torusfabric.fpga.selftest.words import SentWords, hash_word
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.sequencer import WaveSequencer
 
@@ -62,9 +66,9 @@ def run(design, testbench):
 
 @settings(derandomize=True, deadline=None, max_examples=12)
 @given(st.integers(1, 100), st.lists(st.tuples(*[st.integers(0, 0xFFFF)] * 4), min_size=3))
-def test_pattern_in_hardware(width, inputs):
+def test_hash_in_hardware(width, inputs):
     """The hardware computes the words that Python does, of any width."""
-    dut = Pattern(width)
+    dut = HashGenerator(width)
 
     async def testbench(ctx):
         for values in inputs:
@@ -74,16 +78,16 @@ def test_pattern_in_hardware(width, inputs):
             await ctx.tick()
             ctx.set(dut.start, 0)
             await ctx.tick().repeat(ROUNDS)
-            assert ctx.get(dut.word) == word(width, *values)
+            assert ctx.get(dut.word) == hash_word(width, *values)
 
     run(dut, testbench)
 
 
 @pytest.mark.parametrize("width", [16, 32])
-def test_pattern_tells_words_apart(width):
+def test_words_of_two_runs_differ(width):
     """No two words of a run are the same, nor is any word that of the run before."""
     words = {
-        word(width, run, origin, destination, flit)
+        hash_word(width, run, origin, destination, flit)
         for run in (1, 2)
         for origin in range(8)
         for destination in range(4)
@@ -93,10 +97,10 @@ def test_pattern_tells_words_apart(width):
 
 
 @pytest.mark.parametrize("width", [1, 4, 8])
-def test_narrow_pattern_changes_every_run(width):
+def test_narrow_words_change_every_run(width):
     """Words that collide in one run do not in all others."""
     runs = range(1, 40)
-    series = {tuple(word(width, r, origin, 0, flit) for r in runs)
+    series = {tuple(hash_word(width, r, origin, 0, flit) for r in runs)
               for origin in range(8) for flit in range(4)}  # fmt: skip
     assert len(series) == 32
 
@@ -152,10 +156,10 @@ def test_rate_that_cannot_be_made(frequency, baud):
     assert divisor_for(12e6, 115200) == 104
 
 
-def test_reporter_fills_in_numbers():
+def test_sender_fills_in_numbers():
     """Numbers appear with all their digits, whatever the pace at which bytes are taken."""
     template = Template({"one": "a {x}.", "two": "{y}{x}"}, {"x": 9, "y": 32})
-    dut = Reporter(template)
+    dut = LineSender(template)
     said = []
 
     async def testbench(ctx):
@@ -184,31 +188,28 @@ def test_reporter_fills_in_numbers():
 @pytest.mark.parametrize("collective", ["reduce", "reduce-scatter"])
 def test_expected_words_in_hardware(collective, name, signed):
     """The hardware computes the words, and combines them, as Python does."""
-    program = SimpleNamespace(
-        operator=Operator(name, signed),
-        topology=SimpleNamespace(nodes=9),
-        blocks=SimpleNamespace(collective=parse_collective(collective)),
-    )
-    width, personal = 5, collective == "reduce-scatter"
-    dut = ExpectedWord(program, width)
+    words = SentWords(parse_collective(collective), 9, 5, Operator(name, signed))
+    dut = ExpectedWord(words)
 
     async def testbench(ctx):
         sent = [(1, 2, 4, 3, 0), (0xFFFF, 8, 7, 1, 0)]
-        owed = [(number, 2, 0, 3, 1) for number in range(1, 33)]
-        for number, node, peer, flit, received in [*sent, *owed]:
+        received = [(number, 2, 0, 3, 1) for number in range(1, 33)]
+        for number, node, peer, flit, is_received in [*sent, *received]:
             inputs = {"run": number, "node": node, "peer": peer, "flit": flit}
             for name, value in inputs.items():
                 ctx.set(getattr(dut, name), value)
-            ctx.set(dut.received, received)
+            ctx.set(dut.received, is_received)
             ctx.set(dut.start, 1)
             await ctx.tick()
             ctx.set(dut.start, 0)
             while ctx.get(dut.busy):
                 await ctx.tick()
-            origin, destination = (None, node) if received else (node, peer)
-            says = expected_word if received else sent_word
-            goal = destination if personal else 0
-            assert ctx.get(dut.word) == says(program, width, number, origin, goal, flit)
+            destination = node if is_received else peer
+            goal = destination if words.collective.personal else 0
+            origins = range(9) if is_received else [node]
+            terms = [[words.word(number, origin, goal, flit)] for origin in origins]
+            total = words.operator.reduce(np.array(terms, object), 5)[0]
+            assert ctx.get(dut.word) == total
 
     run(dut, testbench)
 
@@ -217,15 +218,11 @@ def test_expected_words_in_hardware(collective, name, signed):
 @pytest.mark.parametrize("operator", [*map(Operator, OPERATORS), Operator("max", True)], ids=str)
 def test_no_contribution_is_hidden(operator, nodes):
     """Whichever origin is left out, its words are missed in some of a few runs."""
-    program = SimpleNamespace(
-        operator=operator,
-        topology=SimpleNamespace(nodes=nodes),
-        blocks=SimpleNamespace(collective=parse_collective("allreduce")),
-    )
+    sent = SentWords(parse_collective("allreduce"), nodes, 8, operator)
     hidden = set(range(nodes))
     for number in range(1, 257):
-        words = [[sent_word(program, 8, number, origin, 0, 1)] for origin in range(nodes)]
-        expected = expected_word(program, 8, number, None, 0, 1)
+        words = [[sent.word(number, origin, 0, 1)] for origin in range(nodes)]
+        expected = operator.reduce(np.array(words, object), 8)
         for origin in sorted(hidden):
             rest = [*words[:origin], [operator.identity(8)], *words[origin + 1 :]]
             if operator.reduce(np.array(rest, object), 8) != expected:
@@ -255,7 +252,7 @@ def tried(fabric, runs=1, *, operator=None):
                 await ctx.tick()
                 if not ctx.get(tester.busy):
                     break
-            names = ("result", "node", "place", "expected", "got", "busy")
+            names = ("result", "node", "address", "expected", "got", "busy")
             found.append({name: ctx.get(getattr(tester, name)) for name in names})
 
     run(m, testbench)
@@ -279,13 +276,13 @@ def test_tester_of_other_widths(width):
 
 
 def test_tester_names_the_first_fault():
-    """With a wrong bit in the settings, node, address and both words are told."""
+    """With a wrong bit in the settings, node, address and both words are named."""
     fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2))
     (found,) = tried(fabric)
     assert found["result"] == Result.WRONG
-    origin, flit = divmod(found["place"] - fabric.layout.recv_base, 2)
-    assert found["expected"] == word(8, 1, origin, 0, flit)
-    sent = [[word(8, 1, node, 0, flit) for flit in range(2)] for node in range(4)]
+    origin, flit = divmod(found["address"] - fabric.layout.recv_base, 2)
+    assert found["expected"] == hash_word(8, 1, origin, 0, flit)
+    sent = [[hash_word(8, 1, node, 0, flit) for flit in range(2)] for node in range(4)]
     assert found["got"] in np.append(np.array(sent).ravel(), 0)
 
 
@@ -303,7 +300,7 @@ def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_tester_finds_a_lost_contribution(name):
-    """Where a part of a sum is left out on the way, that is told, whatever the operator."""
+    """A part of a sum that is left out on the way is found, whatever the operator."""
     found = tried(forgetful("3x3", operator=Operator(name)), runs=2)
     assert Result.WRONG in [f["result"] for f in found]
 
@@ -329,14 +326,14 @@ def test_fabrics_that_cannot_be_tested():
 )
 @pytest.mark.parametrize("width", [8, 13])
 def test_what_the_host_expects(topology, collective, algorithm, options, width):
-    """The host knows from what the board says what every node is owed."""
+    """The host knows from the facts of the board what every node must receive."""
     fabric = fabric_of(topology, collective, algorithm, width=width, **options)
     messages = random_messages(fabric, 3)
-    words, owing = expected_words(fabric.program, messages, width=width)
+    expected, receiving = expected_words(fabric.program, messages, width=width)
     facts = json.loads(json.dumps(facts_of(fabric)))
-    nodes, expected = owed(fitting(messages.astype(int), facts), facts)
-    assert nodes == np.flatnonzero(owing).tolist()
-    assert (expected == words[nodes]).all()
+    words, receives = expected_data(send_data(messages.astype(int), facts), facts)
+    assert (receives == receiving).all()
+    assert (words[receives] == expected[receives]).all()
 
 
 FACTS = {"nodes": 4, "send_words": 2, "width": 12}
@@ -355,14 +352,14 @@ FACTS = {"nodes": 4, "send_words": 2, "width": 12}
 def test_data_that_does_not_fit(data, message):
     """Data that does not fit the board is refused before a word is sent."""
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        fitting(data, FACTS)
+        send_data(data, FACTS)
 
 
 def test_verdicts():
     """Lines of the board are read, and anything else is not taken for one."""
-    line = "fail run=000a cycles=10 predicted=10 node=3 place=22 expected=a5 got=a4"
+    line = "fail run=000a cycles=10 predicted=10 node=3 address=22 expected=a5 got=a4"
     verdict = Verdict.parse(line)
-    assert (verdict.run, verdict.node, verdict.place, verdict.got) == (10, 3, 0x22, 0xA4)
+    assert (verdict.run, verdict.node, verdict.address, verdict.got) == (10, 3, 0x22, 0xA4)
     facts = {"recv_base": 0x20, "flits": 2, "recv_words": 8}
     assert verdict.describe(facts) == (
         "run 10: node 3 holds 0xa4 for flit 0 of node 1 (address 34), not 0xa5"
@@ -384,38 +381,38 @@ def board(tmp_path_factory):
         yield fabric, port
 
 
-def test_console(board):
+def test_client(board):
     """A host writes any node's words, starts, and reads any node's."""
     fabric, port = board
     with open_port(port) as line:
-        console = Console(line)
-        assert console.facts == json.loads(json.dumps(facts_of(fabric)))
-        first = console.test(3)
+        client = BoardClient(line)
+        assert client.facts == json.loads(json.dumps(facts_of(fabric)))
+        first = client.test(3)
         assert first.passed
         assert first.cycles == first.predicted == fabric.cycles
-        assert console.status() == first
-        assert console.test().run == first.run + 1
+        assert client.status() == first
+        assert client.test().run == first.run + 1
         messages = random_messages(fabric, 5).astype(int)
-        words, cycles = console.run(messages)
+        words, cycles = client.run(messages)
         assert cycles == fabric.cycles
         assert words.dtype == np.uint16
         assert (words == messages.reshape(1, -1)).all()
-        console.write(4, 1, [0xABC])
-        console.start()
-        assert console.read(7, fabric.layout.recv_base + 9) == [0xABC]
+        client.write(4, 1, [0xABC])
+        client.start()
+        assert client.read(7, fabric.layout.recv_base + 9) == [0xABC]
 
 
 def test_help_for_those_who_type(board):
     """A command that there is not is answered with all that there are."""
     _, port = board
     with open_port(port) as line:
-        Console(line)
+        BoardClient(line)
         line.write(b"x")
         assert line.readline().startswith(b"commands: HEX n node, ")
 
 
 def test_monitor(board, capsys):
-    """The monitor does what it is told, for people and for programs."""
+    """The monitor carries out commands, for people and for programs."""
     fabric, port = board
     base = fabric.layout.recv_base
     asked = ["test 2", "write 1 0 a5 5a", "start", f"read 8 {base + 2} 2"]
@@ -451,7 +448,7 @@ def test_run(board, capsys, tmp_path):
 
 
 def test_sums_on_a_board(tmp_path, capsys):
-    """Arrays go through a reduction as well: a row for each node in, and what it is owed out."""
+    """Arrays go through a reduction as well: a row for each node in, and its share of sums out."""
     operator = Operator("min", True)
     fabric = fabric_of("2x2", "reduce-scatter", "matching", width=12, flits=2, operator=operator)
     data = random_messages(fabric, 7).astype(np.uint16)
@@ -497,14 +494,10 @@ class Silent:
 
 def test_port_without_a_board():
     """A port with nothing behind it, or something else, is one line."""
-    with pytest.raises(
-        WorkFailed, match=r"^Board on ttyX must tell what it is, but it was silent: "
-    ):
-        Console(Silent())
-    with pytest.raises(
-        WorkFailed, match=r"^Board on ttyX must tell what it is, but it said 'OK': "
-    ):
-        Console(Silent(b"OK\r\n"))
+    with pytest.raises(WorkFailed, match=r"^Board on ttyX must identify itself, not be silent: "):
+        BoardClient(Silent())
+    with pytest.raises(WorkFailed, match=r"^Board on ttyX must identify itself, not answer 'OK': "):
+        BoardClient(Silent(b"OK\r\n"))
 
 
 @pytest.mark.long
@@ -515,17 +508,17 @@ def test_images_of_all_collectives(tmp_path, topology, collective, algorithm, op
     """Behind a pseudo-terminal every collective passes, and carries data."""
     fabric = fabric_of(topology, collective, algorithm, width=16, **options)
     with on_terminal(compiled(fabric, tmp_path)) as port, open_port(port) as line:
-        console = Console(line)
-        assert console.test(20).passed
+        client = BoardClient(line)
+        assert client.test(20).passed
         messages = random_messages(fabric, 5).astype(np.uint16)
-        words, _ = console.run(messages)
-        nodes, expected = owed(messages, console.facts)
-        assert (words[nodes] == expected).all()
+        words, _ = client.run(messages)
+        expected, receives = expected_data(messages, client.facts)
+        assert (words[receives] == expected[receives]).all()
 
 
 @pytest.mark.long
 def test_faulty_image(tmp_path):
-    """A host told of a fault: the test fails, and so does sending data."""
+    """With a faulty fabric the test fails, and so does sending data."""
     fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=16, flits=2))
     with on_terminal(compiled(fabric, tmp_path)) as port:
         assert main(["monitor", port, "-c", "test"]) == 2

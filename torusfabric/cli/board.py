@@ -101,8 +101,8 @@ def _add_talks(commands):
         metavar="COMMAND",
         action="append",
         default=[],
-        help="what to do, may be repeated: info, test [RUNS], status, write NODE PLACE WORD.., "
-        "read NODE PLACE [COUNT], start (words in hexadecimal); by default it is asked for, or, "
+        help="what to do, may be repeated: info, test [RUNS], status, write NODE ADDRESS WORD.., "
+        "read NODE ADDRESS [COUNT], start (words in hexadecimal); by default it is asked for, or, "
         "away from a terminal, info and test",
     )
     run.add_argument(
@@ -325,30 +325,31 @@ def run_flash(arguments):
         print_facts(_facts(built) | {"loaded": command})
 
 
-def _console(arguments):
-    from ..fpga.selftest.protocol import Console, open_port
+def _client(arguments):
+    from ..fpga.selftest.client import BoardClient
+    from ..fpga.selftest.serial_line import open_port
 
-    return Console(open_port(arguments.port, baud=arguments.baud))
+    return BoardClient(open_port(arguments.port, baud=arguments.baud))
 
 
 def run_monitor(arguments):
     """Do what is asked for on a board; returns 2 after a failed test."""
-    console = _console(arguments)
+    client = _client(arguments)
     asked = arguments.do
     if not asked:
         if sys.stdin.isatty() and not arguments.json:
-            return _ask(console)
+            return _ask(client)
         asked = ["info", "test"]
-    return _do_all(console, asked, arguments.json)
+    return _do_all(client, asked, arguments.json)
 
 
-def _do_all(console, asked, as_json):
-    """Do some commands, and tell each result as soon as it is there."""
+def _do_all(client, asked, as_json):
+    """Do some commands, and print each result as soon as it is there."""
     from ..fpga.selftest.monitor import perform
 
     results = []
     for text in asked:
-        result, said = perform(console, text)
+        result, said = perform(client, text)
         results.append({"command": text, **result})
         if not as_json:
             print(said, flush=True)
@@ -357,13 +358,13 @@ def _do_all(console, asked, as_json):
     return 2 if any(result.get("result") not in (None, "pass") for result in results) else 0
 
 
-def _ask(console):
+def _ask(client):
     """Do what is typed, until there is no more."""
     from ..fpga.selftest.monitor import COMMANDS, perform
 
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 (its import makes lines editable)
-    print(perform(console, "info")[1])
+    print(perform(client, "info")[1])
     print(f"commands: {COMMANDS}; quit")
     while True:
         try:
@@ -375,16 +376,16 @@ def _ask(console):
             return 0
         try:
             if text:
-                print(perform(console, text)[1])
+                print(perform(client, text)[1])
         except (InputError, WorkFailed) as error:
             print(error)
 
 
 def run_run(arguments):
-    """Send data through a board; returns 2 if what arrives is not what the collective owes."""
+    """Send data through a board; returns 2 if what arrives is not what must."""
     import numpy as np
 
-    from ..fpga.selftest.protocol import fitting, owed
+    from ..fpga.selftest.data import expected_data, send_data
     from ..toolchain.files import writable, writing
 
     writable(arguments.output)
@@ -395,29 +396,30 @@ def run_run(arguments):
         raise InputError(
             f"Data must be a readable .npy file, not {arguments.data} ({reason})"
         ) from None
-    console = _console(arguments)
-    messages = fitting(data, console.facts)
+    client = _client(arguments)
+    messages = send_data(data, client.facts)
     with progress_bar("sending") as progress:
-        words, cycles = console.run(messages, progress=progress)
-    nodes, expected = owed(messages, console.facts)
+        words, cycles = client.run(messages, progress=progress)
+    expected, receives = expected_data(messages, client.facts)
     with writing(arguments.output) as file:
         np.save(file, words)
-    wrong = np.argwhere(words[nodes] != expected)
+    wrong = np.argwhere((words != expected) & receives[:, None])
+    checked = int(receives.sum()) * expected.shape[1]
     result = {
         "output": arguments.output,
         "nodes": len(words),
         "words": int(words.shape[1]),
         "cycles": cycles,
-        "words_checked": int(expected.size),
+        "words_checked": checked,
         "words_wrong": len(wrong),
     }
     if arguments.json:
-        print_json(console.facts | result)
+        print_json(client.facts | result)
     else:
         print_facts(result)
     if len(wrong):
-        node, place = (int(x) for x in wrong[0])
+        node, address = (int(x) for x in wrong[0])
         raise WorkFailed(
-            f"{len(wrong)} of {expected.size} words are wrong; first: node {nodes[node]} holds "
-            f"{words[nodes[node], place]:#x} at {place}, not {expected[node, place]:#x}"
+            f"{len(wrong)} of {checked} words are wrong; first: node {node} holds "
+            f"{words[node, address]:#x} at {address}, not {expected[node, address]:#x}"
         )

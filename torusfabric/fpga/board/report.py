@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amaranth.build import Platform
 
-from ..selftest.image import facts_of
+from ..selftest.facts import facts_of
 from .catalogue import Board
 from .plan import REPORT
 from .run import ROUTING_LOG, read_log

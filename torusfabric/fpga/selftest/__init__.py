@@ -1,7 +1,7 @@
-"""The self-test image: a fabric that tests itself on a board, and talks over a serial line.
+"""The self-test image: a fabric that tests itself on a board, and the host's side of its line.
 
-`image` is what goes onto the board, `protocol` the other end of the line; neither is imported here,
-because either is of use without the other.
+`image` is the gateware that goes onto the board, `client` the other end of the serial line; neither
+is imported here, because either is of use without the other.
 """
 
 __all__ = ["BAUD"]

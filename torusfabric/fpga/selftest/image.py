@@ -1,74 +1,61 @@
-"""The image: fabric, tester, console, reporter and serial line, put together."""
+"""The image: fabric, tester, interpreter, line sender and serial line, put together."""
 
 import json
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from ... import __version__
 from ...errors import InputError
+<<<<<<< HEAD
 from ...rtl.assembly import Assembly
 from .console import Console
 from .reporter import Reporter, Template
+=======
+from ...rtl.netlist import Assembly
+from .facts import facts_of
+from .interpreter import Interpreter
+from .line_sender import LineSender, Template
+>>>>>>> 98e79b5 (fpga.selftest: one name for each thing, and expected words from the collective.)
 from .tester import PATIENCE, HostPort, Tester
 from .uart import UartReceiver, UartTransmitter
 
-__all__ = ["SelfTest", "facts_of", "self_test"]
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["SelfTest", "self_test"]
 
 #: Names of the numbers, as they are in the lines.
-RUN, CYCLES, NODE, PLACE, EXPECTED, GOT, WORD = (
+RUN, CYCLES, NODE, ADDRESS, EXPECTED, GOT, WORD = (
     "run",
     "cycles",
     "node",
-    "place",
+    "address",
     "expected",
     "got",
     "word",
 )
 
 
-def facts_of(fabric):
-    """What a fabric is, as plain data: what the board answers when asked."""
-    schedule, layout = fabric.program.schedule, fabric.layout
-    operator = fabric.program.operator if schedule.collective.reducing else None
-    return {
-        "torusfabric": __version__,
-        "topology": str(schedule.topology),
-        "collective": schedule.collective.kind,
-        "root": schedule.collective.root,
-        **({"operator": operator.name, "signed": operator.signed} if operator else {}),
-        "algorithm": schedule.algorithm,
-        "schedule_digest": schedule.digest[:16],
-        "nodes": fabric.nodes,
-        "width": fabric.width,
-        "flits": fabric.flits,
-        "send_base": layout.send_base,
-        "send_words": layout.send_words,
-        "recv_base": layout.recv_base,
-        "recv_words": layout.recv_words,
-        "predicted_cycles": fabric.cycles,
-    }
-
-
-def template_of(fabric):
-    """The lines that the image says."""
+def template_of(fabric: "Fabric") -> Template:
+    """The lines that the image sends."""
     inputs = fabric.netlist.inputs
     numbers = {
         RUN: 16,
         CYCLES: (fabric.cycles + PATIENCE).bit_length(),
         NODE: inputs["host_node"],
-        PLACE: inputs["host_addr"],
+        ADDRESS: inputs["host_addr"],
         EXPECTED: fabric.width,
         GOT: fabric.width,
         WORD: fabric.width,
     }
     cycles = f"cycles={{{CYCLES}}} predicted={fabric.cycles:x}"
-    where = f"node={{{NODE}}} place={{{PLACE}}} expected={{{EXPECTED}}} got={{{GOT}}}"
+    where = f"node={{{NODE}}} address={{{ADDRESS}}} expected={{{EXPECTED}}} got={{{GOT}}}"
     lines = {
         "info": json.dumps(facts_of(fabric), separators=(",", ":")),
-        "help": "commands: HEX n node, HEX p place, HEX w write, HEX r read, s start, HEX t test, "
-        "q result, i info",
+        "help": "commands: HEX n node, HEX p address, HEX w write, HEX r read, s start, "
+        "HEX t test, q result, i info",
         "pass": f"pass run={{{RUN}}} {cycles}",
         "wrong": f"fail run={{{RUN}}} {cycles} {where}",
         "late": f"late run={{{RUN}}} {cycles}",
@@ -79,7 +66,7 @@ def template_of(fabric):
 
 
 class SelfTest(wiring.Component):
-    """A fabric that tests itself: once at power-up, and whenever it is told to.
+    """A fabric that tests itself, once at power-up and on command.
 
     Parameters
     ----------
@@ -94,10 +81,10 @@ class SelfTest(wiring.Component):
     tx : Out(1)
         The serial line.
     running, passed, failed : Out(1)
-        For lamps: whether a collective or a test is under way, and the result of the last test.
+        For lamps: whether a collective or a test runs, and the result of the last test.
     """
 
-    def __init__(self, fabric, divisor):
+    def __init__(self, fabric: "Fabric", divisor: int) -> None:
         self._fabric, self._divisor = fabric, divisor
         self._template = template_of(fabric)
         self._tester = Tester(fabric)
@@ -112,52 +99,53 @@ class SelfTest(wiring.Component):
         )
 
     @property
-    def fabric(self):
-        """The fabric."""
+    def fabric(self) -> "Fabric":
+        """The fabric that is tested."""
         return self._fabric
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Connect the parts."""
         m = Module()
         m.submodules.fabric = fabric = Assembly(self._fabric.netlist)
         m.submodules.tester = tester = self._tester
-        m.submodules.console = console = Console(self._fabric, self._template.starts)
-        m.submodules.reporter = reporter = Reporter(self._template)
+        m.submodules.interpreter = interpreter = Interpreter(self._fabric, self._template.starts)
+        m.submodules.sender = sender = LineSender(self._template)
         m.submodules.receiver = receiver = UartReceiver(self._divisor)
         m.submodules.transmitter = transmitter = UartTransmitter(self._divisor)
-        connect(m, receiver.data, console.data)
-        connect(m, reporter.data, transmitter.data)
-        self._share(m, fabric, tester, console)
+        connect(m, receiver.data, interpreter.data)
+        connect(m, sender.data, transmitter.data)
+        self._share(m, fabric, tester, interpreter)
         m.d.comb += [
             receiver.rx.eq(self.rx),
             self.tx.eq(transmitter.tx),
             self.running.eq(tester.busy | fabric.busy),
-            self.passed.eq(console.passed),
-            self.failed.eq(console.failed),
-            tester.start.eq(console.test),
-            tester.run.eq(console.run),
-            console.testing.eq(tester.busy),
-            console.result.eq(tester.result),
-            reporter.start.eq(console.report),
-            reporter.line.eq(console.line),
-            console.reporting.eq(reporter.busy),
+            self.passed.eq(interpreter.passed),
+            self.failed.eq(interpreter.failed),
+            tester.start.eq(interpreter.test),
+            tester.run.eq(interpreter.run),
+            interpreter.testing.eq(tester.busy),
+            interpreter.result.eq(tester.result),
+            sender.start.eq(interpreter.send),
+            sender.line.eq(interpreter.line),
+            interpreter.sending.eq(sender.busy),
         ]
         numbers = {
-            RUN: console.run,
+            RUN: interpreter.run,
             CYCLES: fabric.cycles,
             NODE: tester.node,
-            PLACE: tester.place,
+            ADDRESS: tester.address,
             EXPECTED: tester.expected,
             GOT: tester.got,
-            WORD: console.word,
+            WORD: interpreter.word,
         }
-        m.d.comb += [getattr(reporter, f"number_{k}").eq(v) for k, v in numbers.items()]
+        m.d.comb += [getattr(sender, f"number_{k}").eq(v) for k, v in numbers.items()]
         return m
 
-    def _share(self, m, fabric, tester, console):
-        """Let the tester drive the fabric while it is busy, else the console."""
+    def _share(self, m: Module, fabric: Assembly, tester: Tester, interpreter: Interpreter) -> None:
+        """Connect the fabric to the tester while that is busy, else to the interpreter."""
         for name, member in HostPort(self._fabric).members.items():
             ours = getattr(fabric, name)
-            users = getattr(tester.host, name), getattr(console.host, name)
+            users = getattr(tester.host, name), getattr(interpreter.host, name)
             if member.flow is In:
                 m.d.comb += [user.eq(ours) for user in users]
             else:
@@ -167,8 +155,8 @@ class SelfTest(wiring.Component):
                     m.d.comb += ours.eq(users[1])
 
 
-def self_test(fabric, divisor):
-    """The image of a fabric; see `SelfTest`.
+def self_test(fabric: "Fabric", divisor: int) -> SelfTest:
+    """The image of a fabric; parameters as of `SelfTest`.
 
     Raises
     ------

@@ -1,32 +1,46 @@
 """The tester: fills every send memory with a pattern, runs the fabric, and compares every word."""
 
+from typing import TYPE_CHECKING, Any
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
+from ...collective import Operator
 from .expected import ExpectedWord
+from .words import SentWords
 
-__all__ = ["PATIENCE", "HostPort", "Result", "Tester"]
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["PATIENCE", "HostPort", "Result", "Tester", "sent_words"]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
 
 
 class Result(enum.Enum, shape=2):  # type: ignore[call-arg]
-    """What came of a run."""
+    """The result of a run."""
 
     PASS = 0
     WRONG = 1  #: a word is not what it should be
     LATE = 2  #: the fabric was not done when predicted
 
 
-def HostPort(fabric):
-    """The signature of what drives a fabric."""
+def HostPort(fabric: "Fabric") -> wiring.Signature:
+    """The signature of what drives a fabric through its host port."""
     inputs, outputs = fabric.netlist.inputs, fabric.netlist.outputs
     return wiring.Signature(
         {name: Out(width) for name, width in inputs.items()}
         | {name: In(width) for name, width in outputs.items()}
     )
+
+
+def sent_words(fabric: "Fabric") -> SentWords:
+    """The words that the nodes of a fabric send in a test."""
+    collective = fabric.program.schedule.collective
+    operator = fabric.program.operator if collective.reducing else Operator()
+    return SentWords(collective, fabric.nodes, fabric.width, operator)
 
 
 class Tester(wiring.Component):
@@ -41,16 +55,18 @@ class Tester(wiring.Component):
     -------
     start : In(1)
     run : In(16)
-        Goes into the pattern.
+        The number of the run; the words depend on it.
     busy : Out(1)
     result : Out(Result)
-        Of the last test. Where it is `Result.WRONG`, `node`, `place`, `expected` and `got` tell the
-        first wrong word; the place is an address, as of the host port.
+        Of the last test.
+    node, address, expected, got : Out
+        Where the result is `Result.WRONG`, the first wrong word, and where it lies; the address is
+        that of the host port.
     host : Out(HostPort)
         Must be connected to the fabric while busy.
     """
 
-    def __init__(self, fabric):
+    def __init__(self, fabric: "Fabric") -> None:
         self._fabric = fabric
         inputs = fabric.netlist.inputs
         super().__init__(
@@ -60,22 +76,23 @@ class Tester(wiring.Component):
                 "busy": Out(1),
                 "result": Out(Result),
                 "node": Out(inputs["host_node"]),
-                "place": Out(inputs["host_addr"]),
+                "address": Out(inputs["host_addr"]),
                 "expected": Out(fabric.width),
                 "got": Out(fabric.width),
                 "host": Out(HostPort(fabric)),
             }
         )
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Build the state machine of a test."""
         m = Module()
         fabric, host = self._fabric, self.host
-        m.submodules.word = word = ExpectedWord(fabric.program, fabric.width)
+        m.submodules.word = word = ExpectedWord(sent_words(fabric))
         # The word is computed while the one to compare is read.
         read = fabric.read_latency + 1
         count, waited = Signal(range(read + 1)), Signal(range(fabric.cycles + PATIENCE + 1))
         checking, fill, check, step = Signal(), Signal(), Signal(), Signal()
-        last = self._places(m, checking, fill, check, step)
+        last = self._count(m, checking, fill, check, step)
         m.d.comb += [
             word.run.eq(self.run),
             word.node.eq(self.node),
@@ -83,7 +100,7 @@ class Tester(wiring.Component):
             word.flit.eq(self._flit),
             word.received.eq(checking),
             host.host_node.eq(self.node),
-            host.host_addr.eq(self.place),
+            host.host_addr.eq(self.address),
             host.host_wdata.eq(word.word),
             self.expected.eq(word.word),
         ]
@@ -130,7 +147,7 @@ class Tester(wiring.Component):
                         m.next = "WORD"
         return m
 
-    def _places(self, m, checking, fill, check, step):
+    def _count(self, m: Module, checking: Signal, fill: Signal, check: Signal, step: Signal) -> Any:
         """Count through the words of all nodes; returns what is high at the last one."""
         layout, collective = self._fabric.layout, self._fabric.program.blocks.collective
         flits, nodes = self._fabric.flits, self._fabric.nodes
@@ -142,14 +159,14 @@ class Tester(wiring.Component):
         peer_ends = self._peer == Mux(checking, received - 1, sent - 1)
         node_ends = self.node == Mux(checking, last, nodes - 1)
         with m.If(step):
-            m.d.sync += [self._flit.eq(self._flit + 1), self.place.eq(self.place + 1)]
+            m.d.sync += [self._flit.eq(self._flit + 1), self.address.eq(self.address + 1)]
             with m.If(flit_ends):
                 m.d.sync += [self._flit.eq(0), self._peer.eq(self._peer + 1)]
                 with m.If(peer_ends):
                     m.d.sync += [self._peer.eq(0), self.node.eq(self.node + 1)]
-                    m.d.sync += self.place.eq(Mux(checking, layout.recv_base, layout.send_base))
+                    m.d.sync += self.address.eq(Mux(checking, layout.recv_base, layout.send_base))
         with m.If(fill | check):
             m.d.sync += [self._peer.eq(0), self._flit.eq(0)]
             m.d.sync += self.node.eq(Mux(check, first, 0))
-            m.d.sync += self.place.eq(Mux(check, layout.recv_base, layout.send_base))
+            m.d.sync += self.address.eq(Mux(check, layout.recv_base, layout.send_base))
         return flit_ends & peer_ends & node_ends

@@ -1,5 +1,7 @@
 """A serial line, 8 bits a byte, no parity, one stop bit: transmitter and receiver."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
@@ -16,7 +18,7 @@ MIN_DIVISOR = 4
 TOLERANCE = 0.02
 
 
-def divisor_for(frequency, baud):
+def divisor_for(frequency: float, baud: int) -> int:
     """Clock cycles a bit.
 
     Parameters
@@ -55,11 +57,12 @@ class UartTransmitter(wiring.Component):
         The line; high at rest.
     """
 
-    def __init__(self, divisor):
+    def __init__(self, divisor: int) -> None:
         self._divisor = divisor
         super().__init__({"data": In(stream.Signature(8)), "tx": Out(1, init=1)})
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Build the shift register and its timer."""
         m = Module()
         timer, left = Signal(range(self._divisor)), Signal(range(11))
         shift = Signal(9, init=-1)
@@ -89,11 +92,12 @@ class UartReceiver(wiring.Component):
     data : Out(stream of 8 bits)
     """
 
-    def __init__(self, divisor):
+    def __init__(self, divisor: int) -> None:
         self._divisor = divisor
         super().__init__({"rx": In(1, init=1), "data": Out(stream.Signature(8))})
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Build the sampling in the middle of each bit."""
         m = Module()
         line = Signal(init=1)
         m.submodules.synchronizer = FFSynchronizer(self.rx, line, init=1)

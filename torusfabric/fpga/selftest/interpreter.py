@@ -1,19 +1,22 @@
-"""The console: commands of one letter, each after the number that it is about.
+"""The interpreter: commands of one letter, each after its number.
 
 =========  ================================================================
-``HEX n``  turn to this node
-``HEX p``  turn to this place: an address, as of the host port
-``HEX w``  write this word, and turn to the next place
-``HEX r``  read so many words (one, without a number), a line each, going on to the next place
-``s``      start the fabric, wait until it is done, and tell the cycles
+``HEX n``  select this node
+``HEX p``  point to this address, as of the host port
+``HEX w``  write this word, and point to the next address
+``HEX r``  read so many words (one, without a number), a line each, from consecutive addresses
+``s``      start the fabric, wait until it is done, and answer the cycles
 ``HEX t``  test the fabric so many times (once, without a number), up to the first fault
-``q``      tell the result of the last test again
-``i``      tell what this is
+``q``      answer the result of the last test again
+``i``      answer what this is
 =========  ================================================================
 
 Numbers are hexadecimal, in lower case. Blanks and ends of lines do not count; anything else is
-answered with a line of help. A command that answers must be let finish before the next is given.
+answered with a line of help. A host waits for the answer of a command before it sends the next.
 """
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -21,17 +24,21 @@ from amaranth.lib.wiring import In, Out
 
 from .tester import HostPort, Result
 
-__all__ = ["Console"]
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["Interpreter"]
 
 
-class Console(wiring.Component):
-    """Does what it is told by bytes, and one test by itself at power-up.
+class Interpreter(wiring.Component):
+    """Carries out the commands that it receives as bytes, and one test at power-up.
 
     Parameters
     ----------
     fabric : Fabric
     starts : dict of str to int
-        The reporter's lines: ``pass``, ``wrong``, ``late``, ``word``, ``done``, ``info``, ``help``.
+        Where the sender's lines begin: ``pass``, ``wrong``, ``late``, ``word``, ``done``, ``info``,
+        ``help``.
 
     Members
     -------
@@ -41,16 +48,17 @@ class Console(wiring.Component):
         Starts the tester; the number of the run.
     testing, result : In
         Of the tester.
-    report, line : Out
-        Starts the reporter.
-    reporting : In(1)
+    send, line : Out
+        Starts the sender; the line.
+    sending : In(1)
+        Of the sender.
     word : Out(width)
         The word that was read.
     passed, failed : Out(1)
-        The result of the last test; neither while one is under way.
+        The result of the last test; neither is high during a test.
     """
 
-    def __init__(self, fabric, starts):
+    def __init__(self, fabric: "Fabric", starts: Mapping[str, int]) -> None:
         self._fabric, self._starts = fabric, starts
         super().__init__(
             {
@@ -60,16 +68,17 @@ class Console(wiring.Component):
                 "run": Out(16),
                 "testing": In(1),
                 "result": In(Result),
-                "report": Out(1),
+                "send": Out(1),
                 "line": Out(range(max(starts.values()) + 1)),
-                "reporting": In(1),
+                "sending": In(1),
                 "word": Out(fabric.width),
                 "passed": Out(1),
                 "failed": Out(1),
             }
         )
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Build the state machine of the commands."""
         m = Module()
         fabric, host = self._fabric, self.host
         bits = max(16, fabric.width, len(host.host_node), len(host.host_addr))
@@ -94,8 +103,8 @@ class Console(wiring.Component):
                 with m.If(wait == fabric.read_latency):
                     m.d.sync += [wait.eq(0), host.host_addr.eq(host.host_addr + 1)]
                     m.d.sync += number.eq(number_left)
-                    self._say(m, "word", then="READ_MORE")
-            with m.State("READ_MORE"), m.If(~self.reporting & ~self.report):
+                    self._answer(m, "word", then="READ_MORE")
+            with m.State("READ_MORE"), m.If(~self.sending & ~self.send):
                 m.next = "READ"
                 with m.If(number[:16] == 0):
                     m.next = "IDLE"
@@ -104,9 +113,9 @@ class Console(wiring.Component):
                 m.next = "RUN"
             with m.State("RUN"):
                 with m.If(host.done):
-                    self._say(m, "done")
-                with m.Elif(self.data.valid):  # tired of waiting
-                    self._say(m, "late")
+                    self._answer(m, "done")
+                with m.Elif(self.data.valid):  # a byte ends the wait
+                    self._answer(m, "late")
             with m.State("TEST"):
                 m.d.comb += self.test.eq(1)
                 m.d.sync += [self.run.eq(self.run + 1), self.passed.eq(0), self.failed.eq(0)]
@@ -119,23 +128,24 @@ class Console(wiring.Component):
                     m.next = "TEST"
                 with m.Else():
                     m.d.sync += [number.eq(0), self.line.eq(verdict[self.result.as_value()])]
-                    m.d.sync += self.report.eq(1)
+                    m.d.sync += self.send.eq(1)
                     m.next = "ANSWER"
             with m.State("STATUS"):
-                m.d.sync += [self.line.eq(verdict[self.result.as_value()]), self.report.eq(1)]
+                m.d.sync += [self.line.eq(verdict[self.result.as_value()]), self.send.eq(1)]
                 m.next = "ANSWER"
-            with m.State("ANSWER"), m.If(~self.reporting & ~self.report):
+            with m.State("ANSWER"), m.If(~self.sending & ~self.send):
                 m.next = "IDLE"
-        with m.If(self.report):
-            m.d.sync += self.report.eq(0)
+        with m.If(self.send):
+            m.d.sync += self.send.eq(0)
         return m
 
-    def _say(self, m, line, *, then="ANSWER"):
-        m.d.sync += [self.line.eq(self._starts[line]), self.report.eq(1)]
+    def _answer(self, m: Module, line: str, *, then: str = "ANSWER") -> None:
+        """Start a line of the answer, and go on when it is sent."""
+        m.d.sync += [self.line.eq(self._starts[line]), self.send.eq(1)]
         m.next = then
 
-    def _decode(self, m):
-        """Take in a byte: a digit, or a command and with it the number."""
+    def _decode(self, m: Module) -> None:
+        """Take in a byte: a digit of the number, or a command."""
         code, number, host = self.data.payload, self._number, self.host
         digit = Signal(4)
         m.d.comb += digit.eq(Mux(code[6], code[:4] + 9, code[:4]))
@@ -164,6 +174,6 @@ class Console(wiring.Component):
                 with m.Case(ord("q")):
                     m.next = "STATUS"
                 with m.Case(ord("i")):
-                    self._say(m, "info")
+                    self._answer(m, "info")
                 with m.Default():
-                    self._say(m, "help")
+                    self._answer(m, "help")

@@ -1,4 +1,7 @@
-"""The reporter: lines of text from a ROM, with numbers filled in."""
+"""The sender: lines of text from a ROM, with numbers filled in."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import memory, stream, wiring
@@ -6,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
 
-__all__ = ["Reporter", "Template"]
+__all__ = ["LineSender", "Template"]
 
-#: A byte of the ROM with this bit set stands for a number: the rest says which.
+#: A byte of the ROM with this bit set stands for a number, by its position among the numbers.
 NUMBER = 0x80
 
 
@@ -21,9 +24,16 @@ class Template:
         Each line by its name, without the newline at its end.
     numbers : dict of str to int
         The name of each number and how many bits it has.
+
+    Attributes
+    ----------
+    starts : dict of str to int
+        Where each line begins in the ROM.
+    rom : list of int
+        The bytes of all lines.
     """
 
-    def __init__(self, lines, numbers):
+    def __init__(self, lines: Mapping[str, str], numbers: Mapping[str, int]) -> None:
         self.numbers = numbers
         self.starts: dict[str, int] = {}
         self.rom: list[int] = []
@@ -34,12 +44,12 @@ class Template:
             self.starts[name] = len(self.rom)
             self.rom += (line + "\n").encode("latin-1")
 
-    def digits(self, name):
+    def digits(self, name: str) -> int:
         """Hexadecimal digits of a number."""
         return -(-self.numbers[name] // 4)
 
 
-class Reporter(wiring.Component):
+class LineSender(wiring.Component):
     """Sends a line.
 
     Parameters
@@ -58,7 +68,7 @@ class Reporter(wiring.Component):
         The value of each number.
     """
 
-    def __init__(self, template):
+    def __init__(self, template: Template) -> None:
         self._template = template
         if len(template.rom) > 1 << 12:
             raise InputError(f"Lines must have up to 4096 bytes in all, not {len(template.rom)}")
@@ -72,7 +82,8 @@ class Reporter(wiring.Component):
             | {f"number_{name}": In(bits) for name, bits in template.numbers.items()}
         )
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: Any) -> Module:
+        """Build the ROM and the state machine that goes through a line."""
         m = Module()
         template, rom = self._template, self._template.rom
         m.submodules.text = text = memory.Memory(shape=8, depth=len(rom), init=rom)
@@ -119,8 +130,8 @@ class Reporter(wiring.Component):
                         m.next = "FETCH"
         return m
 
-    def _load(self, m, code, digits, left):
-        """Take in the number that a byte of the ROM stands for, its first digit uppermost."""
+    def _load(self, m: Module, code: Any, digits: Signal, left: Signal) -> None:
+        """Load the number that a byte of the ROM stands for, its first digit uppermost."""
         with m.Switch(code[:3]):
             for number, name in enumerate(self._template.numbers):
                 count, value = self._template.digits(name), getattr(self, f"number_{name}")

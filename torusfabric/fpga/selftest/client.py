@@ -1,0 +1,169 @@
+"""The host side: commands for a board that carries the image."""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, WorkFailed
+from .data import send_data
+from .facts import Facts
+from .serial_line import SerialLine, SerialPort
+from .verdict import Verdict
+
+__all__ = ["BoardClient"]
+
+#: Seconds without a byte after which a board that tests itself is taken for dead.
+PATIENCE_TESTING = 60.0
+
+#: How many words it may compute meanwhile: a few seconds' work.
+WORDS_TESTED = 1_000_000
+
+#: How often a board is asked what it is.
+ATTEMPTS = 3
+
+#: Words asked for at once; the board counts them in 16 bits.
+BATCH = 1024
+
+#: Tests asked for at once, for the same reason.
+MOST_RUNS = 0xFFFF
+
+
+class BoardClient:
+    """A board at the other end of a serial line.
+
+    Parameters
+    ----------
+    port : SerialPort
+        From `open_port`, or anything else that reads, writes and has a `timeout` and a `name`.
+
+    Attributes
+    ----------
+    facts : dict
+        What the board says it is: topology, collective, nodes, width, flits, ..
+
+    Raises
+    ------
+    WorkFailed
+        If nothing answers, or something else than our image.
+    """
+
+    def __init__(self, port: SerialPort) -> None:
+        self._line = SerialLine(port)
+        self.facts = self._ask_facts()
+
+    def _ask_facts(self) -> Facts:
+        """Ask the board what it is."""
+        answer = ""
+        # It may be in the middle of a line, and hears nothing until the end of it.
+        for _ in range(ATTEMPTS):
+            self._line.drain()
+            self._line.send("i")
+            answer = self._line.receive_any()
+            if answer.startswith('{"torusfabric"'):
+                with contextlib.suppress(ValueError):
+                    return dict(json.loads(answer))
+        instead = f"answer {answer[:40]!r}" if answer else "be silent"
+        raise WorkFailed(
+            f"Board on {self._line.name} must identify itself, not {instead}: is the image on it, "
+            "and are port and baud rate right?"
+        )
+
+    def write(self, node: int, address: int, words: Iterable[int]) -> None:
+        """Write words into a node's memory, from an address on."""
+        digits = "".join(f"{int(word):x}w" for word in words)
+        self._line.send(f"{node:x}n{address:x}p{digits}")
+
+    def read(self, node: int, address: int, count: int = 1) -> list[int]:
+        """Read so many words of a node's memory, from an address on."""
+        words: list[int] = []
+        self._line.send(f"{node:x}n{address:x}p")
+        while len(words) < count:
+            batch = min(BATCH, count - len(words))
+            self._line.send(f"{batch:x}r")
+            for _ in range(batch):
+                line = self._line.receive()
+                if not re.fullmatch("[0-9a-f]+", line):
+                    raise WorkFailed(f"Board must answer a word, not {line[:60]!r}")
+                words.append(int(line, 16))
+        return words
+
+    def start(self) -> int:
+        """Run the fabric once on what is in its memories; returns the cycles it took.
+
+        Raises
+        ------
+        WorkFailed
+            If the cycles are not those predicted.
+        """
+        self._line.send("s")
+        match = re.fullmatch(r"done cycles=([0-9a-f]+) .*", self._line.receive())
+        cycles = int(match[1], 16) if match else None
+        predicted = self.facts["predicted_cycles"]
+        if cycles is None or cycles != predicted:
+            raise WorkFailed(f"Cycles must be {predicted}, not {cycles}")
+        return cycles
+
+    def test(self, runs: int = 1) -> Verdict:
+        """Let the board test itself, up to the first fault."""
+        if runs < 1:
+            raise InputError(f"Runs must be at least 1, not {runs}")
+        most = min(max(WORDS_TESTED // _words_of_a_test(self.facts), 1), MOST_RUNS)
+        with self._line.patient(PATIENCE_TESTING):
+            while True:
+                batch = min(runs, most)
+                self._line.send(f"{batch:x}t")
+                verdict, runs = self._verdict(), runs - batch
+                if not verdict.passed or not runs:
+                    return verdict
+
+    def status(self) -> Verdict:
+        """The result of the last test."""
+        self._line.send("q")
+        return self._verdict()
+
+    def _verdict(self) -> Verdict:
+        """Receive the result of a test."""
+        line = self._line.receive()
+        verdict = Verdict.parse(line)
+        if verdict is None:
+            raise WorkFailed(f"Board must answer the result of a test, not {line[:60]!r}")
+        return verdict
+
+    def run(
+        self, data: ArrayLike, *, progress: Callable[[int, int], object] | None = None
+    ) -> tuple[NDArray[np.unsignedinteger[Any]], int]:
+        """Send data through the fabric.
+
+        Parameters
+        ----------
+        data : array of int, shape (nodes, send words)
+        progress : function of (done, total), optional
+
+        Returns
+        -------
+        words : ndarray, shape (nodes, receive words)
+            What each node has received.
+        cycles : int
+        """
+        facts, progress = self.facts, progress or (lambda done, total: None)
+        nodes, messages = facts["nodes"], send_data(data, facts)
+        for node, words in enumerate(messages.tolist()):
+            self.write(node, facts["send_base"], words)
+            progress(node + 1, 2 * nodes)
+        cycles = self.start()
+        received = np.zeros((nodes, facts["recv_words"]), messages.dtype)
+        for node in range(nodes):
+            received[node] = self.read(node, facts["recv_base"], facts["recv_words"])
+            progress(nodes + node + 1, 2 * nodes)
+        return received, cycles
+
+
+def _words_of_a_test(facts: Facts) -> int:
+    """How many words a board computes to test itself once: a sum is made of one of every node."""
+    terms = facts["nodes"] if "operator" in facts else 1
+    return int(facts["nodes"] * (facts["send_words"] + terms * facts["recv_words"]))

@@ -1,0 +1,72 @@
+"""Data of one's own for a board: what it must look like, and what must come back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...collective import Operator, expected_words, parse_collective
+from ...errors import InputError
+from ...topology import parse_topology
+from .facts import Facts
+
+__all__ = ["expected_data", "send_data"]
+
+
+def send_data(data: ArrayLike, facts: Facts) -> NDArray[np.unsignedinteger[Any]]:
+    """Data as the words that the nodes of a board send.
+
+    Parameters
+    ----------
+    data : array of int, shape (nodes, ..)
+    facts : dict
+        What the board says it is.
+
+    Returns
+    -------
+    ndarray, shape (nodes, send words)
+        Of the smallest unsigned type that holds a flit.
+
+    Raises
+    ------
+    InputError
+        If they do not fit the board.
+    """
+    nodes, words, width = facts["nodes"], facts["send_words"], facts["width"]
+    if width > 64:
+        raise InputError(f"Data in arrays must be for boards of up to 64 bits a flit, not {width}")
+    data = np.asarray(data)
+    if not np.issubdtype(data.dtype, np.integer):
+        raise InputError(f"Data must be unsigned integers, not {data.dtype}")
+    if data.ndim < 2 or data.shape[0] != nodes or data.size != nodes * words:
+        raise InputError(
+            f"Data must be of shape ({nodes}, {words}): nodes, words; not {data.shape}"
+        )
+    if data.min() < 0 or int(data.max()) >> width:
+        worst = data.min() if data.min() < 0 else data.max()
+        raise InputError(f"Data must be from 0 to {(1 << width) - 1}, not {worst}")
+    size = next(bits for bits in (8, 16, 32, 64) if bits >= width)
+    return data.reshape(nodes, words).astype(f"u{size // 8}")
+
+
+def expected_data(messages: NDArray[Any], facts: Facts) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The words that the collective must deliver.
+
+    Parameters
+    ----------
+    messages : ndarray, shape (nodes, send words)
+        What each node sends.
+    facts : dict
+        What the board says it is.
+
+    Returns
+    -------
+    words : ndarray, shape (nodes, receive words)
+    receives : ndarray of bool, shape (nodes,)
+        The nodes at which anything is delivered; the words of others have no meaning.
+    """
+    topology = parse_topology(facts["topology"])
+    collective = parse_collective(facts["collective"], root=facts["root"], nodes=topology.nodes)
+    operator = Operator(facts["operator"], facts["signed"]) if collective.reducing else None
+    layout = collective.layout(topology, chunks=1)
+    return expected_words(layout, messages, operator=operator, width=facts["width"])
