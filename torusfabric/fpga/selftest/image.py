@@ -8,16 +8,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from ...errors import InputError
-<<<<<<< HEAD
 from ...rtl.assembly import Assembly
-from .console import Console
-from .reporter import Reporter, Template
-=======
-from ...rtl.netlist import Assembly
 from .facts import facts_of
 from .interpreter import Interpreter
 from .line_sender import LineSender, Template
->>>>>>> 98e79b5 (fpga.selftest: one name for each thing, and expected words from the collective.)
 from .tester import PATIENCE, HostPort, Tester
 from .uart import UartReceiver, UartTransmitter
 
