@@ -15,7 +15,7 @@ from functools import cached_property
 
 from torusfabric.algorithms import Options, find
 from torusfabric.algorithms.arrowhead import costs
-from torusfabric.analysis.cost import measure
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import parse_collective
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
@@ -62,7 +62,7 @@ class Case:
 
     def planned(self, model):
         """Time of the planned schedule, which is checked."""
-        return float(measure(self.schedule).time(**vars(model)))
+        return float(schedule_cost(self.schedule).time(**vars(model)))
 
     def simulated(self):
         """Clock cycles of the fabric, one flit a chunk, and whether they are those predicted."""

@@ -28,7 +28,7 @@ from torusfabric.algorithms import Options, find
 from torusfabric.algorithms.circuit.lee_code.allgather import tau_large, tau_short
 from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
-from torusfabric.analysis.cost import measure
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import parse_collective
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
@@ -64,9 +64,9 @@ def case(i, large, deepest, largest, flits):
     found["floor units"] = ceil(Fraction(torus.nodes - 1, torus.ports))
     if i > deepest:
         return found | {"floor rounds": bound(schedule)}
-    report = check(schedule)
-    cost = measure(schedule, report)
-    found |= {"floor rounds": bound(schedule, report), "planned rounds": cost.rounds}
+    traffic = check(schedule)
+    cost = schedule_cost(schedule, traffic)
+    found |= {"floor rounds": bound(schedule, traffic), "planned rounds": cost.rounds}
     found |= {"planned hops": cost.delta, "planned units": cost.tau}
     found["predicted"] = cost.rounds + cost.delta + cost.tau * flits
     if torus.nodes <= largest:

@@ -11,7 +11,7 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.bufferless import BUFFERLESS, search, snake
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.analysis.check import check
-from torusfabric.analysis.reach import restless_steps
+from torusfabric.analysis.distance_bounds import bufferless_steps
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError
 from torusfabric.topology import Torus, parse_topology
@@ -50,7 +50,7 @@ def assert_plan(topology, steps=None):
     assert is_bufferless(table)
     report = check(table)
     assert report.duplicates == 0
-    assert table.round_count == (restless_steps(table.topology) if steps is None else steps)
+    assert table.round_count == (bufferless_steps(table.topology) if steps is None else steps)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def assert_plan(topology, steps=None):
      ((3, 4, 5), 10), ((6, 6, 6), 36), ((16, 16), 64)],
 )  # fmt: skip
 def test_examples(sides, steps):
-    assert restless_steps(Torus(sides)) == steps
+    assert bufferless_steps(Torus(sides)) == steps
     assert_plan(sides, steps)
 
 
@@ -92,7 +92,7 @@ def test_excess_on_larger_tori():
         table = plan(sides)
         assert is_bufferless(table)
         check(table)
-        assert 0 <= table.round_count - restless_steps(table.topology) <= excess, sides
+        assert 0 <= table.round_count - bufferless_steps(table.topology) <= excess, sides
 
 
 @pytest.mark.parametrize("side", range(3, 32, 2))
@@ -130,9 +130,9 @@ def test_even_snakes_leave_a_cross():
 
 def test_parity_bound():
     # Half of the offsets are reached in odd steps only: 18 on 6x6 need 5 of them.
-    assert restless_steps(Torus((6, 6))) == 10
-    assert restless_steps(Torus((6, 7))) == 11
-    assert restless_steps(Torus((6, 4, 2))) == 9
+    assert bufferless_steps(Torus((6, 6))) == 10
+    assert bufferless_steps(Torus((6, 7))) == 11
+    assert bufferless_steps(Torus((6, 4, 2))) == 9
 
 
 def test_a_buffered_table_is_told_apart():
@@ -167,7 +167,7 @@ def test_any_torus_and_seed(sides, seed):
     table = plan(sides, seed=seed)
     assert is_bufferless(table)
     check(table)
-    assert 0 <= table.round_count - restless_steps(table.topology) <= 2
+    assert 0 <= table.round_count - bufferless_steps(table.topology) <= 2
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from torusfabric.algorithms.circuit.lee_code.allgather import (
 )
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
-from torusfabric.analysis.cost import measure
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule import Rounds
-from torusfabric.schedule.quotient import Move, Quotient
+from torusfabric.schedule.quotient import Quotient, Send
 from torusfabric.topology import Torus
 
 SMALL = settings(derandomize=True, deadline=None, max_examples=40)
@@ -86,7 +86,7 @@ def test_allgather_on_49x49x49_is_as_in_the_paper():
 @pytest.mark.parametrize("i", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_costs_are_those_of_the_propositions(i, large):
     schedule = plan([7**i] * 3, "allgather", large=large)
-    cost = measure(schedule)
+    cost = schedule_cost(schedule)
     assert (cost.rounds, cost.delta) == ((5 if large else 4) * i, DELTA[large][i - 1])
     assert cost.tau == TAU[large][i - 1]
     assert cost.delta * 9 == (13 if large else 12) * schedule.topology.diameter
@@ -156,22 +156,22 @@ def verdict(schedule, plain):
 def test_proof_by_labels_agrees_on_damaged_schedules(data):
     schedule = quotient(1, data.draw(st.booleans()))
     number = data.draw(st.integers(0, len(schedule.steps) - 1))
-    moves = list(schedule.steps[number].moves)
-    index = data.draw(st.integers(0, len(moves) - 1))
+    sends = list(schedule.steps[number].sends)
+    index = data.draw(st.integers(0, len(sends) - 1))
     match data.draw(st.sampled_from(["remove", "double", "turn", "label"])):
         case "remove":
-            del moves[index]
+            del sends[index]
         case "double":
-            moves.append(moves[data.draw(st.integers(0, len(moves) - 1))])
+            sends.append(sends[data.draw(st.integers(0, len(sends) - 1))])
         case "turn":
-            turned = (data.draw(st.integers(0, 5)), moves[index].runs[0][1])
-            moves[index] = replace(moves[index], runs=(turned, *moves[index].runs[1:]))
+            turned = (data.draw(st.integers(0, 5)), sends[index].runs[0][1])
+            sends[index] = replace(sends[index], runs=(turned, *sends[index].runs[1:]))
         case "label":
-            labels = moves[index].labels.copy()
+            labels = sends[index].labels.copy()
             labels[0] = (labels[0] + data.draw(st.integers(1, 6))) % 7
-            moves[index] = Move(labels, moves[index].runs, moves[index].group)
-    damaged = with_step(schedule, number, moves=tuple(moves))
-    if all(len(np.unique(move.labels)) == len(move.labels) for move in moves):
+            sends[index] = Send(labels, sends[index].runs, sends[index].group)
+    damaged = with_step(schedule, number, sends=tuple(sends))
+    if all(len(np.unique(send.labels)) == len(send.labels) for send in sends):
         assert verdict(damaged, plain=False) == verdict(damaged, plain=True)
 
 
@@ -187,10 +187,10 @@ def test_wrong_hints_change_nothing(seed, large):
 def test_paths_walked_backwards_collide():
     """The opposite path negates the hops and keeps their order."""
     schedule = quotient(1)
-    moves = list(schedule.steps[1].moves)
-    moves[3:] = [replace(move, runs=move.runs[::-1]) for move in moves[3:]]
+    sends = list(schedule.steps[1].sends)
+    sends[3:] = [replace(send, runs=send.runs[::-1]) for send in sends[3:]]
     with pytest.raises(ScheduleError, match=r"^Round 2: node .* carries two messages at once$"):
-        check(with_step(schedule, 1, moves=tuple(moves)))
+        check(with_step(schedule, 1, sends=tuple(sends)))
 
 
 def test_missing_round_leaves_a_block_missing():

@@ -15,7 +15,7 @@ from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.scatter import port_trees
 from torusfabric.analysis.check import check
-from torusfabric.analysis.reach import delivery_steps
+from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Torus, parse_topology

@@ -13,7 +13,7 @@ from torusfabric.algorithms.table.matching.exchange import exchange
 from torusfabric.algorithms.table.matching.heads import few_heads
 from torusfabric.algorithms.table.matching.turns import few_turns, first_axes
 from torusfabric.analysis.check import check
-from torusfabric.analysis.reach import delivery_steps
+from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
 from torusfabric.program.table_plan import plan_table
 from torusfabric.topology import Torus, parse_topology

@@ -19,7 +19,7 @@ from torusfabric.algorithms.arrowhead.spanning_tree import (
 )
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
 from torusfabric.analysis.check import check
-from torusfabric.analysis.cost import measure
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Arrowhead, Torus
@@ -234,11 +234,11 @@ def test_claimed_costs_are_those_of_the_schedules(order):
     """(8), (9), (12), (13) and the integer form of (14), measured on the schedules."""
     topology, collective = Arrowhead(order), Collective("broadcast", 0)
     for ports in (3, 6):
-        cost = measure(WORMHOLE_FOREST(topology, collective, Options(ports=ports)))
+        cost = schedule_cost(WORMHOLE_FOREST(topology, collective, Options(ports=ports)))
         assert cost.time(**MODEL) == pytest.approx(costs.forest_cost(order, ports=ports, **MODEL))
     for trees, packets in ((1, 1), (2, 1), (2, 5), (1, 4)):
         options = {"trees": trees, "packets": packets}
-        cost = measure(plan(order, **options))
+        cost = schedule_cost(plan(order, **options))
         assert cost.time(**STORED) == pytest.approx(costs.tree_cost(order, **options, **STORED))
 
 

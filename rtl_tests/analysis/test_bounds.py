@@ -239,16 +239,16 @@ def test_long_messages_are_not_held_to_single_blocks():
         topology=Torus([8]), collective=collective("allgather"), algorithm="flood",
         switching=FORWARD, ports=2, chunks=3, transfers=(transfers(*nodes),) * 4,
     )  # fmt: skip
-    report = check(schedule)
-    assert bound(schedule) == bound(schedule, report) == 4
-    assert report.round_blocks[-1] == 21, "at most 21 blocks in a message"
+    traffic = check(schedule)
+    assert bound(schedule) == bound(schedule, traffic) == 4
+    assert traffic.round_blocks[-1] == 21, "at most 21 blocks in a message"
     assert least((8,), "allgather", chunks=3) == 11
     assert least((8,), "allgather", chunks=3, blocks=2) == 6
     assert least((8,), "allgather", chunks=3, blocks=None) == 4
 
 
 def test_listed_messages_bound_by_their_longest():
-    """Without a report, the length of listed messages is seen in the lists."""
+    """Without a traffic, the length of listed messages is seen in the lists."""
     twice = Listed(np.array([0, 2, 3]), np.array([0, 1, 0]))
     step = Transfers(np.array([0, 0]), np.array([[0], [1]], np.int8), twice)
     schedule = Rounds(

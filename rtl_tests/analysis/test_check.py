@@ -42,11 +42,11 @@ def faulty_round(schedule, **options):
 
 def test_lee_code_of_the_paper():
     """Every figure of section 5 for i = 1: transfers, arcs, paths and messages."""
-    report = check(lee_code())
-    assert report.rounds == 4
-    assert report.round_hops == (1, 5, 5, 1)
-    assert report.round_blocks == (1, 7, 49, 343)
-    assert (report.transfers, report.arcs_used) == (4 * 294, 294 + 1176 + 1372 + 294)
+    traffic = check(lee_code())
+    assert traffic.rounds == 4
+    assert traffic.round_hops == (1, 5, 5, 1)
+    assert traffic.round_blocks == (1, 7, 49, 343)
+    assert (traffic.transfers, traffic.arcs_used) == (4 * 294, 294 + 1176 + 1372 + 294)
 
 
 @pytest.mark.parametrize("sides", [(2, 2), (2, 6), (4, 4), (6, 4), (8, 8)])
@@ -55,10 +55,10 @@ def test_hamiltonian_cycles_take_half_the_nodes(sides, plain):
     """Theorem 1 of Meyer and Sibeyn is exact: one step less leaves a node without a block."""
     schedule = hamiltonian_pattern(*sides)
     nodes = schedule.topology.nodes
-    report = check(schedule, plain=plain)
-    assert report.rounds == nodes // 2
-    assert report.transfers == report.arcs_used == 4 * nodes * (nodes // 2)
-    assert report.duplicates == 2 * nodes, "both ways meet at the opposite node"
+    traffic = check(schedule, plain=plain)
+    assert traffic.rounds == nodes // 2
+    assert traffic.transfers == traffic.arcs_used == 4 * nodes * (nodes // 2)
+    assert traffic.duplicates == 2 * nodes, "both ways meet at the opposite node"
     shorter = replace(schedule, steps=nodes // 2 - 1)
     with pytest.raises(ScheduleError, match=rf"^Round {nodes // 2 - 1}: node 0 .* ends without bl"):
         check(shorter, plain=plain)
@@ -211,7 +211,7 @@ def test_progress_is_told():
 
 
 def test_several_passes_find_the_same(monkeypatch):
-    """Blocks followed in many passes give the same report and the same first fault."""
+    """Blocks followed in many passes give the same traffic and the same first fault."""
     schedule = lee_code()
     whole = check(schedule)
     broken = replace(schedule, transfers=schedule.transfers[:3])
@@ -350,15 +350,15 @@ def summing_round(random, model):
 def test_reductions(case):
     """Complete reductions pass, as lists and as groups by key; damaged ones fail for both."""
     schedule, random = case
-    report = check(schedule)
-    assert report.duplicates == 0
+    traffic = check(schedule)
+    assert traffic.duplicates == 0
     keys = schedule.blocks.count // schedule.topology.nodes
     group = np.arange(schedule.blocks.count) % keys
     grouped = replace(schedule, transfers=tuple(
         Transfers(t.source, t.hops, Grouped(group, group[t.payload.ids[t.payload.indptr[:-1]]]))
         for t in schedule.transfers
     ))  # fmt: skip
-    assert check(grouped) == report
+    assert check(grouped) == traffic
     number = random.randrange(len(schedule.transfers))
     for whole in (schedule, grouped):
         rounds = list(whole.transfers)
@@ -445,11 +445,11 @@ def test_rings(kind, nodes, extra):
     if extra < 0:
         assert faulty_round(pattern) == faulty_round(pattern, plain=True) == nodes // 2 - 1
         return
-    report = check(pattern)
-    assert report == check(pattern, plain=True)
+    traffic = check(pattern)
+    assert traffic == check(pattern, plain=True)
     senders = nodes if kind == "allgather" else 1
-    assert report.transfers == 2 * senders * (nodes // 2 + extra)
-    assert report.duplicates == report.transfers - senders * (nodes - 1)
+    assert traffic.transfers == 2 * senders * (nodes // 2 + extra)
+    assert traffic.duplicates == traffic.transfers - senders * (nodes - 1)
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -480,8 +480,8 @@ def test_patterns_may_use_ports_in_turn(plain):
         ring(3, 4, kind="broadcast"), ports=1, feed=np.array([[-1, 1], [1, -1], [1, -1]]),
         inject=np.array([[0, -1], [-1, -1], [-1, -1]]),
     )  # fmt: skip
-    report = check(around_and_back, plain=plain)
-    assert (report.transfers, report.duplicates) == (4, 2)
+    traffic = check(around_and_back, plain=plain)
+    assert (traffic.transfers, traffic.duplicates) == (4, 2)
 
 
 @pytest.mark.parametrize("plain", [False, True])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import ScheduleError
-from torusfabric.schedule.quotient import Move, Quotient, QuotientRound
+from torusfabric.schedule.quotient import Quotient, QuotientRound, Send
 from torusfabric.topology import Torus
 
 SMALL = settings(derandomize=True, deadline=None, max_examples=80)
@@ -39,7 +39,7 @@ def schedule(labelling, steps, chunks=1, **changes):
 def flooding(labelling):
     """Rounds after which every node has everything: all send all on every port."""
     sides, _, modulus = labelling
-    moves = [Move(np.arange(modulus), ((port, 1),)) for port in range(2 * len(sides))]
+    moves = [Send(np.arange(modulus), ((port, 1),)) for port in range(2 * len(sides))]
     return [QuotientRound(tuple(moves))] * Torus(sides).diameter
 
 
@@ -55,7 +55,7 @@ def random_step(random, labelling):
         group = random.integers(0, 2, divisor)[labels % divisor] if grouped else None
         if len(labels):
             hops = 2 if random.random() < 0.03 else 1
-            moves.append(Move(labels, ((port, hops),), group))
+            moves.append(Send(labels, ((port, hops),), group))
     focus = random.integers(0, 12, (modulus, len(sides)))
     return QuotientRound(tuple(moves), grouping, focus if random.random() < 0.7 else None)
 
@@ -106,21 +106,21 @@ def test_labels_are_sums_of_weights_and_coordinates(labelling):
 
 
 def move(labels, runs, group=None):
-    return QuotientRound((Move(np.array(labels), runs, group),))
+    return QuotientRound((Send(np.array(labels), runs, group),))
 
 
 @pytest.mark.parametrize(
     ("step", "message"),
-    [(move([0, 0], ((0, 1),)), "a move must name labels 0 to 11, each once"),
-     (move([12], ((0, 1),)), "a move must name labels 0 to 11, each once"),
-     (move([-1], ((0, 1),)), "a move must name labels 0 to 11, each once"),
-     (move([0], ()), "a move has a path or a run without a hop"),
-     (move([0], ((0, 0),)), "a move has a path or a run without a hop"),
-     (move([0], ((2, 1),)), "a move has a path through a port that is none"),
-     (move([0], ((0, 1),), np.array([0])), "all moves must have groups, or none"),
+    [(move([0, 0], ((0, 1),)), "a send must name labels 0 to 11, each once"),
+     (move([12], ((0, 1),)), "a send must name labels 0 to 11, each once"),
+     (move([-1], ((0, 1),)), "a send must name labels 0 to 11, each once"),
+     (move([0], ()), "a send has a path or a run without a hop"),
+     (move([0], ((0, 0),)), "a send has a path or a run without a hop"),
+     (move([0], ((2, 1),)), "a send has a path through a port that is none"),
+     (move([0], ((0, 1),), np.array([0])), "all sends must have groups, or none"),
      (move([0], ((0, 13),)), "carries two messages at once"),
      (move([0, 1], ((0, 2),)), "carries two messages at once"),
-     (QuotientRound((Move(np.array([0]), ((0, 1),), np.array([1])),), np.zeros(12, int)),
+     (QuotientRound((Send(np.array([0]), ((0, 1),), np.array([1])),), np.zeros(12, int)),
       "sends a message without a block")],
 )  # fmt: skip
 def test_faults(step, message):
@@ -134,5 +134,5 @@ def test_ports_switching_and_duplex_are_respected():
         check(schedule(LABELLINGS[0], flood, ports=1))
     with pytest.raises(ScheduleError, match=r"carries two messages at once \(half duplex"):
         check(schedule(LABELLINGS[0], flood, duplex="half"))
-    with pytest.raises(ScheduleError, match=r"^Round 1: a move has a path of more than one hop$"):
+    with pytest.raises(ScheduleError, match=r"^Round 1: a send has a path of more than one hop$"):
         check(schedule(LABELLINGS[0], [move([0], ((0, 2),))], switching="store-and-forward"))

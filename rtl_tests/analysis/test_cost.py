@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.analysis.check import check
-from torusfabric.analysis.cost import Cost, measure
+from torusfabric.analysis.cost import ScheduleCost, schedule_cost
 from torusfabric.collective import Collective
 from torusfabric.schedule import Grouped, Listed, Pattern, Rounds, Table, Transfers
 from torusfabric.topology import Torus
@@ -61,7 +61,7 @@ def table(nodes):
 
 def test_doubling_by_hand():
     """Four nodes: a round of direct swaps, then two of paths of 2 hops with 2 messages."""
-    cost = measure(doubling(2))
+    cost = schedule_cost(doubling(2))
     assert (cost.rounds, cost.delta, cost.tau) == (3, 1 + 2 + 2, 1 + 2 + 2)
     assert (cost.transfers, cost.arc_uses) == (8, 4 + 8)
 
@@ -70,11 +70,11 @@ def test_doubling_by_hand():
 def test_doubling_closed_form(order):
     """Stage i takes 2^i rounds of paths of 2^i hops and messages of 2^i: 4^i of each."""
     schedule = doubling(order)
-    report = check(schedule)
-    assert report.duplicates == 0
-    assert measure(schedule) == measure(schedule, report)
-    assert measure(schedule).tau == measure(schedule).delta == (4**order - 1) // 3
-    assert measure(schedule).transfers == order * 2**order
+    traffic = check(schedule)
+    assert traffic.duplicates == 0
+    assert schedule_cost(schedule) == schedule_cost(schedule, traffic)
+    assert schedule_cost(schedule).tau == schedule_cost(schedule).delta == (4**order - 1) // 3
+    assert schedule_cost(schedule).transfers == order * 2**order
 
 
 @pytest.mark.parametrize("nodes", range(2, 12))
@@ -83,9 +83,11 @@ def test_ring_closed_form(nodes, chunks):
     """Steps of messages of 1 / chunks: tau = steps / chunks, however they are counted."""
     steps = nodes // 2 if chunks == 1 else nodes - 1
     schedule = ring(nodes, steps, chunks=chunks)
-    cost = measure(schedule)
+    cost = schedule_cost(schedule)
     assert (
-        cost == measure(schedule, check(schedule)) == measure(schedule, check(schedule, plain=True))
+        cost
+        == schedule_cost(schedule, check(schedule))
+        == schedule_cost(schedule, check(schedule, plain=True))
     )
     assert cost.tau == Fraction(steps, chunks)
     assert cost.transfers == cost.arc_uses == 2 * nodes * steps
@@ -94,8 +96,8 @@ def test_ring_closed_form(nodes, chunks):
 @pytest.mark.parametrize("nodes", range(2, 12))
 def test_table_closed_form(nodes):
     """A table moves every block once to every node."""
-    cost = measure(table(nodes))
-    assert cost == measure(table(nodes), check(table(nodes), plain=True))
+    cost = schedule_cost(table(nodes))
+    assert cost == schedule_cost(table(nodes), check(table(nodes), plain=True))
     assert cost.transfers == nodes * (nodes - 1)
 
 
@@ -107,8 +109,8 @@ def test_idle_steps_cost_their_start():
         offset=np.vstack([[[-1, -1]], schedule.offset]),
         chunk=np.vstack([[[0, 0]], schedule.chunk]),
     )
-    assert measure(idle).rounds == measure(schedule).rounds + 1
-    assert measure(idle).tau == measure(schedule).tau
+    assert schedule_cost(idle).rounds == schedule_cost(schedule).rounds + 1
+    assert schedule_cost(idle).tau == schedule_cost(schedule).tau
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -126,7 +128,7 @@ def test_any_pattern_is_counted_without_walking(steps, sides, data):
         inject=np.reshape(data.draw(cells), shape),
     )  # fmt: skip
     sizes = [len(transfers) for transfers in pattern.rounds()]
-    cost = measure(pattern)
+    cost = schedule_cost(pattern)
     assert cost.transfers == cost.arc_uses == sum(sizes)
     assert cost.delta == cost.tau == sum(size > 0 for size in sizes)
 
@@ -140,7 +142,7 @@ def test_partial_sums_count_once():
         topology=Torus([10]), collective=Collective("reduce", 0), algorithm="chain",
         switching="store-and-forward", ports=1, transfers=tuple(transfers),
     )  # fmt: skip
-    assert measure(schedule).tau == 9
+    assert schedule_cost(schedule).tau == 9
 
 
 def test_groups_count_what_is_held():
@@ -161,8 +163,8 @@ def test_groups_count_what_is_held():
 
 def test_time_of_both_switchings():
     """Circuits pay alpha and delta, store-and-forward beta; both pay for the length."""
-    circuit = Cost("circuit", 4, 12, Fraction(400), 1176, 3136)
+    circuit = ScheduleCost("circuit", 4, 12, Fraction(400), 1176, 3136)
     assert circuit.time(alpha=7, delta=5, tau=Fraction(1, 8), length=16) == 28 + 60 + 800
     assert circuit.time(beta=99) == 0
-    forward = Cost("store-and-forward", 8, 8, Fraction(4), 256, 256)
+    forward = ScheduleCost("store-and-forward", 8, 8, Fraction(4), 256, 256)
     assert forward.time(alpha=99, beta=3, delta=99, tau=2, length=10) == 24 + 80

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
 
 from torusfabric import verilog
-from torusfabric.analysis.cost import measure
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.errors import InputError
 from torusfabric.program import OWN, compile_rooted, sharing
@@ -69,7 +69,7 @@ def stored(endpoint):
 
 def shortest(schedule, flits):
     """Cycles of rounds of which each takes one, its longest path and its longest message."""
-    cost = measure(schedule)
+    cost = schedule_cost(schedule)
     return cost.time(alpha=1, delta=1, tau=1, length=flits)
 
 
@@ -341,7 +341,7 @@ def test_simulate_command_with_any_root(capsys):
 def test_cost_formula(selection, flits):
     """The papers' cost formula with the hardware's constants gives the cycles, term by term."""
     program = program_of(*selection)
-    cost, paper = program.cycle_cost(flits), measure(program.schedule)
+    cost, paper = program.cycle_cost(flits), schedule_cost(program.schedule)
     assert cost.cycles == program.cycles(flits)
     assert (cost.rounds, cost.flits) == (paper.rounds, paper.tau * flits)
     if paper.switching == "circuit":

@@ -8,7 +8,7 @@ from helpers import fabric_of, plan
 
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.analysis.bounds import bound
-from torusfabric.analysis.reach import delivery_steps
+from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate

@@ -1,4 +1,4 @@
-"""Streams of oblivious patterns, against the rounds they describe."""
+"""Flows of oblivious patterns, against the rounds they describe."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
 from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
 from torusfabric.collective import Collective
 from torusfabric.schedule import Pattern
-from torusfabric.schedule.flows import Streams, cycles
+from torusfabric.schedule.flows import Flows, cycles
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")
@@ -23,49 +23,49 @@ def pattern_of(torus, feed, inject, steps=20):
     )  # fmt: skip
 
 
-def assert_streams_tell_the_rounds(pattern):
-    """Each arc's block in each step, by the written rule and by `Streams.carried`."""
-    streams, shape = Streams.of(pattern), pattern.feed.shape
+def assert_flows_match_the_rounds(pattern):
+    """Each arc's block in each step, by the written rule and by `Flows.carried`."""
+    flows, shape = Flows.of(pattern), pattern.feed.shape
     for step, transfers in enumerate(pattern.rounds(), 1):
         origin, chunk = (np.full(shape, -1) for _ in range(2))
         arcs = transfers.source, transfers.hops[:, 0]
         origin[arcs] = pattern.blocks.origin(transfers.payload.ids)
         chunk[arcs] = pattern.blocks.chunk(transfers.payload.ids)
-        carried = streams.carried(step)
+        carried = flows.carried(step)
         assert np.array_equal(carried[0], origin)
         assert np.array_equal(carried[1], chunk)
         for node, port in np.ndindex(shape):
-            block = expected_block(streams, node, port, step)
+            block = expected_block(flows, node, port, step)
             assert block == (origin[node, port], chunk[node, port])
-    return streams
+    return flows
 
 
-def expected_block(streams, node, port, step):
-    """The rule in the docstring of `Streams`, word for word."""
-    stream, index = streams.stream[node, port], streams.index[node, port] - step + 1
-    if stream < 0:
+def expected_block(flows, node, port, step):
+    """The rule in the docstring of `Flows`, word for word."""
+    flow, index = flows.flow[node, port], flows.index[node, port] - step + 1
+    if flow < 0:
         return -1, -1
-    if step <= streams.tail[node, port]:
-        origin, chunk = streams.prefix(node, port)
+    if step <= flows.tail[node, port]:
+        origin, chunk = flows.prefix(node, port)
         return origin[step - 1], chunk[step - 1]
-    if streams.length[stream]:
-        index %= streams.length[stream]
+    if flows.length[flow]:
+        index %= flows.length[flow]
     if index < 0:
         return -1, -1
-    origin, chunk = streams.seq(stream)
+    origin, chunk = flows.injected_along(flow)
     return origin[index], chunk[index]
 
 
 @pytest.mark.parametrize("sides", [(5,), (2,), (4, 4), (3, 5), (2, 4), (3, 3, 4)])
 def test_hamiltonian_cycles_are_streams(sides):
     schedule = HAMILTONIAN(Torus(sides), ALLGATHER)
-    streams = assert_streams_tell_the_rounds(schedule)
+    flows = assert_flows_match_the_rounds(schedule)
     nodes = schedule.topology.nodes
-    assert streams.length.tolist() == [nodes] * (2 * len(sides))
-    assert streams.on_cycle.all()
-    assert not streams.tail.any()
-    for stream in range(len(streams)):
-        origin, chunk = streams.seq(stream)
+    assert flows.length.tolist() == [nodes] * (2 * len(sides))
+    assert flows.on_cycle.all()
+    assert not flows.tail.any()
+    for flow in range(len(flows)):
+        origin, chunk = flows.injected_along(flow)
         assert sorted(origin) == list(range(nodes))
         assert len(set(chunk.tolist())) == 1
 
@@ -73,18 +73,18 @@ def test_hamiltonian_cycles_are_streams(sides):
 @pytest.mark.parametrize("sides", [(4, 6), (3, 3), (5, 5), (7, 5), (3, 3, 4)])
 def test_partial_cycles_have_leaves(sides):
     schedule = ONE_PACKET(Torus(sides), ALLGATHER)
-    streams = assert_streams_tell_the_rounds(schedule)
-    assert (streams.tail > 0).any() == (sides != (3, 3))
-    assert (streams.on_cycle == (streams.tail == 0)).all()
-    assert (streams.length > 0).all()
+    flows = assert_flows_match_the_rounds(schedule)
+    assert (flows.tail > 0).any() == (sides != (3, 3))
+    assert (flows.on_cycle == (flows.tail == 0)).all()
+    assert (flows.length > 0).all()
 
 
 def test_index_of_a_leaf_follows_its_feeder():
     schedule = ONE_PACKET(Torus((4, 6)), ALLGATHER)
-    streams = Streams.of(schedule)
-    index, stream = streams.index.ravel(), streams.stream.ravel()
-    assert (stream[streams.feeder] == stream).all()
-    assert (index == (index[streams.feeder] + 1) % streams.length[stream]).all()
+    flows = Flows.of(schedule)
+    index, flow = flows.index.ravel(), flows.flow.ravel()
+    assert (flow[flows.feeder] == flow).all()
+    assert (index == (index[flows.feeder] + 1) % flows.length[flow]).all()
 
 
 def test_a_chain_runs_dry():
@@ -93,12 +93,12 @@ def test_a_chain_runs_dry():
     feed, inject = np.full((5, 2), -1), np.full((5, 2), -1)
     feed[[2, 3], 0] = 1
     inject[[1, 2], 0] = 0
-    streams = assert_streams_tell_the_rounds(pattern_of(torus, feed, inject))
-    assert streams.length.tolist() == [0]
-    assert streams.index[[1, 2, 3], 0].tolist() == [0, 1, 2]
-    assert streams.stream[:, 0].tolist() == [-1, 0, 0, 0, -1]
-    assert [part.tolist() for part in streams.seq(0)] == [[1, 2, -1], [0, 0, -1]]
-    assert not streams.on_cycle.any()
+    flows = assert_flows_match_the_rounds(pattern_of(torus, feed, inject))
+    assert flows.length.tolist() == [0]
+    assert flows.index[[1, 2, 3], 0].tolist() == [0, 1, 2]
+    assert flows.flow[:, 0].tolist() == [-1, 0, 0, 0, -1]
+    assert [part.tolist() for part in flows.injected_along(0)] == [[1, 2, -1], [0, 0, -1]]
+    assert not flows.on_cycle.any()
 
 
 def test_a_branching_chain_is_one_stream_for_each_end():
@@ -108,18 +108,18 @@ def test_a_branching_chain_is_one_stream_for_each_end():
     there, back = 2, 3
     inject[0, there] = 0
     feed[1, [0, 1, there]] = back
-    streams = assert_streams_tell_the_rounds(pattern_of(torus, feed, inject))
-    assert streams.length.tolist() == [0, 0, 0]
-    assert np.diff(streams.indptr).tolist() == [2, 2, 2]
-    assert [streams.seq(k)[0].tolist() for k in range(3)] == [[0, -1]] * 3
+    flows = assert_flows_match_the_rounds(pattern_of(torus, feed, inject))
+    assert flows.length.tolist() == [0, 0, 0]
+    assert np.diff(flows.indptr).tolist() == [2, 2, 2]
+    assert [flows.injected_along(k)[0].tolist() for k in range(3)] == [[0, -1]] * 3
 
 
 def test_nothing_injected_means_no_stream():
     torus = Torus((3, 3))
     none = np.full((9, 4), -1)
     feed = np.tile([1, 0, 3, 2], (9, 1))
-    assert len(assert_streams_tell_the_rounds(pattern_of(torus, feed, none))) == 0
-    assert len(assert_streams_tell_the_rounds(pattern_of(torus, none, none))) == 0
+    assert len(assert_flows_match_the_rounds(pattern_of(torus, feed, none))) == 0
+    assert len(assert_flows_match_the_rounds(pattern_of(torus, none, none))) == 0
     assert cycles(pattern_of(torus, none, none)) == []
 
 
@@ -135,7 +135,7 @@ def test_any_pattern(sides, unfed, injecting, seed):
     shape = torus.nodes, torus.ports
     feed = np.where(random.random(shape) < unfed, -1, random.integers(0, torus.ports, shape))
     inject = np.where(random.random(shape) < injecting, random.integers(0, 3, shape), -1)
-    assert_streams_tell_the_rounds(pattern_of(torus, feed, inject))
+    assert_flows_match_the_rounds(pattern_of(torus, feed, inject))
 
 
 def test_cycles_in_both_directions_are_listed_once():

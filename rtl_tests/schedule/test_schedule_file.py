@@ -409,7 +409,7 @@ def test_failure_halfway_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_groups_too_many_to_list(monkeypatch, tmp_path):
     """Where the blocks of a group cannot be listed, nothing is written."""
-    monkeypatch.setattr("torusfabric.schedule.contents.MOST_BYTES", 15)
+    monkeypatch.setattr("torusfabric.schedule.held_blocks.MOST_BYTES", 15)
     with pytest.raises(InputError, match=r"^Blocks to be listed must be at most 3, not 4$"):
         save(pieces(), tmp_path / "x.json")
     assert os.listdir(tmp_path) == []

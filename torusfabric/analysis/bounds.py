@@ -13,13 +13,13 @@ import numpy as np
 
 from ..schedule import Duplex, Listed, Pattern, Switching, Table
 from ..topology import Torus
-from .reach import delivery_steps, restless_steps
+from .distance_bounds import bufferless_steps, delivery_steps
 
 __all__ = ["arc_load", "bound", "gossip_rounds", "lower_bound", "one_packet_steps", "spread_rounds",
            "theorem2", "time_dependent", "time_hamiltonian", "time_one_packet"]  # fmt: skip
 
 
-def bound(schedule, report=None):
+def bound(schedule, traffic=None):
     """The least number of rounds of any schedule for the same task in the same model.
 
     With store-and-forward switching, the model includes the length of the longest message; that no
@@ -29,7 +29,7 @@ def bound(schedule, report=None):
     ----------
     schedule : Schedule
         Of any form.
-    report : Report, optional
+    traffic : Traffic, optional
         What `check` returned for it; tells how long messages are that carry all
         their sender holds.
 
@@ -45,13 +45,13 @@ def bound(schedule, report=None):
         chunks=schedule.chunks,
         blocks=None
         if schedule.switching == Switching.CIRCUIT
-        else _longest_message(schedule, report),
+        else _longest_message(schedule, traffic),
         duplex=schedule.duplex,
     )
     collective = schedule.collective
     if isinstance(schedule, Table) and collective.from_each and collective.personal:
         return max(least, _invariant_exchange(schedule.topology, schedule.chunks))
-    return max(least, restless_steps(schedule.topology)) if _restless(schedule) else least
+    return max(least, bufferless_steps(schedule.topology)) if _bufferless(schedule) else least
 
 
 def _invariant_exchange(topology, chunks):
@@ -69,7 +69,7 @@ def _invariant_exchange(topology, chunks):
     return least
 
 
-def _restless(schedule):
+def _bufferless(schedule):
     """Whether a schedule is an all-gather of whole messages in which no block ever rests."""
     collective, whole = schedule.collective, schedule.chunks == 1
     if not (isinstance(schedule, Table) and whole and collective.from_each and collective.to_all):
@@ -84,10 +84,10 @@ def _restless(schedule):
     return True
 
 
-def _longest_message(schedule, report):
+def _longest_message(schedule, traffic):
     """Blocks of the longest message of a schedule, None where that is not known."""
-    if report is not None:
-        return max(1, *report.round_blocks, 1)
+    if traffic is not None:
+        return max(1, *traffic.round_blocks, 1)
     if isinstance(schedule, Pattern | Table):
         return 1
     longest = 1

@@ -12,11 +12,11 @@ from fractions import Fraction
 from ..schedule import Pattern, Switching, Table
 from .check import check, pattern_traffic, table_traffic
 
-__all__ = ["Cost", "measure"]
+__all__ = ["ScheduleCost", "schedule_cost"]
 
 
 @dataclass(frozen=True)
-class Cost:
+class ScheduleCost:
     """What the time of a schedule is made of.
 
     Parameters
@@ -70,21 +70,21 @@ class Cost:
         return self.rounds * beta + transmission
 
 
-def measure(schedule, report=None):
+def schedule_cost(schedule, traffic=None):
     """Measure what a schedule costs.
 
     Parameters
     ----------
     schedule : Schedule
         Of any form.
-    report : Report, optional
+    traffic : Traffic, optional
         What `check` returned for it. Without it a pattern or a table is measured
         by closed counts; other schedules are checked, since the length of a message that carries
         all its sender holds follows from the whole history.
 
     Returns
     -------
-    Cost
+    ScheduleCost
 
     Raises
     ------
@@ -92,19 +92,21 @@ def measure(schedule, report=None):
         If the schedule has to be checked and has a fault.
     """
     rounds, chunks = schedule.round_count, schedule.chunks
-    if report is None and isinstance(schedule, Pattern | Table):
+    if traffic is None and isinstance(schedule, Pattern | Table):
         if isinstance(schedule, Pattern):
             transfers, busy = pattern_traffic(schedule)
         else:
             transfers, moving = table_traffic(schedule)
             busy = sum(moving)
-        return Cost(schedule.switching, rounds, busy, Fraction(busy, chunks), transfers, transfers)
-    report = report or check(schedule)
-    return Cost(
+        return ScheduleCost(
+            schedule.switching, rounds, busy, Fraction(busy, chunks), transfers, transfers
+        )
+    traffic = traffic or check(schedule)
+    return ScheduleCost(
         switching=schedule.switching,
         rounds=rounds,
-        delta=sum(report.round_hops),
-        tau=Fraction(sum(report.round_blocks), chunks),
-        transfers=report.transfers,
-        arc_uses=report.arcs_used,
+        delta=sum(traffic.round_hops),
+        tau=Fraction(sum(traffic.round_blocks), chunks),
+        transfers=traffic.transfers,
+        arc_uses=traffic.arcs_used,
     )

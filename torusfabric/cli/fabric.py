@@ -1,6 +1,6 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
-from ..analysis.summary import summarize
+from ..analysis.facts import schedule_facts
 from ..collective import OPERATORS, Operator
 from ..errors import InputError
 from ..program import compile_program, compile_rooted
@@ -81,7 +81,7 @@ def make_fabric(arguments, *, any_root=False, **settings):
     schedule = parse_schedule(arguments, any_root=any_root)
     operator = operator_of(arguments, schedule.collective)
     with progress_bar("checking") as progress:
-        facts = summarize(schedule, progress)
+        facts = schedule_facts(schedule, progress)
     if arguments.root == "any":
         program = compile_rooted(schedule)
     else:

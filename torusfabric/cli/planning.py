@@ -3,7 +3,7 @@
 import time
 
 from ..algorithms import CATALOGUE
-from ..analysis.summary import summarize
+from ..analysis.facts import schedule_facts
 from ..draw import draw
 from ..schedule import Switching
 from ..schedule.file import load, save
@@ -92,7 +92,7 @@ def run_plan(arguments):
     with progress_bar("planning"):
         schedule = parse_schedule(arguments)
     with progress_bar("checking") as progress:
-        facts = summarize(schedule, progress)
+        facts = schedule_facts(schedule, progress)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         save(schedule, arguments.output)
@@ -109,7 +109,7 @@ def run_draw(arguments):
     with progress_bar("drawing"):
         text = draw(schedule)
     with progress_bar("checking") as progress:
-        facts = summarize(schedule, progress)
+        facts = schedule_facts(schedule, progress)
     write_file(arguments.output, text)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     _print(arguments, facts | {"file": arguments.output})
@@ -120,5 +120,5 @@ def run_check(arguments):
     began = time.perf_counter()
     schedule = load(arguments.file)
     with progress_bar("checking") as progress:
-        facts = summarize(schedule, progress)
+        facts = schedule_facts(schedule, progress)
     _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

@@ -1,6 +1,6 @@
 """The commands that show a fabric at work: simulate, animate."""
 
-from ..analysis.summary import summarize
+from ..analysis.facts import schedule_facts
 from ..errors import InputError, WorkFailed
 from ..program import compile_program
 from ..schedule import Switching
@@ -84,7 +84,7 @@ def run_animate(arguments):
     writable(arguments.output)
     schedule = parse_schedule(arguments)
     with progress_bar("checking") as progress:
-        facts = summarize(schedule, progress)
+        facts = schedule_facts(schedule, progress)
     program = compile_program(schedule)
     flits = schedule.chunks if arguments.flits is None else arguments.flits
     text = animation(program, flits)

@@ -1,8 +1,8 @@
-"""The cycles that the streams of a pattern run round, for colouring."""
+"""The cycles that the flows of a pattern run round, for colouring."""
 
 import numpy as np
 
-from ..schedule.flows import Streams
+from ..schedule.flows import Flows
 
 __all__ = ["number_cycles"]
 
@@ -26,20 +26,20 @@ def number_cycles(pattern):
     count : int
         Number of cycles.
     """
-    streams, topology = Streams.of(pattern), pattern.topology
-    endless = np.append(streams.length > 0, False)[streams.stream]
-    on_cycle = streams.on_cycle & endless
+    flows, topology = Flows.of(pattern), pattern.topology
+    endless = np.append(flows.length > 0, False)[flows.flow]
+    on_cycle = flows.on_cycle & endless
     there = topology.neighbours, topology.opposite
-    opposite = np.where(on_cycle[there], streams.stream[there], -1)[on_cycle]
-    along = streams.stream[on_cycle]
-    least = np.full(len(streams), len(streams))
-    most = np.full(len(streams), -1)
+    opposite = np.where(on_cycle[there], flows.flow[there], -1)[on_cycle]
+    along = flows.flow[on_cycle]
+    least = np.full(len(flows), len(flows))
+    most = np.full(len(flows), -1)
     np.minimum.at(least, along, opposite)
     np.maximum.at(most, along, opposite)
-    own = np.arange(len(streams))
+    own = np.arange(len(flows))
     partner = np.where((least == most) & (least >= 0), least, own)
     first = np.where(partner[partner] == own, np.minimum(partner, own), own)
-    number = np.where(endless, np.append(first, -1)[streams.stream], -1)
+    number = np.where(endless, np.append(first, -1)[flows.flow], -1)
     found, compact = np.unique(number[endless], return_inverse=True)
     number[endless] = compact
     return number, on_cycle, len(found)

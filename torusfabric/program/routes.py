@@ -1,6 +1,6 @@
-"""Where waves put blocks: the places of in-arcs and origins on their streams.
+"""Where waves put blocks: the places of in-arcs and origins on their flows.
 
-All that arrives at an in-port comes along one stream. On a stream of length m, what a node receives
+All that arrives at an in-port comes along one flow. On a flow of length m, what a node receives
 in step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step
 in which a block arrives is a difference of two numbers, one for the node and one for the origin.
 """
@@ -20,16 +20,16 @@ class Route:
     ----------
     chunk : int
     length : int
-        Length of the stream, or 0 where it does not close.
+        Length of the flow, or 0 where it does not close.
     position : ndarray of int, shape (nodes,)
-        Index of a node's in-arc on the stream, -1 for none.
+        Index of a node's in-arc on the flow, -1 for none.
     port : ndarray of int, shape (nodes,)
         The in-port of that arc.
     entry : ndarray of int, shape (nodes,)
         Index of the arc by which an origin injects the chunk, -1 for none.
     tail : ndarray of int, shape (nodes,)
-        Steps after which a node's in-arc carries the stream; before, it carries what was injected
-        on the way from the stream to the node.
+        Steps after which a node's in-arc carries the flow; before, it carries what was injected
+        on the way from the flow to the node.
     """
 
     chunk: int
@@ -48,13 +48,13 @@ class Route:
         return np.where(there & (step > self.tail[nodes]), step, 0)
 
 
-def routes_of(pattern, streams):
+def routes_of(pattern, flows):
     """All routes of an oblivious schedule.
 
     Parameters
     ----------
     pattern : Pattern
-    streams : Streams
+    flows : Flows
 
     Returns
     -------
@@ -63,15 +63,15 @@ def routes_of(pattern, streams):
     topology = pattern.topology
     ports = np.arange(topology.ports)
     upstream = topology.neighbours, np.broadcast_to(topology.opposite, topology.neighbours.shape)
-    arriving, index = streams.stream[upstream], streams.index[upstream]
-    tail = _tails(pattern, streams)[upstream]
-    injects = np.where(streams.on_cycle | (streams.length[streams.stream] == 0), pattern.inject, -1)
+    arriving, index = flows.flow[upstream], flows.index[upstream]
+    tail = _tails(pattern, flows)[upstream]
+    injects = np.where(flows.on_cycle | (flows.length[flows.flow] == 0), pattern.inject, -1)
     routes = []
-    for stream, length in enumerate(streams.length.tolist()):
-        positions = list(_ranked(arriving == stream, ports, index, tail))
-        for chunk in np.unique(injects[(streams.stream == stream) & (injects >= 0)]).tolist():
-            entering = (streams.stream == stream) & (injects == chunk)
-            for _, entry in _ranked(entering, ports, streams.index):
+    for flow, length in enumerate(flows.length.tolist()):
+        positions = list(_ranked(arriving == flow, ports, index, tail))
+        for chunk in np.unique(injects[(flows.flow == flow) & (injects >= 0)]).tolist():
+            entering = (flows.flow == flow) & (injects == chunk)
+            for _, entry in _ranked(entering, ports, flows.index):
                 routes += [
                     Route(chunk, length, position, port, entry, late)
                     for port, position, late in positions
@@ -79,16 +79,16 @@ def routes_of(pattern, streams):
     return routes
 
 
-def _tails(pattern, streams):
-    """Steps in which each arc does not carry its stream yet.
+def _tails(pattern, flows):
+    """Steps in which each arc does not carry its flow yet.
 
-    An arc that leaves a stream carries it from the first step on if it injects what the next arc of
-    the stream injects.
+    An arc that leaves a flow carries it from the first step on if it injects what the next arc of
+    the flow injects.
     """
-    tail = np.array(streams.tail)
+    tail = np.array(flows.tail)
     nodes, ports = np.nonzero(tail == 1)
     fed_alike = pattern.feed[nodes] == pattern.feed[nodes, ports][:, None]
-    twin = (fed_alike & streams.on_cycle[nodes]).argmax(axis=1)
+    twin = (fed_alike & flows.on_cycle[nodes]).argmax(axis=1)
     same = pattern.inject[nodes, ports] == pattern.inject[nodes, twin]
     tail[nodes[same], ports[same]] = 0
     return tail

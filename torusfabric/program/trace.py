@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..schedule.contents import Holdings
+from ..schedule.held_blocks import HeldBlocks
 from ..toolchain.files import writing_text
 from . import ReductionProgram, RoundProgram, TableProgram, WaveProgram
 
@@ -76,9 +76,9 @@ def arrivals(program, flits):
     schedule, topology = program.schedule, program.topology
     block = program.block_flits(flits)
     clock = _clock(program, flits)
-    held = Holdings(topology, schedule.blocks)
+    held = HeldBlocks(topology, schedule.blocks)
     for number, transfers in enumerate(schedule.rounds(), 1):
-        listed = held.play(transfers)
+        listed = held.carry_out(transfers)
         walk, ports = listed.walk(topology).tolist(), listed.hops.tolist()
         lengths = listed.lengths.tolist()
         bounds, ids = listed.payload.indptr.tolist(), listed.payload.ids.tolist()

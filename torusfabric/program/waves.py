@@ -3,7 +3,7 @@
 Every router knows two settings: inject (step 1 of a wave) and forward (all later steps). A message
 of L flits in C chunks travels as L / C waves, one after another without a gap. Whatever arrives in
 a step is stored at the place ``wave * steps + step - 1`` of its in-port's bank, in every node
-alike; which block that is follows from the position of the in-arc on its stream.
+alike; which block that is follows from the position of the in-arc on its flow.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ..schedule import Pattern
-from ..schedule.flows import Streams
+from ..schedule.flows import Flows
 from .base import IDLE, OWN, SwitchProgram, classify
 from .routes import routes_of
 
@@ -48,7 +48,7 @@ class WaveProgram(SwitchProgram):
     @cached_property
     def routes(self):
         """The ways by which blocks reach nodes, a list of `Route`."""
-        return routes_of(self.schedule, Streams.of(self.schedule))
+        return routes_of(self.schedule, Flows.of(self.schedule))
 
     def locate(self, nodes, blocks):
         nodes, blocks = np.broadcast_arrays(nodes, blocks)

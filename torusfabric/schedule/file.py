@@ -20,8 +20,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.files import writing
-from .contents import Holdings
 from .forms import Everything, Grouped, Listed, Pattern, Schedule, Table, Transfers
+from .held_blocks import HeldBlocks
 from .parsing import parse_schedule
 from .recognise import recognise
 
@@ -115,7 +115,7 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
     holdings = _holdings_to_save(schedule)
     for number, transfers in enumerate(schedule.rounds()):
         if holdings is not None:
-            listed = holdings.play(transfers)
+            listed = holdings.carry_out(transfers)
             if isinstance(transfers.payload, Grouped):
                 transfers = listed
         yield ",\n" if number else "\n"
@@ -123,12 +123,12 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _holdings_to_save(schedule: Schedule) -> Holdings | None:
+def _holdings_to_save(schedule: Schedule) -> HeldBlocks | None:
     """What nodes hold, where it takes that to list the blocks of groups; else None."""
     if isinstance(schedule, Pattern | Table):
         return None
     if any(isinstance(transfers.payload, Grouped) for transfers in schedule.rounds()):
-        return Holdings(schedule.topology, schedule.blocks)
+        return HeldBlocks(schedule.topology, schedule.blocks)
     return None
 
 

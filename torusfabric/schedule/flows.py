@@ -1,9 +1,9 @@
-"""Streams: which blocks flow past each arc of an oblivious pattern, and in which order.
+"""Flows: which blocks flow past each arc of an oblivious pattern, and in which order.
 
 In a `Pattern` each out-arc is fed by at most one arc, its feeder. Going back from feeder to feeder,
 one comes to a directed cycle or to an arc that nothing feeds. The arcs of a cycle with all that
-hangs off it are a stream without an end: the blocks injected along the cycle pass by, the nearest
-first. Where nothing feeds the first arc the stream is a chain, and runs dry.
+hangs off it are a flow without an end: the blocks injected along the cycle pass by, the nearest
+first. Where nothing feeds the first arc the flow is a chain, and runs dry.
 """
 
 from dataclasses import dataclass
@@ -12,41 +12,41 @@ import numpy as np
 
 from .forms import Pattern
 
-__all__ = ["Streams", "cycles"]
+__all__ = ["Flows", "cycles"]
 
 
 @dataclass(frozen=True, eq=False)
-class Streams:
-    """The streams of a pattern.
+class Flows:
+    """The flows of a pattern.
 
-    In step t an arc of index i carries what was injected at index i - t + 1 of its stream: modulo
+    In step t an arc of index i carries what was injected at index i - t + 1 of its flow: modulo
     the length on a cycle, nothing if that is negative on a chain. An arc ``tail`` hops off its
     cycle does so from step ``tail + 1`` on; up to then it carries its `prefix`.
 
     Parameters
     ----------
-    stream : ndarray of int32, shape (nodes, ports)
-        The stream of each out-arc, -1 if nothing is ever sent on it.
+    flow : ndarray of int32, shape (nodes, ports)
+        The flow of each out-arc, -1 if nothing is ever sent on it.
     index : ndarray of int32, shape (nodes, ports)
-        Its place along the stream, modulo the length also off a cycle.
+        Its place along the flow, modulo the length also off a cycle.
     on_cycle : ndarray of bool, shape (nodes, ports)
         Whether it is itself an arc of a cycle.
     tail : ndarray of int32, shape (nodes, ports)
         Its distance from the cycle: 0 on a cycle and on a chain.
-    length : ndarray of int32, shape (streams,)
+    length : ndarray of int32, shape (flows,)
         The number of arcs of the cycle, 0 for a chain.
-    indptr : ndarray of int, shape (streams + 1,)
+    indptr : ndarray of int, shape (flows + 1,)
         Stream k is ``arcs[indptr[k]:indptr[k + 1]]``.
     arcs : ndarray of int32, shape (indptr[-1],)
-        The arcs along each stream, by index; an arc is ``node * ports + port``. A chain that
-        branches is one stream for each end, the common part repeated.
+        The arcs along each flow, by index; an arc is ``node * ports + port``. A chain that
+        branches is one flow for each end, the common part repeated.
     feeder : ndarray of int32, shape (nodes * ports,)
         The feeder of each arc; itself if there is none.
     injected : ndarray of int32, shape (nodes, ports)
         The chunk that each arc carries in step 1, -1 for none.
     """
 
-    stream: np.ndarray
+    flow: np.ndarray
     index: np.ndarray
     on_cycle: np.ndarray
     tail: np.ndarray
@@ -58,21 +58,21 @@ class Streams:
 
     @classmethod
     def of(cls, pattern: Pattern):
-        """The streams of a pattern, in time near-linear in the number of arcs."""
+        """The flows of a pattern, in time near-linear in the number of arcs."""
         shape = pattern.feed.shape
         feeder = feeders(pattern)
         cyclic, first = on_cycles(feeder)
         index, tail, ends = places(feeder, cyclic, first)
         injects = pattern.inject.ravel() >= 0
-        names, stream = np.unique(ends, return_inverse=True)
-        indptr, arcs = lay_out(feeder, cyclic, index, stream, names)
-        used = np.bincount(stream, injects, len(names)) > 0
+        names, flow = np.unique(ends, return_inverse=True)
+        indptr, arcs = lay_out(feeder, cyclic, index, flow, names)
+        used = np.bincount(flow, injects, len(names)) > 0
         used |= np.add.reduceat(injects[arcs], indptr[:-1]) > 0
         length = np.where(cyclic[names], np.diff(indptr), 0)
         number = np.where(used, np.cumsum(used) - 1, -1)
         kept = np.repeat(used, np.diff(indptr))
         return cls(
-            stream=number[stream].astype(np.int32).reshape(shape),
+            flow=number[flow].astype(np.int32).reshape(shape),
             index=index.astype(np.int32).reshape(shape),
             on_cycle=cyclic.reshape(shape),
             tail=tail.astype(np.int32).reshape(shape),
@@ -86,24 +86,24 @@ class Streams:
     def __len__(self):
         return len(self.length)
 
-    def seq(self, stream):
-        """What is injected along a stream, by index.
+    def injected_along(self, flow):
+        """What is injected along a flow, by index.
 
         Returns
         -------
         origin, chunk : ndarray of int
             The block injected at each index, -1 for none.
         """
-        return self.blocks(self.arcs[self.indptr[stream] : self.indptr[stream + 1]])
+        return self.blocks(self.arcs[self.indptr[flow] : self.indptr[flow + 1]])
 
     def blocks(self, arcs):
         """Origin and chunk of the blocks that arcs inject, -1 for none, elementwise."""
         chunk = self.injected.ravel()[arcs]
-        return np.where(chunk >= 0, arcs // self.stream.shape[1], -1), chunk
+        return np.where(chunk >= 0, arcs // self.flow.shape[1], -1), chunk
 
     def prefix(self, node, port):
-        """What an arc off a cycle carries in steps 1 to ``tail``: two arrays as of `seq`."""
-        arcs = [node * self.stream.shape[1] + port]
+        """What an arc off a cycle carries in steps 1 to ``tail``, as of `injected_along`."""
+        arcs = [node * self.flow.shape[1] + port]
         for _ in range(self.tail[node, port]):
             arcs.append(self.feeder[arcs[-1]])
         return self.blocks(np.array(arcs[:-1], int))
@@ -116,18 +116,18 @@ class Streams:
         origin, chunk : ndarray of int, shape (nodes, ports)
             -1 on arcs that carry nothing.
         """
-        stream, index, tail = self.stream.ravel(), self.index.ravel(), self.tail.ravel()
-        length = np.append(self.length, 0)[stream]
+        flow, index, tail = self.flow.ravel(), self.index.ravel(), self.tail.ravel()
+        length = np.append(self.length, 0)[flow]
         place = np.where(length > 0, (index - step + 1) % np.maximum(length, 1), index - step + 1)
-        live = np.nonzero((stream >= 0) & (place >= 0))[0]
-        source = self.arcs[self.indptr[stream[live]] + place[live]]
+        live = np.nonzero((flow >= 0) & (place >= 0))[0]
+        source = self.arcs[self.indptr[flow[live]] + place[live]]
         young = np.nonzero(tail[live] >= step)[0]
         source[young] = live[young]
         for _ in range(step - 1):
             source[young] = self.feeder[source[young]]
-        carried = np.full((2, len(stream)), -1)
+        carried = np.full((2, len(flow)), -1)
         carried[:, live] = self.blocks(source)
-        origin, chunk = carried.reshape(2, *self.stream.shape)
+        origin, chunk = carried.reshape(2, *self.flow.shape)
         return origin, chunk
 
 
@@ -136,15 +136,15 @@ def cycles(pattern: Pattern):
 
     A cycle in use in both directions is listed once.
     """
-    streams, topology = Streams.of(pattern), pattern.topology
+    flows, topology = Flows.of(pattern), pattern.topology
     nodes, ports = np.divmod(np.arange(pattern.feed.size), topology.ports)
     back = topology.neighbours[nodes, ports] * topology.ports + topology.opposite[ports]
-    cycle = np.where(streams.on_cycle, streams.stream, -1).ravel()
+    cycle = np.where(flows.on_cycle, flows.flow, -1).ravel()
     found = []
-    for number in np.nonzero(streams.length)[0]:
-        arcs = streams.arcs[streams.indptr[number] : streams.indptr[number + 1]]
+    for number in np.nonzero(flows.length)[0]:
+        arcs = flows.arcs[flows.indptr[number] : flows.indptr[number + 1]]
         reverse = back[arcs]
-        runs_back = (streams.feeder[reverse] == np.roll(reverse, -1)).all()
+        runs_back = (flows.feeder[reverse] == np.roll(reverse, -1)).all()
         if not (runs_back and 0 <= cycle[reverse[0]] < number):
             found.append(nodes[arcs])
     return found
@@ -191,7 +191,7 @@ def climb(parent):
 
 
 def places(feeder, cyclic, first):
-    """The index, the tail and the stream of each arc, a stream named by one of its arcs.
+    """The index, the tail and the flow of each arc, a flow named by one of its arcs.
 
     That is the first arc of a cycle, and the last of a chain.
     """
@@ -209,14 +209,14 @@ def places(feeder, cyclic, first):
     return index, np.where(endless, depth, 0), np.where(endless, first[top], last)
 
 
-def lay_out(feeder, cyclic, index, stream, names):
-    """The arcs along each stream: where each begins, and all after another."""
-    size = np.bincount(stream[cyclic], minlength=len(names))
+def lay_out(feeder, cyclic, index, flow, names):
+    """The arcs along each flow: where each begins, and all after another."""
+    size = np.bincount(flow[cyclic], minlength=len(names))
     size = np.where(cyclic[names], size, index[names] + 1)
     indptr = np.append(0, np.cumsum(size))
     arcs = np.full(indptr[-1], -1)
-    own = np.nonzero(cyclic | ~cyclic[names[stream]])[0]
-    arcs[indptr[stream[own]] + index[own]] = own
+    own = np.nonzero(cyclic | ~cyclic[names[flow]])[0]
+    arcs[indptr[flow[own]] + index[own]] = own
     # What is missing now are the common parts of chains that branch, from the branch upwards.
     below = np.nonzero((arcs[1:] >= 0) & (arcs[:-1] < 0))[0]
     while len(below):

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ..collective import Blocks, Collective, parse_collective
 from ..errors import InputError
 from ..topology import Topology, topology_from_json
-from .contents import Holdings
 from .forms import ALL, Listed, Rounds, Transfers
+from .held_blocks import HeldBlocks
 from .schema import check_head, check_round, excerpt, place_of
 
 __all__ = ["parse_schedule"]
@@ -103,9 +103,9 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
     listed = [entries.transfers(blocks) for entries in parsed]
     if all(whole is None for _, whole in listed):
         return tuple(transfers for transfers, _ in listed)
-    holdings, result = Holdings(topology, blocks), []
+    holdings, result = HeldBlocks(topology, blocks), []
     for transfers, whole in listed:
-        played = holdings.play(transfers, whole)
+        played = holdings.carry_out(transfers, whole)
         result.append(transfers if whole is None else played)
     return tuple(result)
 

@@ -16,11 +16,11 @@ import numpy as np
 from ..topology import Torus
 from .forms import ALL, Everything, Grouped, Schedule, Transfers
 
-__all__ = ["Move", "Quotient", "QuotientRound"]
+__all__ = ["Quotient", "QuotientRound", "Send"]
 
 
 @dataclass(frozen=True, eq=False)
-class Move:
+class Send:
     """What all nodes of some labels do in a round: each sends one message along the same path.
 
     Parameters
@@ -57,16 +57,16 @@ class QuotientRound:
 
     Parameters
     ----------
-    moves : tuple of Move
+    sends : tuple of Send
     grouping : ndarray of int, shape (modulus,), or None
-        The group of a block by the label of its origin; every move then has groups, else none has.
+        The group of a block by the label of its origin; either every `Send` has groups, or none.
     focus : ndarray of int, shape (modulus, axes), or None
         A hint for the checker, which it need not believe: the displacement from an origin of each
         label to a node from which, from this round on, the holders of its block look alike for
         many labels.
     """
 
-    moves: tuple[Move, ...]
+    sends: tuple[Send, ...]
     grouping: np.ndarray | None = None
     focus: np.ndarray | None = None
 
@@ -131,9 +131,9 @@ class Quotient(Schedule):
         topology = self.topology
         feeds = np.full((len(self.steps), self.modulus, topology.ports), -1, np.int8)
         for feed, step in zip(feeds, self.steps, strict=True):
-            for move in step.moves:
-                here, came = move.labels, topology.ports
-                for port in move.hops:
+            for send in step.sends:
+                here, came = send.labels, topology.ports
+                for port in send.hops:
                     feed[here, port] = came
                     here = (here + self.port_weight(port)) % self.modulus
                     came = topology.opposite[port]
@@ -145,20 +145,20 @@ class Quotient(Schedule):
 
     def expand(self, step):
         """The transfers of one round."""
-        if not step.moves:
+        if not step.sends:
             return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))
-        longest = max(len(move.hops) for move in step.moves)
+        longest = max(len(send.hops) for send in step.sends)
         sources, hops, wanted = [], [], []
-        for move in step.moves:
+        for send in step.sends:
             index = np.full(self.modulus, -1)
-            index[move.labels] = np.arange(len(move.labels))
+            index[send.labels] = np.arange(len(send.labels))
             source = np.flatnonzero(index[self.labels] >= 0)
             path = np.full(longest, -1, np.int8)
-            path[: len(move.hops)] = move.hops
+            path[: len(send.hops)] = send.hops
             sources.append(source)
             hops.append(np.broadcast_to(path, (len(source), longest)))
-            if move.group is not None:
-                wanted.append(move.group[index[self.labels[source]]])
+            if send.group is not None:
+                wanted.append(send.group[index[self.labels[source]]])
         payload: Everything | Grouped = ALL
         if step.grouping is not None:
             group = np.repeat(np.asarray(step.grouping)[self.labels], self.chunks)

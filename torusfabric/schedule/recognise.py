@@ -31,8 +31,8 @@ from scipy.sparse.csgraph import connected_components
 
 from ..errors import InputError
 from ..topology import Topology
-from .contents import Holdings
 from .forms import Grouped, Listed, Pattern, Rounds, Schedule, Table, Transfers
+from .held_blocks import HeldBlocks
 from .model import Switching
 
 __all__ = ["recognise"]
@@ -140,11 +140,11 @@ def _steps(schedule: Schedule) -> Iterator[_Step]:
     rounds, holdings = list(schedule.rounds()), None
     if any(len(t) and not isinstance(t.payload, Listed) for t in rounds):
         try:
-            holdings = Holdings(schedule.topology, schedule.blocks)
+            holdings = HeldBlocks(schedule.topology, schedule.blocks)
         except InputError:
             raise _Irregular from None
     for transfers in rounds:
-        listed = holdings.play(transfers) if holdings else transfers
+        listed = holdings.carry_out(transfers) if holdings else transfers
         yield _step(schedule.topology, listed)
 
 
@@ -342,11 +342,11 @@ def _grouped(schedule: Rounds) -> Rounds:
     topology, blocks = schedule.topology, schedule.blocks
     if topology.nodes * blocks.count > MOST_HELD:
         return schedule
-    holdings = Holdings(topology, blocks)
+    holdings = HeldBlocks(topology, blocks)
     result = []
     for transfers in schedule.transfers:
         held = holdings.held.copy() if _splits(transfers) else None
-        listed = holdings.play(transfers)
+        listed = holdings.carry_out(transfers)
         result.append(transfers if held is None else _by_groups(listed, held))
     return replace(schedule, transfers=tuple(result))
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import lcm
 
 from ..algorithms import CATALOGUE
-from ..analysis.summary import summarize
+from ..analysis.facts import schedule_facts
 from ..errors import InputError
 from ..planning.latency import quickest
 from ..program import compile_program
@@ -123,7 +123,7 @@ def compare(topology, collective, options, *, width=32, flits=None, operator=Non
 
 def _entry(schedule, width, flits, operator, target):
     """What becomes of a schedule."""
-    facts = summarize(schedule)
+    facts = schedule_facts(schedule)
     names = [item.name for item in fields(Entry) if item.default is MISSING]
     planned = {name: facts[name] for name in names}
     try:

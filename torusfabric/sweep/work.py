@@ -111,9 +111,9 @@ def _schedule(point):
 
 def _plan(point):
     """Plan, check and measure."""
-    from ..analysis.summary import summarize
+    from ..analysis.facts import schedule_facts
 
-    return summarize(_schedule(point))
+    return schedule_facts(_schedule(point))
 
 
 def _fabric(point):

@@ -16,7 +16,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from ...analysis.reach import parities, restless_steps
+from ...analysis.distance_bounds import bufferless_steps, parities
 from ...schedule import Switching, Table
 from ...topology import Torus
 from ..algorithm import Algorithm
@@ -115,7 +115,7 @@ class _Search:
         self.neighbours = topology.neighbours.tolist()
         self.distance = topology.distances.tolist()
         self.parity = parities(topology).tolist()
-        self.bound = restless_steps(topology)
+        self.bound = bufferless_steps(topology)
         self.rng = random.Random(seed)
         self.start = [dict(enumerate(row)) for row in start]
 

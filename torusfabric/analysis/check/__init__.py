@@ -17,11 +17,11 @@ from .invariant import check_table, inspect_table, table_traffic
 from .invariant_sums import check_sums_table, sums_per_owner
 from .oblivious import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
 from .quotient import check_quotient
-from .report import Report
 from .structure import inspect_round, inspect_schedule
 from .sums import track_sums
+from .traffic import Traffic
 
-__all__ = ["Report", "check", "pattern_traffic", "table_traffic"]
+__all__ = ["Traffic", "check", "pattern_traffic", "table_traffic"]
 
 
 def check(schedule, *, progress=None, plain=False):
@@ -39,7 +39,7 @@ def check(schedule, *, progress=None, plain=False):
 
     Returns
     -------
-    Report
+    Traffic
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _check_rounds(schedule, progress):
     tally = track(schedule, len(hops), finish=broken is None, progress=progress)
     if broken is not None:
         raise broken
-    return Report(
+    return Traffic(
         rounds=len(hops),
         transfers=transfers_total,
         arcs_used=arcs,

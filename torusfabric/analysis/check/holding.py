@@ -9,7 +9,8 @@ from itertools import islice
 import numpy as np
 
 from ...schedule import Everything, Grouped, Listed
-from .report import Tally, fault
+from .fault import fault
+from .traffic import Tally
 
 __all__ = ["popcount", "track_blocks"]
 

@@ -10,7 +10,8 @@ Akl, Lemma 5), and if all offsets that are owed are delivered.
 import numpy as np
 
 from ...schedule import Duplex
-from .report import Report, fault
+from .fault import fault
+from .traffic import Traffic
 
 __all__ = ["check_table", "inspect_table", "raise_crowded", "table_traffic"]
 
@@ -60,7 +61,7 @@ def check_table(schedule):
 
     Returns
     -------
-    Report
+    Traffic
 
     Raises
     ------
@@ -79,7 +80,7 @@ def check_table(schedule):
     transfers, moving = table_traffic(schedule)
     fresh = np.zeros(len(first), bool)
     fresh[which] = schedule.offset[step, port] != 0
-    return Report(
+    return Traffic(
         rounds=schedule.round_count,
         transfers=transfers,
         arcs_used=transfers,

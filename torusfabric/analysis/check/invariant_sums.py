@@ -9,8 +9,9 @@ before.
 
 import numpy as np
 
+from .fault import fault
 from .invariant import raise_crowded, table_traffic
-from .report import Report, fault
+from .traffic import Traffic
 
 __all__ = ["check_sums_table", "sums_per_owner"]
 
@@ -33,7 +34,7 @@ def check_sums_table(schedule):
 
     Returns
     -------
-    Report
+    Traffic
 
     Raises
     ------
@@ -49,7 +50,7 @@ def check_sums_table(schedule):
         sums.move(step, ports, sender, target, schedule.chunk[step, ports])
     sums.finish()
     transfers, moving = table_traffic(schedule)
-    return Report(
+    return Traffic(
         rounds=schedule.round_count,
         transfers=transfers,
         arcs_used=transfers,

@@ -19,9 +19,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ...schedule import Duplex
+from .fault import fault
 from .holding import popcount
-from .report import Report, fault
 from .structure import ranks
+from .traffic import Traffic
 
 __all__ = ["check_pattern", "inspect_pattern", "pattern_is_static", "pattern_traffic"]
 
@@ -108,7 +109,7 @@ def check_pattern(schedule, *, progress=None):
 
     Returns
     -------
-    Report
+    Traffic
 
     Raises
     ------
@@ -120,7 +121,7 @@ def check_pattern(schedule, *, progress=None):
     fresh = _follow_words(schedule, feeders, progress)
     transfers, busy = pattern_traffic(schedule)
     moving = (1,) * busy + (0,) * (schedule.steps - busy)
-    return Report(
+    return Traffic(
         rounds=schedule.steps,
         transfers=transfers,
         arcs_used=transfers,

@@ -25,7 +25,8 @@ import numpy as np
 
 from ...errors import ScheduleError
 from ...schedule import Duplex, Switching
-from .report import Report, fault
+from .fault import fault
+from .traffic import Traffic
 
 __all__ = ["check_quotient"]
 
@@ -48,7 +49,7 @@ def check_quotient(schedule, *, progress=None):
 
     Returns
     -------
-    Report
+    Traffic
 
     Raises
     ------
@@ -79,20 +80,20 @@ def check_quotient(schedule, *, progress=None):
     if broken is not None:
         raise broken
     _check_complete(schedule, holders)
-    return _report(schedule, sizes)
+    return _traffic(schedule, sizes)
 
 
-def _report(schedule, sizes):
-    """What the schedule does, from the blocks that each label of each move sends."""
+def _traffic(schedule, sizes):
+    """What the schedule does, from the blocks that each label sends in each round."""
     nodes, chunks = schedule.topology.nodes, schedule.chunks
     alike = nodes // schedule.modulus
-    hops = [max((len(move.hops) for move in step.moves), default=0) for step in schedule.steps]
-    moves = [move for step in schedule.steps for move in step.moves]
+    hops = [max((len(send.hops) for send in step.sends), default=0) for step in schedule.steps]
+    sends = [send for step in schedule.steps for send in step.sends]
     received = sum(int(size.sum()) for sent in sizes for size in sent) * alike
-    return Report(
+    return Traffic(
         rounds=schedule.round_count,
-        transfers=sum(len(move.labels) for move in moves) * alike,
-        arcs_used=sum(len(move.labels) * len(move.hops) for move in moves) * alike,
+        transfers=sum(len(send.labels) for send in sends) * alike,
+        arcs_used=sum(len(send.labels) * len(send.hops) for send in sends) * alike,
         longest=max(hops, default=0),
         duplicates=(received - nodes * (nodes - 1)) * chunks,
         round_hops=tuple(hops),
@@ -119,30 +120,30 @@ def _check_labelling(schedule):
 
 def _check_moves(schedule, number, step):
     """Labels, ports, lengths and groups are what they should be."""
-    for move in step.moves:
-        labels = np.asarray(move.labels)
+    for send in step.sends:
+        labels = np.asarray(send.labels)
         inside = (labels >= 0) & (labels < schedule.modulus)
         if not inside.all() or len(np.unique(labels)) < len(labels):
-            raise fault(schedule, number, f"a move must name labels 0 to {schedule.modulus - 1}, "
+            raise fault(schedule, number, f"a send must name labels 0 to {schedule.modulus - 1}, "
                         "each once")  # fmt: skip
-        if not move.runs or any(count < 1 for _, count in move.runs):
-            raise fault(schedule, number, "a move has a path or a run without a hop")
-        if any(not 0 <= port < schedule.topology.ports for port, _ in move.runs):
-            raise fault(schedule, number, "a move has a path through a port that is none")
-        if schedule.switching != Switching.CIRCUIT and len(move.hops) > 1:
-            raise fault(schedule, number, "a move has a path of more than one hop")
-        if (move.group is None) != (step.grouping is None):
-            raise fault(schedule, number, "all moves must have groups, or none")
+        if not send.runs or any(count < 1 for _, count in send.runs):
+            raise fault(schedule, number, "a send has a path or a run without a hop")
+        if any(not 0 <= port < schedule.topology.ports for port, _ in send.runs):
+            raise fault(schedule, number, "a send has a path through a port that is none")
+        if schedule.switching != Switching.CIRCUIT and len(send.hops) > 1:
+            raise fault(schedule, number, "a send has a path of more than one hop")
+        if (send.group is None) != (step.grouping is None):
+            raise fault(schedule, number, "all sends must have groups, or none")
 
 
 def _check_ports(schedule, number, step):
     """No node sends or receives more messages than it has ports to use."""
     for verb in ("sends", "receives"):
         load = np.zeros(schedule.modulus, int)
-        for move in step.moves:
-            there = np.asarray(move.labels)
+        for send in step.sends:
+            there = np.asarray(send.labels)
             if verb == "receives":
-                there = there + move.displacement(schedule.topology) @ np.array(schedule.weights)
+                there = there + send.displacement(schedule.topology) @ np.array(schedule.weights)
             np.add.at(load, there % schedule.modulus, 1)
         if load.max() > schedule.ports:
             node = schedule.first_nodes[load.argmax()]
@@ -153,9 +154,9 @@ def _check_ports(schedule, number, step):
 def _check_arcs(schedule, number, step):
     """Every arc, or every link in half duplex, is used at most once."""
     used = np.zeros((schedule.modulus, schedule.topology.ports), int)
-    for move in step.moves:
-        here = np.asarray(move.labels)
-        for port in move.hops:
+    for send in step.sends:
+        here = np.asarray(send.labels)
+        for port in send.hops:
             there = (here + schedule.port_weight(port)) % schedule.modulus
             np.add.at(used, (here, port), 1)
             if schedule.duplex == Duplex.HALF:
@@ -173,9 +174,9 @@ def _remaining_moduli(schedule, steps):
     """For each round the modulus on which it and all later rounds depend."""
     moduli, modulus = [], 1
     for step in reversed(steps):
-        for move in step.moves:
+        for send in step.sends:
             action = np.zeros(schedule.modulus, int)
-            action[move.labels] = 1 if move.group is None else np.asarray(move.group) + 1
+            action[send.labels] = 1 if send.group is None else np.asarray(send.group) + 1
             modulus = math.lcm(modulus, _period(action))
         moduli.append(modulus)
     return moduli[::-1]
@@ -259,14 +260,14 @@ def _split(step, holders):
             yield _Holders(item.nodes, labels.tolist(), places.tolist()), int(group)
 
 
-def _senders(move, group):
+def _senders(send, group):
     """The labels of nodes whose message has blocks of a group."""
-    labels = np.asarray(move.labels)
-    return labels if group is None else labels[np.asarray(move.group) == group]
+    labels = np.asarray(send.labels)
+    return labels if group is None else labels[np.asarray(send.group) == group]
 
 
 def _message_sizes(schedule, number, step, holders):
-    """How many origins' blocks the message of each sending label of each move has."""
+    """How many origins' blocks the message of each sending label has."""
     held: dict[int | None, np.ndarray] = {}
     for item, group in _split(step, holders):
         counts = np.bincount(schedule.labels[item.nodes], minlength=schedule.modulus)
@@ -274,17 +275,17 @@ def _message_sizes(schedule, number, step, holders):
         for shift, times in zip(*np.unique(moved, return_counts=True), strict=True):
             held[group] = held.get(group, 0) + np.roll(counts, -shift) * times
     sizes = []
-    for move in step.moves:
-        labels = np.asarray(move.labels)
+    for send in step.sends:
+        labels = np.asarray(send.labels)
         size = np.zeros(schedule.modulus, np.int64)
         for group, counts in held.items():
-            sending = _senders(move, group)
+            sending = _senders(send, group)
             size[sending] = counts[sending]
         sizes.append(size[labels])
         if (sizes[-1] == 0).any():
             node = schedule.first_nodes[labels[np.argmin(sizes[-1])]]
             raise fault(schedule, number, "sends a message without a block", node=node,
-                        port=move.runs[0][0])  # fmt: skip
+                        port=send.runs[0][0])  # fmt: skip
     return sizes
 
 
@@ -305,15 +306,15 @@ def _advanced(schedule, step, holders):
 
 
 def _arrivals(schedule, step, nodes, group):
-    """Where messages with blocks of a group arrive from some nodes: one array a move."""
+    """Where messages with blocks of a group arrive from some nodes: one array a `Send`."""
     topology = schedule.topology
     labels, coordinates = schedule.labels[nodes], np.unravel_index(nodes, topology.sides)
-    for move in step.moves:
-        sends = np.zeros(schedule.modulus, bool)
-        sends[_senders(move, group)] = True
-        sending = np.flatnonzero(sends[labels])
+    for send in step.sends:
+        sending = np.zeros(schedule.modulus, bool)
+        sending[_senders(send, group)] = True
+        sending = np.flatnonzero(sending[labels])
         there = np.zeros(len(sending), np.int32)
-        shifts = move.displacement(topology)
+        shifts = send.displacement(topology)
         for along, shift, side in zip(coordinates, shifts, topology.sides, strict=True):
             moved = (np.arange(side, dtype=np.int32) + shift) % side
             there = there * np.int32(side) + moved.astype(np.int32)[along[sending]]
@@ -326,13 +327,13 @@ def _moved_bitmap(schedule, step, nodes, group):
     present = np.zeros(schedule.topology.nodes, bool)
     present[nodes] = True
     result, known = present.reshape(sides).copy(), None
-    for move in step.moves:
-        labels = _senders(move, group)
+    for send in step.sends:
+        labels = _senders(send, group)
         if known is None or not np.array_equal(labels, known):
-            sends, known = np.zeros(schedule.modulus, bool), labels
-            sends[labels] = True
-            sending = (sends[schedule.labels] & present).reshape(sides)
-        result |= np.roll(sending, move.displacement(schedule.topology), range(len(sides)))
+            sending, known = np.zeros(schedule.modulus, bool), labels
+            sending[labels] = True
+            sending = (sending[schedule.labels] & present).reshape(sides)
+        result |= np.roll(sending, send.displacement(schedule.topology), range(len(sides)))
     return np.flatnonzero(result).astype(np.int32)
 
 

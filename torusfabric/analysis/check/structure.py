@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...schedule import Duplex, Everything, Grouped, Listed, Switching
-from .report import fault
+from .fault import fault
 
 __all__ = ["inspect_round", "inspect_schedule", "ranks"]
 

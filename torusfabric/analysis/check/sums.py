@@ -13,8 +13,9 @@ from itertools import islice
 import numpy as np
 
 from ...schedule import Everything, Grouped
-from .report import Tally, fault
+from .fault import fault
 from .structure import ranks
+from .traffic import Tally
 
 __all__ = ["track_sums"]
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from ....schedule import Rounds, Switching
-from ....schedule.quotient import Move, Quotient, QuotientRound
+from ....schedule.quotient import Quotient, QuotientRound, Send
 from ....topology import Torus
 
 __all__ = [
@@ -171,7 +171,7 @@ def concentration(i):
         here = (np.arange(7**i) + gather[-1] @ WEIGHTS) % 7**i
         onward, moves = gather[-1].copy(), []
         for port, weight in enumerate(port_weights()):
-            moves.append(Move(senders[colours(senders, j) == -weight % 7], dilated([port], [1], j)))
+            moves.append(Send(senders[colours(senders, j) == -weight % 7], dilated([port], [1], j)))
             onward[colours(here, j) == -weight % 7, port // 2] += 7 ** (j - 1) * (1 - port % 2 * 2)
         gather.append(onward)
         steps.append(QuotientRound(tuple(moves)))
@@ -189,14 +189,14 @@ def spread(i, j, paths, focus=None):
     for sign in (1, -1):
         for path in paths:
             ports = [2 * axis + (hops * sign < 0) for axis, hops in path]
-            moves.append(Move(senders, dilated(ports, [abs(hops) for _, hops in path], j)))
+            moves.append(Send(senders, dilated(ports, [abs(hops) for _, hops in path], j)))
     return QuotientRound(tuple(moves), focus=focus)
 
 
 def deliver(i, j):
     """Every node of P_j sends all it holds to its six neighbours at depth j."""
     senders = np.arange(0, 7**i, 7**j)
-    return QuotientRound(tuple(Move(senders, dilated([port], [1], j)) for port in range(6)))
+    return QuotientRound(tuple(Send(senders, dilated([port], [1], j)) for port in range(6)))
 
 
 def deliver_pieces(i, j, gather):
@@ -208,11 +208,11 @@ def deliver_pieces(i, j, gather):
     pieces = colours((labels + gather @ WEIGHTS) % 7**i, j)
     code, all_senders = labels[:: 7**j], labels[:: 7 ** (j - 1)]
     first = [
-        Move(code, dilated([port], [1], j), np.full(len(code), weight % 7))
+        Send(code, dilated([port], [1], j), np.full(len(code), weight % 7))
         for port, weight in enumerate(port_weights())
     ]
     second = [
-        Move(all_senders, dilated([port], [1], j), colours(all_senders, j)) for port in range(6)
+        Send(all_senders, dilated([port], [1], j), colours(all_senders, j)) for port in range(6)
     ]
     return [QuotientRound(tuple(first), pieces), QuotientRound(tuple(second), pieces)]
 

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from ....analysis.reach import delivery_steps
+from ....analysis.distance_bounds import delivery_steps
 from ..bipartite import match
 from .heads import few_heads
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
-from ....analysis.reach import delivery_steps
+from ....analysis.distance_bounds import delivery_steps
 from ....schedule import Listed, Transfers
 from ..bipartite import match
 

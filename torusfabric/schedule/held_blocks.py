@@ -5,13 +5,13 @@ import numpy as np
 from ..errors import InputError
 from .forms import Everything, Grouped, Listed, Transfers
 
-__all__ = ["Holdings"]
+__all__ = ["HeldBlocks"]
 
 #: Bytes of state, one for each node and block.
 MOST_BYTES = 2**31
 
 
-class Holdings:
+class HeldBlocks:
     """The blocks that every node holds; in a reduction, the contributions to its partial sums.
 
     Parameters
@@ -38,7 +38,7 @@ class Holdings:
         ids = np.arange(blocks.count)
         self.held[blocks.precondition(ids), ids] = True
 
-    def play(self, transfers, whole=None):
+    def carry_out(self, transfers, whole=None):
         """Carry out a round.
 
         Parameters

@@ -6,7 +6,7 @@ aim at them, and `bounds` tells how near they came.
 
 import numpy as np
 
-__all__ = ["delivery_steps", "parities", "restless_steps"]
+__all__ = ["delivery_steps", "parities", "bufferless_steps"]
 
 
 def delivery_steps(topology, chunks=1, latency=1, capacity=None):
@@ -43,7 +43,7 @@ def delivery_steps(topology, chunks=1, latency=1, capacity=None):
     return steps
 
 
-def restless_steps(topology):
+def bufferless_steps(topology):
     """Steps that no all-gather can do without in which no block ever rests.
 
     Parameters

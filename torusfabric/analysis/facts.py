@@ -2,12 +2,12 @@
 
 from .bounds import bound
 from .check import check
-from .cost import measure
+from .cost import schedule_cost
 
-__all__ = ["summarize"]
+__all__ = ["schedule_facts"]
 
 
-def summarize(schedule, progress=None):
+def schedule_facts(schedule, progress=None):
     """Check a schedule and measure it.
 
     Parameters
@@ -25,8 +25,8 @@ def summarize(schedule, progress=None):
     ScheduleError
         If the schedule has a fault.
     """
-    report = check(schedule, progress=progress)
-    cost = measure(schedule, report)
+    traffic = check(schedule, progress=progress)
+    cost = schedule_cost(schedule, traffic)
     return {
         "topology": str(schedule.topology),
         "nodes": schedule.topology.nodes,
@@ -37,7 +37,7 @@ def summarize(schedule, progress=None):
         "chunks": schedule.chunks,
         "duplex": schedule.duplex,
         "rounds": schedule.round_count,
-        "bound": bound(schedule, report),
+        "bound": bound(schedule, traffic),
         "delta": cost.delta,
         "tau": cost.tau,
         "transfers": cost.transfers,

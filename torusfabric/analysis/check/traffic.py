@@ -1,0 +1,51 @@
+"""What a schedule that passed its check moves."""
+
+from dataclasses import dataclass
+
+__all__ = ["Tally", "Traffic"]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a schedule that passed its check moves.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds.
+    transfers : int
+        Number of transfers of all rounds together.
+    arcs_used : int
+        Number of uses of an arc of all rounds together: the sum of the lengths of all paths.
+    longest : int
+        Hops of the longest path.
+    duplicates : int
+        How many times a node received a block that it held already, or received twice at once.
+    round_hops : tuple of int
+        Hops of the longest path of each round, 0 where a round is empty.
+    round_blocks : tuple of int
+        Blocks of the longest message of each round. A partial sum counts as one block, however
+        many contributions are in it.
+    """
+
+    rounds: int
+    transfers: int
+    arcs_used: int
+    longest: int
+    duplicates: int
+    round_hops: tuple[int, ...]
+    round_blocks: tuple[int, ...]
+
+
+@dataclass
+class Tally:
+    """What tracking the blocks adds up: the longest message of each round, and the receipts."""
+
+    round_blocks: list[int]
+    received: int = 0
+    fresh: int = 0
+
+    @property
+    def duplicates(self):
+        """Receipts of a block by a node that held it already."""
+        return self.received - self.fresh
