@@ -109,17 +109,17 @@ def test_arrowhead_needs_no_stubs_for_its_tree(order):
 def test_arrowhead_layout_is_sierpinski_like(order):
     """All nodes lie in the triangle, four copies of the order below, the corners of it empty."""
     layout = arrowhead_layout(Arrowhead(order))
-    assert len(np.unique(layout.places.round(6), axis=1).T) == 4**order
-    assert (-layout.places[1]).max() == 2**order - 1
-    tip = -layout.places[1] > 2**order / 2
+    assert len(np.unique(layout.positions.round(6), axis=1).T) == 4**order
+    assert (-layout.positions[1]).max() == 2**order - 1
+    tip = -layout.positions[1] > 2**order / 2
     # A node in the hexagon is drawn at the same place in both pictures; a head moves by 2^n.
-    moved = hexagon_layout(Arrowhead(order)).places - layout.places
+    moved = hexagon_layout(Arrowhead(order)).positions - layout.positions
     assert np.allclose(moved[:, tip], [[0], [2**order]])
     heads = np.hypot(*moved) > 1e-6
     assert heads.sum() == 3 * tip.sum()
     if order:
-        inner = arrowhead_layout(Arrowhead(order - 1)).places
-        north = layout.places[:, 4 ** (order - 1) : 2 * 4 ** (order - 1)]
+        inner = arrowhead_layout(Arrowhead(order - 1)).positions
+        north = layout.positions[:, 4 ** (order - 1) : 2 * 4 ** (order - 1)]
         assert np.allclose(north, inner - [[0], [2 ** (order - 1)]])
 
 
@@ -127,8 +127,8 @@ def test_arrowhead_layout_is_sierpinski_like(order):
 def test_hexagon_has_no_holes(order):
     """Folded, all nodes lie in a hexagon whose sides are 2^(n-1) hops from the middle."""
     layout = hexagon_layout(Arrowhead(order))
-    assert len(np.unique(layout.places.round(6), axis=1).T) == 4**order
-    across = layout.steps.T @ layout.places
+    assert len(np.unique(layout.positions.round(6), axis=1).T) == 4**order
+    across = layout.steps.T @ layout.positions
     assert across.max() <= 2**order / 2 + 1e-9
     # the only links that are no lines are those across the border: fewer than along a whole side
     assert (~layout.joined).sum() <= 12 * 2**order
@@ -183,7 +183,7 @@ def test_hops_across_the_border_of_the_hexagon():
     beyond = set()
     for stroke in contents(schedule).panels[2].strokes:
         if not hexagon.joined[stroke.node, stroke.ports[0]]:
-            place = hexagon.places[:, stroke.node] + hexagon.steps[:, stroke.ports[0]]
+            place = hexagon.positions[:, stroke.node] + hexagon.steps[:, stroke.ports[0]]
             beyond.add(tuple(place.round(3)))
     assert beyond
     assert discs == 3 * 16 + len(beyond)
@@ -355,7 +355,7 @@ def test_table_is_drawn_as_the_tree_of_node_0():
     (panel,) = picture.panels
     arcs = [(stroke.node, stroke.ports) for stroke in panel.strokes]
     assert arcs == [(0, (0,)), (0, (1,)), (1, (0,)), (4, (1,))]
-    assert panel.layout.places[0].tolist() == [2, 3, 4, 0, 1]
+    assert panel.layout.positions[0].tolist() == [2, 3, 4, 0, 1]
     assert "the message of node 0" in picture.subtitle
 
 
@@ -364,8 +364,8 @@ def test_torus_layout(sides):
     """Every node has a place of its own, next to its neighbours in its layer; borders are stubs."""
     torus = Torus(sides)
     layout = torus_layout(torus)
-    assert len(np.unique(layout.places.round(6), axis=1).T) == torus.nodes
-    gaps = layout.places[:, :, None] - layout.places[:, None, :]
+    assert len(np.unique(layout.positions.round(6), axis=1).T) == torus.nodes
+    gaps = layout.positions[:, :, None] - layout.positions[:, None, :]
     apart = np.hypot(*gaps) + 9 * np.eye(torus.nodes)
     assert apart.min() >= 1 - 1e-9
     lines = layout.joined.sum(axis=0)
@@ -380,9 +380,9 @@ def test_layers():
     """Seven layers stand in a row beside other panels, in a block of their own alone."""
     cube = Torus((7, 7, 7))
     row = torus_layout(cube, in_one_row=True)
-    assert np.ptp(row.places[1]) == 6
+    assert np.ptp(row.positions[1]) == 6
     block = torus_layout(cube)
-    assert 1 < np.ptp(block.places[0]) / np.ptp(block.places[1]) < 3
+    assert 1 < np.ptp(block.positions[0]) / np.ptp(block.positions[1]) < 3
     assert [text for *_, text in row.captions] == [f"({x},·,·)" for x in range(7)]
 
 
@@ -390,7 +390,7 @@ def test_layers():
 def test_centre(centre):
     """The root of a broadcast is in the middle."""
     layout = torus_layout(Torus((4, 5)), centre=centre)
-    assert layout.places[:, centre].tolist() == [2, 2]
+    assert layout.positions[:, centre].tolist() == [2, 2]
 
 
 def test_too_many_nodes():

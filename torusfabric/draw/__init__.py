@@ -6,13 +6,14 @@ columns, layer by layer from three axes on; an arrowhead torus both as the arrow
 and folded to a hexagon. A link whose ends are not drawn side by side is a stub at either end.
 """
 
+from ..schedule import Schedule
 from .contents import contents
 from .page import paint
 
 __all__ = ["draw"]
 
 
-def draw(schedule):
+def draw(schedule: Schedule) -> str:
     """The picture of a schedule.
 
     Parameters

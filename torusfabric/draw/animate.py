@@ -3,14 +3,16 @@
 import html
 import json
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..program import SwitchProgram
 from ..program.trace import arrivals
 from ..schedule import Switching
-from ..topology import Arrowhead
-from .layout import arrowhead_layout, torus_layout
+from ..topology import Torus
+from .layout import arrowhead_layout, as_arrowhead, torus_layout
 
 __all__ = ["animation"]
 
@@ -18,7 +20,7 @@ __all__ = ["animation"]
 MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
 
 
-def animation(program, flits):
+def animation(program: SwitchProgram, flits: int) -> str:
     """The text of a page, complete in itself.
 
     Parameters
@@ -60,13 +62,13 @@ def animation(program, flits):
     return text
 
 
-def _content(program, flits):
+def _content(program: SwitchProgram, flits: int) -> dict[str, Any]:
     """What the page shows, as plain values."""
     schedule, topology = program.schedule, program.topology
     layout = (
-        arrowhead_layout(topology, schedule.collective.root or 0)
-        if isinstance(topology, Arrowhead)
-        else torus_layout(topology)
+        torus_layout(topology)
+        if isinstance(topology, Torus)
+        else arrowhead_layout(as_arrowhead(topology), schedule.collective.root or 0)
     )
     blocks = schedule.blocks
     ids = np.arange(blocks.count)
@@ -79,7 +81,7 @@ def _content(program, flits):
     rounds, cycles = _rounds(program, flits)
     columns = [np.broadcast_to(column, ids.shape) for column in (origin, destination, chunk)]
     return {
-        "nodes": np.round(layout.places.T, 4).tolist(),
+        "nodes": np.round(layout.positions.T, 4).tolist(),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
         "steps": np.round(layout.steps.T, 4).tolist(),
         "near": topology.neighbours.tolist(),
@@ -97,7 +99,7 @@ def _content(program, flits):
     }
 
 
-def _rounds(program, flits):
+def _rounds(program: SwitchProgram, flits: int) -> tuple[list[list[Any]], list[int]]:
     """What moves in each round, and the cycle in which the last of it is there."""
     moved = 0
     rounds: list[list] = [[] for _ in range(program.schedule.round_count)]

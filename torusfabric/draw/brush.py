@@ -1,8 +1,12 @@
 """Painting one panel: links, paths, nodes with their numbers."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
+
+from .picture import Panel, Stroke
+from .svg import Point, Style, Svg
 
 __all__ = ["HOP", "INK", "Brush"]
 
@@ -13,7 +17,7 @@ RADIUS = 0.21
 #: How far a stub reaches from the middle of its node, in hops.
 STUB = 0.52
 
-#: How far from its first and last node a path of many hops changes into its lane, in hops.
+#: How far from its first and last node a path of many hops is at its offset, in hops.
 TURN = 0.47
 
 INK = "#202124"
@@ -33,7 +37,7 @@ class Brush:
         Size of the captions.
     """
 
-    def __init__(self, svg, panel, middle, letters):
+    def __init__(self, svg: Svg, panel: Panel, middle: Point, letters: float) -> None:
         self._svg = svg
         self._letters = letters
         self._panel = panel
@@ -41,17 +45,17 @@ class Brush:
         self._layout = panel.layout
         self._topology = panel.layout.topology
         self._origin = np.asarray(middle) - HOP * panel.layout.box.mean(axis=0)
-        self._places = panel.layout.places.T
+        self._positions = panel.layout.positions.T
         self._steps = panel.layout.steps.T
         length = np.hypot(*panel.layout.steps)
         self._along = self._steps / length[:, None]
         # to the right of somebody who looks along the port, on a page whose y grows downwards
         self._right = np.stack([-self._along[:, 1], self._along[:, 0]], axis=1)
 
-    def _page(self, points):
+    def _page(self, points: Iterable[np.ndarray]) -> list[np.ndarray]:
         return [self._origin + HOP * point for point in points]
 
-    def paint(self):
+    def paint(self) -> None:
         """Paint from the back to the front."""
         for region in self._layout.regions:
             self._svg.areas(
@@ -62,27 +66,27 @@ class Brush:
                 stroke_dasharray="4 4",
             )
         for x, y, text in self._layout.captions:
-            (place,) = self._page([np.array((x, y))])
-            self._svg.text(*place, text, self._letters, fill="#80868b", text_anchor="middle")
+            ((x, y),) = self._page([np.array((x, y))])
+            self._svg.text(x, y, text, self._letters, fill="#80868b", text_anchor="middle")
         self._links()
         self._strokes()
         self._nodes()
 
-    def _links(self):
+    def _links(self) -> None:
         """Paint the network behind everything, each link once."""
         lines = []
         for node in range(self._topology.nodes):
             for port in range(self._topology.ports):
-                place, step = self._places[node], self._steps[port]
+                place, step = self._positions[node], self._steps[port]
                 if not self._layout.joined[node, port]:
                     lines.append(self._page([place, place + STUB * step]))
                 elif port < self._topology.opposite[port]:
                     lines.append(self._page([place, place + step]))
         self._svg.lines(lines, stroke=LINK, stroke_width=1)
 
-    def _strokes(self):
+    def _strokes(self) -> None:
         """Paint the strokes, those of one colour and width together, with a white rim."""
-        groups: dict[tuple[str, float], tuple[list, list]] = {}
+        groups: dict[tuple[str, float], tuple[list[list[np.ndarray]], list[list[np.ndarray]]]] = {}
         for stroke in self._panel.strokes:
             lines, tips = groups.setdefault((stroke.colour, stroke.width), ([], []))
             pieces = self._trace(stroke)
@@ -96,66 +100,68 @@ class Brush:
         for (colour, _), (_, tips) in groups.items():
             self._svg.areas(tips, fill=colour)
 
-    def _trace(self, stroke):
+    def _trace(self, stroke: Stroke) -> list[list[np.ndarray]]:
         """The pieces of a stroke: a new one begins wherever a link is drawn as stubs."""
-        node, lane = stroke.node, stroke.lane
-        if len(stroke.ports) == 1:
-            lane = min(lane, 0.13)
+        node, offset, bent = stroke.node, stroke.offset, len(stroke.ports) > 1
+        if not bent:
+            offset = min(offset, 0.13)
             if self._layout.ghosts and not self._layout.joined[node, stroke.ports[0]]:
-                return [self._to_ghost(node, stroke.ports[0], lane, stroke.arrow)]
-        pieces = [[self._leave(node, stroke.ports[0], lane, len(stroke.ports) > 1)]]
+                return [self._to_ghost(node, stroke.ports[0], offset, arrow=stroke.arrow)]
+        pieces = [[self._leave(node, stroke.ports[0], offset, bent=bent)]]
         for k, port in enumerate(stroke.ports):
             if k:
-                pieces[-1].extend(self._turn(node, stroke.ports[k - 1], port, lane))
-            elif len(stroke.ports) > 1:
-                pieces[-1].append(self._aside(node, port, lane, TURN))
+                pieces[-1].extend(self._turn(node, stroke.ports[k - 1], port, offset))
+            elif bent:
+                pieces[-1].append(self._aside(node, port, offset, TURN))
             following = self._topology.neighbours[node, port]
             if not self._layout.joined[node, port]:
-                reach = STUB * np.hypot(*self._steps[port])
-                pieces[-1].append(self._aside(node, port, lane, reach))
-                pieces.append([self._aside(following, port, lane, -reach)])
+                end = STUB * np.hypot(*self._steps[port])
+                pieces[-1].append(self._aside(node, port, offset, end))
+                pieces.append([self._aside(following, port, offset, -end)])
             node = following
-        if len(stroke.ports) > 1:
-            pieces[-1].append(self._aside(node, port, lane, -TURN))
-        pieces[-1].append(self._arrive(node, port, lane, len(stroke.ports) > 1, stroke.arrow))
+        if bent:
+            pieces[-1].append(self._aside(node, port, offset, -TURN))
+        pieces[-1].append(self._arrive(node, port, offset, bent=bent, arrow=stroke.arrow))
         return pieces
 
-    def _to_ghost(self, node, port, lane, arrow):
+    def _to_ghost(self, node: int, port: int, offset: float, *, arrow: bool) -> list[np.ndarray]:
         """A hop to a second picture of the neighbour."""
         step = self._steps[port]
         ghost = self._topology.neighbours[node, port]
-        self._ghosts[tuple(np.round(self._places[node] + step, 3))] = ghost
-        start = self._leave(node, port, lane, False)
+        self._ghosts[tuple(np.round(self._positions[node] + step, 3))] = ghost
+        start = self._leave(node, port, offset, bent=False)
         rim = 0.8 * RADIUS + 0.03 * arrow
-        back = math.sqrt(max(rim**2 - lane**2, 0))
-        return [start, self._aside(node, port, lane, np.hypot(*step) - back)]
+        back = math.sqrt(max(rim**2 - offset**2, 0))
+        return [start, self._aside(node, port, offset, np.hypot(*step) - back)]
 
-    def _aside(self, node, port, lane, ahead):
-        """A point in the lane of a port, some way ahead of its node."""
-        return self._places[node] + lane * self._right[port] + ahead * self._along[port]
+    def _aside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
+        """A point beside the link of a port, some way ahead of its node."""
+        return self._positions[node] + offset * self._right[port] + ahead * self._along[port]
 
-    def _turn(self, node, before, port, lane):
-        """The points by which a stroke turns from one lane into another beside a node."""
+    def _turn(self, node: int, before: int, port: int, offset: float) -> list[np.ndarray]:
+        """The points by which a stroke turns from one link to another beside a node."""
         normals = self._right[before] + self._right[port]
         spread = 1 + self._right[before] @ self._right[port]
         if spread > 0.45:
-            return [self._places[node] + lane * normals / spread]
-        return [self._aside(node, before, lane, 0), self._aside(node, port, lane, 0)]
+            return [self._positions[node] + offset * normals / spread]
+        return [self._aside(node, before, offset, 0), self._aside(node, port, offset, 0)]
 
-    def _leave(self, node, port, lane, bent):
+    def _leave(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
         """Where a stroke leaves the rim of its node."""
         if bent:
             return self._aside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)
-        return self._aside(node, port, lane, math.sqrt(max(RADIUS**2 - lane**2, 0)))
+        return self._aside(node, port, offset, math.sqrt(max(RADIUS**2 - offset**2, 0)))
 
-    def _arrive(self, node, port, lane, bent, arrow):
+    def _arrive(
+        self, node: int, port: int, offset: float, *, bent: bool, arrow: bool
+    ) -> np.ndarray:
         """Where a stroke meets the rim of its last node."""
         rim = RADIUS + 0.03 * arrow
         if bent:
             return self._aside(node, port, 0.4 * rim, -0.9 * rim)
-        return self._aside(node, port, lane, -math.sqrt(max(rim**2 - lane**2, 0)))
+        return self._aside(node, port, offset, -math.sqrt(max(rim**2 - offset**2, 0)))
 
-    def _tip(self, piece, width):
+    def _tip(self, piece: list[np.ndarray], width: float) -> list[np.ndarray]:
         """The corners of an arrow's tip; its line is cut so that it ends within the tip."""
         *_, before, end = piece
         ahead = (end - before) / max(np.hypot(*(end - before)), 1e-9)
@@ -165,19 +171,23 @@ class Brush:
         piece[-1] = end - 0.7 * size * ahead
         return self._page([end, base + 0.48 * size * aside, base - 0.48 * size * aside])
 
-    def _nodes(self):
+    def _nodes(self) -> None:
         """Paint the nodes and their numbers, second pictures of nodes smaller and pale."""
-        ring = {"stroke": "#5f6368", "stroke_width": 0.8}
-        for node, place in enumerate(self._places):
+        ring: Style = {"stroke": "#5f6368", "stroke_width": 0.8}
+        for node, place in enumerate(self._positions):
             fill = self._panel.fills[node]
             dark = sum(int(fill[i : i + 2], 16) for i in (1, 3, 5)) < 400
             self._disc(node, place, RADIUS, "#ffffff" if dark else INK, {"fill": fill, **ring})
-        pale = {"fill": "#ffffff", "stroke": "#9aa0a6", "stroke_width": 0.6}
-        pale["stroke_dasharray"] = "1.5 1.5"
+        pale: Style = {
+            "fill": "#ffffff",
+            "stroke": "#9aa0a6",
+            "stroke_width": 0.6,
+            "stroke_dasharray": "1.5 1.5",
+        }
         for place, node in self._ghosts.items():
             self._disc(node, np.array(place), 0.8 * RADIUS, "#80868b", pale)
 
-    def _disc(self, node, place, radius, ink, style):
+    def _disc(self, node: int, place: np.ndarray, radius: float, ink: str, style: Style) -> None:
         """Paint one node."""
         (x, y), number = self._origin + HOP * place, str(node)
         title = f"node {number} {self._topology.node_name(node)}"

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from ..schedule import Pattern
 from ..schedule.flows import Flows
 
 __all__ = ["number_cycles"]
 
 
-def number_cycles(pattern):
+def number_cycles(pattern: Pattern) -> tuple[np.ndarray, np.ndarray, int]:
     """Number the cycles of a pattern.
 
     Two cycles of which each is the other's way back have one number.

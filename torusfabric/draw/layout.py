@@ -1,19 +1,25 @@
-"""Where nodes are drawn: places in the plane, and the direction of each port.
+"""Where nodes are drawn: positions in the plane, and the direction of each port.
 
 Coordinates count hops, x to the right and y downwards. A link is drawn as a line where its two ends
 lie one hop apart in the direction of its port, and as a stub at either end everywhere else.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
-from ..topology import Topology
+from ..errors import InputError
+from ..topology import Arrowhead, Topology, Torus
 from ..topology.arrowhead import DIRECTIONS
 
-__all__ = ["Layout", "Region", "arrowhead_layout", "hexagon_layout", "torus_layout"]
+__all__ = ["Layout", "Region", "arrowhead_layout", "as_arrowhead", "hexagon_layout", "torus_layout"]
+
+#: Words in a picture and the middle of their base line: (x, y, text).
+Caption: TypeAlias = tuple[float, float, str]
 
 #: Free space between two layers, in hops.
 LAYER_GAP = 1.4
@@ -47,43 +53,42 @@ class Layout:
     Parameters
     ----------
     topology : Topology
-    places : ndarray of float, shape (2, nodes)
+    positions : ndarray of float, shape (2, nodes)
     steps : ndarray of float, shape (2, ports)
         One hop along each port.
     regions : tuple of Region
     captions : tuple of (float, float, str)
-        Words in the picture and the middle of their base lines.
     ghosts : bool
         Whether a single hop that cannot be drawn as a line leads to a second picture of its end,
         one hop away, instead of a stub.
     """
 
     topology: Topology
-    places: np.ndarray
+    positions: np.ndarray
     steps: np.ndarray
     regions: tuple[Region, ...] = ()
-    captions: tuple[tuple[float, float, str], ...] = ()
+    captions: tuple[Caption, ...] = ()
     ghosts: bool = False
 
     @cached_property
-    def joined(self):
+    def joined(self) -> np.ndarray:
         """Whether the neighbour at each port is one hop away, a bool array (nodes, ports)."""
-        there = self.places[:, self.topology.neighbours]
-        gap = there - self.places[:, :, None] - self.steps[:, None, :]
+        there = self.positions[:, self.topology.neighbours]
+        gap = there - self.positions[:, :, None] - self.steps[:, None, :]
         return np.hypot(*gap) < 1e-6
 
     @cached_property
-    def box(self):
+    def box(self) -> np.ndarray:
         """The least and greatest coordinates, an array of shape (2, 2), stubs included."""
         margin = 1.2 if self.ghosts else 0.75
-        boxes = [self.places - margin, self.places + margin]
+        boxes = [self.positions - margin, self.positions + margin]
         boxes += [region.corners for region in self.regions]
         boxes += [np.array([(x - 0.5, x + 0.5), (y - 0.4, y + 0.2)]) for x, y, _ in self.captions]
         points = np.concatenate(boxes, axis=1)
         return np.stack([points.min(axis=1), points.max(axis=1)])
 
 
-def torus_layout(topology, *, centre=None, in_one_row=False):
+def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool = False) -> Layout:
     """Rows and columns for the last two axes, and a layer for each position on the others.
 
     Parameters
@@ -114,13 +119,13 @@ def torus_layout(topology, *, centre=None, in_one_row=False):
     )
     return Layout(
         topology,
-        places=corner + shown[:-3:-1],
+        positions=corner + shown[:-3:-1],
         steps=_torus_steps(len(topology.sides)),
         captions=_layer_captions(layer, corner, coordinates[:-2], columns) if lead else (),
     )
 
 
-def _torus_steps(axes):
+def _torus_steps(axes: int) -> np.ndarray:
     """One hop along each port: the last axis to the right, the one before down, others aslant."""
     plus = np.zeros((2, axes))
     for axis in range(axes):
@@ -135,7 +140,9 @@ def _torus_steps(axes):
     return steps
 
 
-def _layer_captions(layer, corner, lead, columns):
+def _layer_captions(
+    layer: np.ndarray, corner: np.ndarray, lead: np.ndarray, columns: int
+) -> tuple[Caption, ...]:
     """The coordinates that the nodes of each layer share, above it."""
     captions = []
     for first in np.unique(layer, return_index=True)[1]:
@@ -145,13 +152,26 @@ def _layer_captions(layer, corner, lead, columns):
     return tuple(captions)
 
 
-def _lattice(points):
+def as_arrowhead(topology: Topology) -> Arrowhead:
+    """The arrowhead torus that a topology is.
+
+    Raises
+    ------
+    InputError
+        If it is none, and so no topology that there is a drawing of: tori are asked for first.
+    """
+    if not isinstance(topology, Arrowhead):
+        raise InputError(f"Drawing must be of a torus or an arrowhead torus, not {topology}")
+    return topology
+
+
+def _lattice(points: np.ndarray) -> np.ndarray:
     """Lattice points (x, y) of the arrowhead in the plane: N is up, SW and SE a third turn away."""
     x, y = np.asarray(points, float)
     return np.stack([-math.sqrt(3) / 2 * y, y / 2 - x])
 
 
-def _triangles(side):
+def _triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The nine triangles of the paper's pictogram: three heads, and the six of the hexagon.
 
     The triangle around the arrowhead has its corners 2^n hops from the middle. The middle hexagon
@@ -168,7 +188,7 @@ def _triangles(side):
     return heads, sectors
 
 
-def arrowhead_layout(topology, root=0, *, turned=False):
+def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False) -> Layout:
     """The arrowhead as it is built: four arrowheads of the order below, and so on (figure 2b).
 
     Parameters
@@ -188,7 +208,7 @@ def arrowhead_layout(topology, root=0, *, turned=False):
     regions += [Region(sign * head, tint) for head, tint in zip(heads, HEAD_TINTS, strict=True)]
     return Layout(
         topology,
-        places=sign * _lattice(topology.embedding[:, label]),
+        positions=sign * _lattice(topology.embedding[:, label]),
         steps=_lattice(DIRECTIONS.T),
         regions=tuple(regions),
         captions=_names("T", [sign * head for head in heads]),
@@ -196,7 +216,7 @@ def arrowhead_layout(topology, root=0, *, turned=False):
     )
 
 
-def hexagon_layout(topology, root=0):
+def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
     """The arrowhead folded to a hexagon without holes (figure 2c).
 
     Each of the three heads is moved back by 2^n hops, from beyond one side of the hexagon into the
@@ -220,7 +240,7 @@ def hexagon_layout(topology, root=0):
     regions += [Region(sector, tint) for sector, tint in zip(filled, HEAD_TINTS, strict=True)]
     return Layout(
         topology,
-        places=_lattice(points),
+        positions=_lattice(points),
         steps=_lattice(DIRECTIONS.T),
         regions=tuple(regions),
         captions=_names("U", filled),
@@ -228,7 +248,7 @@ def hexagon_layout(topology, root=0):
     )
 
 
-def _names(letter, triangles):
+def _names(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
     """Captions T1, T2, T3 beyond the tips of heads, or U1, U2, U3 beyond the sides of sectors."""
     captions = []
     for k, triangle in enumerate(triangles, 1):

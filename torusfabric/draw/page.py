@@ -1,10 +1,12 @@
 """Laying out a page: the title, the panels side by side, and the legend."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from .brush import HOP, INK, Brush
+from .picture import Key, Picture
 from .svg import Svg
 
 __all__ = ["paint"]
@@ -16,7 +18,7 @@ SHARE = 1 / 150
 MARGIN = 24.0
 
 
-def paint(picture):
+def paint(picture: Picture) -> str:
     """The text of a picture.
 
     Parameters
@@ -32,7 +34,7 @@ def paint(picture):
     svg = Svg()
     sizes = np.array([HOP * np.ptp(panel.layout.box, axis=0) for panel in picture.panels])
     wide, high = sizes.max(axis=0)
-    columns = _columns(len(sizes), wide, high, picture.stacked)
+    columns = _columns(len(sizes), wide, high, stacked=picture.stacked)
     letters = max(LETTERS, SHARE * columns * sizes[:, 0].max())
     titles = [0.65 * letters * len(panel.title) for panel in picture.panels]
     sizes = np.stack([np.maximum(sizes[:, 0], titles), sizes[:, 1]], axis=1)
@@ -49,7 +51,7 @@ def paint(picture):
     return svg.render(wide, height, f"{picture.title}: {picture.subtitle}")
 
 
-def _columns(count, width, height, stacked):
+def _columns(count: int, width: float, height: float, *, stacked: bool) -> int:
     """How many panels stand side by side, for a page somewhat wider than high."""
     if stacked:
         return 1
@@ -58,7 +60,9 @@ def _columns(count, width, height, stacked):
     return math.ceil(count / math.ceil(count / columns))
 
 
-def _grid(sizes, columns, title, letters):
+def _grid(
+    sizes: np.ndarray, columns: int, title: float, letters: float
+) -> tuple[list[tuple[float, float]], tuple[float, float]]:
     """The middles of panels of the given sizes below their titles, and the corner after the last.
 
     Returns
@@ -78,7 +82,7 @@ def _grid(sizes, columns, title, letters):
     return middles, (lefts[-1], tops[-1])
 
 
-def _legend(svg, keys, top, wide, letters):
+def _legend(svg: Svg, keys: Sequence[Key], top: float, wide: float, letters: float) -> float:
     """Paint the legend from left to right and line by line; return the height of the page."""
     x, y = MARGIN, top
     for key in keys:
@@ -94,8 +98,14 @@ def _legend(svg, keys, top, wide, letters):
         svg.text(x, y + 0.36 * letters, before, letters, fill=INK)
         each = bar / len(key.colours)
         for k, colour in enumerate(key.colours):
-            place = {"x": start + k * each, "y": y - 0.36 * letters}
-            svg.add("rect", **place, width=each + 0.3, height=0.72 * letters, fill=colour)
+            svg.add(
+                "rect",
+                x=start + k * each,
+                y=y - 0.36 * letters,
+                width=each + 0.3,
+                height=0.72 * letters,
+                fill=colour,
+            )
         svg.text(start + bar + gap, y + 0.36 * letters, after, letters, fill=INK)
         x = end + 2 * letters
     return y + MARGIN

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from .layout import Layout
 
-__all__ = ["Key", "Panel", "Part", "Picture", "Stroke"]
+__all__ = ["Key", "Panel", "Sketch", "Picture", "Stroke"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Stroke:
     ports : sequence of int
         The out-port of each hop.
     colour : str
-    lane : float
+    offset : float
         How far beside the middle of a link it is drawn, to the right, in hops.
     width : float
     arrow : bool
@@ -28,7 +28,7 @@ class Stroke:
     node: int
     ports: Sequence[int]
     colour: str
-    lane: float = 0.27
+    offset: float = 0.27
     width: float = 1.8
     arrow: bool = True
 
@@ -83,7 +83,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Part:
+class Sketch:
     """Strokes and nodes that belong together, before it is known where they are drawn."""
 
     title: str

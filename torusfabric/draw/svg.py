@@ -1,24 +1,37 @@
 """Text of scalable vector graphics, put together from shapes."""
 
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
-__all__ = ["Svg", "mix", "ramp"]
+import numpy as np
+
+__all__ = ["Point", "Style", "Svg", "Value", "mix", "ramp"]
+
+#: Where something is: x and y.
+Point: TypeAlias = Sequence[float] | np.ndarray
+
+#: The value of an attribute; None leaves it out.
+Value: TypeAlias = str | float | None
+
+#: Attributes of a shape, an underscore for each dash.
+Style: TypeAlias = dict[str, Value]
 
 FONT = "font-family:'DejaVu Sans',Verdana,Helvetica,sans-serif"
 
 
-def _number(value):
+def _number(value: float) -> str:
     """A number with one decimal at most."""
     return f"{round(float(value), 1):g}"
 
 
-def mix(first, second, share):
+def mix(first: str, second: str, share: float) -> str:
     """The colour between two colours ``#rrggbb``, ``share`` of the way."""
     pairs = [(int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
-def ramp(stops, share):
+def ramp(stops: Sequence[str], share: float) -> str:
     """The colour ``share`` of the way along evenly spaced colours."""
     at = min(max(share, 0.0), 1.0) * (len(stops) - 1)
     index = min(int(at), len(stops) - 2)
@@ -28,58 +41,59 @@ def ramp(stops, share):
 class Svg:
     """Shapes in the order in which they are painted."""
 
-    def __init__(self):
-        self._parts = []
+    def __init__(self) -> None:
+        self._shapes: list[str] = []
 
-    def add(self, tag, text=None, **attributes):
-        """Add an element; an underscore in an attribute's name stands for a dash."""
-        written = "".join(
-            f" {name.replace('_', '-')}="
-            + quoteattr(value if isinstance(value, str) else _number(value))
-            for name, value in attributes.items()
-            if value is not None
-        )
-        end = "/>" if text is None else f">{escape(text)}</{tag}>"
-        self._parts.append(f"<{tag}{written}{end}")
+    def add(self, tag: str, /, **attributes: Value) -> None:
+        """Add an element without content; an underscore in an attribute's name is a dash."""
+        self._shapes.append(f"<{tag}{_attributes(attributes)}/>")
 
-    def text(self, x, y, text, size, **attributes):
+    def text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
         """Add a line of words."""
-        self.add("text", text, x=x, y=y, font_size=size, **attributes)
+        written = _attributes({"x": x, "y": y, "font_size": size, **attributes})
+        self._shapes.append(f"<text{written}>{escape(text)}</text>")
 
-    def lines(self, lines, **attributes):
+    def lines(self, lines: Sequence[Sequence[Point]], **attributes: Value) -> None:
         """Add open lines of one style, each a sequence of points."""
         if lines:
             self.add("path", d="".join(map(_line, lines)), fill="none", **attributes)
 
-    def areas(self, areas, **attributes):
+    def areas(self, areas: Sequence[Sequence[Point]], **attributes: Value) -> None:
         """Add closed areas of one style, each a sequence of corners."""
         if areas:
             self.add("path", d="".join(_line(area) + "z" for area in areas), **attributes)
 
-    def disc(self, x, y, radius, title, **attributes):
+    def disc(self, x: float, y: float, radius: float, title: str, **attributes: Value) -> None:
         """Add a disc that says what it is where the mouse rests on it."""
         place = f'cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}"'
-        style = "".join(
-            f" {name.replace('_', '-')}={quoteattr(str(value))}"
-            for name, value in attributes.items()
-        )
-        self._parts.append(f"<circle {place}{style}><title>{escape(title)}</title></circle>")
+        style = _attributes(attributes)
+        self._shapes.append(f"<circle {place}{style}><title>{escape(title)}</title></circle>")
 
-    def render(self, width, height, title):
+    def render(self, width: float, height: float, title: str) -> str:
         """The whole document."""
         size = f'width="{_number(width)}" height="{_number(height)}"'
-        view = f'viewBox="0 0 {_number(width)} {_number(height)}"'
+        box = f'viewBox="0 0 {_number(width)} {_number(height)}"'
         return "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} style="{FONT}">',
+                f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} style="{FONT}">',
                 f"<title>{escape(title)}</title>",
                 '<rect width="100%" height="100%" fill="#ffffff"/>',
-                *self._parts,
+                *self._shapes,
                 "</svg>\n",
             ]
         )
 
 
-def _line(points):
+def _attributes(values: Style) -> str:
+    """Attributes as written in a tag."""
+    return "".join(
+        f" {name.replace('_', '-')}="
+        + quoteattr(value if isinstance(value, str) else _number(value))
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def _line(points: Iterable[Point]) -> str:
     """A line as path data."""
     return "M" + "L".join(f"{_number(x)} {_number(y)}" for x, y in points)
