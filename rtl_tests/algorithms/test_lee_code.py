@@ -58,7 +58,7 @@ def plan(sides, kind, root=None, **options):
 
 
 def quotient(i=1, large=False):
-    return lee_code_quotient(cube(i), Collective("allgather"), large)
+    return lee_code_quotient(cube(i), Collective("allgather"), large=large)
 
 
 def figures(schedule):
@@ -258,7 +258,7 @@ def test_every_root_of_a_square():
      ((6, 6), "broadcast", {}, r"a torus of 5\^p x 5\^p"),
      ((5, 25), "broadcast", {}, r"a torus of 5\^p x 5\^p"),
      ((14, 14, 14), "broadcast", {}, r"a torus of 5\^p x 5\^p"),
-     ((7, 7, 7), "allgather", {"ports": 5}, "all 6 ports"),
+     ((7, 7, 7), "allgather", {"ports": 5}, r"--ports 6 \(all of them\)"),
      ((5, 5), "broadcast", {"large": True}, "--large left out"),
      ((5, 5), "broadcast", {"chunks": 2}, "--chunks 1")],
 )  # fmt: skip

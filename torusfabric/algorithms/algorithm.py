@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
 from ..topology import Topology
 
-__all__ = ["Algorithm", "Options"]
+__all__ = ["Algorithm", "Options", "Planner"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Options:
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
 
 
+#: Plans a collective that fits. It may take a topology of one class only, which `misfit` sees to.
+Planner: TypeAlias = Callable[[Any, Collective, Options], Schedule]
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """An entry of the catalogue.
@@ -87,7 +92,7 @@ class Algorithm:
     collectives: tuple[str, ...]
     options: tuple[str, ...]
     misfit: Callable[[Topology, Collective, Options], str | None]
-    plan: Callable[[Topology, Collective, Options], Schedule]
+    plan: Planner
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Why this algorithm cannot serve a selection, or None if it can."""

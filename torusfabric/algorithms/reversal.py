@@ -8,16 +8,27 @@ reduction, is added once. Paths that shared no arc share none backwards, and a n
 most so many messages in a round sends at most as many. In the same way a scatter becomes a gather.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
-from ..schedule import Everything, Grouped, Listed, Rounds, Transfers
+from ..collective import Collective
+from ..schedule import Everything, Grouped, Listed, Rounds, Schedule, Transfers
+from ..topology import Topology
+from .algorithm import Options, Planner
 
 __all__ = ["from_broadcast", "reverse"]
 
+#: What the transfers of a round carry.
+Payload: TypeAlias = Everything | Listed | Grouped
 
-def from_broadcast(plan):
+#: Of each first receipt in a round: the transfer, the sending cell and the receiving cell.
+Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def from_broadcast(plan: Planner) -> Planner:
     """A planner of broadcast, gather and reduce.
 
     Parameters
@@ -30,7 +41,7 @@ def from_broadcast(plan):
     function of (Topology, Collective, Options) -> Schedule
     """
 
-    def planned(topology, collective, options):
+    def planned(topology: Topology, collective: Collective, options: Options) -> Schedule:
         if collective.single_origin:
             return plan(topology, collective, options)
         broadcast = replace(collective, kind="broadcast")
@@ -39,7 +50,7 @@ def from_broadcast(plan):
     return planned
 
 
-def reverse(schedule, kind):
+def reverse(schedule: Schedule, kind: str) -> Rounds:
     """Run a broadcast or a scatter backwards.
 
     Parameters
@@ -72,7 +83,9 @@ def reverse(schedule, kind):
     )
 
 
-def _backwards(topology, transfers, payload):
+def _backwards(
+    topology: Topology, transfers: Transfers, payload: Everything | Listed | Grouped
+) -> Transfers:
     """The same paths from their ends to their beginnings."""
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
@@ -81,7 +94,7 @@ def _backwards(topology, transfers, payload):
     return Transfers(transfers.walk(topology)[:, -1], hops, payload)
 
 
-def _reverse_trees(schedule, rounds):
+def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Transfers]:
     """The reversed rounds of a broadcast, in the broadcast's order.
 
     A *cell* is node * chunks + chunk, which is also the number of the node's contribution. Cells in
@@ -99,7 +112,7 @@ def _reverse_trees(schedule, rounds):
         yield _backwards(schedule.topology, kept, payload)
 
 
-def _first_receipts(schedule, rounds):
+def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
     """For each round the transfer, sending cell and receiving cell of each chunk's first receipts.
 
     Sorted by transfer.
@@ -117,7 +130,7 @@ def _first_receipts(schedule, rounds):
         yield index, transfers.source[index].astype(np.int64) * chunks + chunk, child
 
 
-def _carried(transfers, held):
+def _carried(transfers: Transfers, held: np.ndarray) -> np.ndarray:
     """The chunks that each transfer carries, a bool array of shape (transfers, chunks)."""
     payload = transfers.payload
     match payload:
@@ -131,14 +144,16 @@ def _carried(transfers, held):
     return listed
 
 
-def _preorder(schedule, receipts):
+def _preorder(
+    schedule: Schedule, receipts: list[Receipts]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells in preorder, the position of each cell, and the size of its subtree."""
     nodes, chunks = schedule.topology.nodes, schedule.chunks
     size = np.ones(nodes * chunks, np.int64)
     for _, parent, child in reversed(receipts):
         np.add.at(size, parent, size[child])
     position = np.zeros_like(size)
-    roots = schedule.collective.root * chunks + np.arange(chunks)
+    roots = (schedule.collective.root or 0) * chunks + np.arange(chunks)
     position[roots] = np.arange(chunks) * nodes
     free = position + 1
     for _, parent, child in receipts:

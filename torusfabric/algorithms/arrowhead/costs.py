@@ -16,7 +16,9 @@ __all__ = ["best_packets", "circuit_bound", "forest_cost", "pipelined_optimum",
            "store_and_forward_bound", "tree_cost"]  # fmt: skip
 
 
-def forest_cost(order, *, ports=6, alpha, delta, tau, length):
+def forest_cost(
+    order: int, *, ports: int = 6, alpha: float, delta: float, tau: float, length: float
+) -> float:
     """Time of the circuit-switched broadcast: (8) on three ports, (9) on six.
 
     Parameters
@@ -37,7 +39,16 @@ def forest_cost(order, *, ports=6, alpha, delta, tau, length):
     return order * (alpha + length * tau * 3 / ports) + (2**order - 1) * delta
 
 
-def tree_cost(order, *, trees=2, packets=1, duplex=Duplex.FULL, beta, tau, length):
+def tree_cost(
+    order: int,
+    *,
+    trees: int = 2,
+    packets: int = 1,
+    duplex: Duplex = Duplex.FULL,
+    beta: float,
+    tau: float,
+    length: float,
+) -> float:
     """Time of the store-and-forward broadcast: (12) on one tree, (13) on two.
 
     With more packets it is the exact time (2^n - 2 + P) (beta + L tau / 2P) of which (14) is the
@@ -60,7 +71,7 @@ def tree_cost(order, *, trees=2, packets=1, duplex=Duplex.FULL, beta, tau, lengt
     return steps * (beta + length * tau / (trees * packets))
 
 
-def pipelined_optimum(order, *, beta, tau, length):
+def pipelined_optimum(order: int, *, beta: float, tau: float, length: float) -> float:
     """(14): the least time of pipelining over two trees, if P could be any positive number.
 
     That P is below 1 for order 1 and for short messages; no number of packets then gives this time.
@@ -70,7 +81,9 @@ def pipelined_optimum(order, *, beta, tau, length):
     return (math.sqrt((2**order - 2) * beta) + math.sqrt(length * tau / 2)) ** 2
 
 
-def circuit_bound(order, *, ports=6, alpha, delta, tau, length):
+def circuit_bound(
+    order: int, *, ports: int = 6, alpha: float, delta: float, tau: float, length: float
+) -> float:
     """(10): no circuit-switched broadcast from a node with this many ports takes less time.
 
     In a round each informed node informs at most ``ports`` others; the farthest node is a diameter
@@ -85,7 +98,7 @@ def circuit_bound(order, *, ports=6, alpha, delta, tau, length):
     return max(rounds * alpha, reach)
 
 
-def store_and_forward_bound(order, *, beta, tau, length):
+def store_and_forward_bound(order: int, *, beta: float, tau: float, length: float) -> float:
     """(15): no store-and-forward broadcast takes less time, in whatever packets of unit length."""
     if order == 0:
         return 0.0

@@ -15,15 +15,16 @@ import math
 
 import numpy as np
 
+from ...collective import Collective
 from ...errors import InputError
 from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
-from ...topology import Arrowhead
-from ..algorithm import Algorithm
+from ...topology import Arrowhead, Topology
+from ..algorithm import Algorithm, Options
 
 __all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
 
 
-def tree(topology, index=0):
+def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A spanning tree from node 0, of depth 2^n - 1.
 
     Parameters
@@ -54,7 +55,7 @@ def tree(topology, index=0):
     return port, depth
 
 
-def _stride(trees, packets, duplex, latency):
+def _stride(trees: int, packets: int, duplex: Duplex, latency: int) -> int:
     """How many steps lie between two packets of a tree.
 
     In half duplex the two trees use a link at depths of different parity (Lemma 6), so that packets
@@ -63,7 +64,9 @@ def _stride(trees, packets, duplex, latency):
     return 2 * (latency & -latency) if duplex == Duplex.HALF and trees == 2 and packets > 1 else 1
 
 
-def step_count(order, *, trees=2, packets=1, duplex=Duplex.FULL, latency=1):
+def step_count(
+    order: int, *, trees: int = 2, packets: int = 1, duplex: Duplex = Duplex.FULL, latency: int = 1
+) -> int:
     """Steps of the broadcast: 2^n - 1 + P - 1 in full duplex, 2^n - 1 + 2 (P - 1) in half duplex.
 
     Parameters
@@ -79,7 +82,16 @@ def step_count(order, *, trees=2, packets=1, duplex=Duplex.FULL, latency=1):
     return 1 + latency * (2**order - 2) + stride * (packets - 1)
 
 
-def best_packets(order, beta, tau, length, *, trees=2, duplex=Duplex.FULL, latency=1):
+def best_packets(
+    order: int,
+    beta: float,
+    tau: float,
+    length: float,
+    *,
+    trees: int = 2,
+    duplex: Duplex = Duplex.FULL,
+    latency: int = 1,
+) -> int:
     """Number of packets a tree for which the broadcast takes the least time.
 
     Parameters
@@ -121,53 +133,88 @@ def best_packets(order, beta, tau, length, *, trees=2, duplex=Duplex.FULL, laten
     fixed = step_count(order, trees=trees, packets=2, duplex=duplex, latency=latency) - 2 * apart
     lowest = math.sqrt(max(fixed, 0) * share / (apart * beta))
 
-    def cost(packets):
+    def cost(packets: int) -> float:
         steps = step_count(order, trees=trees, packets=packets, duplex=duplex, latency=latency)
         return steps * (beta + share / packets)
 
     return min((1, max(1, math.floor(lowest)), max(1, math.ceil(lowest))), key=cost)
 
 
-def _resolve(order, options):
-    """Number of trees and of packets a tree, or the misfit as a string."""
-    if options.ports not in (None, 3, 6):
-        return "--ports 3 or 6"
-    trees = options.trees or (options.ports or 6) // 3
-    if options.times and options.trees in (None, 1, 2):
-        if options.packets or options.chunks:
-            return "either --times or a number of packets"
-        ways = {"duplex": options.duplex, "latency": options.latency}
-        return trees, best_packets(order, *options.times, trees=trees, **ways)
-    packets = options.packets or max((options.chunks or trees) // trees, 1)
-    checks = (
-        (options.trees in (None, 1, 2), "--trees 1 or 2"),
-        (options.ports in (None, 3 * trees), f"--ports {3 * trees} for --trees {trees}"),
-        (options.packets is None or options.packets >= 1, "--packets of at least 1"),
-        (options.latency >= 1, "--latency of at least 1"),
-        (
-            options.chunks in (None, trees * packets),
-            f"--chunks {trees * packets}, {packets} for each of {trees} trees",
-        ),
-    )
-    return next((misfit for fits, misfit in checks if not fits), (trees, packets))
+def _tree_count(options: Options) -> int:
+    """Over how many trees the broadcast sends."""
+    return options.trees or (options.ports or 6) // 3
 
 
-def _misfit(topology, collective, options):
+def _packet_count(order: int, options: Options) -> int:
+    """In how many packets each tree carries its share."""
+    trees = _tree_count(options)
+    if options.times:
+        beta, tau, length = options.times
+        return best_packets(
+            order, beta, tau, length, trees=trees, duplex=options.duplex, latency=options.latency
+        )
+    return options.packets or max((options.chunks or trees) // trees, 1)
+
+
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """What the algorithm needs and does not get, or None."""
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
-    resolved = _resolve(topology.order, options)
-    return resolved if isinstance(resolved, str) else None
+    if options.ports not in (None, 3, 6):
+        return "--ports 3 or 6"
+    if options.trees not in (None, 1, 2):
+        return "--trees 1 or 2"
+    trees = _tree_count(options)
+    if options.ports not in (None, 3 * trees):
+        return f"--ports {3 * trees} for --trees {trees}"
+    if options.latency < 1:
+        return "--latency of at least 1"
+    if options.times and (options.packets or options.chunks):
+        return "either --times or a number of packets"
+    if options.packets is not None and options.packets < 1:
+        return "--packets of at least 1"
+    packets = _packet_count(topology.order, options)
+    if options.chunks not in (None, trees * packets):
+        return f"--chunks {trees * packets}, {packets} for each of {trees} trees"
+    return None
 
 
-def _plan(topology, collective, options):
-    """One tree (Proposition 5), two (Lemma 6), or two with pipelining (Corollary 8).
+def plan(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
+    """Plan a broadcast over one tree (Proposition 5), two (Lemma 6), or pipelined (Corollary 8).
+
+    Parameters
+    ----------
+    topology : Arrowhead
+        Of order n: 4^n nodes.
+    collective : Collective
+        Broadcast from any root.
+    options : Options
+        ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex`` and
+        ``latency`` in steps.
+
+    Returns
+    -------
+    Rounds
+        `step_count` steps. With one packet and a latency of 1 these are 2^n - 1, up to 3/2 of the
+        diameter, the lower bound.
 
     Notes
     -----
     Packet j of a tree enters a node at step depth + j, counted from 0, or depth + 2 j where two
     trees share half-duplex links. Packet j of tree t is chunk t * packets + j.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import Options
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> arrowhead, broadcast = parse_topology("arrowhead:3"), parse_collective("broadcast")
+    >>> SPANNING_TREE(arrowhead, broadcast).round_count
+    7
+    >>> SPANNING_TREE(arrowhead, broadcast, Options(packets=4)).round_count
+    10
     """
-    trees, packets = _resolve(topology.order, options)
+    trees, packets = _tree_count(options), _packet_count(topology.order, options)
     stride = _stride(trees, packets, options.duplex, options.latency)
     steps = step_count(
         topology.order,
@@ -176,7 +223,7 @@ def _plan(topology, collective, options):
         duplex=options.duplex,
         latency=options.latency,
     )
-    arcs = [_arcs(topology, collective.root, index, options.latency) for index in range(trees)]
+    arcs = [_arcs(topology, collective.root or 0, index, options.latency) for index in range(trees)]
     rounds = [_step(arcs, packets, stride, now) for now in range(1, steps + 1)]
     return Rounds(
         topology=topology,
@@ -190,7 +237,9 @@ def _plan(topology, collective, options):
     )
 
 
-def _arcs(topology, root, index, latency):
+def _arcs(
+    topology: Arrowhead, root: int, index: int, latency: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The arcs of a tree by the step of their first packet.
 
     Returns
@@ -208,7 +257,9 @@ def _arcs(topology, root, index, latency):
     return source, port.astype(np.int8), bounds
 
 
-def _step(arcs, packets, stride, now):
+def _step(
+    arcs: list[tuple[np.ndarray, np.ndarray, np.ndarray]], packets: int, stride: int, now: int
+) -> Transfers:
     """What all trees send in one step."""
     # no packet may be under way: between two packets on a very short tree
     sources, ports, chunks = [np.empty(0, int)], [np.empty(0, np.int8)], [np.empty(0, int)]
@@ -230,6 +281,6 @@ SPANNING_TREE = Algorithm(
     summary="2^n - 1 steps on an arrowhead of 4^n nodes, and one more for each further packet",
     collectives=("broadcast",),
     options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
-    misfit=_misfit,
-    plan=_plan,
+    misfit=misfit,
+    plan=plan,
 )

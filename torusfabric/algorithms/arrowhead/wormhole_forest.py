@@ -12,14 +12,16 @@ Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA resear
 
 import numpy as np
 
+from ...collective import Collective
 from ...schedule import Listed, Rounds, Switching, Transfers
-from ...topology import Arrowhead
-from ..algorithm import Algorithm
+from ...topology import Arrowhead, Topology
+from ..algorithm import Algorithm, Options
 
 __all__ = ["WORMHOLE_FOREST"]
 
 
-def _misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """What the algorithm needs and does not get, or None."""
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
     if options.ports not in (None, 3, 6):
@@ -30,17 +32,42 @@ def _misfit(topology, collective, options):
     return None
 
 
-def _plan(topology, collective, options):
-    """The forests of Lemma 1, or the two forests of Lemma 3, from the root.
+def plan(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
+    """Plan a broadcast over the forests of Lemma 1, or the two forests of Lemma 3.
+
+    Parameters
+    ----------
+    topology : Arrowhead
+        Of order n: 4^n nodes.
+    collective : Collective
+        Broadcast from any root.
+    options : Options
+        ``ports``: 3, or 6 with half of the message on either three.
+
+    Returns
+    -------
+    Rounds
+        n rounds. With 3 ports no schedule has fewer, since each informed node informs at most three
+        others in a round.
 
     Notes
     -----
     n rounds on the arrowhead of order n; the longest paths of all rounds have 2^n - 1 hops in sum
     (Proposition 2, Corollary 4). On six ports the two halves of the message travel at the same
     time, one in the directions N, SW, SE and the other in S, NE, NW.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = WORMHOLE_FOREST(parse_topology("arrowhead:3"), parse_collective("broadcast"))
+    >>> [transfers.hops.shape[1] for transfers in schedule.rounds()]
+    [4, 2, 1]
     """
     ports = options.ports or 6
-    rounds = [_round(topology, collective.root, ports, p) for p in range(1, topology.order + 1)]
+    rounds = [
+        _round(topology, collective.root or 0, ports, p) for p in range(1, topology.order + 1)
+    ]
     return Rounds(
         topology=topology,
         collective=collective,
@@ -53,12 +80,12 @@ def _plan(topology, collective, options):
     )
 
 
-def _round(topology, root, ports, p):
+def _round(topology: Arrowhead, root: int, ports: int, p: int) -> Transfers:
     """Round p: every informed node sends 2^(n-p) hops straight, the first half N, SW and SE."""
-    reach = topology.order - p
-    informed = np.arange(4 ** (p - 1)) * 4 ** (reach + 1)
+    left = topology.order - p
+    informed = np.arange(4 ** (p - 1)) * 4 ** (left + 1)
     source, port = np.meshgrid(topology.add(informed, root), np.arange(ports), indexing="ij")
-    hops = np.repeat(port.reshape(-1, 1).astype(np.int8), 2**reach, axis=1)
+    hops = np.repeat(port.reshape(-1, 1).astype(np.int8), 2**left, axis=1)
     return Transfers(source.ravel(), hops, Listed.single(port.ravel() // 3))
 
 
@@ -68,6 +95,6 @@ WORMHOLE_FOREST = Algorithm(
     summary="n rounds on an arrowhead of 4^n nodes, 3 or 6 ports, half duplex",
     collectives=("broadcast",),
     options=("ports", "chunks", "duplex"),
-    misfit=_misfit,
-    plan=_plan,
+    misfit=misfit,
+    plan=plan,
 )

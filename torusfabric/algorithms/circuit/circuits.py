@@ -4,13 +4,19 @@ A *grid* picks levels on each axis of a torus, the same count or not, so that pa
 levels instead of nodes: neighbouring levels may be any number of links apart, or at the same place.
 """
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from ...schedule import Transfers
+from ...topology import Topology, Torus
 
-__all__ = ["Circuits", "Grid", "translated"]
+__all__ = ["Circuits", "Grid", "Run", "translated"]
+
+#: A part of a path: the axis, and the signed numbers of hops along it.
+Run: TypeAlias = tuple[int, np.ndarray | int]
 
 
 class Grid:
@@ -28,32 +34,37 @@ class Grid:
         others.
     """
 
-    def __init__(self, sides, levels=None, without=()):
+    def __init__(
+        self,
+        sides: Sequence[int],
+        levels: Sequence[Sequence[int] | np.ndarray] | None = None,
+        without: Collection[int] = (),
+    ) -> None:
         self.sides, self.without = tuple(sides), frozenset(without)
         self.spans = [side - (axis in self.without) for axis, side in enumerate(self.sides)]
         self.levels = [np.asarray(axis) for axis in levels or map(np.arange, self.spans)]
 
     @property
-    def counts(self):
+    def counts(self) -> list[int]:
         """The number of levels of each axis."""
         return [len(axis) for axis in self.levels]
 
-    def with_levels(self, axis, levels):
+    def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "Grid":
         """A grid with other levels on one axis."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return Grid(self.sides, changed, self.without)
 
-    def gaps(self, axis):
+    def gaps(self, axis: int) -> np.ndarray:
         """How far it is from each level of an axis to the next, without nodes that are left out."""
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
-    def place(self, axis, numbers):
+    def place(self, axis: int, numbers: np.ndarray) -> np.ndarray:
         """Coordinates of level numbers of any size, counted on around the torus."""
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
         places = self.levels[axis][numbers]
         return places + self.sides[axis] * laps + (axis in self.without) * (places > 0)
 
-    def nodes(self, index):
+    def nodes(self, index: np.ndarray) -> np.ndarray:
         """Coordinates of level numbers: arrays of shape (axes, nodes)."""
         places = [self.place(axis, numbers) for axis, numbers in enumerate(index)]
         return np.stack(places) % np.array(self.sides)[:, None]
@@ -70,14 +81,14 @@ class Circuits:
     topology : Torus
     """
 
-    def __init__(self, topology):
+    def __init__(self, topology: Torus) -> None:
         self.topology = topology
         self.informed = np.zeros(topology.nodes, bool)
         self.informed[0] = True
-        self.rounds = []
-        self.pending = []
+        self.rounds: list[Transfers] = []
+        self.pending: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []
 
-    def send(self, start, runs):
+    def send(self, start: np.ndarray, runs: Sequence[Run]) -> None:
         """Let a message go from each of some nodes, in the present round.
 
         Parameters
@@ -88,18 +99,18 @@ class Circuits:
             The path: along which axis, and over how many links in which direction.
         """
         count = start.shape[1]
-        runs = [(axis, np.broadcast_to(np.asarray(hops), count)) for axis, hops in runs]
+        signed = [(axis, np.broadcast_to(np.asarray(hops), count)) for axis, hops in runs]
         end = start.copy()
-        for axis, hops in runs:
+        for axis, hops in signed:
             end[axis] += hops
         source, target = self.topology.node(start), self.topology.node(end)
         keep = np.flatnonzero(~self.informed[target])
         keep = keep[np.sort(np.unique(target[keep], return_index=True)[1])]
         if len(keep):
             self.informed[target[keep]] = True
-            self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in runs]))
+            self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in signed]))
 
-    def send_levels(self, grid, index, runs):
+    def send_levels(self, grid: Grid, index: np.ndarray, runs: Sequence[Run]) -> None:
         """The same in level numbers of a grid."""
         index = np.array(index)
         moves, here = [], index.copy()
@@ -109,7 +120,7 @@ class Circuits:
             here[axis] = there
         self.send(grid.nodes(index), moves)
 
-    def end_round(self):
+    def end_round(self) -> None:
         """Close the present round and begin the next."""
         sources = [source for source, _ in self.pending]
         paths = [_hops(runs, len(source)) for source, runs in self.pending]
@@ -123,12 +134,12 @@ class Circuits:
         self.pending = []
 
 
-def translated(topology, root, rounds):
+def translated(topology: Topology, root: int, rounds: Iterable[Transfers]) -> tuple[Transfers, ...]:
     """Rounds planned for node 0, moved to another root."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
-def _hops(runs, count):
+def _hops(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
     """The out-ports along paths of signed runs, an int8 array padded with -1."""
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))

@@ -7,6 +7,7 @@ same time: exactly ceil(log_(alpha + 1) L) rounds (after Wang, Tseng, Ni and She
 3.1.1, where the source stays at the centre, which fails for odd alpha).
 """
 
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 __all__ = ["anchor", "clog", "piece_sizes", "segment_rounds"]
 
 
-def clog(number, alpha):
+def clog(number: int | Fraction, alpha: int) -> int:
     """ceil(log_(alpha + 1) of a number), at least 0; exact for integers and fractions."""
     rounds, reached = 0, 1
     while reached < number:
@@ -22,7 +23,7 @@ def clog(number, alpha):
     return rounds
 
 
-def piece_sizes(length, alpha):
+def piece_sizes(length: int, alpha: int) -> list[int]:
     """Sizes of the alpha + 1 pieces of a segment."""
     size, rest = divmod(length, alpha + 1)
     nearest = sorted(range(alpha + 1), key=lambda piece: abs(piece - alpha // 2))
@@ -30,7 +31,7 @@ def piece_sizes(length, alpha):
 
 
 @cache
-def anchor(length, alpha):
+def anchor(length: int, alpha: int) -> int:
     """Where the informed item of a segment is."""
     if length <= 1:
         return 0
@@ -38,7 +39,7 @@ def anchor(length, alpha):
     return sum(sizes[:middle]) + anchor(sizes[middle], alpha)
 
 
-def segment_rounds(length, alpha):
+def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, np.ndarray]]]:
     """Who sends where, in each round.
 
     Parameters

@@ -36,9 +36,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...collective import Blocks, Collective
 from ...schedule import Listed, Rounds, Switching, Transfers
-from ...topology import Torus
-from ..algorithm import Algorithm
+from ...topology import Topology, Torus
+from ..algorithm import Algorithm, Options
 from ..requirements import every_port
 
 __all__ = ["REDISTRIBUTE"]
@@ -47,8 +48,8 @@ __all__ = ["REDISTRIBUTE"]
 MOST_NODES = 600
 
 
-class Grid(NamedTuple):
-    """A torus with an even number of rows and an odd number of columns: places and ports."""
+class Rectangle(NamedTuple):
+    """A torus with an even number of rows and an odd number of columns: positions and ports."""
 
     rows: int
     columns: int
@@ -59,8 +60,8 @@ class Grid(NamedTuple):
     right: int
 
     @classmethod
-    def of(cls, torus):
-        """The grid of a torus, whichever of its axes is even."""
+    def of(cls, torus: Torus) -> "Rectangle":
+        """The rows and columns of a torus, whichever of its axes is even."""
         down = 0 if torus.sides[0] % 2 == 0 else 1
         along = 1 - down
         column = torus.coordinates(np.arange(torus.nodes))[along]
@@ -68,7 +69,7 @@ class Grid(NamedTuple):
         return cls(torus.sides[down], torus.sides[along], column, *ports)
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs and does not get, or None."""
     if not isinstance(topology, Torus) or len(topology.sides) != 2 or sum(topology.sides) % 2 == 0:
         return "a torus of two axes with one even and one odd side"
@@ -77,26 +78,53 @@ def misfit(topology, collective, options):
     return every_port(options, topology.ports)
 
 
-def plan(topology, collective, options):
+def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan an all-gather in 1 + ceil((R C - R / 2 + 2 C) / 2) steps, or in C + 1 if R = 2.
+
+    Parameters
+    ----------
+    topology : Torus
+        R rows and C columns, one of them even and the other odd.
+    collective : Collective
+        All-gather.
+    options : Options
+        Nothing is left to choose.
+
+    Returns
+    -------
+    Rounds
+        Of 2 C - 1 chunks a message, C in a packet.
 
     Notes
     -----
     Each cycle has m = R C - R / 2 nodes. A node off a cycle is fed by two neighbours on it that are
     L = 2 C - 1 places apart, or by the same one if R = 2, with L = 0. It is complete after
-    (m + L + 1) / 2 steps, rounded up.
+    (m + L + 1) / 2 steps, rounded up. Above the lower bound, see the table above.
+
+    References
+    ----------
+    .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
+       section 2.2.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = REDISTRIBUTE(parse_topology("4x5"), parse_collective("allgather"))
+    >>> schedule.round_count, schedule.chunks
+    (15, 9)
     """
-    grid = Grid.of(topology)
-    blocks = collective.blocks(topology, 2 * grid.columns - 1)
-    packets = cut(topology, grid, blocks)
-    feed, carried = forwarding(topology, grid)
+    rectangle = Rectangle.of(topology)
+    blocks = collective.blocks(topology, 2 * rectangle.columns - 1)
+    packets = cut(topology, rectangle, blocks)
+    feed, carried = forwarding(topology, rectangle)
     nodes = np.arange(topology.nodes)
     source, port = np.repeat(nodes, 4), np.tile(np.arange(4, dtype=np.int8), len(nodes))
-    ends = np.arange(len(source) + 1) * grid.columns
+    ends = np.arange(len(source) + 1) * rectangle.columns
     upstream = topology.neighbours[nodes[:, None], feed], topology.opposite[feed]
-    rounds = [even_out(grid, blocks)]
-    size = topology.nodes - grid.rows // 2
-    apart = 2 * grid.columns - 1 if grid.rows > 2 else 0
+    rounds = [even_out(rectangle, blocks)]
+    size = topology.nodes - rectangle.rows // 2
+    apart = 2 * rectangle.columns - 1 if rectangle.rows > 2 else 0
     for _ in range(math.ceil((size + apart + 1) / 2)):
         payload = Listed(ends, packets[carried.ravel()].ravel())
         rounds.append(Transfers(source, port[:, None], payload))
@@ -112,54 +140,54 @@ def plan(topology, collective, options):
     )
 
 
-def even_out(grid, blocks):
+def even_out(rectangle: Rectangle, blocks: Blocks) -> Transfers:
     """The first step: column j = 1 .. C - 2 sends j blocks to the left, column C - 2 one right."""
-    special = grid.columns - 2
-    left = np.nonzero((grid.column >= 1) & (grid.column <= special))[0]
-    right = np.nonzero(grid.column == special)[0]
-    counts = np.append(grid.column[left], np.ones_like(right))
+    special = rectangle.columns - 2
+    left = np.nonzero((rectangle.column >= 1) & (rectangle.column <= special))[0]
+    right = np.nonzero(rectangle.column == special)[0]
+    counts = np.append(rectangle.column[left], np.ones_like(right))
     ends = np.append(0, np.cumsum(counts))
     chunk = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
     chunk[ends[len(left)] :] = special
     source = np.append(left, right)
-    port = np.repeat([grid.left, grid.right], [len(left), len(right)]).astype(np.int8)
+    port = np.repeat([rectangle.left, rectangle.right], [len(left), len(right)]).astype(np.int8)
     ids = blocks.encode(np.repeat(source, counts), chunk)
     return Transfers(source, port[:, None], Listed(ends, ids))
 
 
-def cut(topology, grid, blocks):
+def cut(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
     """The packets after the first step, of C blocks each: those of node v are 2 v and 2 v + 1.
 
     Both are the same in the special column.
     """
-    packets = np.empty((topology.nodes, 2, grid.columns), np.int32)
-    special, chunks = grid.columns - 2, np.arange(blocks.chunks)
-    for column in range(grid.columns):
-        nodes = np.nonzero(grid.column == column)[0]
+    packets = np.empty((topology.nodes, 2, rectangle.columns), np.int32)
+    special, chunks = rectangle.columns - 2, np.arange(blocks.chunks)
+    for column in range(rectangle.columns):
+        nodes = np.nonzero(rectangle.column == column)[0]
         kept = chunks if column > special else chunks[column + (column == special) :]
-        came = [special] if column > special else chunks[: (column + 1) % grid.columns]
-        giver = topology.neighbours[nodes, grid.left if column > special else grid.right]
+        came = [special] if column > special else chunks[: (column + 1) % rectangle.columns]
+        giver = topology.neighbours[nodes, rectangle.left if column > special else rectangle.right]
         own = blocks.encode(nodes[:, None], kept)
         if column != special:
             own = np.concatenate([own, blocks.encode(giver[:, None], came)], axis=1)
-        packets[nodes] = own.reshape(len(nodes), -1, grid.columns)
-    return packets.reshape(-1, grid.columns)
+        packets[nodes] = own.reshape(len(nodes), -1, rectangle.columns)
+    return packets.reshape(-1, rectangle.columns)
 
 
-def forwarding(topology, grid):
+def forwarding(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
     """The in-port that feeds each out-port, and the packet that each out-port starts with."""
     feed = np.empty((topology.nodes, 4), np.int8)
     start = np.tile(2 * np.arange(topology.nodes)[:, None], 4)
-    top, bottom, left, right = grid.top, grid.bottom, grid.left, grid.right
+    top, bottom, left, right = rectangle.top, rectangle.bottom, rectangle.left, rectangle.right
     for nodes, pairs in (
-        (grid.column % 2 == 0, ((top, right), (bottom, left))),
-        (grid.column % 2 == 1, ((top, left), (bottom, right))),
+        (rectangle.column % 2 == 0, ((top, right), (bottom, left))),
+        (rectangle.column % 2 == 1, ((top, left), (bottom, right))),
     ):
         for packet, (a, b) in enumerate(pairs):
             feed[nodes, a], feed[nodes, b] = b, a
             start[nodes, a] += packet
             start[nodes, b] += packet
-    special = grid.column == grid.columns - 2
+    special = rectangle.column == rectangle.columns - 2
     for port, source in ((right, left), (top, left), (left, right), (bottom, right)):
         feed[special, port] = source
     return feed, start

@@ -1,9 +1,11 @@
 """Maximum matchings of ports to what they may take, by augmenting paths (Kuhn)."""
 
+from collections.abc import Iterable, Sequence
+
 __all__ = ["match"]
 
 
-def match(candidates, must=()):
+def match(candidates: Sequence[Sequence[int]], must: Iterable[int] = ()) -> dict[int, int]:
     """Match ports to candidates: a maximum matching, by augmenting paths (Kuhn).
 
     Parameters
@@ -21,7 +23,7 @@ def match(candidates, must=()):
     """
     owner: dict[int, int] = {}
 
-    def augment(port, first, seen):
+    def augment(port: int, first: int, seen: set[int]) -> bool:
         for item in candidates[port]:
             if item not in seen:
                 seen.add(item)
@@ -39,7 +41,9 @@ def match(candidates, must=()):
     return {port: item for item, port in owner.items()}
 
 
-def _place(item, candidates, owner, seen):
+def _place(
+    item: int, candidates: Sequence[Sequence[int]], owner: dict[int, int], seen: set[int]
+) -> bool:
     """Find a port for an item, moving others: an augmenting path from its side."""
     holds = {port: other for other, port in owner.items()}
     for port, options in enumerate(candidates):

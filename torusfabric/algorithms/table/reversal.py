@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from ...collective import Collective
+from ...schedule import Table
 
 __all__ = ["allreduce_table", "as_collective", "reduce_scatter_table"]
 
 
-def as_collective(table, collective, latency=1):
+def as_collective(table: Table, collective: Collective, latency: int = 1) -> Table:
     """An all-gather table as a table for a collective it can serve.
 
     Parameters
@@ -37,7 +38,7 @@ def as_collective(table, collective, latency=1):
     return allreduce_table(table, latency) if collective.to_all else reduce_scatter_table(table)
 
 
-def reduce_scatter_table(table):
+def reduce_scatter_table(table: Table) -> Table:
     """Reverse an all-gather: every node ends with the sum of what all have for it.
 
     Parameters
@@ -67,7 +68,7 @@ def reduce_scatter_table(table):
     )
 
 
-def allreduce_table(table, latency=1):
+def allreduce_table(table: Table, latency: int = 1) -> Table:
     """A reduce-scatter followed by the all-gather: every node ends with all sums.
 
     Parameters

@@ -5,10 +5,12 @@ between them, except where a plane of nodes was left out. In up to three dimensi
 sends one level up on every axis and every odd node one level down.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....topology import Torus
-from ..circuits import Grid
+from ..circuits import Circuits, Grid
 from ..max_flow.network import Network
 from ..max_flow.search import search
 from .refine import informed_index
@@ -25,7 +27,7 @@ BEFORE_PLANE = {
 }
 
 
-def fill(circuits, grid):
+def fill(circuits: Circuits, grid: Grid) -> None:
     """Inform all levels of a grid in two or three dimensions, in one round.
 
     Parameters
@@ -42,7 +44,7 @@ def fill(circuits, grid):
     circuits.end_round()
 
 
-def fill_around_plane(circuits, grid, axis):
+def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
     """The same where one plane is left out, which is informed in the same round.
 
     Parameters
@@ -71,7 +73,7 @@ def fill_around_plane(circuits, grid, axis):
     circuits.end_round()
 
 
-def serve_planes(circuits, axes):
+def serve_planes(circuits: Circuits, axes: Sequence[int]) -> None:
     """Inform one plane, or two that cross, when all else is informed, in one round.
 
     Parameters
@@ -107,7 +109,7 @@ def serve_planes(circuits, axes):
     circuits.end_round()
 
 
-def fill_by_classes(circuits, grid, alpha):
+def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
     """Inform all levels of a grid of any number of dimensions.
 
     Parameters
@@ -138,7 +140,7 @@ def fill_by_classes(circuits, grid, alpha):
         circuits.end_round()
 
 
-def serve_by_flow(circuits, alpha):
+def serve_by_flow(circuits: Circuits, alpha: int) -> None:
     """Inform all nodes that are left, by maximum flows."""
     circuits.rounds += search(Network(circuits.topology), circuits.informed, alpha)
     circuits.informed[:] = True

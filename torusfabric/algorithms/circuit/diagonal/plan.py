@@ -12,15 +12,18 @@ axis after another. The levels replace stages of Wang, Tseng, Ni and Sheu that a
 fail for some sizes, within the counts of their theorems.
 """
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
+from ....collective import Collective
 from ....schedule import Rounds, Switching, Transfers
-from ....topology import Torus
-from ...algorithm import Algorithm
+from ....topology import Topology, Torus
+from ...algorithm import Algorithm, Options
 from ...requirements import one_chunk, some_ports
 from ...reversal import from_broadcast
 from ..circuits import Circuits, Grid, translated
@@ -31,8 +34,11 @@ from .square import axis_rounds, diagonal_stage, square_rounds
 
 __all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "theorem_rounds"]
 
+#: A way to broadcast: how many rounds it takes, and a function that adds them to `Circuits`.
+Way: TypeAlias = tuple[int, Callable[[Circuits], None]]
 
-def diagonal_broadcast(topology, collective, options):
+
+def diagonal_broadcast(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast on any torus.
 
     Parameters
@@ -49,10 +55,23 @@ def diagonal_broadcast(topology, collective, options):
     Rounds
         `diagonal_rounds` of them in up to three dimensions.
 
+    Notes
+    -----
+    No schedule has fewer than ceil(log_(alpha + 1) N) rounds; squares and cubes of n = (alpha +
+    1)^p nodes a side meet it.
+
     References
     ----------
     .. [1] S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in
        multi-port multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = DIAGONAL(parse_topology("7x9"), parse_collective("broadcast", root=20))
+    >>> schedule.round_count, diagonal_rounds((7, 9), 4), theorem_rounds((7, 9), 4)
+    (4, 4, 6)
     """
     ports = options.ports or topology.ports
     best: list[Transfers] | None = None
@@ -69,16 +88,16 @@ def diagonal_broadcast(topology, collective, options):
         algorithm="diagonal",
         switching=Switching.CIRCUIT,
         ports=ports,
-        transfers=translated(topology, collective.root, best or []),
+        transfers=translated(topology, collective.root or 0, best or []),
     )
 
 
-def diagonal_rounds(sides, ports):
+def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
     """The number of rounds on a torus; from four dimensions on it may take one or two more."""
     return min(count for count, _ in _ways(sides, ports))
 
 
-def _ways(sides, ports):
+def _ways(sides: Sequence[int], ports: int) -> Iterator[Way]:
     """How a broadcast can be done: (rounds, function of Circuits)."""
     few = min(ports, 2)
     yield sum(clog(n, few) for n in sides), partial(axis_rounds, grid=Grid(sides), alpha=few)
@@ -91,7 +110,7 @@ def _ways(sides, ports):
         yield from _by_levels(sides, alpha)
 
 
-def _by_diagonals(sides, alpha):
+def _by_diagonals(sides: Sequence[int], alpha: int) -> Way:
     """Two dimensions: every other diagonal of a square grid, then finer levels on the longer axis.
 
     clog s + clog(s / 2) + clog(n / s) + 1 rounds, where s is the shorter side, less 1 if it is odd,
@@ -102,7 +121,7 @@ def _by_diagonals(sides, alpha):
     count = sides[short] - len(without)
     rounds = clog(Fraction(sides[long], count), alpha)
 
-    def build(circuits):
+    def build(circuits: Circuits) -> None:
         gaps = spaced(sides[long], [0, 1] * (count // 2), rounds, alpha, least_even=2)
         grid = Grid(sides, None, without).with_levels(long, np.cumsum(gaps) - gaps)
         diagonal_stage(circuits, grid, alpha, 1)
@@ -113,7 +132,7 @@ def _by_diagonals(sides, alpha):
     return clog(count, alpha) + clog(count // 2, alpha) + rounds + 1, build
 
 
-def _by_levels(sides, alpha):
+def _by_levels(sides: Sequence[int], alpha: int) -> Iterator[Way]:
     """Any torus: two levels on each axis, then finer levels on one axis after another.
 
     2 + the sum of clog(n_i / 2) rounds and, where planes are left out and not informed together
@@ -140,13 +159,19 @@ def _by_levels(sides, alpha):
         )
 
 
-def _planes_extra(dimensions, without, alpha):
+def _planes_extra(dimensions: int, without: Collection[int], alpha: int) -> int:
     """Whether planes that are left out take a round of their own."""
     together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
     return int(bool(without) and not together)
 
 
-def _build_levels(circuits, sides, alpha, rounds, without):
+def _build_levels(
+    circuits: Circuits,
+    sides: Sequence[int],
+    alpha: int,
+    rounds: dict[int, int],
+    without: Collection[int],
+) -> None:
     """Carry out one choice of planes to leave out."""
     levels = []
     for axis, side in enumerate(sides):
@@ -159,7 +184,7 @@ def _build_levels(circuits, sides, alpha, rounds, without):
     _finish(circuits, _refined(circuits, grid, alpha, rounds), alpha)
 
 
-def _refined(circuits, grid, alpha, rounds):
+def _refined(circuits: Circuits, grid: Grid, alpha: int, rounds: dict[int, int]) -> Grid:
     """Refine axes until all gaps have one link: even spans first, since odd ones end doubled."""
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
@@ -171,7 +196,7 @@ def _refined(circuits, grid, alpha, rounds):
     return grid
 
 
-def _finish(circuits, grid, alpha):
+def _finish(circuits: Circuits, grid: Grid, alpha: int) -> None:
     """Inform all other nodes."""
     dimensions, without = len(grid.sides), sorted(grid.without)
     if dimensions > 3:
@@ -186,7 +211,7 @@ def _finish(circuits, grid, alpha):
             serve_planes(circuits, without)
 
 
-def theorem_rounds(sides, ports):
+def theorem_rounds(sides: Sequence[int], ports: int) -> int | None:
     """The number of rounds that Wang, Tseng, Ni and Sheu claim, or None where they state none.
 
     Parameters
@@ -218,7 +243,7 @@ def theorem_rounds(sides, ports):
     return None
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Which topology and options are needed, or None."""
     if not isinstance(topology, Torus):
         return "a torus"

@@ -12,15 +12,18 @@ links, since an odd number falls apart into odd numbers; an odd side has one eve
 part is its one even part and ends as two levels at the same place.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+
+from ..circuits import Circuits, Grid
 
 __all__ = ["capacities", "informed_index", "new_levels", "refine", "spaced"]
 
 
 @cache
-def capacities(rounds, alpha):
+def capacities(rounds: int, alpha: int) -> tuple[int, int]:
     """How many links a gap above an even, and above an odd level may have, with rounds left."""
     if rounds == 0:
         return 1, 1
@@ -29,7 +32,9 @@ def capacities(rounds, alpha):
     return (up + 1) * even + up * odd, (down + 1) * odd + down * even
 
 
-def spaced(total, kinds, rounds, alpha, least_even=0, even_at=0):
+def spaced(
+    total: int, kinds: Sequence[int], rounds: int, alpha: int, least_even: int = 0, even_at: int = 0
+) -> np.ndarray:
     """Cut a number of links into gaps.
 
     Parameters
@@ -60,7 +65,7 @@ def spaced(total, kinds, rounds, alpha, least_even=0, even_at=0):
 
 
 @cache
-def new_levels(gap, kind, rounds, alpha):
+def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
     """Distances of the new levels of a gap from the level below it, with rounds left after this.
 
     Parameters
@@ -77,7 +82,9 @@ def new_levels(gap, kind, rounds, alpha):
     return np.cumsum(spaced(gap, kinds, rounds, alpha, even_at=pairs))[:-1]
 
 
-def refine(circuits, grid, axis, rounds, alpha, asides):
+def refine(
+    circuits: Circuits, grid: Grid, axis: int, rounds: int, alpha: int, asides: Sequence[int]
+) -> Grid:
     """Inform the nodes of new levels on one axis in one round.
 
     Parameters
@@ -124,7 +131,15 @@ def refine(circuits, grid, axis, rounds, alpha, asides):
     return finer
 
 
-def _along(circuits, grid, axis, numbers, steps, parity, aside):
+def _along(
+    circuits: Circuits,
+    grid: Grid,
+    axis: int,
+    numbers: np.ndarray,
+    steps: np.ndarray,
+    parity: int,
+    aside: tuple[int, int] | None,
+) -> None:
     """Send from all informed nodes at some levels of an axis, over some levels."""
     index, at = informed_index(grid, axis, numbers, parity)
     runs = [(axis, steps[at])]
@@ -133,7 +148,9 @@ def _along(circuits, grid, axis, numbers, steps, parity, aside):
     circuits.send_levels(grid, index, runs)
 
 
-def informed_index(grid, axis, numbers, parity):
+def informed_index(
+    grid: Grid, axis: int, numbers: np.ndarray, parity: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Level numbers of the informed nodes of a parity at some levels of an axis.
 
     Returns

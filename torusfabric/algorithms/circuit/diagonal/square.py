@@ -10,12 +10,13 @@ import math
 
 import numpy as np
 
+from ..circuits import Circuits, Grid, Run
 from ..segments import anchor, segment_rounds
 
 __all__ = ["axis_rounds", "diagonal_stage", "square_rounds"]
 
 
-def square_rounds(circuits, grid, alpha):
+def square_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
     """Inform all levels of a grid with k axes of n levels each, in k clog n rounds.
 
     Parameters
@@ -35,7 +36,7 @@ def square_rounds(circuits, grid, alpha):
         diagonal_stage(circuits, grid, alpha, stage)
 
 
-def diagonal_stage(circuits, grid, alpha, stage, stride=1):
+def diagonal_stage(circuits: Circuits, grid: Grid, alpha: int, stage: int, stride: int = 1) -> None:
     """Stage 1 to k; the last may inform every ``stride``-th of its diagonals only.
 
     Notes
@@ -56,7 +57,7 @@ def diagonal_stage(circuits, grid, alpha, stage, stride=1):
         circuits.end_round()
 
 
-def _senders(dimensions, side, stage, levels):
+def _senders(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
     """The level numbers of all nodes of items, an array of shape (axes, items * nodes of each)."""
     free = np.indices((side,) * (stage - 1)).reshape(stage - 1, side ** (stage - 1))
     free, level = np.tile(free, len(levels)), np.repeat(levels, side ** (stage - 1))
@@ -69,7 +70,7 @@ def _senders(dimensions, side, stage, levels):
     return index
 
 
-def _runs(dimensions, stage, rank, steps):
+def _runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run]:
     """The path of a message by its rank on its side."""
     if stage == dimensions:
         return [(rank, steps)]
@@ -81,7 +82,7 @@ def _runs(dimensions, stage, rank, steps):
     return [(rank, aside), (stage, steps), (0, -steps), (rank, -aside)]
 
 
-def axis_rounds(circuits, grid, alpha):
+def axis_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
     """Inform all levels of a grid one axis after another, with one or two messages a node.
 
     The sum of clog n_i rounds (Wang, Tseng, Ni and Sheu 2001, section 3.2.3).

@@ -13,15 +13,20 @@ the last one delivers it to the neighbours.
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
+from ....collective import Collective
 from ....schedule import Rounds, Switching
 from ....schedule.quotient import Quotient, QuotientRound, Send
-from ....topology import Torus
+from ....topology import Topology, Torus
+from ...algorithm import Options
 
 __all__ = [
+    "Path",
     "exponent",
     "lee_code_allgather",
     "lee_code_quotient",
@@ -30,31 +35,40 @@ __all__ = [
     "tau_short",
 ]
 
+#: A path as runs (axis, signed number of hops).
+Path: TypeAlias = tuple[tuple[int, int], ...]
+
 #: l(x) is the sum of weight times coordinate.
 WEIGHTS = (1, 2, 3)
 
 #: Spreading paths of section 5.1.3 as runs (axis, hops); the other three negate every hop.
-SPREAD_A = (((1, 1), (0, -2)), ((2, -1), (1, 2), (2, 2)), ((0, 1), (1, 3)))
-SPREAD_B = (((0, -3), (2, 1)), ((1, -1), (2, 2), (0, 1), (1, 1)), ((2, 3), (0, -2)))
+SPREAD_A: tuple[Path, ...] = (((1, 1), (0, -2)), ((2, -1), (1, 2), (2, 2)), ((0, 1), (1, 3)))
+SPREAD_B: tuple[Path, ...] = (
+    ((0, -3), (2, 1)),
+    ((1, -1), (2, 2), (0, 1), (1, 1)),
+    ((2, 3), (0, -2)),
+)
 
 #: Above this depth a list of all transfers grows large and the schedule stays a quotient.
 LISTED_DEPTH = 1
 
 
-def exponent(number, base):
+def exponent(number: int, base: int) -> int | None:
     """The p >= 0 for which a number is base^p, or None."""
     p = round(math.log(number, base))
     return p if base**p == number else None
 
 
-def side_depth(topology):
+def side_depth(topology: Topology) -> int | None:
     """The i for which a topology is the torus with three sides of 7^i, or None."""
     if not isinstance(topology, Torus) or topology.sides != 3 * topology.sides[:1]:
         return None
     return exponent(topology.sides[0], 7)
 
 
-def lee_code_allgather(topology, collective, options):
+def lee_code_allgather(
+    topology: Torus, collective: Collective, options: Options
+) -> Rounds | Quotient:
     """Plan an all-gather on the torus with three sides of 7^i.
 
     Parameters
@@ -80,12 +94,23 @@ def lee_code_allgather(topology, collective, options):
     ----------
     .. [1] O. Delmas, S. Perennes, "Circuit-switched gossiping in the 3-dimensional torus networks",
        1996, sections 5 and 6.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import Options, find
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> torus, allgather = parse_topology("7x7x7"), parse_collective("allgather")
+    >>> find("lee-code")(torus, allgather).round_count
+    4
+    >>> find("lee-code")(torus, allgather, Options(large=True)).round_count
+    5
     """
-    schedule = lee_code_quotient(topology, collective, options.large)
-    return listed(schedule) if side_depth(topology) <= LISTED_DEPTH else schedule
+    schedule = lee_code_quotient(topology, collective, large=options.large)
+    return listed(schedule) if schedule.modulus <= 7**LISTED_DEPTH else schedule
 
 
-def lee_code_quotient(topology, collective, large=False):
+def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = False) -> Quotient:
     """The schedule by labels: what a node does depends on l(x) mod 7^i alone.
 
     Parameters
@@ -100,8 +125,15 @@ def lee_code_quotient(topology, collective, large=False):
     Returns
     -------
     Quotient
+
+    Raises
+    ------
+    ValueError
+        If the torus has other sides.
     """
     i = side_depth(topology)
+    if i is None:
+        raise ValueError(f"Torus must have three sides of 7^i, not {topology}")
     gather, steps = concentration(i)
     for j in range(i, 0, -1):
         steps += [spread(i, j, SPREAD_A, gather[j]), spread(i, j, SPREAD_B)]
@@ -118,7 +150,7 @@ def lee_code_quotient(topology, collective, large=False):
     )
 
 
-def tau_short(i):
+def tau_short(i: int) -> Fraction:
     """The longest messages of all rounds on the 7^i-cube, in units of one node's message.
 
     Notes
@@ -132,7 +164,7 @@ def tau_short(i):
     return (bracket + 7**3 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
 
 
-def tau_large(i):
+def tau_large(i: int) -> Fraction:
     """The same where messages are delivered by pieces.
 
     Notes
@@ -146,17 +178,17 @@ def tau_large(i):
     return (bracket + 133 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
 
 
-def port_weights():
+def port_weights() -> np.ndarray:
     """How much l(x) changes along each port: 1, -1, 2, -2, 3, -3."""
     return np.repeat(WEIGHTS, 2) * np.tile([1, -1], 3)
 
 
-def colours(labels, j):
+def colours(labels: np.ndarray, j: int) -> np.ndarray:
     """colour_j of labels that are 0 mod 7^(j-1), as 0..6."""
     return labels // 7 ** (j - 1) % 7
 
 
-def concentration(i):
+def concentration(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
     """The rounds that bring all data together on P_1, P_2, .. P_i.
 
     Returns
@@ -178,12 +210,12 @@ def concentration(i):
     return gather, steps
 
 
-def dilated(ports, counts, j):
+def dilated(ports: Sequence[int], counts: Sequence[int], j: int) -> tuple[tuple[int, int], ...]:
     """A path at depth j: every hop is repeated 7^(j-1) times."""
     return tuple((port, count * 7 ** (j - 1)) for port, count in zip(ports, counts, strict=True))
 
 
-def spread(i, j, paths, focus=None):
+def spread(i: int, j: int, paths: Sequence[Path], focus: np.ndarray | None = None) -> QuotientRound:
     """Every node of P_j sends all it holds along six paths."""
     senders, moves = np.arange(0, 7**i, 7**j), []
     for sign in (1, -1):
@@ -193,13 +225,13 @@ def spread(i, j, paths, focus=None):
     return QuotientRound(tuple(moves), focus=focus)
 
 
-def deliver(i, j):
+def deliver(i: int, j: int) -> QuotientRound:
     """Every node of P_j sends all it holds to its six neighbours at depth j."""
     senders = np.arange(0, 7**i, 7**j)
     return QuotientRound(tuple(Send(senders, dilated([port], [1], j)) for port in range(6)))
 
 
-def deliver_pieces(i, j, gather):
+def deliver_pieces(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
     """Every node of P_j sends each neighbour a piece; then all send theirs to all neighbours.
 
     The piece of a block is the colour at depth j of where it was after j - 1 rounds.
@@ -217,7 +249,7 @@ def deliver_pieces(i, j, gather):
     return [QuotientRound(tuple(first), pieces), QuotientRound(tuple(second), pieces)]
 
 
-def listed(quotient):
+def listed(quotient: Quotient) -> Rounds:
     """The same schedule with all its transfers listed."""
     return Rounds(
         topology=quotient.topology,

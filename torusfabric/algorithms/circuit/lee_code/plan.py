@@ -11,28 +11,31 @@ of k rounds informs all multiples of d: first the nodes with x + 2y = 0 mod b (k
 distance d. All messages of a round reach new nodes, so no schedule has fewer rounds.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ....schedule import Rounds, Switching, Transfers
-from ....topology import Torus
-from ...algorithm import Algorithm
+from ....collective import Collective
+from ....schedule import Rounds, Schedule, Switching, Transfers
+from ....topology import Topology, Torus
+from ...algorithm import Algorithm, Options
 from ...requirements import every_port, one_chunk
 from ...reversal import from_broadcast
-from .allgather import SPREAD_A, SPREAD_B, exponent, lee_code_allgather, side_depth
+from .allgather import SPREAD_A, SPREAD_B, Path, exponent, lee_code_allgather, side_depth
 
 __all__ = ["LEE_CODE"]
 
 #: The paths of a level as runs (axis, hops), a tuple a round; the others negate every hop.
-LEVELS = {
+LEVELS: dict[int, tuple[tuple[Path, ...], ...]] = {
     2: ((((0, 1), (1, 2)), ((1, -1), (0, 2))), (((0, 1),), ((1, 1),))),
     3: (SPREAD_A, SPREAD_B, (((0, 1),), ((1, 1),), ((2, 1),))),
 }
 
 #: One round that informs three more corners of a torus of two nodes a side.
-DOUBLE = (((0, 1),), ((1, 1),), ((0, -1), (1, -1)))
+DOUBLE: tuple[Path, ...] = (((0, 1),), ((1, 1),), ((0, -1), (1, -1)))
 
 
-def levels(topology):
+def levels(topology: Topology) -> tuple[int, bool] | None:
     """How many levels a torus takes and whether its sides are even, or None if it does not fit."""
     if not isinstance(topology, Torus) or len(topology.sides) not in LEVELS:
         return None
@@ -44,7 +47,7 @@ def levels(topology):
     return count, even
 
 
-def lee_code_broadcast(topology, collective, options):
+def lee_code_broadcast(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast on a square of side 5^p or 2 5^p, or a cube of side 7^p.
 
     Parameters
@@ -71,17 +74,17 @@ def lee_code_broadcast(topology, collective, options):
        Transactions on Parallel and Distributed Systems 7(3), 1996, 246-255.
     .. [2] J. L. Park, H.-A. Choi, "Circuit-switched broadcasting in tori and meshes networks", same
        journal 7(2), 1996, 184-190.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = LEE_CODE(parse_topology("25x25"), parse_collective("broadcast", root=7))
+    >>> schedule.round_count
+    4
     """
-    dimensions = len(topology.sides)
-    count, even = levels(topology)
-    base = 2 * dimensions + 1
-    rounds_of_paths: list[tuple] = [(base**count, DOUBLE)] if even else []
-    for level in reversed(range(count)):
-        for half in LEVELS[dimensions]:
-            opposite = tuple(tuple((axis, -hops) for axis, hops in path) for path in half)
-            rounds_of_paths.append((base**level, half + opposite))
     informed, rounds = np.array([collective.root]), []
-    for dilation, paths in rounds_of_paths:
+    for dilation, paths in paths_of_rounds(topology):
         rounds.append(send(topology, informed, paths, dilation))
         informed = np.concatenate([informed, rounds[-1].walk(topology)[:, -1]])
     return Rounds(
@@ -94,7 +97,31 @@ def lee_code_broadcast(topology, collective, options):
     )
 
 
-def send(topology, informed, paths, dilation):
+def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
+    """How far apart the informed nodes are after each round, in hops, and the paths of the round.
+
+    Raises
+    ------
+    ValueError
+        If the torus does not fit.
+    """
+    fit = levels(topology)
+    if fit is None:
+        raise ValueError(f"Torus must have a perfect code, not {topology}")
+    count, even = fit
+    dimensions = len(topology.sides)
+    base = 2 * dimensions + 1
+    rounds: list[tuple[int, tuple[Path, ...]]] = [(base**count, DOUBLE)] if even else []
+    for level in reversed(range(count)):
+        for half in LEVELS[dimensions]:
+            opposite = tuple(tuple((axis, -hops) for axis, hops in path) for path in half)
+            rounds.append((base**level, half + opposite))
+    return rounds
+
+
+def send(
+    topology: Topology, informed: np.ndarray, paths: Sequence[Path], dilation: int
+) -> Transfers:
     """One round: all informed nodes send along the same paths, dilated."""
     longest = dilation * max(sum(abs(hops) for _, hops in path) for path in paths)
     hops = np.full((len(paths), longest), -1, np.int8)
@@ -105,7 +132,7 @@ def send(topology, informed, paths, dilation):
     return Transfers(np.repeat(informed, len(paths)), np.tile(hops, (len(informed), 1)))
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Which torus, collective and options are needed, or None."""
     if collective.from_each and collective.to_all:
         if side_depth(topology) is None:
@@ -117,8 +144,22 @@ def misfit(topology, collective, options):
     return every_port(options, topology.ports) or one_chunk(options)
 
 
-def plan(topology, collective, options):
-    """Plan a collective that fits."""
+def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
+    """Plan a collective that fits: see `lee_code_allgather` and `lee_code_broadcast`.
+
+    Parameters
+    ----------
+    topology : Torus
+        A cube of side 7^i; for all but an all-gather also a square of side 5^p or 2 5^p.
+    collective : Collective
+        All-gather, broadcast, gather or reduce, the last two being a broadcast in reverse.
+    options : Options
+        ``large`` for an all-gather.
+
+    Returns
+    -------
+    Rounds or Quotient
+    """
     if collective.from_each and collective.to_all:
         return lee_code_allgather(topology, collective, options)
     return from_broadcast(lee_code_broadcast)(topology, collective, options)

@@ -1,5 +1,6 @@
 """Flows of messages through a network: the arcs that are in order, and the paths of a flow."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from ....schedule import Transfers
+from ....topology import Topology
 
 __all__ = ["Network", "path", "transfers"]
 
@@ -21,7 +23,7 @@ class Network:
         Links out of order, each named by one of its arcs.
     """
 
-    def __init__(self, topology, broken_links=()):
+    def __init__(self, topology: Topology, broken_links: Iterable[tuple[int, int]] = ()) -> None:
         self.topology, self.nodes = topology, topology.nodes
         alive = topology.neighbours != np.arange(self.nodes)[:, None]
         for node, port in broken_links:
@@ -31,7 +33,7 @@ class Network:
         self.head = topology.neighbours[self.tail, self.port]
         self.source, self.sink = self.nodes, self.nodes + 1
 
-    def capacities(self, supply, demand):
+    def capacities(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
         """Capacities of all arcs, of supplies from the source and of demands to the sink."""
         nodes = np.arange(self.nodes)
         tail = np.concatenate([self.tail, np.full(self.nodes, self.source), nodes])
@@ -40,14 +42,14 @@ class Network:
         shape = (self.nodes + 2, self.nodes + 2)
         return csr_array(coo_array((units.astype(np.int32), (tail, head)), shape=shape))
 
-    def cut_off(self):
+    def cut_off(self) -> np.ndarray:
         """The nodes that no path leads to from node 0."""
         graph = csr_array((np.ones(len(self.tail)), (self.tail, self.head)), (self.nodes,) * 2)
         reached = breadth_first_order(graph, 0, return_predecessors=False)
         return np.setdiff1d(np.arange(self.nodes), reached)
 
 
-def transfers(network, flow):
+def transfers(network: Network, flow: csr_array) -> Transfers:
     """Take a flow apart into paths."""
     flow = flow.tocoo()
     ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
@@ -66,7 +68,7 @@ def transfers(network, flow):
     return Transfers(np.array([p[0] for p in paths]), table)
 
 
-def path(ahead, node, sink):
+def path(ahead: list[list[int]], node: int, sink: int) -> list[int]:
     """Follow and use up one unit of flow to where it ends, leaving out cycles.
 
     The sink is the largest number, hence the last of a node's sorted heads, and the first taken: a

@@ -11,12 +11,15 @@ falls apart into paths. What decides whether later rounds can be as good is wher
 they are chosen far from each other and from the informed ones, as if these repelled them.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from ....collective import Collective
 from ....errors import InputError
 from ....schedule import Rounds, Switching
-from ....topology import Torus
-from ...algorithm import Algorithm
+from ....topology import Topology, Torus
+from ...algorithm import Algorithm, Options
 from ...requirements import one_chunk, some_ports
 from ...reversal import from_broadcast
 from ..circuits import Circuits, Grid, translated
@@ -30,7 +33,7 @@ __all__ = ["MAX_FLOW", "max_flow_broadcast"]
 MOST_NODES = 20_000
 
 
-def max_flow_broadcast(topology, collective, options):
+def max_flow_broadcast(topology: Topology, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast by maximum flows.
 
     Parameters
@@ -65,18 +68,17 @@ def max_flow_broadcast(topology, collective, options):
     ----------
     .. [1] S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in
        multi-port multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = MAX_FLOW(parse_topology("6x6"), parse_collective("broadcast"))
+    >>> schedule.round_count  # ceil(log_5 36)
+    3
     """
-    root, ports = collective.root, options.ports or topology.ports
-    check_broken(topology, options.broken_links)
-    # Planned for node 0 and translated, so that the root makes no difference.
-    network = Network(topology, [(topology.subtract(v, root), p) for v, p in options.broken_links])
-    missing = network.cut_off()
-    if len(missing):
-        node = int(topology.add(missing, root).min())
-        raise InputError(
-            f"Broken links must leave a path from node {root} to every node, "
-            f"not cut off node {node} {topology.node_name(node)}"
-        )
+    root, ports = collective.root or 0, options.ports or topology.ports
+    network = network_from(topology, root, options.broken_links)
     if isinstance(topology, Torus) and len(topology.sides) == 1 and not options.broken_links:
         circuits = Circuits(topology)
         axis_rounds(circuits, Grid(topology.sides), ports)
@@ -93,7 +95,28 @@ def max_flow_broadcast(topology, collective, options):
     )
 
 
-def check_broken(topology, broken_links):
+def network_from(topology: Topology, root: int, broken_links: Iterable[tuple[int, int]]) -> Network:
+    """The arcs that are in order, translated so that the root is node 0.
+
+    Raises
+    ------
+    InputError
+        If a broken link does not exist or if broken links cut off a node.
+    """
+    broken_links = list(broken_links)
+    check_broken(topology, broken_links)
+    network = Network(topology, [(int(topology.subtract(v, root)), p) for v, p in broken_links])
+    missing = network.cut_off()
+    if len(missing):
+        node = int(topology.add(missing, root).min())
+        raise InputError(
+            f"Broken links must leave a path from node {root} to every node, "
+            f"not cut off node {node} {topology.node_name(node)}"
+        )
+    return network
+
+
+def check_broken(topology: Topology, broken_links: Iterable[tuple[int, int]]) -> None:
     """Raise `InputError` if a broken link does not exist."""
     for node, port in broken_links:
         if not (0 <= node < topology.nodes and 0 <= port < topology.ports):
@@ -103,7 +126,7 @@ def check_broken(topology, broken_links):
             )
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Which topology and options are needed, or None."""
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"

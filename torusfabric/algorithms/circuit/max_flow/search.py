@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ....schedule import Transfers
 from ..segments import clog
-from .network import transfers
+from .network import Network, transfers
 from .targets import Repulsion
 
 __all__ = ["best_flow", "search"]
@@ -17,7 +17,7 @@ __all__ = ["best_flow", "search"]
 TRIES = 40
 
 
-def search(network, informed, ports, seed=0):
+def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) -> list[Transfers]:
     """The rounds of the first try that meets the bound, or the fewest of all tries.
 
     Parameters
@@ -48,11 +48,17 @@ def search(network, informed, ports, seed=0):
     return best
 
 
-def attempt(network, informed, ports, random, limit):
+def attempt(
+    network: Network,
+    informed: np.ndarray,
+    ports: int,
+    random: np.random.Generator | None,
+    limit: int,
+) -> list[Transfers] | None:
     """The rounds of one try, or None as soon as it cannot do with the limit."""
     informed = informed.copy()
     repulsion = Repulsion(network.topology, random)
-    for node in np.flatnonzero(informed):
+    for node in np.flatnonzero(informed).tolist():
         repulsion.add(node)
     rounds: list[Transfers] = []
     while not informed.all():
@@ -61,13 +67,15 @@ def attempt(network, informed, ports, random, limit):
             return None
         flow = best_flow(network, informed, ports, repulsion)
         rounds.append(transfers(network, flow))
-        for node in rounds[-1].walk(network.topology)[:, -1]:
+        for node in rounds[-1].walk(network.topology)[:, -1].tolist():
             informed[node] = True
             repulsion.add(node)
     return rounds
 
 
-def best_flow(network, informed, ports, repulsion):
+def best_flow(
+    network: Network, informed: np.ndarray, ports: int, repulsion: Repulsion
+) -> csr_array:
     """A maximum flow from informed to uninformed nodes that serves chosen targets first.
 
     Returns

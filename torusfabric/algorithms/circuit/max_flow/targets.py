@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ....topology import Topology
+
 __all__ = ["Repulsion"]
 
 #: How strongly a try after the first departs from the plain repulsion.
@@ -18,7 +20,7 @@ class Repulsion:
         Where random changes come from.
     """
 
-    def __init__(self, topology, random):
+    def __init__(self, topology: Topology, random: np.random.Generator | None) -> None:
         self.topology, self.nodes = topology, np.arange(topology.nodes)
         self.kernel = (topology.distances + 0.3) ** -2.0
         self.total = np.zeros(topology.nodes)
@@ -26,15 +28,15 @@ class Repulsion:
         if random is not None:
             self.bias += NOISE * random.random(topology.nodes)
 
-    def around(self, node):
+    def around(self, node: int) -> np.ndarray:
         """What a node adds to all others."""
         return self.kernel[self.topology.subtract(self.nodes, node)]
 
-    def add(self, node):
+    def add(self, node: int) -> None:
         """Let a node repel from now on."""
         self.total += self.around(node)
 
-    def targets(self, informed, count):
+    def targets(self, informed: np.ndarray, count: int) -> np.ndarray:
         """Choose targets among the nodes that are not informed."""
         if count >= (~informed).sum():
             return np.flatnonzero(~informed)

@@ -14,6 +14,7 @@ References
 """
 
 import math
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from .join import forward_table, join, ring_order
 __all__ = ["colour_links", "decomposable"]
 
 
-def decomposable(sides):
+def decomposable(sides: Sequence[int]) -> bool:
     """Whether a torus is known to split into as many Hamiltonian cycles as it has axes.
 
     Not 2 x odd: there a cycle takes one of the two links between neighbouring columns, or none or
@@ -40,7 +41,7 @@ def decomposable(sides):
     return len(sides) != 2 or min(sides) > 2 or odd == 0
 
 
-def colour_links(sides):
+def colour_links(sides: Sequence[int]) -> np.ndarray:
     """The colouring of a torus.
 
     Parameters
@@ -62,7 +63,7 @@ def colour_links(sides):
     return product(sides, *halves) if halves else stack(sides)
 
 
-def grid_pair(rows, columns):
+def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Two Hamiltonian cycles of a torus of two axes.
 
     Two even sides take two kinds of nodes [1]_. The others are a small torus, cut open and
@@ -89,7 +90,7 @@ def grid_pair(rows, columns):
     return down, right
 
 
-def ladder(rows, columns):
+def ladder(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """One Hamiltonian cycle, of colour 0, where the sides are 2 and odd."""
     if rows > 2:
         down, right = ladder(columns, rows)
@@ -99,7 +100,7 @@ def ladder(rows, columns):
     return (r > 0) | ((c > 0) & ~end), end
 
 
-def winding_pair(rows, columns):
+def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Two Hamiltonian cycles where rows <= columns are alike in parity.
 
     Colour 0 runs through a whole column and leaves it one row below or above the row where it came
@@ -122,7 +123,7 @@ class Walk(NamedTuple):
     axes: np.ndarray
 
 
-def walk(sides, colours, colour):
+def walk(sides: Sequence[int], colours: np.ndarray, colour: int) -> Walk:
     """The cycle of a colour."""
     if math.prod(sides) == 2:
         return Walk(np.arange(2), np.arange(2), np.zeros(2, int))
@@ -135,7 +136,7 @@ def walk(sides, colours, colour):
     return Walk(nodes, np.where(ahead.any(axis=0), nodes, after), (ahead | back).argmax(axis=0))
 
 
-def split(sides):
+def split(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Two groups of equally many axes that are both decomposable, or None."""
     axes = range(len(sides))
     if len(sides) % 2:
@@ -147,13 +148,20 @@ def split(sides):
     return None
 
 
-def embed(sides, axes):
+def embed(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
     """The nodes of a torus whose coordinates off some axes are 0, in row-major order."""
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return nodes[tuple(slice(None) if a in axes else 0 for a in range(len(sides)))].ravel()
 
 
-def paint(colours, sides, groups, walks, pair, first):
+def paint(
+    colours: np.ndarray,
+    sides: Sequence[int],
+    groups: Sequence[tuple[int, ...]],
+    walks: tuple[Walk, Walk],
+    pair: tuple[np.ndarray, np.ndarray],
+    first: int,
+) -> None:
     """Colour the product of two cycles, which lie in two groups of axes, like a grid."""
     (a, b), (u, w) = walks, [embed(sides, axes) for axes in groups]
     axes = [np.array(group)[walk.axes] for group, walk in zip(groups, walks, strict=True)]
@@ -162,19 +170,19 @@ def paint(colours, sides, groups, walks, pair, first):
     colours[u[a.nodes][:, None] + w[b.owners], axes[1]] = first + right
 
 
-def product(sides, *groups):
+def product(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
     """Each pair of cycles of two groups of axes is a torus of two axes of its own."""
     colours = np.empty((math.prod(sides), len(sides)), np.int8)
     part = [tuple(sides[axis] for axis in group) for group in groups]
     links = [colour_links(p) for p in part]
     for i in range(len(sides) // 2):
-        walks = [walk(p, link, i) for p, link in zip(part, links, strict=True)]
-        pair = grid_pair(*(len(w.nodes) for w in walks))
+        walks = walk(part[0], links[0], i), walk(part[1], links[1], i)
+        pair = grid_pair(len(walks[0].nodes), len(walks[1].nodes))
         paint(colours, sides, groups, walks, pair, 2 * i)
     return colours
 
 
-def stack(sides):
+def stack(sides: Sequence[int]) -> np.ndarray:
     """Layers along one axis: two cycles wind through all, the rest is joined layer by layer.
 
     The first cycle of the layers and the axis make a torus of two axes. Its two cycles lend links

@@ -13,12 +13,13 @@ References
 """
 
 import math
+from collections.abc import Sequence
 from itertools import combinations, product
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import coo_matrix
+from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components, depth_first_order
 
 from ....errors import WorkFailed
@@ -28,21 +29,24 @@ __all__ = ["forward_table", "join", "ring_order"]
 #: Switches a node before the search is given up: many times what any torus tried took.
 PATIENCE = 500
 
+#: The two axes of a square, and on which of them its links are those of the other direction.
+Plane: TypeAlias = tuple[int, int, bool, bool]
 
-def forward_table(sides):
+
+def forward_table(sides: Sequence[int]) -> np.ndarray:
     """The neighbour of every node in the positive direction of each axis, shape (axes, nodes)."""
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return np.stack([np.roll(nodes, -1, axis).ravel() for axis in range(len(sides))])
 
 
-def link_graph(forward, colours, colour):
+def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_matrix:
     """The links of one colour, as a sparse matrix."""
     nodes, axes = np.nonzero(colours == colour)
     ends = nodes, forward[axes, nodes]
     return coo_matrix((np.ones(len(nodes), np.int8), ends), (len(colours),) * 2).tocsr()
 
 
-def ring_order(forward, colours, colour, start=0):
+def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int = 0) -> np.ndarray:
     """The nodes in the order of the cycle of a colour through a node."""
     graph = link_graph(forward, colours, colour)
     return depth_first_order(graph, start, directed=False, return_predecessors=False)
@@ -79,7 +83,7 @@ class Factors:
         The number of cycles of all colours together.
     """
 
-    def __init__(self, sides, colours):
+    def __init__(self, sides: Sequence[int], colours: np.ndarray) -> None:
         self.colours, self.forward = colours, forward_table(sides)
         self.cycle, self.position, self.length = np.zeros((3, len(sides), len(colours)), int)
         self.count = 0
@@ -88,26 +92,30 @@ class Factors:
             count, cycle = connected_components(graph, directed=False)
             self.count += count
             for start in np.unique(cycle, return_index=True)[1]:
-                self.enter(colour, depth_first_order(graph, start, False, False))
+                self.enter(
+                    colour,
+                    depth_first_order(graph, start, directed=False, return_predecessors=False),
+                )
 
-    def enter(self, colour, nodes):
+    def enter(self, colour: int, nodes: np.ndarray) -> None:
         """Enter a cycle, given by its nodes in order."""
         self.cycle[colour, nodes] = nodes[0]
         self.position[colour, nodes] = np.arange(len(nodes))
         self.length[colour, nodes] = len(nodes)
 
-    def squares(self, corner, a, b, twin_a, twin_b):
-        """The squares at some corners in the plane of two axes."""
+    def squares(self, corner: np.ndarray, plane: Plane) -> Square:
+        """The squares at some corners in a plane."""
+        a, b, twin_a, twin_b = plane
         beside, above = self.forward[a, corner], self.forward[b, corner]
         opposite = self.forward[b, beside]
         upper, right = opposite if twin_a else above, opposite if twin_b else beside
         return Square(corner, beside, above, opposite, upper, right)
 
-    def gains(self, kind):
-        """All squares of a kind that may be switched, and how many cycles more each would leave."""
-        a, b = kind[:2]
+    def gains(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
+        """The squares of a plane that may be switched, and how many cycles more each leaves."""
+        a, b = plane[:2]
         colours = self.colours
-        square = self.squares(np.arange(len(colours)), *kind)
+        square = self.squares(np.arange(len(colours)), plane)
         level, steep = colours[:, a], colours[:, b]
         fits = (colours[square.upper, a] == level) & (colours[square.right, b] == steep)
         fits = np.nonzero(fits & (level != steep))[0]
@@ -116,7 +124,9 @@ class Factors:
         gain = self.gain(level[fits], corner, beside, above, opposite)
         return fits, gain + self.gain(steep[fits], corner, above, beside, opposite)
 
-    def gain(self, colour, p, q, r, s):
+    def gain(
+        self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
+    ) -> np.ndarray:
         """How many cycles more a colour has when its links pq and rs become pr and qs."""
         length, position = self.length[colour, p], self.position
         first = (position[colour, q] - position[colour, p]) % length == 1
@@ -124,18 +134,18 @@ class Factors:
         apart = self.cycle[colour, p] != self.cycle[colour, r]
         return np.where(apart, -1, (first != second).astype(int))
 
-    def switch(self, kind, corner):
+    def switch(self, plane: Plane, corner: int) -> None:
         """Exchange the two colours of a square."""
-        a, b = kind[:2]
-        square = self.squares(corner, *kind)
-        _, beside, above, opposite, upper, right = square
-        level, steep = self.colours[corner, a], self.colours[corner, b]
+        a, b = plane[:2]
+        square = self.squares(np.array(corner), plane)
+        beside, above, opposite, upper, right = (int(node) for node in square[1:])
+        level, steep = int(self.colours[corner, a]), int(self.colours[corner, b])
         self.colours[[corner, upper], a] = steep
         self.colours[[corner, right], b] = level
         self.reconnect(level, corner, beside, above, opposite)
         self.reconnect(steep, corner, above, beside, opposite)
 
-    def reconnect(self, colour, p, q, r, s):
+    def reconnect(self, colour: int, p: int, q: int, r: int, s: int) -> None:
         """Replace the links pq and rs of a colour by pr and qs."""
         path = self.cut(colour, q, p)
         if self.cycle[colour, p] != self.cycle[colour, r]:
@@ -152,7 +162,7 @@ class Factors:
             self.enter(colour, tail)
             self.count += 1
 
-    def cut(self, colour, first, last):
+    def cut(self, colour: int, first: int, last: int) -> np.ndarray:
         """The nodes of a cycle from one of two neighbours on it to the other, the long way."""
         nodes = np.nonzero(self.cycle[colour] == self.cycle[colour, first])[0]
         order = np.empty_like(nodes)
@@ -161,7 +171,7 @@ class Factors:
         return order if order[-1] == last else np.roll(order[::-1], 1)
 
 
-def join(sides, colours):
+def join(sides: Sequence[int], colours: np.ndarray) -> None:
     """Join the cycles of each colour into one by switches, in place.
 
     Parameters
@@ -182,29 +192,30 @@ def join(sides, colours):
     in every run. A switch takes a few passes over the nodes.
     """
     factors, draw = Factors(sides, colours), Random(0)
-    kinds = [
-        (a, b, *twins)
+    twins = [(False, True) if side == 2 else (False,) for side in sides]
+    planes = [
+        (a, b, twin_a, twin_b)
         for a, b in combinations(range(len(sides)), 2)
-        for twins in product(*([False, True][: 1 + (sides[axis] == 2)] for axis in (a, b)))
+        for twin_a, twin_b in product(twins[a], twins[b])
     ]
     for _ in range(PATIENCE * len(colours)):
         if factors.count == len(sides):
             return
-        factors.switch(*choose(factors, kinds, draw))
+        factors.switch(*choose(factors, planes, draw))
     raise WorkFailed(f"No edge-disjoint Hamiltonian cycles were found for sides {sides}")
 
 
-def choose(factors, kinds, draw):
-    """A square to switch: its kind and corner."""
-    detours: tuple[list, list] = [], []
-    for index, kind in enumerate(kinds):
-        corners, gains = factors.gains(kind)
+def choose(factors: Factors, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
+    """A square to switch: its plane and corner."""
+    detours: tuple[list[tuple[Plane, int]], list[tuple[Plane, int]]] = [], []
+    for index, plane in enumerate(planes):
+        corners, gains = factors.gains(plane)
         if (gains < 0).any():
             # What served last is likely to serve next.
-            kinds.insert(0, kinds.pop(index))
-            return kind, int(corners[(gains < 0).argmax()])
+            planes.insert(0, planes.pop(index))
+            return plane, int(corners[(gains < 0).argmax()])
         for gain, squares in enumerate(detours):
-            squares += [(kind, int(corner)) for corner in corners[gains == gain]]
+            squares += [(plane, int(corner)) for corner in corners[gains == gain]]
     neutral, worse = detours
     squares = worse if worse and (not neutral or draw.random() < 0.5) else neutral
     return squares[draw.randrange(len(squares))]

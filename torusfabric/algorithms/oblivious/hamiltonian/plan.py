@@ -11,16 +11,17 @@ References
 
 import numpy as np
 
+from ....collective import Collective
 from ....schedule import Pattern, Switching
-from ....topology import Torus
-from ...algorithm import Algorithm
+from ....topology import Topology, Torus
+from ...algorithm import Algorithm, Options
 from ...requirements import every_port
 from .cycles import colour_links, decomposable
 
 __all__ = ["HAMILTONIAN", "pattern_of_colours"]
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs and does not get, or None."""
     if not isinstance(topology, Torus):
         return "a torus"
@@ -29,18 +30,45 @@ def misfit(topology, collective, options):
     return every_port(options, topology.ports)
 
 
-def plan(topology, collective, options):
-    """Plan an all-gather in ceil((N - 1) / 2) steps.
+def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
+    """Plan an all-gather in ceil((N - 1) / 2) steps, the lower bound.
+
+    Parameters
+    ----------
+    topology : Torus
+        N nodes, any number of axes d, other than 2 x odd, 2 x 2 x odd and 2 x 2 x 2.
+    collective : Collective
+        All-gather.
+    options : Options
+        Nothing is left to choose.
+
+    Returns
+    -------
+    Pattern
+        Of d chunks, one for each cycle.
 
     Notes
     -----
-    A node receives 2 d blocks a step and is owed d (N - 1), so that no algorithm with this many
+    A node receives 2 d blocks a step and d (N - 1) in all, so that no algorithm with this many
     chunks takes fewer steps.
+
+    References
+    ----------
+    .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
+       section 2.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = HAMILTONIAN(parse_topology("5x7"), parse_collective("allgather"))
+    >>> schedule.round_count, schedule.chunks
+    (17, 2)
     """
     return pattern_of_colours(topology, collective, colour_links(topology.sides))
 
 
-def pattern_of_colours(topology, collective, links):
+def pattern_of_colours(topology: Torus, collective: Collective, links: np.ndarray) -> Pattern:
     """The pattern in which chunk i of every message runs both ways along the cycle of colour i.
 
     Parameters

@@ -5,11 +5,14 @@ on.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+
+from ....topology import Torus
 
 __all__ = ["completion", "turn"]
 
@@ -17,7 +20,7 @@ __all__ = ["completion", "turn"]
 MEMORY = 64_000_000
 
 
-def turn(feed, sides, axes):
+def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndarray:
     """A feed made for sides in another order.
 
     Parameters
@@ -36,7 +39,7 @@ def turn(feed, sides, axes):
     return table.transpose(*order, len(sides)).reshape(feed.shape).astype(np.int8)
 
 
-def completion(torus, feed, limit=None):
+def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int | None:
     """The number of steps after which every node has every message.
 
     Nodes that a translation maps onto each other without changing the feed take equally long, so
@@ -69,7 +72,9 @@ def completion(torus, feed, limit=None):
     return longest
 
 
-def trace(nodes, arcs, feeder, ports, limit):
+def trace(
+    nodes: np.ndarray, arcs: np.ndarray, feeder: np.ndarray, ports: int, limit: int
+) -> int | None:
     """The steps that some nodes take, whose in-ports are the ends of given arcs."""
     rows, count = np.arange(len(nodes)), len(feeder) // ports
     held = np.zeros((len(nodes), count), bool)
@@ -87,7 +92,7 @@ def trace(nodes, arcs, feeder, ports, limit):
     return step
 
 
-def one_of_each_orbit(torus, feed):
+def one_of_each_orbit(torus: Torus, feed: np.ndarray) -> np.ndarray:
     """One node for each orbit of the translations that leave a feed unchanged."""
     sides, axes = torus.sides, tuple(range(len(torus.sides)))
     shifts = set(product((-1, 0, 1), repeat=len(sides)))

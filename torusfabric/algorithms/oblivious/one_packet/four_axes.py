@@ -7,18 +7,19 @@ change planes, and M = 3 and back on 2, N = 2 change layers.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
 
 from ....topology import Torus
 from .completion import turn
-from .rods import follow_laps
+from .rods import Rods, follow_laps
 
 __all__ = ["feeds_4d", "roles_4d"]
 
 
-def roles_4d(sides):
+def roles_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Rods]]:
     """The orders of axes that give one cycle a phase, with the rods: an iterator.
 
     Of axes that are equally long one order is given.
@@ -34,13 +35,13 @@ def roles_4d(sides):
             yield axes, rods
 
 
-def feeds_4d(sides):
+def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
     """Feeds that complete on a torus of four axes, an iterator."""
     for axes, rods in roles_4d(sides):
         yield turn(rods.feed(), sides, axes)
 
 
-def make_rods(sides):
+def make_rods(sides: Sequence[int]) -> Rods | None:
     """The rods along the last axis, or None if they do not close to one cycle a phase."""
     n1, n2, n3, n4 = sides
     x, y, w, _ = np.indices(sides)

@@ -11,9 +11,10 @@ References
 
 import numpy as np
 
+from ....collective import Collective
 from ....schedule import Pattern, Switching
-from ....topology import Torus
-from ...algorithm import Algorithm
+from ....topology import Topology, Torus
+from ...algorithm import Algorithm, Options
 from ...requirements import every_port
 from .completion import completion
 from .four_axes import feeds_4d, roles_4d
@@ -25,7 +26,7 @@ __all__ = ["ONE_PACKET"]
 FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs and does not get, or None."""
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
@@ -39,21 +40,48 @@ def misfit(topology, collective, options):
     return every_port(options, topology.ports)
 
 
-def plan(topology, collective, options):
+def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     """Plan an all-gather in N / (2 d) steps and some, in the best order of axes.
+
+    Parameters
+    ----------
+    topology : Torus
+        N nodes, d = 2, 3 or 4 axes; see `misfit` for its sides.
+    collective : Collective
+        All-gather.
+    options : Options
+        Nothing is left to choose.
+
+    Returns
+    -------
+    Pattern
+        Of one chunk.
 
     Notes
     -----
     The number of steps is found by tracing what each node receives. It exceeds the least possible,
     (N - 1) / (2 d), by O(n1 + n2) on two axes and by O(n1 n2 + n1 n3) on three.
+
+    References
+    ----------
+    .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
+       section 4.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = ONE_PACKET(parse_topology("6x6"), parse_collective("allgather"))
+    >>> schedule.round_count, (36 - 1) / 4
+    (17, 8.75)
     """
-    feeds = FEEDS[len(topology.sides)](topology.sides)
-    best = next(feeds)
-    steps = completion(topology, best)
-    for feed in feeds:
-        fewer = completion(topology, feed, steps - 1)
-        if fewer is not None:
-            best, steps = feed, fewer
+    best, steps = None, None
+    for feed in FEEDS[len(topology.sides)](topology.sides):
+        found = completion(topology, feed, None if steps is None else steps - 1)
+        if found is not None:
+            best, steps = feed, found
+    if best is None or steps is None:
+        raise AssertionError(f"no feed completes on {topology}")
     return Pattern(
         topology=topology,
         collective=collective,

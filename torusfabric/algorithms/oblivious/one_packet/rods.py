@@ -6,15 +6,21 @@ then follows to the other end. Next to each rod lie rods of all other cycles, so
 can be handed to it from the side.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
+from typing import TypeAlias
 
 import numpy as np
 
 from ....topology import Torus
 
 __all__ = ["Rods", "follow_laps"]
+
+#: For each free in-port of a node: a cycle, numbered as seen from there, and whether what runs
+#: forward on it comes in.
+Choice: TypeAlias = tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,7 @@ class Rods:
     size: int
 
     @cached_property
-    def entries(self):
+    def entries(self) -> np.ndarray:
         """The in-port by which each cycle enters each node, -1 off the cycle."""
         entries = np.full_like(self.exits, -1)
         for cycle, ports in enumerate(self.exits.T):
@@ -51,12 +57,12 @@ class Rods:
         return entries
 
     @cached_property
-    def renumbered(self):
+    def renumbered(self) -> np.ndarray:
         """The number of each cycle as seen from each node, shape (nodes, cycles)."""
         count = self.exits.shape[1]
         return (self.phase[:, None] + np.arange(count)) % count
 
-    def feed(self):
+    def feed(self) -> np.ndarray:
         """The in-port that feeds each out-port: shape (nodes, ports).
 
         On the cycles messages run both ways. A node off a cycle is handed what runs forward by one
@@ -78,7 +84,7 @@ class Rods:
                 self.hand_over(feed, nodes[leads.argmin(axis=0) == number], free, choice)
         return feed
 
-    def situations(self, used):
+    def situations(self, used: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
         """Groups of nodes that look alike, with their free ports and all ways to use these.
 
         A way names, for each free port, which cycle as seen from the node is to come in there, and
@@ -93,7 +99,7 @@ class Rods:
         _, first, kind = np.unique(looks, axis=0, return_index=True, return_inverse=True)
         for group, node in enumerate(first):
             free = np.nonzero(~used[node])[0]
-            needs = product(np.nonzero(wants[node])[0], (False, True))
+            needs = product(np.nonzero(wants[node])[0].tolist(), (False, True))
             choices = [
                 way
                 for way in permutations(needs, len(free))
@@ -102,7 +108,7 @@ class Rods:
             if len(free):
                 yield np.nonzero(kind.ravel() == group)[0], free, choices
 
-    def lead(self, nodes, free, choice):
+    def lead(self, nodes: np.ndarray, free: np.ndarray, choice: Choice) -> np.ndarray:
         """How far each node's forward feeders are ahead of the backward ones, at most."""
         source = {need: port for port, need in zip(free, choice, strict=True)}
         leads = []
@@ -115,7 +121,9 @@ class Rods:
             leads.append((ahead - behind) % self.size)
         return np.max(leads, axis=0)
 
-    def hand_over(self, feed, nodes, free, choice):
+    def hand_over(
+        self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
+    ) -> None:
         """Let the neighbours of nodes send what these have chosen."""
         for port, (number, forward) in zip(free, choice, strict=True):
             cycle, beside = self.renumbered[nodes, number], self.torus.neighbours[nodes, port]
@@ -123,7 +131,7 @@ class Rods:
             feed[beside, self.torus.opposite[port]] = source[beside, cycle]
 
 
-def follow_laps(torus, phase, laps):
+def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | None:
     """The cycles that consist of given laps.
 
     Parameters

@@ -7,17 +7,18 @@ among the 3 q largest values.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ....topology import Torus
 from .completion import turn
-from .rods import follow_laps
+from .rods import Rods, follow_laps
 
 __all__ = ["feeds_3d", "roles_3d"]
 
 
-def roles_3d(sides):
+def roles_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
     """The orders of axes, with values of q, that give one cycle a phase: an iterator.
 
     Of axes that are equally long one order is given.
@@ -34,7 +35,7 @@ def roles_3d(sides):
                 yield axes, q
 
 
-def feeds_3d(sides):
+def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
     """Feeds that complete on a torus of three axes, an iterator."""
     for axes, q in roles_3d(sides):
         rods = make_rods([sides[axis] for axis in axes], q)
@@ -42,7 +43,7 @@ def feeds_3d(sides):
             yield turn(rods.feed(), sides, axes)
 
 
-def make_rods(sides, q):
+def make_rods(sides: Sequence[int], q: int) -> Rods | None:
     """The rods along the last axis."""
     n1, n2, n3 = sides
     g = math.gcd(n1, n2) // 3

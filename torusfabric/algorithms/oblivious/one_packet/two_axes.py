@@ -5,6 +5,8 @@ modulo 2. In rows 0 and 1 each cycle goes one column to the right, one row down,
 the right, and then down its next rod.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from .completion import turn
@@ -38,7 +40,7 @@ NARROW = (
 LEFT = "RLTB"
 
 
-def feeds_2d(sides):
+def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
     """Feeds that complete on a torus of two axes, an iterator."""
     if sides == (3, 3):
         yield np.tile(letters(LEFT), (9, 1))
@@ -49,12 +51,12 @@ def feeds_2d(sides):
             yield turn(rod_feed(rows, columns), sides, axes)
 
 
-def letters(text):
+def letters(text: str) -> np.ndarray:
     """The in-ports named by letters."""
     return np.array([LETTERS.index(letter) for letter in text], np.int8)
 
 
-def rod_feed(rows, columns):
+def rod_feed(rows: int, columns: int) -> np.ndarray:
     """The feed with rods along the columns, shape (nodes, ports)."""
     feed = np.empty((rows, columns, 4), np.int8)
     feed[:2], feed[2:] = letters(HEAD), letters(ROD)

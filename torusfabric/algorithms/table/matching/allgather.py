@@ -13,14 +13,23 @@ References
 """
 
 from heapq import heappop, heappush
+from typing import TypeAlias
 
 import numpy as np
 
 from ....analysis.distance_bounds import delivery_steps
+from ....topology import Topology
 from ..bipartite import match
 from .heads import few_heads
+from .nearness import nearness
 
 __all__ = ["allgather"]
+
+#: The delivery of each port in each step, -1 for none.
+Deliveries: TypeAlias = list[list[int]]
+
+#: The rank of each delivery, and the deliveries by rank.
+Preference: TypeAlias = tuple[list[int], list[int]]
 
 #: How many schedules are tried before one above the bound is accepted, and how many deliveries
 #: they may plan together: about a second.
@@ -30,7 +39,9 @@ ATTEMPTS, BUDGET = 60, 200_000
 LARGE = 8_000
 
 
-def allgather(topology, chunks=1, latency=1, seed=0):
+def allgather(
+    topology: Topology, chunks: int = 1, latency: int = 1, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Deliver every chunk of node 0 to every node, in the fewest steps found.
 
     Parameters
@@ -70,7 +81,9 @@ def allgather(topology, chunks=1, latency=1, seed=0):
     return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
 
 
-def _nearest_first(topology, chunks, latency, seed, bound):
+def _nearest_first(
+    topology: Topology, chunks: int, latency: int, seed: int, bound: int
+) -> Deliveries:
     """The best of some schedules without regard to the router."""
     best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0))
     budget = BUDGET // (topology.nodes * chunks)
@@ -83,7 +96,9 @@ def _nearest_first(topology, chunks, latency, seed, bound):
     return best
 
 
-def _urgency(topology, chunks, rng, blur):
+def _urgency(
+    topology: Topology, chunks: int, rng: np.random.Generator | None, blur: float
+) -> list[Preference]:
     """In which order each port prefers deliveries.
 
     Delivery (d, c) has number ``d * chunks + c``. Ports take the chunks of a node in rotated
@@ -105,10 +120,7 @@ def _urgency(topology, chunks, rng, blur):
     list of (list, list)
         For each port: the rank of each delivery, and the deliveries by rank.
     """
-    distance = topology.distances
-    farther = (distance[topology.neighbours] > distance[:, None]).sum(axis=1)
-    number = np.arange(topology.nodes * chunks)
-    near = distance - farther / (topology.ports + 1)
+    number, near = np.arange(topology.nodes * chunks), nearness(topology)
     key, tie = near[number // chunks], number // chunks
     if rng is not None:
         key = key + blur * rng.random(topology.nodes)[number // chunks]
@@ -122,7 +134,9 @@ def _urgency(topology, chunks, rng, blur):
     return [orders[port % len(orders)] for port in range(topology.ports)]
 
 
-def _attempt(topology, chunks, latency, urgency):
+def _attempt(
+    topology: Topology, chunks: int, latency: int, urgency: list[Preference]
+) -> Deliveries:
     """Plan with given preferences: for each step the delivery of each port, or -1."""
     done = bytearray(topology.nodes * chunks)
     done[:chunks] = b"\1" * chunks
@@ -154,7 +168,7 @@ def _attempt(topology, chunks, latency, urgency):
     return steps
 
 
-def _open(heap, order, done, count):
+def _open(heap: list[int], order: list[int], done: bytearray, count: int) -> list[int]:
     """Take the most urgent open deliveries off a port's heap.
 
     With as many candidates as there are ports it finds one whatever the others take.

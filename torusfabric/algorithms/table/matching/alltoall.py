@@ -10,10 +10,12 @@ References
 [1] T. Gonzalez, S. Sahni, "Open Shop Scheduling to Minimize Finish Time", J. ACM 23 (1976).
 """
 
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
 
+from ....topology import Topology
 from ..bipartite import match
 from .exchange import exchange
 
@@ -23,7 +25,7 @@ __all__ = ["alltoall", "alltoall_bound", "balanced_routes"]
 LARGE = 10_000
 
 
-def alltoall_bound(routes, latency=1):
+def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
     """Steps that blocks with these routes cannot do without.
 
     Parameters
@@ -37,7 +39,7 @@ def alltoall_bound(routes, latency=1):
     return max(int(routes.sum(axis=0).max()), 1 + (longest - 1) * latency)
 
 
-def balanced_routes(topology, chunks=1):
+def balanced_routes(topology: Topology, chunks: int = 1) -> np.ndarray:
     """Choose shortest routes that load the ports evenly.
 
     Parameters
@@ -87,12 +89,12 @@ def balanced_routes(topology, chunks=1):
     return routes
 
 
-def _squares(hops, load):
+def _squares(hops: Sequence[int], load: Sequence[int]) -> int:
     """By how much hops raise the sum of the squared loads."""
     return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
 
 
-def _shortest(topology):
+def _shortest(topology: Topology) -> list[list[tuple[int, ...]]]:
     """For each node all shortest routes from node 0, as tuples of hops on each port."""
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
     found: list[set[tuple[int, ...]]] = [set() for _ in distance]
@@ -106,7 +108,9 @@ def _shortest(topology):
     return [sorted(choices) for choices in found]
 
 
-def alltoall(topology, chunks=1, latency=1, seed=0):
+def alltoall(
+    topology: Topology, chunks: int = 1, latency: int = 1, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send every node's own chunks from node 0, in the fewest steps.
 
     Parameters
@@ -151,7 +155,7 @@ def alltoall(topology, chunks=1, latency=1, seed=0):
     return node, np.where(idle, -1, block % chunks), np.where(idle, -1, block // chunks)
 
 
-def _reached(topology, block):
+def _reached(topology: Topology, block: np.ndarray) -> np.ndarray:
     """Which node each block reaches in each step, -1 for an idle port."""
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
@@ -165,7 +169,7 @@ def _reached(topology, block):
 class _Shop:
     """The state of the open shop: what each block and each port has yet to do."""
 
-    def __init__(self, topology, routes, latency):
+    def __init__(self, topology: Topology, routes: np.ndarray, latency: int) -> None:
         self.routes = routes.tolist()
         self.length = routes.sum(axis=1).tolist()
         self.load = routes.sum(axis=0).tolist()
@@ -175,9 +179,10 @@ class _Shop:
         order = np.argsort(routes.sum(axis=1), kind="stable")
         self.waiting = [order[routes[order, port] > 0].tolist() for port in range(topology.ports)]
         self.started = bytearray(len(routes))
-        self.flying = {}  # block -> step from which it may leave
+        #: The step from which each block that is on its way may leave.
+        self.flying: dict[int, int] = {}
 
-    def step(self):
+    def step(self) -> list[int]:
         """Move blocks for one step: the block of each port, or -1."""
         ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
@@ -192,7 +197,7 @@ class _Shop:
         self.time_left -= 1
         return made
 
-    def _candidates(self, port, ready):
+    def _candidates(self, port: int, ready: list[int]) -> list[int]:
         """Which blocks a port may take, best first."""
         mine = [block for block in ready if self.routes[block][port]]
         if self.load[port] >= self.time_left or len(self.flying) < self.capacity:
@@ -203,7 +208,7 @@ class _Shop:
             mine += islice(fresh, len(self.load))
         return mine
 
-    def _move(self, port, block):
+    def _move(self, port: int, block: int) -> None:
         """Take a block one hop on."""
         self.flying.pop(block, None)
         self.started[block] = 1

@@ -5,12 +5,17 @@ no other out-port makes in the same step. A matching finds the most deliveries f
 heads are changed one at a time, first to fill more out-ports, then at random.
 """
 
+import random
 from collections import Counter
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from .small_router import Move
 
 __all__ = ["Head", "choose_heads"]
+
+#: Inputs of out-ports: (out-port, in-port, age).
+Inputs: TypeAlias = set[tuple[int, int, int]]
 
 #: How often heads are changed at random before idle ports are accepted, for each port.
 TRIES = 12
@@ -31,7 +36,16 @@ class Head(NamedTuple):
     onward: list[tuple[int, Move]]
 
 
-def choose_heads(heads, crowd, ports, used, rng, *, mixed=False, rare=False):
+def choose_heads(
+    heads: list[list[Head]],
+    crowd: list[float],
+    ports: int,
+    used: Inputs,
+    rng: random.Random,
+    *,
+    mixed: bool = False,
+    rare: bool = False,
+) -> tuple[dict[int, Move], int]:
     """Choose heads, and what each out-port delivers.
 
     Parameters
@@ -60,32 +74,44 @@ def choose_heads(heads, crowd, ports, used, rng, *, mixed=False, rare=False):
         Matchings tried.
     """
     ways = _ways(heads) if rare else None
-    choice = _Choice(heads, crowd, ports, rng, mixed, ways)
+    choice = _Choice(heads, crowd, ports, rng, mixed=mixed, ways=ways)
     best = choice.best(used)
     if len(best) < ports:
         best = max(best, choice.best(None), key=len)
     return best, choice.work
 
 
-def _ways(heads):
+def _ways(heads: list[list[Head]]) -> Counter[int]:
     """In how many ways each delivery could be made."""
     return Counter(move.word for mine in heads for head in mine for _, move in head.onward)
+
+
+def _rarest(ways: Counter[int], head: Head) -> int:
+    """In how many ways the rarest delivery next to a head could be made."""
+    return min(ways[move.word] for _, move in head.onward)
 
 
 class _Choice:
     """The choice of heads for one step."""
 
-    def __init__(self, heads, crowd, ports, rng, mixed, ways):
+    def __init__(
+        self,
+        heads: list[list[Head]],
+        crowd: list[float],
+        ports: int,
+        rng: random.Random,
+        *,
+        mixed: bool,
+        ways: Counter[int] | None,
+    ) -> None:
         self.ports, self.rng, self.mixed, self.ways = ports, rng, mixed, ways
-        self.heads = heads if ways is None else [sorted(mine, key=self._rarest) for mine in heads]
+        self.heads = heads
+        if ways is not None:
+            self.heads = [sorted(mine, key=partial(_rarest, ways)) for mine in heads]
         self.order = sorted((q for q, mine in enumerate(heads) if mine), key=lambda q: -crowd[q])
         self.work = 0
 
-    def _rarest(self, head):
-        """In how many ways the rarest delivery next to a head could be made."""
-        return min(self.ways[move.word] for _, move in head.onward)
-
-    def best(self, allowed):
+    def best(self, allowed: Inputs | None) -> dict[int, Move]:
         """What the best heads found deliver, with inputs that are allowed, or any if None."""
         heads = {q: self.heads[q][0] for q in self.order}
         found = self._climb(heads, self._match(heads, allowed), allowed)
@@ -93,7 +119,9 @@ class _Choice:
             found = self._wander(heads, found)
         return found
 
-    def _climb(self, heads, found, allowed):
+    def _climb(
+        self, heads: dict[int, Head], found: dict[int, Move], allowed: Inputs | None
+    ) -> dict[int, Move]:
         """Change one head at a time for as long as that fills more out-ports."""
         better = True
         while better and len(found) < self.ports:
@@ -105,7 +133,7 @@ class _Choice:
                         found, heads[q], better = new, head, True
         return found
 
-    def _wander(self, heads, found):
+    def _wander(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
         """Change heads at random, to ones that could fill an idle out-port, if no fewer are."""
         best = found
         for _ in range(TRIES * self.ports):
@@ -124,7 +152,7 @@ class _Choice:
                 best = max(best, found, key=len)
         return best
 
-    def _match(self, heads, allowed):
+    def _match(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
         """Fill as many out-ports as these heads can: a maximum matching (Kuhn)."""
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]
@@ -135,11 +163,11 @@ class _Choice:
         for mine in options:
             if self.mixed:
                 self.rng.shuffle(mine)
-            if self.ways is not None:
-                mine.sort(key=lambda move: self.ways[move.word])
+            if (ways := self.ways) is not None:
+                mine.sort(key=lambda move: ways[move.word])
         owner: dict[int, tuple[int, Move]] = {}
 
-        def fill(g, seen):
+        def fill(g: int, seen: set[int]) -> bool:
             for move in options[g]:
                 word = move[0]
                 if word not in seen:

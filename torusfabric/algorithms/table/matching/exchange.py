@@ -8,8 +8,11 @@ turns only, are tried first.
 
 from itertools import islice
 
+import numpy as np
+
+from ....topology import Topology
 from ..bipartite import match
-from .small_router import BLURS, BRISK, HASTY, MEMORY_AGE, Move, SmallRouter, smallest
+from .small_router import BLURS, BRISK, HASTY, MEMORY_AGE, Goal, Move, Row, SmallRouter, smallest
 from .turns import few_turns, first_axes
 
 __all__ = ["exchange"]
@@ -28,7 +31,9 @@ RECALL, SORT = 4, 16
 UNDO = 4
 
 
-def exchange(topology, routes, latency, steps, seed=0):
+def exchange(
+    topology: Topology, routes: np.ndarray, latency: int, steps: int, seed: int = 0
+) -> list[list[int]] | None:
     """Take every block along its hops, with one block an in-port and step.
 
     Parameters
@@ -49,12 +54,12 @@ def exchange(topology, routes, latency, steps, seed=0):
     list of list of int, or None
         For each step the block that each port takes, or -1; None if no schedule was found.
     """
-    hops = int(routes.sum())
+    hops, goal = int(routes.sum()), Goal(topology, latency, steps, seed)
     few = few_turns(topology)
     for turns in (few, None) if few else (None,):
 
-        def search(patience, turns=turns):
-            return _Exchange(topology, routes, latency, steps, turns, patience, seed)
+        def search(patience: int, turns: list[list[int]] | None = turns) -> _Exchange:
+            return _Exchange(goal, routes, turns, patience)
 
         haste = HASTE if hops <= HASTY_HOPS else 0
         rows = smallest(search, latency, BUDGET + SHARE * hops, haste, MORE)
@@ -75,17 +80,19 @@ class _Exchange(SmallRouter):
         axis; None if hops may be taken in any order.
     """
 
-    def __init__(self, topology, routes, latency, steps, turns, patience, seed):
-        super().__init__(topology, latency, steps, patience, seed)
+    def __init__(
+        self, goal: Goal, routes: np.ndarray, turns: list[list[int]] | None, patience: int
+    ) -> None:
+        super().__init__(goal, patience)
         self.turns, self.hops = turns, routes.tolist()
         self.first = {} if turns is None else first_axes(self.ports // 2)
         self.recall(BLURS[0])
 
     @property
-    def complete(self):
+    def complete(self) -> bool:
         return not any(self.load)
 
-    def recall(self, blur):
+    def recall(self, blur: float) -> None:
         self.work += len(self.rows) * self.ports // RECALL + len(self.hops) // SORT
         self.blur = blur
         self.routes = [list(route) for route in self.hops]
@@ -108,7 +115,7 @@ class _Exchange(SmallRouter):
         for step, row in enumerate(self.rows):
             self._note(step, row)
 
-    def retreat(self, count):
+    def retreat(self, count: int) -> None:
         if count * UNDO > len(self.rows):
             super().retreat(count)
         else:
@@ -117,7 +124,7 @@ class _Exchange(SmallRouter):
             for _ in range(count):
                 self._undo(self.rows.pop())
 
-    def _undo(self, row):
+    def _undo(self, row: Row) -> None:
         """Take back the last step."""
         moves = [(port, move) for port, move in enumerate(row) if move]
         for port, move in moves:
@@ -133,7 +140,7 @@ class _Exchange(SmallRouter):
                 for port in self._outs(move.word, None):
                     self.waiting[port].append(move.word)
 
-    def _urgency(self, block, port):
+    def _urgency(self, block: int, port: int) -> float:
         """How soon a block should start by a port: the hops it has, as chance has it.
 
         Hops on other axes come later and, if blocks rest for long at each turn, count for more, so
@@ -142,7 +149,7 @@ class _Exchange(SmallRouter):
         length, after = self.length[block], self.length[block] - self.routes[block][port]
         return length + min(self.latency - 1, 2) * after + self.blur * self.rng.random()
 
-    def _outs(self, block, q):
+    def _outs(self, block: int, q: int | None) -> list[int]:
         """By which ports a block may leave that came by in-port ``q``, or is the node's own."""
         route = self.routes[block]
         outs = [port for port, hops in enumerate(route) if hops]
@@ -154,7 +161,7 @@ class _Exchange(SmallRouter):
         allowed = outs if q is None else self.turns[q]
         return [port for port in outs if port // 2 in first and port in allowed]
 
-    def _note(self, step, row):
+    def _note(self, step: int, row: Row) -> None:
         """Note what a step moves, and which inputs it takes."""
         for port, move in enumerate(row):
             if move:
@@ -170,7 +177,7 @@ class _Exchange(SmallRouter):
             if move and self.length[move.word]:
                 self.resting[self.opposite[port]][move.word] = step
 
-    def advance(self):
+    def advance(self) -> bool:
         self.work += self.ports
         moves, must = self._moves()
         order = sorted(range(self.ports), key=lambda port: -self.load[port])
@@ -187,7 +194,7 @@ class _Exchange(SmallRouter):
         self.rows.append(row)
         return True
 
-    def _moves(self):
+    def _moves(self) -> tuple[list[dict[int, Move]], set[int]]:
         """What may leave in this step.
 
         Returns
@@ -222,12 +229,12 @@ class _Exchange(SmallRouter):
             moves[port] = mine
         return moves, must
 
-    def _in_ports(self):
+    def _in_ports(self) -> list[int]:
         """In-ports in the order in which they are preferred: those where most blocks rest."""
         crowd = [len(blocks) + 2 * self.blur * self.rng.random() for blocks in self.resting]
         return sorted(range(self.ports), key=lambda q: -crowd[q])
 
-    def _ready(self, q):
+    def _ready(self, q: int) -> list[tuple[int, int, int]]:
         """The blocks that may leave of those that came by an in-port: (slack, age, block)."""
         now = len(self.rows)
         ready = [
@@ -239,12 +246,12 @@ class _Exchange(SmallRouter):
             return sorted(ready, key=lambda item: (item[0] > 0, item[1], item[0]))
         return sorted(ready)
 
-    def _slack(self, block):
+    def _slack(self, block: int) -> int:
         """How many steps a block may still wait."""
         ahead = self.steps - len(self.rows)
         return ahead - 1 - (self.length[block] - 1) * self.latency
 
-    def _fresh(self, port):
+    def _fresh(self, port: int) -> list[int]:
         """Blocks of the node's own that may leave by a port first, the longest first."""
         waiting = self.waiting[port]
         while waiting and self.started[waiting[-1]]:

@@ -7,8 +7,10 @@ and more axes, blocks that take few turns only are tried first.
 
 from heapq import heappop, heappush
 
+from ....topology import Topology
 from .choice import Head, choose_heads
-from .small_router import BLURS, HASTY, MEMORY_AGE, PATIENT, Move, SmallRouter, smallest
+from .nearness import nearness
+from .small_router import BLURS, HASTY, MEMORY_AGE, PATIENT, Goal, Move, Row, SmallRouter, smallest
 from .turns import all_turns, few_turns
 
 __all__ = ["few_heads"]
@@ -31,7 +33,9 @@ MIXED = 0.25
 RARE = 16
 
 
-def few_heads(topology, chunks, latency, steps, seed=0):
+def few_heads(
+    topology: Topology, chunks: int, latency: int, steps: int, seed: int = 0
+) -> list[list[int]] | None:
     """Deliver every chunk of node 0 to every node, with one head an in-port and step.
 
     Parameters
@@ -53,13 +57,14 @@ def few_heads(topology, chunks, latency, steps, seed=0):
         For each step the delivery of each port, node ``* chunks`` + chunk, or -1; None if no
         schedule was found.
     """
+    goal = Goal(topology, latency, steps, seed)
     # Of a latency for which all words come from memories there is one kind of search only.
     budget = BUDGET * (2 if latency >= MEMORY_AGE else 1) + SHARE * topology.nodes * chunks
     haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
     for turns, own in _choices(topology, chunks):
 
-        def search(patience, turns=turns, own=own):
-            return _Heads(topology, chunks, latency, steps, turns, own, patience, seed)
+        def search(patience: int, turns: list[list[int]] = turns, own: int = own) -> _Heads:
+            return _Heads(goal, chunks, turns, own, patience)
 
         rows = smallest(search, latency, budget, haste, MORE)
         if rows is not None:
@@ -67,7 +72,7 @@ def few_heads(topology, chunks, latency, steps, seed=0):
     return None
 
 
-def _choices(topology, chunks):
+def _choices(topology: Topology, chunks: int) -> list[tuple[list[list[int]], int]]:
     """What to try: by which out-ports words may leave, and from how many memories own blocks."""
     anywhere = all_turns(topology)
     # One block cannot use parallel links at once.
@@ -81,7 +86,7 @@ def _choices(topology, chunks):
     return choices
 
 
-def _may_hurry(topology, latency, steps):
+def _may_hurry(topology: Topology, latency: int, steps: int) -> bool:
     """Whether there can be time enough if no block rests.
 
     If the network is bipartite, offsets at an odd distance are then reached in the first, third, ..
@@ -109,13 +114,14 @@ class _Heads(SmallRouter):
         How many heads the node's own blocks have.
     """
 
-    def __init__(self, topology, chunks, latency, steps, turns, own, patience, seed):
-        super().__init__(topology, latency, steps, patience, seed)
+    def __init__(
+        self, goal: Goal, chunks: int, turns: list[list[int]], own: int, patience: int
+    ) -> None:
+        super().__init__(goal, patience)
+        topology, latency, steps, _ = goal
         self.chunks = chunks
         self.turns = [*turns, *[list(range(self.ports))] * own]
-        distance = topology.distances
-        farther = (distance[topology.neighbours] > distance[:, None]).sum(axis=1)
-        self.near = (distance - farther / (self.ports + 1)).tolist()
+        self.near = nearness(topology).tolist()
         self.total = (topology.nodes - 1) * chunks
         # Whether a block may come too late even if no port is idle.
         self.tight = steps <= (topology.diameter + 1) * latency
@@ -124,10 +130,10 @@ class _Heads(SmallRouter):
         self.recall(BLURS[0])
 
     @property
-    def complete(self):
+    def complete(self) -> bool:
         return not self.left
 
-    def recall(self, blur):
+    def recall(self, blur: float) -> None:
         self.work += self.total // RECALL
         self.blur, self.left, self.used = blur, self.total, set(self.preferred)
         self.done = bytearray(len(self.near) * self.chunks)
@@ -141,7 +147,7 @@ class _Heads(SmallRouter):
         for step in range(len(self.rows) - self.latency):
             self._ready(step)
 
-    def advance(self):
+    def advance(self) -> bool:
         self._ready(len(self.rows) - self.latency)
         heads = [self._heads(q) for q in range(len(self.turns))]
         crowd = [len(waiting) + 2 * self.blur * self.rng.random() for waiting in self.waiting]
@@ -156,7 +162,7 @@ class _Heads(SmallRouter):
         self.rows.append(row)
         return self._in_time()
 
-    def _note(self, step, row):
+    def _note(self, step: int, row: Row) -> None:
         """Note what a step delivers, and which inputs it takes."""
         for g, move in enumerate(row):
             if move:
@@ -165,18 +171,18 @@ class _Heads(SmallRouter):
                 self.used.add((g, move.source, move.age))
                 self.left -= 1
 
-    def _ready(self, step):
+    def _ready(self, step: int) -> None:
         """Let what arrived in a step be sent on from now on."""
         for g, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
                 self._wait(self.opposite[g], move.word)
 
-    def _wait(self, q, delivery):
+    def _wait(self, q: int, delivery: int) -> None:
         """Let a block wait, those near the origin first."""
         key = self.near[delivery // self.chunks] + self.blur * self.rng.random()
         heappush(self.waiting[q], (key, delivery))
 
-    def _heads(self, q):
+    def _heads(self, q: int) -> list[Head]:
         """What could be the head of an in-port, best first."""
         own = q >= self.ports
         waiting = self._nearest(q) if own or self.patience != HASTY else {}
@@ -184,7 +190,7 @@ class _Heads(SmallRouter):
         found = waiting | recent if self.patience == PATIENT else recent | waiting
         return [Head(q, onward) for onward in found.values()]
 
-    def _nearest(self, q):
+    def _nearest(self, q: int) -> dict[int, list[tuple[int, Move]]]:
         """What each of the nearest to the origin that wait could deliver."""
         waiting, taken = self.waiting[q], []
         found: dict[int, list[tuple[int, Move]]] = {}
@@ -197,7 +203,7 @@ class _Heads(SmallRouter):
             heappush(waiting, item)
         return found
 
-    def _recent(self, q):
+    def _recent(self, q: int) -> dict[int, list[tuple[int, Move]]]:
         """What each that came so late that it goes past the memory could deliver."""
         found: dict[int, list[tuple[int, Move]]] = {}
         oldest = self.latency if self.patience == HASTY else MEMORY_AGE - 1
@@ -207,7 +213,7 @@ class _Heads(SmallRouter):
                 found[move.word] = onward
         return found
 
-    def _onward(self, delivery, q):
+    def _onward(self, delivery: int, q: int) -> list[tuple[int, Move]]:
         """What a head could deliver, as (out-port, move)."""
         node, chunk = divmod(delivery, self.chunks)
         around, chunks, done = self.neighbours[node], self.chunks, self.done
@@ -218,7 +224,7 @@ class _Heads(SmallRouter):
             if not done[there := around[g] * chunks + chunk]
         ]
 
-    def _in_time(self):
+    def _in_time(self) -> bool:
         """Whether the steps that are left could be enough."""
         ahead = self.steps - len(self.rows)
         if self.left > self.ports * ahead:
@@ -232,7 +238,7 @@ class _Heads(SmallRouter):
         fits = all(count <= self.ports * steps for steps, count in enumerate(late))
         return fits and late[-1] == self.left
 
-    def _soonest(self, ahead):
+    def _soonest(self, ahead: int) -> list[int]:
         """How much could be delivered first in each step that is left, were ports no limit."""
         self.work += self.total * self.ports // LINK
         leaving: list[list[int]] = [[] for _ in range(ahead)]

@@ -27,10 +27,11 @@ from dataclasses import replace
 
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
-from ...algorithm import Algorithm
+from ....topology import Topology
+from ...algorithm import Algorithm, Options
 from ...requirements import every_port, step_numbers
 from ...reversal import reverse
-from ..reversal import as_collective
+from ..build import build_table, chunks_of_owner
 from .allgather import allgather
 from .alltoall import alltoall
 from .scatter import scatter
@@ -38,41 +39,61 @@ from .scatter import scatter
 __all__ = ["MATCHING", "misfit", "plan"]
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
     return every_port(options, topology.ports) or step_numbers(topology, collective, options)
 
 
-def plan(topology, collective, options):
+def plan(topology: Topology, collective: Collective, options: Options) -> Table | Rounds:
     """Plan a collective.
+
+    Parameters
+    ----------
+    topology : Topology
+        Any Cayley graph of an abelian group.
+    collective : Collective
+        Any but a broadcast and a reduce.
+    options : Options
+        ``chunks`` of a message, ``latency`` in steps, and the ``seed`` of the searches.
 
     Returns
     -------
     Table or Rounds
         Rounds for a scatter or gather, a table for the others.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> torus = parse_topology("4x5")
+    >>> [MATCHING(torus, parse_collective(kind)).round_count for kind in ("allgather", "alltoall")]
+    [5, 12]
     """
     if collective.to_root:
         return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
-    share = topology.nodes if collective.reducing and collective.to_all else 1
-    chunks = (options.chunks or share) // share
-    common = {
-        "topology": topology,
-        "collective": collective,
-        "algorithm": "matching",
-        "switching": Switching.STORE_AND_FORWARD,
-        "ports": topology.ports,
-        "chunks": chunks,
-    }
-    if collective.single_origin:
+    chunks = chunks_of_owner(topology, collective, options.chunks) or 1
+    if collective.rooted:
         blocks = collective.blocks(topology, chunks)
-        transfers = scatter(topology, collective.root, blocks, options.latency)
-        return Rounds(**common, transfers=transfers)
-    if collective.personal and not collective.reducing:
-        offset, chunk, destination = alltoall(topology, chunks, options.latency, options.seed)
-        return Table(**common, offset=offset, chunk=chunk, destination=destination)
-    offset, chunk = allgather(topology, chunks, options.latency, options.seed)
-    common["collective"] = Collective("allgather")
-    return as_collective(Table(**common, offset=offset, chunk=chunk), collective, options.latency)
+        return Rounds(
+            topology=topology,
+            collective=collective,
+            algorithm="matching",
+            switching=Switching.STORE_AND_FORWARD,
+            ports=topology.ports,
+            chunks=chunks,
+            transfers=scatter(topology, collective.root or 0, blocks, options.latency),
+        )
+    exchange = collective.from_each and collective.personal
+    columns = (alltoall if exchange else allgather)(topology, chunks, options.latency, options.seed)
+    return build_table(
+        topology,
+        collective,
+        columns,
+        algorithm="matching",
+        ports=topology.ports,
+        chunks=chunks,
+        latency=options.latency,
+    )
 
 
 MATCHING = Algorithm(

@@ -11,13 +11,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
 from ....analysis.distance_bounds import delivery_steps
+from ....collective import Blocks
 from ....schedule import Listed, Transfers
+from ....topology import Topology
 from ..bipartite import match
 
 __all__ = ["port_trees", "scatter"]
 
 
-def port_trees(topology):
+def port_trees(topology: Topology) -> np.ndarray:
     """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
 
     Parameters
@@ -55,7 +57,9 @@ def port_trees(topology):
     return last
 
 
-def scatter(topology, root, blocks, latency=1):
+def scatter(
+    topology: Topology, root: int, blocks: Blocks, latency: int = 1
+) -> tuple[Transfers, ...]:
     """Plan a scatter in the fewest steps that these trees allow.
 
     Parameters
@@ -91,7 +95,9 @@ def scatter(topology, root, blocks, latency=1):
     )
 
 
-def _climb(topology, last, node, blocks):
+def _climb(
+    topology: Topology, last: np.ndarray, node: np.ndarray, blocks: np.ndarray
+) -> list[np.ndarray]:
     """The hops of blocks from their destinations back to node 0.
 
     Returns
@@ -109,7 +115,9 @@ def _climb(topology, last, node, blocks):
     return hops
 
 
-def _share(topology, last, chunks, latency, steps):
+def _share(
+    topology: Topology, last: np.ndarray, chunks: int, latency: int, steps: int
+) -> np.ndarray | None:
     """How many chunks of each node each tree takes so that all arrive in time, or None.
 
     A tree must start its blocks for nodes at distance d or more within the first
@@ -140,7 +148,9 @@ def _share(topology, last, chunks, latency, steps):
     return shares
 
 
-def _launches(topology, shares):
+def _launches(
+    topology: Topology, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Which block leaves by which tree in which step, counted from 0: far nodes first.
 
     Returns
@@ -157,6 +167,6 @@ def _launches(topology, shares):
     return node, chunk, tree, _ramp(np.bincount(tree))
 
 
-def _ramp(counts):
+def _ramp(counts: np.ndarray) -> np.ndarray:
     """Concatenated ranges: 0 .. c - 1 for each count c."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -9,9 +9,23 @@ search plans step by step, and takes some steps back if what is left cannot be d
 
 import random
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["BLURS", "BRISK", "HASTY", "MEMORY_AGE", "PATIENT", "Move", "SmallRouter", "smallest"]
+from ....topology import Topology
+
+__all__ = [
+    "BLURS",
+    "BRISK",
+    "Goal",
+    "HASTY",
+    "MEMORY_AGE",
+    "PATIENT",
+    "Move",
+    "Row",
+    "SmallRouter",
+    "smallest",
+]
 
 #: Words of this age, in steps, and older come from a memory.
 MEMORY_AGE = 3
@@ -42,8 +56,8 @@ class Move(NamedTuple):
     age: int
 
 
-class SmallRouter(ABC):
-    """The state of a search.
+class Goal(NamedTuple):
+    """The schedule that a search looks for.
 
     Parameters
     ----------
@@ -52,10 +66,28 @@ class SmallRouter(ABC):
         What arrives in step t leaves in step t + latency or later.
     steps : int
         How many steps the schedule may take.
-    patience : int
-        `HASTY`, `BRISK` or `PATIENT`.
     seed : int
         Where the search starts; the same seed gives the same schedule.
+    """
+
+    topology: Topology
+    latency: int
+    steps: int
+    seed: int
+
+
+#: What each out-port sends in a step; None for an idle one.
+Row: TypeAlias = list[Move | None]
+
+
+class SmallRouter(ABC):
+    """The state of a search.
+
+    Parameters
+    ----------
+    goal : Goal
+    patience : int
+        `HASTY`, `BRISK` or `PATIENT`.
 
     Attributes
     ----------
@@ -65,27 +97,27 @@ class SmallRouter(ABC):
         What the search has cost so far, in a unit of its own.
     """
 
-    def __init__(self, topology, latency, steps, patience, seed):
+    def __init__(self, goal: Goal, patience: int) -> None:
+        topology, self.latency, self.steps, seed = goal
         self.ports, self.opposite = topology.ports, topology.opposite.tolist()
-        self.neighbours = topology.neighbours.tolist()
-        self.latency, self.steps, self.patience = latency, steps, patience
+        self.neighbours, self.patience = topology.neighbours.tolist(), patience
         self.rng, self.work = random.Random(3 * seed + patience), 0
-        self.rows: list[list[Move | None]] = []
+        self.rows: list[Row] = []
 
     @property
     @abstractmethod
-    def complete(self):
+    def complete(self) -> bool:
         """Whether nothing is left to do."""
 
     @abstractmethod
-    def recall(self, blur):
+    def recall(self, blur: float) -> None:
         """Work out the state from the steps so far, and prefer what chance says from now on."""
 
     @abstractmethod
-    def advance(self):
+    def advance(self) -> bool:
         """Plan one more step; whether the rest can still be done in time."""
 
-    def run(self, budget):
+    def run(self, budget: int) -> bool:
         """Go on until all is planned; whether that took no more work than the budget."""
         while not self.complete:
             if self.work > budget:
@@ -95,12 +127,12 @@ class SmallRouter(ABC):
                 self.retreat(round((len(self.rows) + 1) ** self.rng.random()))
         return True
 
-    def retreat(self, count):
+    def retreat(self, count: int) -> None:
         """Take back some steps."""
         del self.rows[max(len(self.rows) - count, 0) :]
         self.recall(self.rng.choice(BLURS))
 
-    def cost(self):
+    def cost(self) -> tuple[int, int, int, int]:
         """What to keep small, most important first.
 
         Returns
@@ -119,12 +151,12 @@ class SmallRouter(ABC):
             len({source for source, age in came if 1 < age < MEMORY_AGE}),
         )
 
-    def frugal(self):
+    def frugal(self) -> bool:
         """Whether words that go past memories need no more inputs."""
         return self.cost()[0] == self.cost()[1]
 
 
-def _tables(inputs):
+def _tables(inputs: Iterable[tuple[int, ...]]) -> int:
     """Look-up tables a bit for inputs (out-port, ..): one of 4 bits joins two inputs to others."""
     count: dict[int, int] = {}
     for port, *_ in inputs:
@@ -132,7 +164,9 @@ def _tables(inputs):
     return sum(-(-feeds // 2) for feeds in count.values() if feeds > 1)
 
 
-def smallest(search, latency, budget, haste, more):
+def smallest(
+    search: Callable[[int], SmallRouter], latency: int, budget: int, haste: int, more: int
+) -> list[Row] | None:
     """The smallest of the schedules found with different preferences.
 
     Parameters

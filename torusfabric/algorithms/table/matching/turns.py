@@ -7,12 +7,12 @@ a Hamiltonian path), so that a shortest path is left to any node.
 
 from itertools import combinations
 
-from ....topology import Torus
+from ....topology import Topology, Torus
 
 __all__ = ["all_turns", "few_turns", "first_axes"]
 
 
-def all_turns(topology):
+def all_turns(topology: Topology) -> list[list[int]]:
     """By which out-ports may leave what came by each in-port, if anything may.
 
     Returns
@@ -22,7 +22,7 @@ def all_turns(topology):
     return [list(range(topology.ports)) for _ in range(topology.ports)]
 
 
-def few_turns(topology):
+def few_turns(topology: Topology) -> list[list[int]] | None:
     """By which out-ports may leave what came by each in-port, if it takes few turns.
 
     Words turn from an axis to the next half of the others, the first following the last: from the
@@ -43,13 +43,13 @@ def few_turns(topology):
     return [[g for g in ports if g // 2 == q // 2 or _follows(q // 2, g // 2, axes)] for q in ports]
 
 
-def _follows(first, then, axes):
+def _follows(first: int, then: int, axes: int) -> bool:
     """Whether words turn from an axis to another."""
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
 
 
-def first_axes(axes):
+def first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     """With which axes a path may start that takes few turns, and no axis twice.
 
     Parameters

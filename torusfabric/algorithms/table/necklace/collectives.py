@@ -7,16 +7,21 @@ References
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 import numpy as np
 
+from ....collective import Blocks
 from ....schedule import Listed, Transfers
+from .trees import Necklaces
 
 __all__ = ["allgather", "alltoall", "broadcast", "scatter"]
 
 
-def broadcast(necklaces, root, blocks, latency=1):
+def broadcast(
+    necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
+) -> tuple[Transfers, ...]:
     """Send chunk m to all neighbours in step m; every node forwards at once (section 5.2).
 
     Parameters
@@ -47,7 +52,7 @@ def broadcast(necklaces, root, blocks, latency=1):
     return tuple(steps)
 
 
-def allgather(necklaces, chunks, latency=1):
+def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Traverse tree 0, every arc with its rotations at the same time (section 5.3).
 
     Parameters
@@ -79,10 +84,11 @@ def allgather(necklaces, chunks, latency=1):
         entries.add(clock, [node], [port[node]], node, chunks, latency)
         start[node] = clock
         clock += share
-    return entries.columns()[:2]
+    offset, chunk, _ = entries.columns()
+    return offset, chunk
 
 
-def _depth_first(parent):
+def _depth_first(parent: np.ndarray) -> list[int]:
     """The nodes of tree 0 in depth-first order, without its root."""
     children = defaultdict(list)
     for node in np.nonzero(parent >= 0)[0][::-1].tolist():
@@ -94,7 +100,9 @@ def _depth_first(parent):
     return order[1:]
 
 
-def scatter(necklaces, root, blocks, latency=1):
+def scatter(
+    necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
+) -> tuple[Transfers, ...]:
     """Send far necklaces first, over rotated routes (section 5.4).
 
     Parameters
@@ -132,7 +140,9 @@ def scatter(necklaces, root, blocks, latency=1):
     )
 
 
-def alltoall(necklaces, chunks, latency=1):
+def alltoall(
+    necklaces: Necklaces, chunks: int, latency: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send one block at a time down all rotated routes to a necklace (section 5.5).
 
     Parameters
@@ -157,17 +167,27 @@ def alltoall(necklaces, chunks, latency=1):
             turn = heappop(free)
             entries.add(turn, nodes, ports, node, chunks, latency, [part])
             heappush(free, turn + len(nodes) * latency)
-    return entries.columns()
+    offset, chunk, destination = entries.columns()
+    return offset, chunk, destination
 
 
 class _Entries:
     """What is sent when, for node 0: a list of hops, each made with all its rotations."""
 
-    def __init__(self, necklaces):
+    def __init__(self, necklaces: Necklaces) -> None:
         self.necklaces = necklaces
-        self.rows = []
+        self.rows: list[np.ndarray] = []
 
-    def add(self, step, nodes, ports, target, chunks, latency, parts=None):
+    def add(
+        self,
+        step: int,
+        nodes: Sequence[int],
+        ports: Sequence[int],
+        target: int,
+        chunks: int,
+        latency: int,
+        parts: Sequence[int] | None = None,
+    ) -> None:
         """Send the chunks for a node, or parts of each tree's share, in consecutive steps."""
         share, first = self.necklaces.shares(target, chunks)
         targets, _ = self.necklaces.images(target, 0)
@@ -179,11 +199,11 @@ class _Entries:
                 columns = (turned, images, first + part, targets)
                 self.rows.append(np.stack([when, *(column[used] for column in columns)]))
 
-    def arrays(self):
+    def arrays(self) -> np.ndarray:
         """Step, port, node reached, chunk and destination of all."""
         return np.concatenate([np.empty((5, 0), dtype=np.int64), *self.rows], axis=1)
 
-    def columns(self):
+    def columns(self) -> np.ndarray:
         """Offset, chunk and destination by step and port, the columns of a `Table`."""
         step, port, *entries = self.arrays()
         shape = (3, step.max(initial=-1) + 1, self.necklaces.topology.ports)

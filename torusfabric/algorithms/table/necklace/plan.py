@@ -30,11 +30,11 @@ from dataclasses import replace
 
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
-from ....topology import Torus
-from ...algorithm import Algorithm
+from ....topology import Topology, Torus
+from ...algorithm import Algorithm, Options
 from ...requirements import every_port, step_numbers
 from ...reversal import reverse
-from ..reversal import as_collective
+from ..build import build_table, chunks_of_owner
 from .collectives import allgather, alltoall, broadcast, scatter
 from .trees import Necklaces
 
@@ -44,7 +44,7 @@ __all__ = ["NECKLACE", "misfit", "plan"]
 REVERSED = {"gather": "scatter", "reduce": "broadcast"}
 
 
-def misfit(topology, collective, options):
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs, if a selection does not fit, or None."""
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
@@ -52,40 +52,60 @@ def misfit(topology, collective, options):
     return reason or step_numbers(topology, collective, options)
 
 
-def plan(topology, collective, options):
+def plan(topology: Torus, collective: Collective, options: Options) -> Table | Rounds:
     """Plan a collective.
+
+    Parameters
+    ----------
+    topology : Torus
+        A k-ary n-cube: n sides of length k.
+    collective : Collective
+        Any.
+    options : Options
+        ``chunks`` of a message and ``latency`` in steps.
 
     Returns
     -------
     Table or Rounds
         Rounds for a collective with a root, a table for the others.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> torus = parse_topology("5x5")
+    >>> [NECKLACE(torus, parse_collective(kind)).round_count for kind in ("allgather", "alltoall")]
+    [6, 15]
     """
-    if collective.kind in REVERSED:
+    if collective.to_root:
         forward = replace(collective, kind=REVERSED[collective.kind])
         return reverse(plan(topology, forward, options), collective.kind)
     necklaces, latency = Necklaces(topology), options.latency
-    share = topology.nodes if collective.reducing and collective.to_all else 1
-    one_message = collective.single_origin and collective.to_all
-    default = 1 if one_message else necklaces.even_chunks
-    chunks = options.chunks // share if options.chunks else default
-    common = {
-        "topology": topology,
-        "collective": collective,
-        "algorithm": "necklace",
-        "switching": Switching.STORE_AND_FORWARD,
-        "ports": necklaces.ports,
-        "chunks": chunks,
-    }
+    default = 1 if collective.rooted and collective.to_all else necklaces.even_chunks
+    chunks = chunks_of_owner(topology, collective, options.chunks) or default
     if collective.rooted:
         send = broadcast if collective.to_all else scatter
         blocks = collective.blocks(topology, chunks)
-        return Rounds(**common, transfers=send(necklaces, collective.root, blocks, latency))
-    if collective.personal and not collective.reducing:
-        offset, chunk, destination = alltoall(necklaces, chunks, latency)
-        return Table(**common, offset=offset, chunk=chunk, destination=destination)
-    offset, chunk = allgather(necklaces, chunks, latency)
-    common["collective"] = Collective("allgather")
-    return as_collective(Table(**common, offset=offset, chunk=chunk), collective, latency)
+        return Rounds(
+            topology=topology,
+            collective=collective,
+            algorithm="necklace",
+            switching=Switching.STORE_AND_FORWARD,
+            ports=necklaces.ports,
+            chunks=chunks,
+            transfers=send(necklaces, collective.root or 0, blocks, latency),
+        )
+    exchange = collective.from_each and collective.personal
+    columns = (alltoall if exchange else allgather)(necklaces, chunks, latency)
+    return build_table(
+        topology,
+        collective,
+        columns,
+        algorithm="necklace",
+        ports=necklaces.ports,
+        chunks=chunks,
+        latency=latency,
+    )
 
 
 NECKLACE = Algorithm(

@@ -39,17 +39,17 @@ class Necklaces:
     topology: Torus
 
     @property
-    def side(self):
+    def side(self) -> int:
         """The side length k."""
         return self.topology.sides[0]
 
     @property
-    def ports(self):
+    def ports(self) -> int:
         """G, the number of ports used: 2 n, or n if k = 2."""
         return self.topology.ports // (2 if self.side == 2 else 1)
 
     @cached_property
-    def turn(self):
+    def turn(self) -> np.ndarray:
         """The port that each port is rotated to, an array."""
         axes = len(self.topology.sides)
         if self.side == 2:
@@ -60,13 +60,13 @@ class Necklaces:
         return ports
 
     @cached_property
-    def rotate(self):
+    def rotate(self) -> np.ndarray:
         """The node that each node is rotated to, an array."""
         coordinates = self.topology.coordinates(np.arange(self.topology.nodes))
         return self.topology.node(np.concatenate([-coordinates[-1:], coordinates[:-1]]))
 
     @cached_property
-    def _rank(self):
+    def _rank(self) -> np.ndarray:
         """The place of every node in the order that generators are the largest in."""
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
@@ -80,7 +80,7 @@ class Necklaces:
         return rank
 
     @cached_property
-    def _orbits(self):
+    def _orbits(self) -> tuple[np.ndarray, np.ndarray]:
         """Period and displacement of all nodes."""
         nodes = np.arange(self.topology.nodes)
         period = np.zeros(len(nodes), dtype=np.int16)
@@ -94,23 +94,23 @@ class Necklaces:
         return period, (period - ahead) % period
 
     @property
-    def period(self):
+    def period(self) -> np.ndarray:
         """How many nodes the necklace of each node has, an array."""
         return self._orbits[0]
 
     @property
-    def displacement(self):
+    def displacement(self) -> np.ndarray:
         """How many rotations of its generator lead to each node, an array."""
         return self._orbits[1]
 
     @cached_property
-    def generators(self):
+    def generators(self) -> np.ndarray:
         """The generators of all necklaces but that of node 0, near ones first, an array."""
         nodes = np.nonzero(self.displacement == 0)[0][1:]
         return nodes[np.argsort(self.topology.distances[nodes], kind="stable")]
 
     @cached_property
-    def even_chunks(self):
+    def even_chunks(self) -> int:
         """The smallest number of chunks that can be shared evenly by the trees of any node.
 
         A node of period P is in G / P trees. This comes to the odd part of n for odd k, 2 n for
@@ -118,7 +118,7 @@ class Necklaces:
         """
         return math.lcm(*(self.ports // period for period in np.unique(self.period[1:]).tolist()))
 
-    def images(self, node, port):
+    def images(self, node: int, port: int) -> tuple[np.ndarray, np.ndarray]:
         """The G rotations of an arc into a node: nodes and ports, arrays of shape (ports,)."""
         nodes, ports = [node], [port]
         for _ in range(self.ports - 1):
@@ -126,7 +126,7 @@ class Necklaces:
             ports.append(self.turn[ports[-1]])
         return np.array(nodes), np.array(ports)
 
-    def shares(self, node, chunks):
+    def shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
         """How the chunks for a node are shared by the G trees (section 5.3).
 
         Returns
@@ -141,7 +141,7 @@ class Necklaces:
         return share, np.arange(self.ports) // period * share
 
     @cached_property
-    def parents(self):
+    def parents(self) -> tuple[np.ndarray, np.ndarray]:
         """Parent of each generator in tree 0, and the port from there, arrays; -1 elsewhere.
 
         Notes
@@ -172,7 +172,7 @@ class Necklaces:
         return parent, port
 
     @cached_property
-    def spanning_tree(self):
+    def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
         """Parent of each node in the spanning tree, and the port from there, arrays.
 
         Subtree i spans the nodes with displacement i, rotated i times from generators.
@@ -186,7 +186,7 @@ class Necklaces:
             tail[nodes[mine]], port[nodes[mine]] = tails[mine], ports[mine]
         return tail, port
 
-    def route(self, node):
+    def route(self, node: int) -> tuple[list[int], list[int]]:
         """A shortest route from node 0, coordinate by coordinate: nodes reached and their ports."""
         topology, nodes, ports = self.topology, [0], []
         for axis, digit in enumerate(topology.coordinates(node).tolist()):
