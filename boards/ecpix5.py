@@ -6,12 +6,14 @@ failure. For its clock it takes nextpnr's first router: on the 45F, it brought a
 85F holds is an estimate from its block RAMs; its clock may set a lower limit.
 """
 
+from typing import Any
+
 from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
 
 
-def _board(size, platform, limit):
+def _board(size: str, platform: type[Any], limit: Limit) -> Board:
     return Board(
         title=f"LambdaConcept ECPIX-5, LFE5UM5G-{size}",
         platform=platform,

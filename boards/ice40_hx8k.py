@@ -1,7 +1,7 @@
 """iCE40-HX8K breakout board by Lattice: iCE40HX8K at 12 MHz; the serial line is on its USB plug.
 
-Its first three lamps tell that something runs, a pass and a failure. It is loaded into the device
-itself (jumpers J6 as for `iceprog -S`), and forgotten when the power goes.
+Its first three lamps show that something runs, a pass and a failure. It is loaded into the device
+itself (jumpers J6 as for `iceprog -S`), and lost when the power goes.
 """
 
 from amaranth_boards.ice40_hx8k_b_evn import ICE40HX8KBEVNPlatform

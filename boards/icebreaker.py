@@ -1,6 +1,6 @@
 """iCEBreaker by 1BitSquared: iCE40UP5K at 12 MHz; the serial line is on its USB plug.
 
-Its red and green lamps tell a failure and a pass.
+Its red and green lamps show a failure and a pass.
 """
 
 from amaranth_boards.icebreaker import ICEBreakerPlatform

@@ -1,6 +1,6 @@
 """iCEstick by Lattice: iCE40HX1K at 12 MHz; the serial line is on its USB plug.
 
-The first three of its five lamps tell that something runs, a pass and a failure. With 1280 logic
+The first three of its five lamps show that something runs, a pass and a failure. With 1280 logic
 cells it holds the smallest fabrics only.
 """
 

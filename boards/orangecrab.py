@@ -5,6 +5,8 @@ the board (RX) receives, pin 1 (TX) sends. The lamp is blue while something runs
 and red after a failure. To load it, hold the button while plugging it in.
 """
 
+from typing import Any
+
 from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_25FPlatform, OrangeCrabR0_2_85FPlatform
 from amaranth_boards.resources import UARTResource
@@ -12,12 +14,13 @@ from amaranth_boards.resources import UARTResource
 from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 
-def _board(size, platform, limit):
-    class WithoutSuffix(platform):
+def _board(size: str, platform: type[Any], limit: Limit) -> Board:
+    class WithoutSuffix(platform):  # type: ignore[misc, valid-type]
         """Leaves out the check of the suffix that dfu-util can do without, and its tool."""
 
         @property
-        def command_templates(self):
+        def command_templates(self) -> list[str]:
+            """The commands of the platform but one."""
             return [text for text in super().command_templates if "dfu-suffix" not in text]
 
     return Board(

@@ -1,6 +1,6 @@
 """Tang Nano 9K by Sipeed: GW1NR-9C at 27 MHz; the serial line is on its USB plug.
 
-The first three of its lamps tell that something runs, a pass and a failure. Amaranth's platform
+The first three of its lamps show that something runs, a pass and a failure. Amaranth's platform
 calls `nextpnr-gowin`, which is no more: its successor `nextpnr-himbaechel` takes the same files
 with other options.
 """
@@ -14,7 +14,8 @@ class Himbaechel(TangNano9kPlatform):
     """The platform with the place-and-route tool of today."""
 
     @property
-    def command_templates(self):
+    def command_templates(self) -> list[str]:
+        """The commands of the platform, that of place and route replaced."""
         return [
             r"""
             {{invoke_tool("nextpnr-himbaechel-gowin")}}

@@ -1,17 +1,19 @@
 """ULX3S by Radiona: ECP5 at 25 MHz; the serial line is on the USB plug US1.
 
-The first three of its eight lamps tell that something runs, a pass and a failure. On the 25F, a 9x9
+The first three of its eight lamps show that something runs, a pass and a failure. On the 25F, a 9x9
 all-gather of 8 bits takes 99.6 % of the tables; nextpnr's second router ends after some minutes,
 where its first one had not after 20. 10x10 needs more block RAMs than there are. What the 85F holds
 is an estimate from its block RAMs.
 """
+
+from typing import Any
 
 from amaranth_boards.ulx3s import ULX3S_25F_Platform, ULX3S_85F_Platform
 
 from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 
-def _board(size, platform, limit):
+def _board(size: str, platform: type[Any], limit: Limit) -> Board:
     return Board(
         title=f"Radiona ULX3S, LFE5U-{size}",
         platform=platform,

@@ -1,6 +1,6 @@
 """ECP5 Versa board by Lattice: LFE5UM-45F at 100 MHz; the serial line is on its USB plug.
 
-The first three of its lamps tell that something runs, a pass and a failure. What it holds is an
+The first three of its lamps show that something runs, a pass and a failure. What it holds is an
 estimate from its block RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose device is
 as large, but another one.
 """

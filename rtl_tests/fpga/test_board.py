@@ -197,7 +197,7 @@ Info: \t        ICESTORM_RAM:     1/   16    6%
 
 
 def test_message_of_a_fabric_that_is_too_large():
-    """It tells by how much, and what may fit; other failures are not taken for it."""
+    """It names by how much, and what may fit; other failures are not taken for it."""
     fabric, board = fabric_of("4x4", "allgather", "hamiltonian", flits=2), find_board("icestick")
     said = over_capacity(LOG.format(used=5120, error="ERROR: no"), fabric, board)
     assert said == (
@@ -212,7 +212,7 @@ def test_message_of_a_fabric_that_is_too_large():
     assert over_capacity("", fabric, board) is None
 
 
-def test_message_tells_what_was_measured():
+def test_message_names_what_was_measured():
     """The figure on record for a board is in the message: alone where it was of such fabrics."""
     board = replace(find_board("icestick"), limit=Limit(5, "icestick"))
     like = fabric_of("6x6", "allgather", "hamiltonian", width=8)
@@ -322,16 +322,16 @@ def test_stages_of_a_build(tmp_path):
     assert now() == (3, "packing the bitstream")
 
 
-def test_build_tells_how_far_it_is(tmp_path):
-    """The stages are told while the tools run."""
-    told = []
-    with watched(tmp_path, "selftest", "selftest.bin", lambda *what: told.append(what)):
-        while not told:
+def test_build_reports_its_stages(tmp_path):
+    """The stages are reported while the tools run."""
+    reported = []
+    with watched(tmp_path, "selftest", "selftest.bin", lambda *what: reported.append(what)):
+        while not reported:
             time.sleep(0.01)
         (tmp_path / "selftest.tim").touch()
-        while len(told) < 2:
+        while len(reported) < 2:
             time.sleep(0.01)
-    assert told[:2] == [(0, 4, "synthesis"), (1, 4, "placing")]
+    assert reported[:2] == [(0, 4, "synthesis"), (1, 4, "placing")]
 
 
 @pytest.fixture
@@ -408,7 +408,7 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
 
 
 def test_build_that_cannot_be(tmp_path, capsys):
-    """What does not work is said before anything is built."""
+    """What does not work is refused before anything is built."""
     what = ["2x2", "allgather", "-o", str(tmp_path)]
     assert main(["build", "--board", "icebraker", *what]) == 1
     assert "Board must be one of" in capsys.readouterr().err

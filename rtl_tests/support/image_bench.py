@@ -19,7 +19,7 @@ __all__ = [
 #: Clock cycles a bit, so few that a line takes little time to simulate.
 DIVISOR = 4
 
-#: Sends some bytes once the image has said its first line, and prints the lines it says.
+#: Sends some bytes once the image has sent its first line, and prints the lines that it sends.
 BENCH = """\
 `timescale 1ns/1ps
 module bench;
@@ -67,7 +67,7 @@ endmodule
 
 
 def bench(top, *, clock="clk", rx, tx, send="", lines=1, cycles=60_000):
-    """A Verilog bench that sends bytes to an image and prints what it says.
+    """A Verilog bench that sends bytes to an image and prints what it sends.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def bench(top, *, clock="clk", rx, tx, send="", lines=1, cycles=60_000):
     clock, rx, tx : str
         Its ports.
     send : str
-        At the end of a line the bench waits until the image has said one.
+        At the end of a line the bench waits until the image has sent one.
     lines : int
         After how many lines to end.
     cycles : int
@@ -98,7 +98,7 @@ def bench(top, *, clock="clk", rx, tx, send="", lines=1, cycles=60_000):
 
 
 def run_bench(folder, files, text, *, defines=()):
-    """Simulate a bench with iverilog; returns the lines that the image said."""
+    """Simulate a bench with iverilog; returns the lines that the image sent."""
     Path(folder, "bench.v").write_text(text)
     flags = [f"-D{name}" for name in defines]
     names = ["bench.v", *map(str, files)]

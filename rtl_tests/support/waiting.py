@@ -33,7 +33,7 @@ def shortest_wait(schedule):
 
 
 def _keys(schedule, ids):
-    """What tells blocks apart, or the sums that contributions belong to."""
+    """The key of each block, or of the sums that contributions belong to."""
     if not schedule.collective.reducing:
         return ids.tolist()
     keys = schedule.blocks.count // schedule.topology.nodes

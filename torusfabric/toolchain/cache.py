@@ -24,7 +24,7 @@ __all__ = ["Cache", "RenewingCache", "default_folder", "digest"]
 
 
 def default_folder() -> Path:
-    """The folder of the cache: `TORUSFABRIC_CACHE` if set, else the platform's place for caches."""
+    """The folder of the cache: `TORUSFABRIC_CACHE`, or where the platform keeps caches."""
     if named := os.environ.get("TORUSFABRIC_CACHE"):
         return Path(named)
     return platformdirs.user_cache_path("torusfabric", appauthor=False)

@@ -45,12 +45,12 @@ def over_capacity(
     str or None
     """
     rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
-    shares = [(int(used) / int(most), kind, used, most) for kind, used, most in rows if int(most)]
-    share, kind, used, most = max(shares, default=(0, "", "0", "0"))
+    shares = [(int(used) / int(most), name, used, most) for name, used, most in rows if int(most)]
+    share, name, used, most = max(shares, default=(0, "", "0", "0"))
     if share <= 1 and not (share > _CROWDED and _NOT_PLACED.search(log)):
         return None
     need = "need" if share > 1 else "crowd it with"
-    text = f"Fabric must fit into {board.name}, not {need} {used} of {most} {kind}"
+    text = f"Fabric must fit into {board.name}, not {need} {used} of {most} {name}"
     return f"{text} ({100 * share:.0f} %); {_advice(fabric, share, board, netlist)}"
 
 

@@ -88,9 +88,9 @@ class SerialLine:
         with self._attached():
             line = self._port.readline()
         if not line.endswith(b"\n"):
-            said = f" after {line!r}" if line else ""
+            begun = f" after {line!r}" if line else ""
             raise WorkFailed(
-                f"Board must answer within {self._port.timeout:g} s, not be silent{said}"
+                f"Board must answer within {self._port.timeout:g} s, not be silent{begun}"
             )
         return line.decode("ascii", "replace").strip()
 
