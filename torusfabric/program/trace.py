@@ -81,7 +81,7 @@ def arrivals(program, flits):
         listed = held.carry_out(transfers)
         walk, ports = listed.walk(topology).tolist(), listed.hops.tolist()
         lengths = listed.lengths.tolist()
-        bounds, ids = listed.payload.indptr.tolist(), listed.payload.ids.tolist()
+        bounds, ids = listed.listed.indptr.tolist(), listed.listed.ids.tolist()
         for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
             cycle, stride = clock(number, ports[k][0], hops)
             blocks = ids[bounds[k] : bounds[k + 1]]

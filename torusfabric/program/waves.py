@@ -78,7 +78,7 @@ class WaveProgram(SwitchProgram):
             port = transfers.hops[:, 0]
             arrived = np.full((len(nodes), topology.ports), -1)
             there = topology.neighbours[transfers.source, port], topology.opposite[port]
-            arrived[there] = transfers.payload.ids
+            arrived[there] = transfers.listed.ids
             for block, new in zip(arrived.T, arrivals[:, :, step].T, strict=True):
                 fresh = (block >= 0) & ~had[nodes, block]
                 new[fresh] = block[fresh]

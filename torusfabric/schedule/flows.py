@@ -1,4 +1,4 @@
-"""Flows: which blocks flow past each arc of an oblivious pattern, and in which order.
+"""Flows: which blocks pass each arc of an oblivious pattern, and in which order.
 
 In a `Pattern` each out-arc is fed by at most one arc, its feeder. Going back from feeder to feeder,
 one comes to a directed cycle or to an arc that nothing feeds. The arcs of a cycle with all that
@@ -9,7 +9,9 @@ first. Where nothing feeds the first arc the flow is a chain, and runs dry.
 from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import Self
 
+from ..topology import BoolArray, IntArray, IntLike
 from .forms import Pattern
 
 __all__ = ["Flows", "cycles"]
@@ -28,7 +30,7 @@ class Flows:
     flow : ndarray of int32, shape (nodes, ports)
         The flow of each out-arc, -1 if nothing is ever sent on it.
     index : ndarray of int32, shape (nodes, ports)
-        Its place along the flow, modulo the length also off a cycle.
+        Its position along the flow, modulo the length also off a cycle.
     on_cycle : ndarray of bool, shape (nodes, ports)
         Whether it is itself an arc of a cycle.
     tail : ndarray of int32, shape (nodes, ports)
@@ -46,26 +48,26 @@ class Flows:
         The chunk that each arc carries in step 1, -1 for none.
     """
 
-    flow: np.ndarray
-    index: np.ndarray
-    on_cycle: np.ndarray
-    tail: np.ndarray
-    length: np.ndarray
-    indptr: np.ndarray
-    arcs: np.ndarray
-    feeder: np.ndarray
-    injected: np.ndarray
+    flow: IntArray
+    index: IntArray
+    on_cycle: BoolArray
+    tail: IntArray
+    length: IntArray
+    indptr: IntArray
+    arcs: IntArray
+    feeder: IntArray
+    injected: IntArray
 
     @classmethod
-    def of(cls, pattern: Pattern):
+    def of(cls, pattern: Pattern) -> Self:
         """The flows of a pattern, in time near-linear in the number of arcs."""
         shape = pattern.feed.shape
-        feeder = feeders(pattern)
-        cyclic, first = on_cycles(feeder)
-        index, tail, ends = places(feeder, cyclic, first)
+        feeder = _feeders(pattern)
+        cyclic, first = _on_cycles(feeder)
+        index, tail, ends = _positions(feeder, cyclic, first)
         injects = pattern.inject.ravel() >= 0
         names, flow = np.unique(ends, return_inverse=True)
-        indptr, arcs = lay_out(feeder, cyclic, index, flow, names)
+        indptr, arcs = _lay_out(feeder, cyclic, index, flow, names)
         used = np.bincount(flow, injects, len(names)) > 0
         used |= np.add.reduceat(injects[arcs], indptr[:-1]) > 0
         length = np.where(cyclic[names], np.diff(indptr), 0)
@@ -83,10 +85,10 @@ class Flows:
             injected=pattern.inject.astype(np.int32),
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.length)
 
-    def injected_along(self, flow):
+    def injected_along(self, flow: int) -> tuple[IntArray, IntArray]:
         """What is injected along a flow, by index.
 
         Returns
@@ -96,19 +98,19 @@ class Flows:
         """
         return self.blocks(self.arcs[self.indptr[flow] : self.indptr[flow + 1]])
 
-    def blocks(self, arcs):
+    def blocks(self, arcs: IntLike) -> tuple[IntArray, IntArray]:
         """Origin and chunk of the blocks that arcs inject, -1 for none, elementwise."""
         chunk = self.injected.ravel()[arcs]
         return np.where(chunk >= 0, arcs // self.flow.shape[1], -1), chunk
 
-    def prefix(self, node, port):
+    def prefix(self, node: int, port: int) -> tuple[IntArray, IntArray]:
         """What an arc off a cycle carries in steps 1 to ``tail``, as of `injected_along`."""
         arcs = [node * self.flow.shape[1] + port]
         for _ in range(self.tail[node, port]):
             arcs.append(self.feeder[arcs[-1]])
         return self.blocks(np.array(arcs[:-1], int))
 
-    def carried(self, step):
+    def carried(self, step: int) -> tuple[IntArray, IntArray]:
         """What all arcs carry in a step.
 
         Returns
@@ -118,9 +120,11 @@ class Flows:
         """
         flow, index, tail = self.flow.ravel(), self.index.ravel(), self.tail.ravel()
         length = np.append(self.length, 0)[flow]
-        place = np.where(length > 0, (index - step + 1) % np.maximum(length, 1), index - step + 1)
-        live = np.nonzero((flow >= 0) & (place >= 0))[0]
-        source = self.arcs[self.indptr[flow[live]] + place[live]]
+        position = np.where(
+            length > 0, (index - step + 1) % np.maximum(length, 1), index - step + 1
+        )
+        live = np.nonzero((flow >= 0) & (position >= 0))[0]
+        source = self.arcs[self.indptr[flow[live]] + position[live]]
         young = np.nonzero(tail[live] >= step)[0]
         source[young] = live[young]
         for _ in range(step - 1):
@@ -131,8 +135,8 @@ class Flows:
         return origin, chunk
 
 
-def cycles(pattern: Pattern):
-    """The nodes along each cycle of a pattern, a list of arrays.
+def cycles(pattern: Pattern) -> list[IntArray]:
+    """The nodes along each cycle of a pattern.
 
     A cycle in use in both directions is listed once.
     """
@@ -150,7 +154,7 @@ def cycles(pattern: Pattern):
     return found
 
 
-def feeders(pattern):
+def _feeders(pattern: Pattern) -> IntArray:
     """The feeder of each arc; itself if there is none."""
     topology, feed = pattern.topology, pattern.feed
     nodes = np.arange(len(feed))[:, None]
@@ -159,28 +163,28 @@ def feeders(pattern):
     return np.where(feed >= 0, fed, np.arange(feed.size).reshape(feed.shape)).ravel()
 
 
-def doublings(count):
+def _doublings(count: int) -> range:
     """How often to double a hop to go back further than any chain of so many arcs."""
     return range(max(count, 2).bit_length())
 
 
-def on_cycles(feeder):
+def _on_cycles(feeder: IntArray) -> tuple[BoolArray, IntArray]:
     """Which arcs lie on cycles, and for these the least arc of the cycle, where it starts."""
     arcs = np.arange(len(feeder))
     far = feeder
-    for _ in doublings(len(feeder)):
+    for _ in _doublings(len(feeder)):
         far = far[far]
     cyclic = np.zeros(len(feeder), bool)
     cyclic[far] = True
     cyclic &= feeder != arcs
     first, hop = arcs, np.where(cyclic, feeder, arcs)
-    for _ in doublings(len(feeder)):
+    for _ in _doublings(len(feeder)):
         first = np.minimum(first, first[hop])
         hop = hop[hop]
     return cyclic, first
 
 
-def climb(parent):
+def _climb(parent: IntArray) -> tuple[IntArray, IntArray]:
     """The number of steps from each arc to the fixed point above it, and that point."""
     steps = (parent != np.arange(len(parent))).astype(np.int64)
     hop = parent
@@ -190,14 +194,16 @@ def climb(parent):
     return steps, hop
 
 
-def places(feeder, cyclic, first):
+def _positions(
+    feeder: IntArray, cyclic: BoolArray, first: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
     """The index, the tail and the flow of each arc, a flow named by one of its arcs.
 
     That is the first arc of a cycle, and the last of a chain.
     """
     arcs = np.arange(len(feeder))
-    depth, top = climb(np.where(cyclic, arcs, feeder))
-    around, _ = climb(np.where(cyclic & (first != arcs), feeder, arcs))
+    depth, top = _climb(np.where(cyclic, arcs, feeder))
+    around, _ = _climb(np.where(cyclic & (first != arcs), feeder, arcs))
     endless = cyclic[top]
     length = np.bincount(first[cyclic], minlength=len(arcs))[first[top]]
     index = np.where(endless, (around[top] + depth) % np.maximum(length, 1), depth)
@@ -205,11 +211,17 @@ def places(feeder, cyclic, first):
     child = arcs.copy()
     fed = np.nonzero(~endless & (feeder != arcs))[0][::-1]
     child[feeder[fed]] = fed
-    _, last = climb(child)
+    _, last = _climb(child)
     return index, np.where(endless, depth, 0), np.where(endless, first[top], last)
 
 
-def lay_out(feeder, cyclic, index, flow, names):
+def _lay_out(
+    feeder: IntArray,
+    cyclic: BoolArray,
+    index: IntArray,
+    flow: IntArray,
+    names: IntArray,
+) -> tuple[IntArray, IntArray]:
     """The arcs along each flow: where each begins, and all after another."""
     size = np.bincount(flow[cyclic], minlength=len(names))
     size = np.where(cyclic[names], size, index[names] + 1)

@@ -9,14 +9,15 @@ arrays; that view is all that the checker, the cost model and the schedule file 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from typing_extensions import Self, override
 
 from ..collective import Blocks, Collective
-from ..topology import Topology
+from ..topology import IntArray, IntLike, Topology
 from .model import Duplex, Switching
 
 __all__ = ["ALL", "Everything", "Grouped", "Listed", "Pattern", "Rounds", "Schedule", "Table",
@@ -41,11 +42,11 @@ class Listed:
         Block numbers.
     """
 
-    indptr: np.ndarray
-    ids: np.ndarray
+    indptr: IntArray
+    ids: IntArray
 
     @classmethod
-    def single(cls, ids):
+    def single(cls, ids: IntArray) -> Self:
         """One block a transfer."""
         return cls(np.arange(len(ids) + 1), np.asarray(ids))
 
@@ -62,9 +63,12 @@ class Grouped:
         The group that each transfer carries.
     """
 
-    group: np.ndarray
-    wanted: np.ndarray
+    group: IntArray
+    wanted: IntArray
 
+
+#: What the transfers of a round carry.
+Payload: TypeAlias = Everything | Listed | Grouped
 
 ALL = Everything()
 
@@ -82,19 +86,33 @@ class Transfers:
     payload : Everything, Listed or Grouped
     """
 
-    source: np.ndarray
-    hops: np.ndarray
-    payload: Everything | Listed | Grouped = ALL
+    source: IntArray
+    hops: IntArray
+    payload: Payload = ALL
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.source)
 
     @property
-    def lengths(self):
+    def lengths(self) -> IntArray:
         """Number of hops of each transfer."""
-        return (self.hops >= 0).sum(axis=1)
+        lengths: IntArray = (self.hops >= 0).sum(axis=1)
+        return lengths
 
-    def walk(self, topology):
+    @property
+    def listed(self) -> Listed:
+        """The payload of transfers that list their blocks.
+
+        Raises
+        ------
+        TypeError
+            If they do not.
+        """
+        if not isinstance(self.payload, Listed):
+            raise TypeError(f"Payload must list its blocks, not {type(self.payload).__name__}")
+        return self.payload
+
+    def walk(self, topology: Topology) -> IntArray:
         """The nodes along each path, an array of shape (transfers, longest path + 1).
 
         Past the end of a path its last node is repeated, so that ``[:, -1]`` are the destinations.
@@ -109,7 +127,7 @@ class Transfers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Schedule(ABC):
-    """What every schedule knows, however it is written.
+    """What all schedules have in common, however they are written.
 
     Parameters
     ----------
@@ -156,7 +174,7 @@ class Schedule(ABC):
         return self.collective.blocks(self.topology, self.chunks)
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over all fields."""
         digest = hashlib.sha256(self.form.encode())
         for item in fields(self):
@@ -164,7 +182,7 @@ class Schedule(ABC):
         return digest.hexdigest()
 
 
-def _update(digest, value):
+def _update(digest: "hashlib._Hash", value: Any) -> None:
     """Feed a field of a schedule into a digest."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
@@ -197,19 +215,40 @@ class Pattern(Schedule):
         The in-port that feeds each out-port, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
         The chunk that each out-port carries in step 1, -1 for none.
+
+    Examples
+    --------
+    An all-gather on a ring: what comes in on one side goes out on the other.
+
+    >>> from torusfabric.collective import Collective
+    >>> from torusfabric.topology import Torus
+    >>> pattern = Pattern(
+    ...     topology=Torus(5),
+    ...     collective=Collective("allgather"),
+    ...     algorithm="ring",
+    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     ports=2,
+    ...     steps=2,
+    ...     feed=np.tile([1, 0], (5, 1)),
+    ...     inject=np.zeros((5, 2), int),
+    ... )
+    >>> [len(transfers) for transfers in pattern.rounds()]
+    [10, 10]
     """
 
     form: ClassVar[str] = "pattern"
 
     steps: int
-    feed: np.ndarray
-    inject: np.ndarray
+    feed: IntArray
+    inject: IntArray
 
     @property
-    def round_count(self):
+    @override
+    def round_count(self) -> int:
         return self.steps
 
-    def rounds(self):
+    @override
+    def rounds(self) -> Iterator[Transfers]:
         """The transfers of each step: one block on each arc in use."""
         topology, blocks = self.topology, self.blocks
         nodes = np.arange(topology.nodes)[:, None]
@@ -238,7 +277,7 @@ class Table(Schedule):
     An all-reduce cuts the message into as many parts as there are nodes, node ``n`` owning chunks
     ``n * M`` to ``n * M + M - 1``, and ``chunk[t, g]`` counts within a part: (any origin,
     owner ``* M + chunk[t, g]``). After the first ``reducing`` steps an all-reduce is an all-gather
-    of complete sums, each told by its N contributions.
+    of complete sums, each given as its N contributions.
 
     Parameters
     ----------
@@ -250,43 +289,70 @@ class Table(Schedule):
         The offset from its origin to which a block is going; a sum goes to its owner.
     reducing : int
         In how many steps, from the first on, partial sums move.
+
+    Examples
+    --------
+    An all-gather on a ring of three nodes, in one step: a block arrives at offset 1 of its origin
+    on port +0, and at offset 2, which is -1, on port -0.
+
+    >>> from torusfabric.collective import Collective
+    >>> from torusfabric.topology import Torus
+    >>> table = Table(
+    ...     topology=Torus(3),
+    ...     collective=Collective("allgather"),
+    ...     algorithm="ring",
+    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     ports=2,
+    ...     offset=np.array([[1, 2]]),
+    ...     chunk=np.array([[0, 0]]),
+    ... )
+    >>> next(table.rounds()).payload.ids
+    array([0, 0, 1, 1, 2, 2])
     """
 
     form: ClassVar[str] = "table"
 
-    offset: np.ndarray
-    chunk: np.ndarray
-    destination: np.ndarray | None = field(default=None)
+    offset: IntArray
+    chunk: IntArray
+    destination: IntArray | None = None
     reducing: int = 0
 
     @property
-    def round_count(self):
+    @override
+    def round_count(self) -> int:
         return len(self.offset)
 
-    def rounds(self):
+    @override
+    def rounds(self) -> Iterator[Transfers]:
         """The transfers of each step: one block, or one sum, on each arc in use."""
         topology = self.topology
         nodes = np.arange(topology.nodes)
-        parts: dict[tuple[int, int], np.ndarray] = {}
+        parts: dict[tuple[int, int], IntArray] = {}
         for step in range(len(self.offset)):
             ports = np.nonzero(self.offset[step] >= 0)[0]
             arrival = topology.neighbours[:, ports]
             owner = topology.subtract(arrival, self.offset[step, ports][None, :])
             source, index = np.broadcast_arrays(nodes[:, None], np.arange(len(ports))[None, :])
             if self.collective.reducing:
-                payload = self._sums(step, ports, owner, parts)
+                payload: Payload = self._sums(step, ports, owner, parts)
             else:
                 payload = Listed.single(self._blocks(step, ports, owner).ravel())
             yield Transfers(source.ravel(), ports[index.ravel()][:, None].astype(np.int8), payload)
 
-    def _blocks(self, step, ports, origin):
+    def _blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
         """The block that each node (a row) sends on each port (a column) in use."""
         destination = None
         if self.destination is not None:
             destination = self.topology.add(origin, self.destination[step, ports][None, :])
         return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
 
-    def _sums(self, step, ports, owner, parts):
+    def _sums(
+        self,
+        step: int,
+        ports: IntArray,
+        owner: IntArray,
+        parts: dict[tuple[int, int], IntArray],
+    ) -> Listed:
         """The contributions in the sums that nodes send, and the effect on later steps.
 
         ``parts[offset, chunk]`` lists, relative to the owner, where the contributions come from
@@ -302,7 +368,7 @@ class Table(Schedule):
             if step < self.reducing:
                 part = parts.pop((sender, chunk), np.array([sender]))
                 moves.append((target, chunk, part))
-            name = chunk
+            name: IntLike = chunk
             if not self.collective.personal:
                 name = owner[:, column, None] * (self.chunks // topology.nodes) + chunk
             origin = topology.add(owner[:, column, None], part[None, :])
@@ -323,6 +389,23 @@ class Rounds(Schedule):
     ----------
     transfers : tuple of Transfers
         One entry a round.
+
+    Examples
+    --------
+    A broadcast from node 0 of a ring, in one round with circuits of one and two hops.
+
+    >>> from torusfabric.collective import Collective
+    >>> from torusfabric.topology import Torus
+    >>> rounds = Rounds(
+    ...     topology=Torus(4),
+    ...     collective=Collective("broadcast", 0),
+    ...     algorithm="by hand",
+    ...     switching=Switching.CIRCUIT,
+    ...     ports=2,
+    ...     transfers=(Transfers(np.array([0, 0]), np.array([[0, -1], [1, 1]])),),
+    ... )
+    >>> rounds.transfers[0].walk(rounds.topology).tolist()
+    [[0, 1, 1], [0, 3, 2]]
     """
 
     form: ClassVar[str] = "rounds"
@@ -330,9 +413,11 @@ class Rounds(Schedule):
     transfers: tuple[Transfers, ...]
 
     @property
-    def round_count(self):
+    @override
+    def round_count(self) -> int:
         return len(self.transfers)
 
-    def rounds(self):
+    @override
+    def rounds(self) -> Iterator[Transfers]:
         """The transfers of each round."""
         return iter(self.transfers)

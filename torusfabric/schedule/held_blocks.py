@@ -1,8 +1,10 @@
-"""What every node holds, round by round, for turning "all it holds" into lists of blocks."""
+"""The blocks that every node holds, round by round."""
 
 import numpy as np
 
+from ..collective import Blocks
 from ..errors import InputError
+from ..topology import BoolArray, IntArray, Topology
 from .forms import Everything, Grouped, Listed, Transfers
 
 __all__ = ["HeldBlocks"]
@@ -14,20 +16,37 @@ MOST_BYTES = 2**31
 class HeldBlocks:
     """The blocks that every node holds; in a reduction, the contributions to its partial sums.
 
+    Carrying out rounds one after another lists the blocks of messages that carry all that their
+    sender holds.
+
     Parameters
     ----------
     topology : Topology
-        Where.
     blocks : Blocks
-        Which.
+
+    Attributes
+    ----------
+    held : ndarray of bool, shape (nodes, blocks)
 
     Raises
     ------
     InputError
         If there are too many to keep.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import Collective
+    >>> from torusfabric.topology import Torus
+    >>> ring = Torus(3)
+    >>> state = HeldBlocks(ring, Collective("allgather").blocks(ring, 1))
+    >>> right = Transfers(np.arange(3), np.zeros((3, 1), np.int8))
+    >>> state.carry_out(right).payload.ids
+    array([0, 1, 2])
+    >>> state.carry_out(right).payload.ids
+    array([0, 2, 0, 1, 1, 2])
     """
 
-    def __init__(self, topology, blocks):
+    def __init__(self, topology: Topology, blocks: Blocks) -> None:
         if topology.nodes * blocks.count > MOST_BYTES:
             raise InputError(
                 f"Blocks to be listed must be at most {MOST_BYTES // topology.nodes}, "
@@ -38,13 +57,12 @@ class HeldBlocks:
         ids = np.arange(blocks.count)
         self.held[blocks.precondition(ids), ids] = True
 
-    def carry_out(self, transfers, whole=None):
+    def carry_out(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
         """Carry out a round.
 
         Parameters
         ----------
         transfers : Transfers
-            Its transfers.
         whole : ndarray of bool, optional
             Transfers that carry all their sender holds although the payload lists nothing for them.
 
@@ -62,9 +80,10 @@ class HeldBlocks:
         listed = Listed(np.concatenate([[0], np.cumsum(sizes)]), ids)
         return Transfers(transfers.source, transfers.hops, listed)
 
-    def _lists(self, transfers, whole):
+    def _lists(self, transfers: Transfers, whole: BoolArray | None) -> list[IntArray]:
         """The blocks of each transfer."""
         payload, source = transfers.payload, transfers.source
+        lists: list[IntArray]
         match payload:
             case Everything():
                 return [np.flatnonzero(self.held[node]) for node in source]
@@ -80,7 +99,7 @@ class HeldBlocks:
                 lists[k] = np.flatnonzero(self.held[source[k]])
         return lists
 
-    def _let_go(self, node, ids):
+    def _let_go(self, node: IntArray, ids: IntArray) -> None:
         """Partial sums leave their senders; complete sums are copied."""
         keys = self.blocks.count // self.topology.nodes
         sums = self.held.reshape(self.topology.nodes, -1, keys)

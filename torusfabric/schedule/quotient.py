@@ -1,6 +1,6 @@
 """Schedules that look the same from every node of one label.
 
-A fourth way to write a schedule, beside those of `schedule`: the nodes of a torus are labelled by a
+A fourth way to write a schedule, beside those of `forms`: the nodes of a torus are labelled by a
 homomorphism to the integers modulo m, and what a node does depends on its label alone. Such a
 schedule is as small as the quotient, however many nodes the torus has, and its contention can be
 seen in the quotient.
@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
-from ..topology import Torus
-from .forms import ALL, Everything, Grouped, Schedule, Transfers
+from ..topology import IntArray, Torus
+from .forms import ALL, Grouped, Payload, Schedule, Transfers
 
 __all__ = ["Quotient", "QuotientRound", "Send"]
 
@@ -33,17 +34,17 @@ class Send:
         The group of blocks that the senders of each label send; None where they send all they hold.
     """
 
-    labels: np.ndarray
+    labels: IntArray
     runs: tuple[tuple[int, int], ...]
-    group: np.ndarray | None = None
+    group: IntArray | None = None
 
     @property
-    def hops(self):
+    def hops(self) -> IntArray:
         """The out-port taken at each node of the path, an int8 array."""
         ports, counts = zip(*self.runs, strict=True)
         return np.repeat(np.array(ports, np.int8), counts)
 
-    def displacement(self, topology):
+    def displacement(self, topology: Torus) -> IntArray:
         """Coordinates by which the path moves a message, an int array of shape (axes,)."""
         step = np.zeros(len(topology.sides), int)
         for port, count in self.runs:
@@ -67,8 +68,8 @@ class QuotientRound:
     """
 
     sends: tuple[Send, ...]
-    grouping: np.ndarray | None = None
-    focus: np.ndarray | None = None
+    grouping: IntArray | None = None
+    focus: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,11 +96,12 @@ class Quotient(Schedule):
     topology: Torus
 
     @property
-    def round_count(self):
+    @override
+    def round_count(self) -> int:
         return len(self.steps)
 
     @cached_property
-    def labels(self):
+    def labels(self) -> IntArray:
         """The label of every node, an int16 or int32 array."""
         kind = np.int16 if self.modulus < 2**14 else np.int32
         total = np.zeros(self.topology.sides, kind)
@@ -110,17 +112,17 @@ class Quotient(Schedule):
         return total.ravel()
 
     @cached_property
-    def first_nodes(self):
+    def first_nodes(self) -> IntArray:
         """The smallest node of every label."""
         first = np.empty(self.modulus, np.int32)
         first[self.labels[::-1]] = np.arange(self.topology.nodes - 1, -1, -1, dtype=np.int32)
         return first
 
-    def port_weight(self, port):
+    def port_weight(self, port: int) -> int:
         """By how much the label changes along an out-port."""
         return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
 
-    def feeds(self):
+    def feeds(self) -> IntArray:
         """What feeds each out-port of the nodes of each label.
 
         Returns
@@ -139,11 +141,12 @@ class Quotient(Schedule):
                     came = topology.opposite[port]
         return feeds
 
+    @override
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each round; each round is listed only when it is asked for."""
         return (self.expand(step) for step in self.steps)
 
-    def expand(self, step):
+    def expand(self, step: QuotientRound) -> Transfers:
         """The transfers of one round."""
         if not step.sends:
             return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))
@@ -159,7 +162,7 @@ class Quotient(Schedule):
             hops.append(np.broadcast_to(path, (len(source), longest)))
             if send.group is not None:
                 wanted.append(send.group[index[self.labels[source]]])
-        payload: Everything | Grouped = ALL
+        payload: Payload = ALL
         if step.grouping is not None:
             group = np.repeat(np.asarray(step.grouping)[self.labels], self.chunks)
             payload = Grouped(group, np.concatenate(wanted))

@@ -310,10 +310,10 @@ def _table_of_steps(schedule: Rounds, steps: Sequence[_Step]) -> Table:
     for number, step in enumerate(steps):
         port = step.arc[: np.searchsorted(step.arc, topology.ports)]
         first = step.ids[step.indptr[: len(port)]]
-        owner = {
-            "reduce-scatter": blocks.destination,
-            "allreduce": lambda ids: blocks.chunk(ids) // part,
-        }.get(kind, blocks.origin)(first)
+        owner = blocks.origin(first)
+        if schedule.collective.reducing:
+            shared = schedule.collective.to_all
+            owner = blocks.chunk(first) // part if shared else blocks.destination(first)
         offset[number, port] = topology.subtract(topology.neighbours[0, port], owner)
         chunk[number, port] = blocks.chunk(first) % part
         if kind == "alltoall":
