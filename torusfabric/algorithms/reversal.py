@@ -133,12 +133,13 @@ def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Rec
 def _carried(transfers: Transfers, held: np.ndarray) -> np.ndarray:
     """The chunks that each transfer carries, a bool array of shape (transfers, chunks)."""
     payload = transfers.payload
+    sent: np.ndarray = held[transfers.source]
     match payload:
         case Everything():
-            return held[transfers.source]
+            return sent
         case Grouped():
-            wanted = payload.group[None, :] == payload.wanted[:, None]
-            return held[transfers.source] & wanted
+            wanted: np.ndarray = payload.group[None, :] == payload.wanted[:, None]
+            return np.asarray(sent & wanted)
     listed = np.zeros((len(transfers), held.shape[1]), bool)
     listed[np.repeat(np.arange(len(transfers)), np.diff(payload.indptr)), payload.ids] = True
     return listed

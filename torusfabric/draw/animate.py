@@ -102,7 +102,7 @@ def _content(program: SwitchProgram, flits: int) -> dict[str, Any]:
 def _rounds(program: SwitchProgram, flits: int) -> tuple[list[list[Any]], list[int]]:
     """What moves in each round, and the cycle in which the last of it is there."""
     moved = 0
-    rounds: list[list] = [[] for _ in range(program.schedule.round_count)]
+    rounds: list[list[Any]] = [[] for _ in range(program.schedule.round_count)]
     cycles = [0] * len(rounds)
     for arrival in arrivals(program, flits):
         moved += len(arrival.blocks)

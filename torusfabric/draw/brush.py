@@ -136,7 +136,8 @@ class Brush:
 
     def _aside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
         """A point beside the link of a port, some way ahead of its node."""
-        return self._positions[node] + offset * self._right[port] + ahead * self._along[port]
+        beside, ahead_by = offset * self._right[port], ahead * self._along[port]
+        return np.asarray(self._positions[node] + beside + ahead_by)
 
     def _turn(self, node: int, before: int, port: int, offset: float) -> list[np.ndarray]:
         """The points by which a stroke turns from one link to another beside a node."""

@@ -182,7 +182,7 @@ def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.
     list of (list of chunks, arcs, steps)
     """
     arc, step, chunk = _uses(schedule)
-    trees: dict[bytes, tuple] = {}
+    trees: dict[bytes, tuple[list[int], np.ndarray, np.ndarray]] = {}
     order = np.lexsort((step, arc, chunk))
     arc, step, chunk = arc[order], step[order], chunk[order]
     bounds = np.searchsorted(chunk, np.arange(schedule.chunks + 1))

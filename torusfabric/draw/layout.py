@@ -75,7 +75,7 @@ class Layout:
         """Whether the neighbour at each port is one hop away, a bool array (nodes, ports)."""
         there = self.positions[:, self.topology.neighbours]
         gap = there - self.positions[:, :, None] - self.steps[:, None, :]
-        return np.hypot(*gap) < 1e-6
+        return np.asarray(np.hypot(*gap) < 1e-6)
 
     @cached_property
     def box(self) -> np.ndarray:

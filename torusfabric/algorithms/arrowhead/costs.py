@@ -36,7 +36,7 @@ def forest_cost(
     length : float
         Length of the message.
     """
-    return order * (alpha + length * tau * 3 / ports) + (2**order - 1) * delta
+    return order * (alpha + length * tau * 3 / ports) + ((1 << order) - 1) * delta
 
 
 def tree_cost(
@@ -78,7 +78,7 @@ def pipelined_optimum(order: int, *, beta: float, tau: float, length: float) -> 
     """
     if order == 0:
         return 0.0
-    return (math.sqrt((2**order - 2) * beta) + math.sqrt(length * tau / 2)) ** 2
+    return (math.sqrt(((1 << order) - 2) * beta) + math.sqrt(length * tau / 2)) ** 2
 
 
 def circuit_bound(

@@ -79,7 +79,7 @@ def step_count(
     if order == 0:
         return 0
     stride = _stride(trees, packets, duplex, latency)
-    return 1 + latency * (2**order - 2) + stride * (packets - 1)
+    return 1 + latency * ((1 << order) - 2) + stride * (packets - 1)
 
 
 def best_packets(

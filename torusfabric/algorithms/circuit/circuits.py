@@ -1,7 +1,8 @@
 """Rounds of circuits on a torus, built from many alike paths at a time.
 
 A *grid* picks levels on each axis of a torus, the same count or not, so that paths can be given in
-levels instead of nodes: neighbouring levels may be any number of links apart, or at the same place.
+levels instead of nodes: neighbouring levels may be any number of links
+apart, or at the same coordinate.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -58,16 +59,17 @@ class Grid:
         """How far it is from each level of an axis to the next, without nodes that are left out."""
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
-    def place(self, axis: int, numbers: np.ndarray) -> np.ndarray:
+    def coordinate(self, axis: int, numbers: np.ndarray) -> np.ndarray:
         """Coordinates of level numbers of any size, counted on around the torus."""
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
-        places = self.levels[axis][numbers]
-        return places + self.sides[axis] * laps + (axis in self.without) * (places > 0)
+        found = self.levels[axis][numbers]
+        left_out = (axis in self.without) * (found > 0)
+        return np.asarray(found + self.sides[axis] * laps + left_out)
 
     def nodes(self, index: np.ndarray) -> np.ndarray:
         """Coordinates of level numbers: arrays of shape (axes, nodes)."""
-        places = [self.place(axis, numbers) for axis, numbers in enumerate(index)]
-        return np.stack(places) % np.array(self.sides)[:, None]
+        found = [self.coordinate(axis, numbers) for axis, numbers in enumerate(index)]
+        return np.asarray(np.stack(found) % np.array(self.sides)[:, None])
 
 
 class Circuits:
@@ -116,7 +118,7 @@ class Circuits:
         moves, here = [], index.copy()
         for axis, steps in runs:
             there = here[axis] + steps
-            moves.append((axis, grid.place(axis, there) - grid.place(axis, here[axis])))
+            moves.append((axis, grid.coordinate(axis, there) - grid.coordinate(axis, here[axis])))
             here[axis] = there
         self.send(grid.nodes(index), moves)
 

@@ -61,7 +61,7 @@ def spaced(
     given = pairs * room // max(room.sum(), 1)
     spare = np.flatnonzero(given < room)[: pairs - given.sum()]
     given[spare] += 1
-    return least + 2 * given
+    return np.asarray(least + 2 * given)
 
 
 @cache

@@ -159,7 +159,7 @@ def tau_short(i: int) -> Fraction:
     closed form of Prop. 5.17 agrees with its own recurrence for i < 3 only.
     """
     seventh = Fraction(1, 7)
-    nodes = 7 ** (3 * i)
+    nodes = Fraction(7) ** (3 * i)
     bracket = Fraction(57, 8) * (1 - seventh ** (2 * (i - 1)))
     return (bracket + 7**3 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
 
@@ -173,19 +173,19 @@ def tau_large(i: int) -> Fraction:
     i < 3 only.
     """
     seventh = Fraction(1, 7)
-    nodes = 7 ** (3 * i)
+    nodes = Fraction(7) ** (3 * i)
     bracket = Fraction(22, 8) * (1 - seventh ** (2 * (i - 1)))
     return (bracket + 133 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
 
 
 def port_weights() -> np.ndarray:
     """How much l(x) changes along each port: 1, -1, 2, -2, 3, -3."""
-    return np.repeat(WEIGHTS, 2) * np.tile([1, -1], 3)
+    return np.asarray(np.repeat(WEIGHTS, 2) * np.tile([1, -1], 3))
 
 
 def colours(labels: np.ndarray, j: int) -> np.ndarray:
     """colour_j of labels that are 0 mod 7^(j-1), as 0..6."""
-    return labels // 7 ** (j - 1) % 7
+    return np.asarray(labels // 7 ** (j - 1) % 7)
 
 
 def concentration(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:

@@ -49,7 +49,8 @@ def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_mat
 def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int = 0) -> np.ndarray:
     """The nodes in the order of the cycle of a colour through a node."""
     graph = link_graph(forward, colours, colour)
-    return depth_first_order(graph, start, directed=False, return_predecessors=False)
+    order: np.ndarray = depth_first_order(graph, start, directed=False, return_predecessors=False)
+    return order
 
 
 class Square(NamedTuple):

@@ -36,7 +36,8 @@ def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndar
     named[:, ports] = ports[feed]
     table = named.reshape(*(sides[axis] for axis in axes), -1)
     order = [list(axes).index(axis) for axis in range(len(sides))]
-    return table.transpose(*order, len(sides)).reshape(feed.shape).astype(np.int8)
+    turned: np.ndarray = table.transpose(*order, len(sides)).reshape(feed.shape)
+    return turned.astype(np.int8)
 
 
 def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int | None:

@@ -34,7 +34,7 @@ class Rods:
         Nodes with different phases look alike if the cycles are renumbered by the difference.
     exits : ndarray of int, shape (nodes, cycles)
         The out-port by which each cycle leaves each node, -1 off the cycle.
-    place : ndarray of int, shape (nodes, cycles)
+    position : ndarray of int, shape (nodes, cycles)
         The position of each node on each cycle.
     size : int
         The length of each cycle.
@@ -43,7 +43,7 @@ class Rods:
     torus: Torus
     phase: np.ndarray
     exits: np.ndarray
-    place: np.ndarray
+    position: np.ndarray
     size: int
 
     @cached_property
@@ -60,14 +60,15 @@ class Rods:
     def renumbered(self) -> np.ndarray:
         """The number of each cycle as seen from each node, shape (nodes, cycles)."""
         count = self.exits.shape[1]
-        return (self.phase[:, None] + np.arange(count)) % count
+        return np.asarray((self.phase[:, None] + np.arange(count)) % count)
 
     def feed(self) -> np.ndarray:
         """The in-port that feeds each out-port: shape (nodes, ports).
 
-        On the cycles messages run both ways. A node off a cycle is handed what runs forward by one
-        neighbour and what runs backward by another. If the first is L places ahead of the second,
-        it takes (size + L) / 2 steps until nothing is missing, so L is made as small as possible.
+        On the cycles messages run both ways. A node off a cycle gets what runs forward from one
+        neighbour and what runs backward from another. If the first is L positions ahead of the
+        second, it takes (size + L) / 2 steps until nothing is missing, so L is made as small as
+        possible.
         """
         feed = np.full((self.torus.nodes, self.torus.ports), -1)
         for exits, entries in zip(self.exits.T, self.entries.T, strict=True):
@@ -115,11 +116,11 @@ class Rods:
         for number in {number for number, _ in choice}:
             cycle = self.renumbered[nodes, number]
             ahead, behind = (
-                self.place[self.torus.neighbours[nodes, source[number, forward]], cycle]
+                self.position[self.torus.neighbours[nodes, source[number, forward]], cycle]
                 for forward in (True, False)
             )
             leads.append((ahead - behind) % self.size)
-        return np.max(leads, axis=0)
+        return np.asarray(np.max(leads, axis=0))
 
     def hand_over(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice

@@ -84,7 +84,8 @@ class _Exchange(SmallRouter):
         self, goal: Goal, routes: np.ndarray, turns: list[list[int]] | None, patience: int
     ) -> None:
         super().__init__(goal, patience)
-        self.turns, self.hops = turns, routes.tolist()
+        self.turns = turns
+        self.hops: list[list[int]] = routes.tolist()
         self.first = {} if turns is None else first_axes(self.ports // 2)
         self.recall(BLURS[0])
 

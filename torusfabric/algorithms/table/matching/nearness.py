@@ -19,4 +19,4 @@ def nearness(topology: Topology) -> np.ndarray:
     """
     distance = topology.distances
     farther = (distance[topology.neighbours] > distance[:, None]).sum(axis=1)
-    return distance - farther / (topology.ports + 1)
+    return np.asarray(distance - farther / (topology.ports + 1))

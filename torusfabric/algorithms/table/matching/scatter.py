@@ -169,4 +169,5 @@ def _launches(
 
 def _ramp(counts: np.ndarray) -> np.ndarray:
     """Concatenated ranges: 0 .. c - 1 for each count c."""
-    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    before = np.cumsum(counts) - counts
+    return np.asarray(np.arange(counts.sum()) - np.repeat(before, counts))
