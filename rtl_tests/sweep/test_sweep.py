@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_a_row():
 
 
 def test_a_fault_of_ours_does_not_end_a_sweep():
-    row = work(_plan("4x4", algorithm=None))
+    row = work(_plan("4x4", algorithm=7))
     assert row["status"] == "failed"
     assert "result" not in row
 

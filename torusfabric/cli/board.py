@@ -7,10 +7,11 @@ from pathlib import Path
 from ..collective import Operator
 from ..errors import InputError, WorkFailed
 from ..fpga.selftest import BAUD
+from .arguments import positive
 from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, progress_bar
-from .selection import add_selection, command_line, positive
+from .selection import add_selection
 
 __all__ = ["add_commands"]
 
@@ -222,16 +223,10 @@ def _measure(arguments):
 
 def _square_gather(side, width):
     """The fabric of an all-gather on a square torus, by the default algorithm."""
-    from ..algorithms import Options, choose
-    from ..collective import parse_collective
-    from ..program import compile_program
-    from ..rtl import build_fabric
-    from ..topology import parse_topology
+    from ..planning import compile, plan
+    from ..planning.adapter import Fabric
 
-    topology, options = parse_topology(f"{side}x{side}"), Options()
-    collective = parse_collective("allgather", nodes=topology.nodes)
-    schedule = choose(topology, collective, options)(topology, collective, options)
-    return build_fabric(compile_program(schedule), width=width)
+    return Fabric(compile(plan(f"{side}x{side}", "allgather", check=False)), width=width)
 
 
 def _build(arguments):
@@ -241,17 +236,15 @@ def _build(arguments):
 
     board = find_board(arguments.board)
     folder = Path(arguments.output or Path("build", board.name))
-    fabric, _ = make_fabric(arguments)
-    settings = {"board": board.name, "width": fabric.width, "flits": fabric.flits}
-    command = command_line(arguments, fabric.program.schedule, **settings)
+    made = make_fabric(arguments)
     with progress_bar("building") as bar:
         built = build(
-            fabric,
+            made.fabric,
             board,
             folder,
             baud=arguments.baud,
             cache=RenewingCache() if arguments.force else Cache(),
-            command=command,
+            command=made.command_line(arguments.command, board=board.name),
             progress=_announced(bar, board, folder),
         )
     return built, board

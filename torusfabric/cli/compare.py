@@ -1,10 +1,11 @@
 """The command that puts algorithms side by side."""
 
+from ..planning import select
 from ..schedule import Switching
 from .command import add_command
-from .fabric import add_fabric_options, operator_of
+from .fabric import add_fabric_options, operators_of
 from .output import print_json, print_table, progress_bar
-from .selection import add_selection, parse_selection
+from .selection import add_selection, choose_schedule, parse_plan, parse_selection
 
 __all__ = ["add_commands"]
 
@@ -28,43 +29,47 @@ def add_commands(commands):
 def run_compare(arguments):
     """Compare, and print a table."""
     from ..fpga.synthesis.target import find_target
-    from ..sweep.compare import compare
+    from ..sweep.compare import Hardware, compare
 
     if arguments.target:
         find_target(arguments.target)
-    topology, collective, options = parse_selection(arguments)
+    selection, files = _selected(arguments)
+    collective = selection.collective
+    hardware = Hardware(
+        arguments.width, arguments.flits, operators_of(arguments, collective), arguments.target
+    )
     with progress_bar("planning") as progress:
-        entries, flits, misfits = compare(
-            topology,
-            collective,
-            options,
-            width=arguments.width,
-            flits=arguments.flits,
-            operator=operator_of(arguments, collective),
-            target=arguments.target,
-            any_latency=arguments.latency == "auto",
-            progress=progress,
-        )
+        found = compare(selection, hardware, files=files, progress=progress)
     if arguments.json:
         print_json(
             {
-                "topology": str(topology),
+                "topology": str(selection.topology),
                 "collective": collective.kind,
                 "width": arguments.width,
-                "flits": flits,
+                "flits": found.flits,
                 "target": arguments.target,
-                "algorithms": [entry.to_json() for entry in entries],
-                "misfits": misfits,
+                "algorithms": [entry.to_json() for entry in found.entries],
+                "misfits": found.misfits,
             }
         )
         return
-    print(f"{topology} {collective}: {arguments.width} bits a flit, {flits} flits a message")
-    _print_entries(entries, arguments.target)
-    for entry in entries:
+    lengths = f"{arguments.width} bits a flit, {found.flits} flits a message"
+    print(f"{selection.topology} {collective}: {lengths}")
+    _print_entries(found.entries, arguments.target)
+    for entry in found.entries:
         if entry.reason:
             print(f"no hardware by {entry.algorithm}: {entry.reason}")
-    for name, needs in misfits.items():
+    for name, needs in found.misfits.items():
         print(f"{name} needs {needs}")
+
+
+def _selected(arguments):
+    """What is compared: a selection, and perhaps the schedule of a file, by its name."""
+    path = parse_plan(arguments)
+    if path is None:
+        return parse_selection(arguments), {}
+    schedule = choose_schedule(arguments).schedule
+    return select(schedule.topology, schedule.collective), {path: schedule}
 
 
 def _print_entries(entries, target):
@@ -75,7 +80,7 @@ def _print_entries(entries, target):
     heads = {"rom_bits": "ROM bits", "router_luts": "router LUTs", "luts": "LUTs", "ffs": "FFs"}
     rows = [
         [
-            entry.algorithm,
+            entry.algorithm + (f" ({entry.plan})" if entry.plan else ""),
             "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits",
             *("-" if getattr(entry, name) is None else getattr(entry, name) for name in names),
         ]

@@ -1,16 +1,49 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
+import argparse
+import shlex
+from argparse import Namespace
+from typing import Any, NamedTuple
+
 from ..analysis.facts import schedule_facts
-from ..collective import OPERATORS, Operator
+from ..collective import OPERATORS, Collective, Operator
 from ..errors import InputError
-from ..program import compile_program, compile_rooted
+from ..planning import compile
+from .arguments import natural
 from .output import progress_bar
-from .selection import natural, parse_schedule
+from .selection import Chosen, choose_schedule
 
-__all__ = ["add_fabric_options", "make_fabric", "operator_of"]
+__all__ = ["Made", "add_fabric_options", "add_flits_option", "make_fabric", "operators_of"]
 
 
-def add_fabric_options(parser, *, width=32):
+class Made(NamedTuple):
+    """A fabric, and what is known of it.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    facts : dict
+        What the check of the schedule found.
+    chosen : Chosen
+        The schedule, and how it was chosen.
+    hardware : tuple of str
+        The words on the command line that say what hardware to build.
+    """
+
+    fabric: Any
+    facts: dict[str, Any]
+    chosen: Chosen
+    hardware: tuple[str, ...]
+
+    def command_line(self, command: str, **others: object) -> str:
+        """The command that makes the same again, in a fixed form."""
+        words = ["torusfabric", command, *self.chosen.words, *self.hardware]
+        for name, value in others.items():
+            words += [f"--{name}", str(value)]
+        return shlex.join(words)
+
+
+def add_fabric_options(parser: argparse.ArgumentParser, *, width: int = 32) -> None:
     """Add the arguments that say what hardware to build of a selection."""
     group = parser.add_argument_group("hardware")
     group.add_argument(
@@ -20,12 +53,7 @@ def add_fabric_options(parser, *, width=32):
         default=width,
         help=f"bits of a flit, 1 to 1024 (default {width})",
     )
-    group.add_argument(
-        "--flits",
-        metavar="L",
-        type=natural,
-        help="flits of a message (default one for each chunk)",
-    )
+    add_flits_option(group)
     group.add_argument(
         "--op",
         metavar="NAME",
@@ -36,8 +64,18 @@ def add_fabric_options(parser, *, width=32):
     )
 
 
-def operator_of(arguments, collective):
-    """The operator that was asked for, or None for a collective without one.
+def add_flits_option(group: Any) -> None:
+    """Add the argument that says how long a message is."""
+    group.add_argument(
+        "--flits",
+        metavar="L",
+        type=natural,
+        help="flits of a message (default one for each chunk)",
+    )
+
+
+def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
+    """The operator that was asked for, or none for a collective without one.
 
     Raises
     ------
@@ -51,40 +89,41 @@ def operator_of(arguments, collective):
                     f"--{name} must be left out for {collective.kind}, which combines nothing "
                     "(reduce, reduce-scatter and allreduce do)"
                 )
-        return None
+        return ()
     operator = Operator(arguments.op or "add", arguments.signed)
     if operator.signed and operator.name not in ("min", "max"):
         raise InputError(f"--signed must come with --op min or --op max, not with {operator.name}")
-    return operator
+    return (operator,)
 
 
-def make_fabric(arguments, *, any_root=False, **settings):
-    """Plan, check and build what was selected.
+def make_fabric(arguments: Namespace, *, any_root: bool = False, top: str = "host") -> Made:
+    """Plan, or read, then check and build what was selected.
 
     Parameters
     ----------
     arguments : Namespace
-        See `parse_schedule`.
+        Of a parser to which `add_selection` and `add_fabric_options` added.
     any_root : bool
         Whether the root may be left open.
-    **settings
-        Passed on to `build_fabric`.
+    top : str
+        The interface of the fabric.
 
-    Returns
-    -------
-    fabric : Fabric
-    facts : dict
-        What the check found.
+    Raises
+    ------
+    InputError
+        If something is unknown, does not fit, or cannot be built.
     """
-    from ..rtl import build_fabric
+    from ..planning.adapter import Fabric
 
-    schedule = parse_schedule(arguments, any_root=any_root)
-    operator = operator_of(arguments, schedule.collective)
+    chosen = choose_schedule(arguments, any_root=any_root, flits=arguments.flits)
+    schedule = chosen.schedule
+    operators = operators_of(arguments, schedule.collective)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
-    if arguments.root == "any":
-        program = compile_rooted(schedule)
-    else:
-        program = compile_program(schedule, operator)
-    fabric = build_fabric(program, width=arguments.width, flits=arguments.flits, **settings)
-    return fabric, facts
+    program = compile(schedule, flits=arguments.flits, operators=operators, root=chosen.root)
+    fabric = Fabric(program, width=arguments.width, top=top)
+    hardware = ["--op", arguments.op] if arguments.op else []
+    hardware += ["--signed"] * arguments.signed
+    hardware += ["--width", str(fabric.width), "--flits", str(fabric.flits)]
+    hardware += ["--top", top] if hasattr(arguments, "top") else []
+    return Made(fabric, facts, chosen, tuple(hardware))

@@ -1,9 +1,10 @@
 """The commands that make hardware: verilog, synth."""
 
+from .arguments import positive
 from .command import add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
-from .selection import add_selection, command_line, positive
+from .selection import add_selection
 
 __all__ = ["add_commands"]
 
@@ -64,15 +65,9 @@ def run_verilog(arguments):
     """Write Verilog and manifest."""
     from .. import verilog
 
-    fabric, facts = make_fabric(arguments, any_root=True, top=arguments.top)
-    command = command_line(
-        arguments,
-        fabric.program.schedule,
-        width=fabric.width,
-        flits=fabric.flits,
-        top=arguments.top,
-    )
-    design = verilog.write(fabric, arguments.output, command=command)
+    made = make_fabric(arguments, any_root=True, top=arguments.top)
+    fabric = made.fabric
+    design = verilog.write(fabric, arguments.output, command=made.command_line("verilog"))
     facts = {
         "folder": arguments.output,
         "files": ["fabric.v", "manifest.json"],
@@ -81,7 +76,7 @@ def run_verilog(arguments):
         "lines": design.text.count("\n"),
         "predicted_cycles": fabric.cycles,
         "origins": fabric.origins.to_json(),
-    } | facts
+    } | made.facts
     if arguments.json:
         print_json(facts)
     else:
@@ -95,11 +90,8 @@ def run_synth(arguments):
     from ..fpga.synthesis.target import find_target
 
     find_target(arguments.target)
-    fabric, _ = make_fabric(arguments, any_root=True)
-    command = command_line(
-        arguments, fabric.program.schedule, width=fabric.width, flits=fabric.flits
-    )
-    design = verilog.emit(fabric, command=command)
+    made = make_fabric(arguments, any_root=True)
+    design = verilog.emit(made.fabric, command=made.command_line("synth"))
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,

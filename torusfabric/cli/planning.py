@@ -6,11 +6,11 @@ from ..algorithms import CATALOGUE
 from ..analysis.facts import schedule_facts
 from ..draw import draw
 from ..schedule import Switching
-from ..schedule.file import load, save
+from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import add_command
 from .output import print_facts, print_json, print_table, progress_bar
-from .selection import add_selection, parse_schedule
+from .selection import add_selection, choose_schedule
 
 __all__ = ["add_commands"]
 
@@ -31,7 +31,7 @@ def add_commands(commands):
         "plan and check a schedule",
         "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json",
     )
-    add_selection(plan)
+    add_selection(plan, plan=False)
     plan.add_argument(
         "-o",
         "--output",
@@ -50,9 +50,17 @@ def add_commands(commands):
         "-o", "--output", metavar="FILE", required=True, help="write the picture there"
     )
     checker = add_command(
-        commands, "check", run_check, "check a schedule file", "torusfabric check plan.json"
+        commands,
+        "check",
+        run_check,
+        "check a schedule file, or what is planned",
+        "torusfabric check plan.json",
     )
-    checker.add_argument("file", metavar="FILE", help="a schedule file, from here or elsewhere")
+    add_selection(
+        checker,
+        topology_help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is "
+        "left out, a schedule file, as after --plan",
+    )
 
 
 def run_algorithms(arguments):
@@ -89,8 +97,7 @@ def _print(arguments, facts):
 def run_plan(arguments):
     """Plan, check, and write a schedule."""
     began = time.perf_counter()
-    with progress_bar("planning"):
-        schedule = parse_schedule(arguments)
+    schedule = choose_schedule(arguments).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     facts["seconds"] = round(time.perf_counter() - began, 3)
@@ -104,8 +111,7 @@ def run_draw(arguments):
     """Plan, check, and draw a schedule."""
     began = time.perf_counter()
     writable(arguments.output)
-    with progress_bar("planning"):
-        schedule = parse_schedule(arguments)
+    schedule = choose_schedule(arguments).schedule
     with progress_bar("drawing"):
         text = draw(schedule)
     with progress_bar("checking") as progress:
@@ -116,9 +122,11 @@ def run_draw(arguments):
 
 
 def run_check(arguments):
-    """Check a schedule file."""
+    """Check a schedule file, or what is planned."""
     began = time.perf_counter()
-    schedule = load(arguments.file)
+    if arguments.plan is None and arguments.collective is None:
+        arguments.plan, arguments.topology = arguments.topology, None
+    schedule = choose_schedule(arguments).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

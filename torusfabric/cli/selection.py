@@ -1,55 +1,34 @@
-"""How a user says what to plan: the same in every command."""
+"""How a user says what to plan: the same in every command.
+
+A selection is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of all of them.
+"""
 
 import argparse
 import re
-import shlex
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, cast
 
-from ..algorithms import Options, choose, find
-from ..collective import parse_collective
+from ..collective import COLLECTIVES, Collective, parse_collective
 from ..errors import InputError
-from ..planning.latency import quickest
-from ..topology import parse_topology
+from ..planning import PlanOptions, Selection, plan_selection, resolve, select
+from ..schedule import Duplex, Schedule
+from ..schedule.file import load
+from ..topology import Topology, parse_topology
+from .arguments import latency_or_auto, natural, node_or_any, positive
+from .output import progress_bar
 
-__all__ = ["add_selection", "command_line", "parse_schedule", "parse_selection",
-           "positive"]  # fmt: skip
-
-
-def positive(text):
-    """An integer of at least 1."""
-    if not re.fullmatch(r"\d+", text) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
-    return int(text)
-
-
-def natural(text):
-    """An integer of at least 0."""
-    if not re.fullmatch(r"\d+", text):
-        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
-    return int(text)
-
-
-def node_or_any(text):
-    """A node number, or the word any."""
-    if text == "any":
-        return text
-    if not re.fullmatch(r"\d+", text):
-        raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
-    return int(text)
-
-
-def latency_or_auto(text):
-    """A positive integer, or the word auto."""
-    return text if text == "auto" else positive(text)
-
+__all__ = ["Chosen", "add_selection", "choose_schedule", "parse_plan", "parse_selection"]
 
 #: What a user may ask of an algorithm.
-OPTIONS: dict[str, dict] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "--root": {
         "metavar": "NODE",
         "type": node_or_any,
-        "help": "node that sends or receives (default 0), or any: hardware that is told at the "
-        "start",
+        "help": "node that sends or receives (default 0), or any: hardware in which it is chosen "
+        "at the start",
     },
     "--ports": {
         "metavar": "A",
@@ -75,7 +54,7 @@ OPTIONS: dict[str, dict] = {
         "table of sums, what needs the fewest cycles in hardware",
     },
     "--duplex": {
-        "choices": ("full", "half"),
+        "choices": tuple(map(str, Duplex)),
         "default": "full",
         "help": "whether a link carries a message each way at once (default full)",
     },
@@ -106,19 +85,57 @@ OPTIONS: dict[str, dict] = {
 }
 
 
-def add_selection(parser, *, algorithm=True):
-    """Add the arguments that select a topology, a collective and, unless all, an algorithm."""
-    parser.add_argument(
-        "topology",
-        metavar="TOPOLOGY",
-        help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
-    )
+@dataclass(frozen=True)
+class Chosen:
+    """A schedule, and the words on the command line that choose it again.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    words : tuple of str
+    root : {"any"} or None
+        Whether the root is chosen at the start of each run.
+    latency : int or None
+        Steps from the arrival of a block to its departure; None where a file does not say.
+    """
+
+    schedule: Schedule
+    words: tuple[str, ...]
+    root: Literal["any"] | None = None
+    latency: int | None = None
+
+
+def add_selection(
+    parser: argparse.ArgumentParser,
+    *,
+    algorithm: bool = True,
+    plan: bool = True,
+    topology_help: str = "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
+) -> None:
+    """Add the arguments that select what to plan.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    algorithm : bool
+        Whether one algorithm is selected, not all that fit.
+    plan : bool
+        Whether a schedule file may be given instead.
+    topology_help : str
+    """
+    optional: dict[str, Any] = {"nargs": "?"} if plan else {}
+    parser.add_argument("topology", metavar="TOPOLOGY", help=topology_help, **optional)
     parser.add_argument(
         "collective",
         metavar="COLLECTIVE",
-        help="broadcast, allgather, scatter, gather, alltoall, reduce, reduce-scatter or allreduce",
+        help=f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}",
+        **optional,
     )
     group = parser.add_argument_group("selection")
+    if plan:
+        group.add_argument(
+            "--plan", metavar="FILE", help="a schedule file, in place of TOPOLOGY COLLECTIVE"
+        )
     if algorithm:
         group.add_argument(
             "--algorithm",
@@ -129,7 +146,76 @@ def add_selection(parser, *, algorithm=True):
         group.add_argument(name, **settings)
 
 
-def parse_selection(arguments, *, any_root=False):
+def choose_schedule(
+    arguments: Namespace, *, any_root: bool = False, flits: int | None = None
+) -> Chosen:
+    """Plan what was selected, or read the schedule file; the schedule is not checked.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Of a parser to which `add_selection` added.
+    any_root : bool
+        Whether the root may be left open; the schedule is then for node 0.
+    flits : int, optional
+        Flits of a message, for which the latency is chosen if that is left open.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, no algorithm fits, or the file is not valid.
+    """
+    path = parse_plan(arguments, any_root=any_root)
+    root: Literal["any"] | None = "any" if arguments.root == "any" else None
+    open_root = ["--root", "any"] if root else []
+    if path is not None:
+        schedule = load(path)
+        if root:
+            _check_open(schedule.collective)
+        return Chosen(schedule, ("--plan", path, *open_root), root)
+    with progress_bar("planning"):
+        selection = resolve(parse_selection(arguments, any_root=any_root), flits=flits)
+        schedule = plan_selection(selection)
+    words = (*_words(selection, arguments), *open_root)
+    return Chosen(schedule, words, root, selection.options.latency)
+
+
+def parse_plan(arguments: Namespace, *, any_root: bool = False) -> str | None:
+    """The schedule file that was given, or None for a topology and a collective.
+
+    Raises
+    ------
+    InputError
+        If there is neither, or there are both, or options that only planning uses.
+    """
+    path: str | None = getattr(arguments, "plan", None)
+    names = {"TOPOLOGY": arguments.topology, "COLLECTIVE": arguments.collective}
+    if path is None:
+        missing = [name for name, value in names.items() if value is None]
+        if missing:
+            raise InputError(
+                f"{' and '.join(missing)} must be given, or --plan FILE in place of both "
+                f"(see torusfabric {arguments.command} --help)"
+            )
+        return None
+    for name, value in (names | dict(_given(arguments))).items():
+        if value is not None and not (name == "--root" and value == "any" and any_root):
+            raise InputError(f"{name} must be left out with --plan, whose file holds a whole plan")
+    if "," in path and not Path(path).exists():
+        raise InputError(f"Plan must be one file, several are not supported yet, not {path}")
+    return path
+
+
+def _given(arguments: Namespace) -> Iterator[tuple[str, Any]]:
+    """The options of planning that differ from their default."""
+    for name in ("--algorithm", *OPTIONS):
+        value = getattr(arguments, name[2:].replace("-", "_"), None)
+        default = OPTIONS.get(name, {}).get("default")
+        if value != default and value is not False:
+            yield name, value
+
+
+def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selection:
     """The topology, the collective and the options that were selected.
 
     Raises
@@ -140,57 +226,22 @@ def parse_selection(arguments, *, any_root=False):
     topology = parse_topology(arguments.topology)
     root = arguments.root
     if root == "any":
-        root = _open_root(arguments, any_root)
-    collective = parse_collective(arguments.collective, root=root, nodes=topology.nodes)
-    ports = arguments.ports
-    if ports is not None and ports > topology.ports:
-        raise InputError(f"Ports must be from 1 to {topology.ports} on {topology}, not {ports}")
-    options = Options(
-        ports=ports,
-        chunks=arguments.chunks,
-        large=arguments.large,
-        seed=arguments.seed,
-        latency=1 if arguments.latency == "auto" else arguments.latency,
-        broken_links=_broken_links(topology, arguments),
-        duplex=arguments.duplex,
-        trees=arguments.trees,
-        packets=arguments.packets,
-        times=tuple(arguments.times) if arguments.times else None,
+        root = _open_root(arguments, allowed=any_root)
+    names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets")
+    options = {name: getattr(arguments, name) for name in names} | {
+        "broken_links": _broken_links(topology, arguments),
+        "times": tuple(arguments.times) if arguments.times else None,
+    }
+    return select(
+        topology,
+        arguments.collective,
+        algorithm=getattr(arguments, "algorithm", None),
+        root=root,
+        **cast(PlanOptions, options),
     )
-    return topology, collective, options
 
 
-def parse_schedule(arguments, *, any_root=False):
-    """Plan what was selected.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        A latency of auto is replaced by the one that is chosen.
-    any_root : bool
-        Whether the root may be left open; the schedule is then for node 0.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or no algorithm fits.
-    """
-    topology, collective, options = parse_selection(arguments, any_root=any_root)
-    algorithm = (
-        find(arguments.algorithm) if arguments.algorithm else choose(topology, collective, options)
-    )
-    if arguments.latency != "auto":
-        return algorithm(topology, collective, options)
-    flits = getattr(arguments, "flits", None)
-    schedule, arguments.latency = quickest(algorithm, topology, collective, options, flits)
-    return schedule
-
-
-def _open_root(arguments, allowed):
+def _open_root(arguments: Namespace, *, allowed: bool) -> int:
     """Node 0, for which a schedule for any root is planned.
 
     Raises
@@ -198,9 +249,7 @@ def _open_root(arguments, allowed):
     InputError
         If a schedule for one root does not serve the others.
     """
-    collective = parse_collective(arguments.collective)
-    if not (collective.single_origin and collective.to_all):
-        raise InputError(f"Root any must be for a broadcast, not {collective.kind}")
+    _check_open(parse_collective(arguments.collective))
     if not allowed:
         raise InputError(f"Root must be a node number for {arguments.command}, not any")
     if arguments.broken_link or arguments.broken_links:
@@ -208,7 +257,15 @@ def _open_root(arguments, allowed):
     return 0
 
 
-def _broken_links(topology, arguments):
+def _check_open(collective: Collective) -> None:
+    """Refuse a collective whose root cannot be left open."""
+    if not (collective.single_origin and collective.to_all):
+        raise InputError(f"Root any must be for a broadcast, not {collective.kind}")
+    if collective.root:
+        raise InputError(f"Root any must be for a plan from node 0, not {collective.root}")
+
+
+def _broken_links(topology: Topology, arguments: Namespace) -> tuple[tuple[int, int], ...]:
     """The links that are out of order, as arcs."""
     texts = list(arguments.broken_link)
     if arguments.broken_links:
@@ -223,7 +280,7 @@ def _broken_links(topology, arguments):
     return tuple(_arc(topology, text) for text in texts)
 
 
-def _arc(topology, text):
+def _arc(topology: Topology, text: str) -> tuple[int, int]:
     """An arc written NODE:PORT."""
     node, _, port = text.partition(":")
     if not re.fullmatch(r"\d+", node) or not port or int(node) >= topology.nodes:
@@ -233,21 +290,22 @@ def _arc(topology, text):
     return int(node), topology.port(port)
 
 
-def command_line(arguments, schedule, **others):
-    """The command that selects the same again, in a fixed form and without file names."""
-    words = ["torusfabric", arguments.command, str(schedule.topology), schedule.collective.kind]
-    settings = {"algorithm": schedule.algorithm} | {
-        name: getattr(arguments, name, None)
-        for name in ("root", "ports", "chunks", "seed", "latency", "trees", "packets", "op")
-    }
-    if arguments.duplex != "full":
-        settings["duplex"] = arguments.duplex
-    defaults = {"seed": 0, "latency": 1}
-    for name, value in (settings | others).items():
-        if value is not None and value != defaults.get(name):
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    words += ["--large"] * arguments.large + ["--signed"] * getattr(arguments, "signed", False)
-    words += ["--times", *map(str, arguments.times)] if arguments.times else []
-    for node, port in _broken_links(schedule.topology, arguments):
-        words += ["--broken-link", f"{node}:{schedule.topology.port_names[port]}"]
-    return shlex.join(words)
+def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
+    """The words that select the same again, with every choice made."""
+    topology, options = selection.topology, selection.options
+    yield from (str(topology), selection.collective.kind)
+    yield from ("--algorithm", selection.chosen().name)
+    if arguments.root not in (None, "any"):
+        yield from ("--root", str(arguments.root))
+    for name in options.given():
+        value = getattr(options, name)
+        match name:
+            case "large":
+                yield "--large"
+            case "times":
+                yield from ("--times", *map(str, value))
+            case "broken_links":
+                for node, port in value:
+                    yield from ("--broken-link", f"{node}:{topology.port_names[port]}")
+            case _:
+                yield from (f"--{name}", str(value))

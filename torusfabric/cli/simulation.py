@@ -2,12 +2,13 @@
 
 from ..analysis.facts import schedule_facts
 from ..errors import InputError, WorkFailed
-from ..program import compile_program
+from ..planning import compile
 from ..schedule import Switching
+from .arguments import natural, positive
 from .command import add_command
-from .fabric import add_fabric_options, make_fabric
+from .fabric import add_fabric_options, add_flits_option, make_fabric
 from .output import print_facts, print_json, progress_bar
-from .selection import add_selection, natural, parse_schedule, positive
+from .selection import add_selection, choose_schedule
 
 __all__ = ["add_commands"]
 
@@ -65,12 +66,7 @@ def _add_animate(commands):
         "torusfabric animate 6x6 allgather -o play.html",
     )
     add_selection(animate)
-    animate.add_argument(
-        "--flits",
-        metavar="L",
-        type=natural,
-        help="flits of a message, for the clock cycles shown (default one for each chunk)",
-    )
+    add_flits_option(animate)
     animate.add_argument(
         "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
     )
@@ -82,12 +78,11 @@ def run_animate(arguments):
     from ..toolchain.files import writable, write_file
 
     writable(arguments.output)
-    schedule = parse_schedule(arguments)
+    schedule = choose_schedule(arguments, flits=arguments.flits).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
-    program = compile_program(schedule)
-    flits = schedule.chunks if arguments.flits is None else arguments.flits
-    text = animation(program, flits)
+    program = compile(schedule, flits=arguments.flits)
+    text = animation(program.switch_program, program.flits)
     write_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.json:
@@ -108,7 +103,8 @@ def run_simulate(arguments):
     for path in (arguments.wave, arguments.trace):
         if path:
             writable(path)
-    fabric, facts = make_fabric(arguments, any_root=True)
+    made = make_fabric(arguments, any_root=True)
+    fabric, facts = made.fabric, made.facts
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
             fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
@@ -130,7 +126,7 @@ def run_simulate(arguments):
         "tau": facts["tau"],
         "engine_reason": reason,
         "build_seconds": round(engine.build_seconds, 3),
-        "latency": arguments.latency,
+        "latency": made.chosen.latency,
         "wave": arguments.wave,
         "trace": arguments.trace,
     }

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import WorkFailed
+from .arguments import positive
 from .command import add_command
 from .output import print_facts, print_json, progress_bar
-from .selection import positive
 
 __all__ = ["add_commands"]
 

@@ -1,1 +1,21 @@
-"""From a selection to a checked schedule and a compiled program: the one such chain."""
+"""From a selection to a checked schedule and a compiled program: the one such chain.
+
+A `Selection` says what to plan, by names or by values; `plan_selection` plans it, `plan` does both
+and checks. `compile` makes the program of a schedule. All rooms above come here: none of them looks
+for an algorithm or compiles by itself.
+"""
+
+from .adapter import Program, compile
+from .plans import plan, plan_selection, resolve
+from .selection import PlanOptions, Selection, select
+
+__all__ = [
+    "PlanOptions",
+    "Program",
+    "Selection",
+    "compile",
+    "plan",
+    "plan_selection",
+    "resolve",
+    "select",
+]

@@ -1,18 +1,21 @@
 """All algorithms that serve a selection, side by side."""
 
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
-from ..algorithms import CATALOGUE
+from ..algorithms import CATALOGUE, Algorithm, find
 from ..analysis.facts import schedule_facts
+from ..collective import Operator
 from ..errors import InputError
-from ..planning.latency import quickest
-from ..program import compile_program
-from ..rtl import build_fabric
+from ..planning import Selection, compile, plan_selection
+from ..planning.adapter import Fabric
 from ..rtl.inventory import take_inventory
+from ..schedule import Schedule
 
-__all__ = ["Entry", "compare"]
+__all__ = ["Comparison", "Entry", "Hardware", "compare"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Entry:
         The sum over the rounds of their longest path, in hops.
     tau : Fraction
         The sum over the rounds of their longest message, in messages.
+    plan : str or None
+        The schedule file, if it was not planned.
     cycles : int or None
         From start to done, for messages of `flits` flits.
     classes : int or None
@@ -50,6 +55,7 @@ class Entry:
     bound: int
     delta: int
     tau: Fraction
+    plan: str | None = None
     cycles: int | None = None
     classes: int | None = None
     rom_bits: int | None = None
@@ -61,84 +67,136 @@ class Entry:
     brams: int | None = None
     reason: str | None = None
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """The entry as plain data."""
         return asdict(self)
 
 
-def compare(topology, collective, options, *, width=32, flits=None, operator=None, target=None,
-            any_latency=False, progress=None):  # fmt: skip
+@dataclass(frozen=True)
+class Hardware:
+    """What is built of every schedule.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    flits : int, optional
+        Flits of a message; by default as few as all algorithms can cut into equal chunks.
+    operators : tuple of Operator
+        Of a reduction.
+    target : str, optional
+        Device to synthesize for.
+    """
+
+    width: int = 32
+    flits: int | None = None
+    operators: tuple[Operator, ...] = ()
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What algorithms make of a selection.
+
+    Parameters
+    ----------
+    entries : tuple of Entry
+        First those of files, then in the order of the catalogue.
+    flits : int
+        Flits of a message.
+    misfits : dict of str to str
+        What each other algorithm for the collective would need.
+    """
+
+    entries: tuple[Entry, ...]
+    flits: int
+    misfits: dict[str, str]
+
+
+def compare(
+    selection: Selection,
+    hardware: Hardware | None = None,
+    *,
+    files: Mapping[str, Schedule] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
+) -> Comparison:
     """Plan, check and build with every algorithm that fits.
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
-    options : Options
-    width : int
-        Bits of a flit.
-    flits : int, optional
-        Flits of a message; by default as few as all of them can cut into equal chunks.
-    operator : Operator, optional
-        Of a reduction.
-    target : str, optional
-        Device to synthesize for.
-    any_latency : bool
-        Whether a table of sums may have the latency that is quickest in hardware.
+    selection : Selection
+        Without an algorithm.
+    hardware : Hardware, optional
+    files : dict of str to Schedule, optional
+        Schedules from files for the same topology and collective, by the names of the files.
     progress : function of (done, total, what), optional
 
     Returns
     -------
-    entries : list of Entry
-        In the order of the catalogue.
-    flits : int
-    misfits : dict of str to str
-        What each other algorithm for the collective would need.
+    Comparison
 
     Raises
     ------
     InputError
-        If no algorithm fits.
+        If no algorithm fits and there is no file.
     """
-    known = [a for a in CATALOGUE if collective.kind in a.collectives]
-    misfits = {a.name: why for a in known if (why := a.why_not(topology, collective, options))}
-    fitting = [a for a in known if a.name not in misfits]
-    if not fitting:
+    hardware, report = hardware or Hardware(), progress or (lambda done, total, what: None)
+    fitting, misfits = _fitting(selection)
+    planned = [(schedule, name) for name, schedule in (files or {}).items()]
+    if not fitting and not planned:
         needs = "; ".join(f"{name} needs {why}" for name, why in misfits.items())
-        raise InputError(f"No algorithm fits {topology} {collective.kind}: {needs}")
-    tell = progress or (lambda done, total, what: None)
-    schedules = []
+        kind = selection.collective.kind
+        raise InputError(f"No algorithm fits {selection.topology} {kind}: {needs}")
+    total = 2 * len(fitting) + len(planned)
     for done, algorithm in enumerate(fitting):
-        tell(done, 2 * len(fitting), f"planning {algorithm.name}")
-        schedules.append(algorithm(topology, collective, options))
-    flits = flits or lcm(*(schedule.chunks for schedule in schedules))
+        report(done, total, f"planning {algorithm.name}")
+        asked = replace(selection, algorithm=algorithm, any_latency=False)
+        planned.append((plan_selection(asked), ""))
+    flits = hardware.flits or lcm(*(schedule.chunks for schedule, _ in planned))
     entries = []
-    for done, (algorithm, schedule) in enumerate(zip(fitting, schedules, strict=True)):
-        if any_latency and flits % schedule.chunks == 0:
-            schedule, _ = quickest(algorithm, topology, collective, options, flits)
-        tell(len(fitting) + done, 2 * len(fitting), f"building {schedule.algorithm}")
-        entries.append(_entry(schedule, width, flits, operator, target))
-    return entries, flits, misfits
+    for done, (schedule, file) in enumerate(planned, len(fitting)):
+        report(done, total, f"building {schedule.algorithm}")
+        if selection.any_latency and not file and flits % schedule.chunks == 0:
+            asked = replace(selection, algorithm=find(schedule.algorithm))
+            schedule = plan_selection(asked, flits=flits)
+        entries.append(_entry(schedule, file or None, replace(hardware, flits=flits)))
+    return Comparison(tuple(entries), flits, misfits)
 
 
-def _entry(schedule, width, flits, operator, target):
+def _fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
+    """The algorithms that fit, and what each other one for the collective needs."""
+    fitting, misfits = [], {}
+    for algorithm in CATALOGUE:
+        if selection.collective.kind in algorithm.collectives:
+            chosen = selection.topology, selection.collective, selection.options
+            reason = algorithm.why_not(*chosen)
+            if reason:
+                misfits[algorithm.name] = reason
+            else:
+                fitting.append(algorithm)
+    return fitting, misfits
+
+
+def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
     """What becomes of a schedule."""
     facts = schedule_facts(schedule)
     names = [item.name for item in fields(Entry) if item.default is MISSING]
-    planned = {name: facts[name] for name in names}
+    planned = {name: facts[name] for name in names} | {"plan": file}
     try:
-        fabric = build_fabric(compile_program(schedule, operator), width=width, flits=flits)
+        program = compile(schedule, flits=hardware.flits, operators=hardware.operators)
+        fabric = Fabric(program, width=hardware.width)
     except InputError as error:
         return Entry(**planned, reason=str(error))
-    built = {
+    built: dict[str, Any] = {
         "cycles": fabric.cycles,
         "classes": len(fabric.program.class_sizes),
         **take_inventory(fabric)._asdict(),
     }
+    target = hardware.target
     return Entry(**planned, **built, **(_synthesized(fabric, target) if target else {}))
 
 
-def _synthesized(fabric, target):
+def _synthesized(fabric: Any, target: str) -> dict[str, Any]:
     """What a fabric costs on a device."""
     from .. import verilog
     from ..fpga.synthesis import synthesize

@@ -94,19 +94,21 @@ def work(point):
 
 
 def _schedule(point):
-    from ..algorithms import Options, choose, find
-    from ..collective import parse_collective
-    from ..topology import parse_topology
+    """The schedule of a point: planned, or from a file."""
+    from ..planning import plan_selection, select
+    from ..schedule.file import load
 
-    topology = parse_topology(point["topology"])
-    collective = parse_collective(point["collective"], nodes=topology.nodes)
-    ports = point.get("ports")
-    if ports is not None and ports > topology.ports:
-        raise InputError(f"Ports must be from 1 to {topology.ports} on {topology}, not {ports}")
-    options = Options(ports=ports, chunks=point.get("chunks"))
+    if "plan" in point:
+        return load(point["plan"])
     best = point["algorithm"] == "best"
-    algorithm = choose(topology, collective, options) if best else find(point["algorithm"])
-    return algorithm(topology, collective, options)
+    selection = select(
+        point["topology"],
+        point["collective"],
+        algorithm=None if best else point["algorithm"],
+        ports=point.get("ports"),
+        chunks=point.get("chunks"),
+    )
+    return plan_selection(selection)
 
 
 def _plan(point):
@@ -117,11 +119,15 @@ def _plan(point):
 
 
 def _fabric(point):
-    from ..program import compile_program
-    from ..rtl import build_fabric
+    """The fabric of a point; what comes from a file is checked before."""
+    from ..analysis.check import check
+    from ..planning import compile
+    from ..planning.adapter import Fabric
 
-    program = compile_program(_schedule(point))
-    return build_fabric(program, width=point["width"], flits=point.get("flits"))
+    schedule = _schedule(point)
+    if "plan" in point:
+        check(schedule)
+    return Fabric(compile(schedule, flits=point.get("flits")), width=point["width"])
 
 
 def _simulate(point):

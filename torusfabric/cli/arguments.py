@@ -1,0 +1,35 @@
+"""What numbers and words a user may write on the command line."""
+
+import argparse
+import re
+from typing import Literal
+
+__all__ = ["latency_or_auto", "natural", "node_or_any", "positive"]
+
+
+def natural(text: str) -> int:
+    """An integer of at least 0."""
+    if not re.fullmatch(r"\d+", text):
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """An integer of at least 1."""
+    if not re.fullmatch(r"\d+", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
+    return int(text)
+
+
+def node_or_any(text: str) -> int | Literal["any"]:
+    """A node number, or the word any."""
+    if text == "any":
+        return "any"
+    if not re.fullmatch(r"\d+", text):
+        raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
+    return int(text)
+
+
+def latency_or_auto(text: str) -> int | Literal["auto"]:
+    """A positive integer, or the word auto."""
+    return "auto" if text == "auto" else positive(text)

@@ -1,0 +1,161 @@
+"""From a selection or a file to a schedule in its smallest form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..algorithms import Algorithm
+from ..analysis.check import check as check_schedule
+from ..collective import Collective
+from ..errors import InputError
+from ..schedule import Schedule, Table
+from ..schedule.recognise import recognise
+from ..topology import Topology
+from .adapter import compile
+from .selection import PlanOptions, Selection, select
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["plan", "plan_selection", "resolve"]
+
+#: What is tried; more steps of waiting have never been of use.
+LATENCIES = (1, 2, 3, 4)
+
+
+def plan(
+    topology: Topology | str,
+    collective: Collective | str,
+    *,
+    algorithm: Algorithm | str | None = None,
+    root: int | None = None,
+    axes: Sequence[int] | None = None,
+    check: bool = True,
+    **options: Unpack[PlanOptions],
+) -> Schedule:
+    """Plan a collective, and prove the schedule right.
+
+    Parameters
+    ----------
+    topology : Topology or str
+        Such as ``Torus(8, 8)`` or ``"8x8"``.
+    collective : Collective or str
+        Such as ``"allgather"``.
+    algorithm : Algorithm or str, optional
+        By default the first of the catalogue that serves.
+    root : int, optional
+        The node that broadcasts, scatters, gathers or reduces (default 0).
+    axes : sequence of int, optional
+        The axes that span the groups in which the collective runs; for the present all.
+    check : bool
+        Whether to check the schedule.
+    **options
+        What to ask of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"``
+        for the quickest hardware), broken_links, duplex, trees, packets, times.
+
+    Returns
+    -------
+    Schedule
+        A pattern, a table, or rounds.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or no algorithm serves.
+    ScheduleError
+        If the schedule is wrong.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("4x4", "allgather", algorithm="matching")
+    >>> schedule.steps, schedule.form
+    (4, 'table')
+    """
+    selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **options)
+    schedule = plan_selection(selection)
+    if check:
+        check_schedule(schedule)
+    return schedule
+
+
+def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedule:
+    """Plan what is selected; the schedule is not checked.
+
+    Parameters
+    ----------
+    selection : Selection
+    flits : int, optional
+        Flits of a message, for which the latency is chosen if that is left open; by default one
+        for each chunk.
+
+    Returns
+    -------
+    Schedule
+        In its smallest form.
+
+    Raises
+    ------
+    InputError
+        If no algorithm serves.
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> plan_selection(select("8x8", "broadcast")).algorithm
+    'max-flow'
+    """
+    chosen = resolve(selection, flits=flits)
+    algorithm = chosen.chosen()
+    return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
+
+
+def resolve(selection: Selection, *, flits: int | None = None) -> Selection:
+    """Choose what a selection leaves open: the algorithm, and the latency.
+
+    Sums take a cycle to add and one to leave, and words for the same sum are added one after
+    another. A schedule that lets sums leave a few steps after they came keeps that pipeline full at
+    the price of some steps; which latency is best depends on the table and on the length of the
+    messages.
+
+    Parameters
+    ----------
+    selection : Selection
+    flits : int, optional
+        Flits of a message; by default one for each chunk.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    InputError
+        If no algorithm serves.
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> chosen = resolve(select("4x4", "allreduce", latency="auto"))
+    >>> chosen.algorithm.name, chosen.options.latency
+    ('matching', 2)
+    """
+    selection = replace(selection, algorithm=selection.chosen())
+    if not selection.any_latency:
+        return selection
+    found: list[tuple[int, int, Selection]] = []
+    for latency in LATENCIES:
+        options = replace(selection.options, latency=latency)
+        candidate = replace(selection, options=options, any_latency=False)
+        try:
+            schedule = plan_selection(candidate)
+        except InputError:
+            if not found:
+                raise
+            break  # the algorithm knows no latency
+        if not (schedule.collective.reducing and isinstance(schedule, Table)):
+            return candidate
+        found.append((compile(schedule, flits=flits).cycles(), latency, candidate))
+    return min(found, key=lambda entry: entry[:2])[2]
