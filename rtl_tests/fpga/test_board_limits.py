@@ -1,0 +1,144 @@
+"""What boards hold: the figures on record, how they are measured, and the message of a misfit."""
+
+import json
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.cli import main
+from torusfabric.fpga.board import (
+    Attempt,
+    Built,
+    Limit,
+    Misfit,
+    find_board,
+    find_limit,
+    load_boards,
+)
+from torusfabric.fpga.board.capacity import largest_sides, over_capacity
+
+BOARDS = sorted(load_boards())
+
+
+@pytest.mark.parametrize(
+    ("sides", "share", "largest"),
+    [("8x8", 2.0, [6, 5]), ("4x4", 1.01, [4, 3]), ("4x4x4", 4.0, [3, 2, 2]), ("2x2", 1.2, None)],
+)
+def test_largest_torus_that_may_fit(sides, share, largest):
+    """Sides shrink from the longest on until the nodes are few enough."""
+    numbers = [int(side) for side in sides.split("x")]
+    nodes = 1
+    for side in numbers:
+        nodes *= side
+    topology = SimpleNamespace(sides=tuple(numbers))
+    fabric = SimpleNamespace(nodes=nodes, program=SimpleNamespace(topology=topology))
+    assert largest_sides(fabric, share) == largest
+    assert (largest_sides(fabric, 2.0, common=0.5) or [2])[0] <= 2  # no room for a single node
+
+
+LOG = """\
+Info: Device utilisation:
+Info: \t         ICESTORM_LC:  {used}/ 1280  101%
+Info: \t        ICESTORM_RAM:     1/   16    6%
+{error}
+"""
+
+
+def test_message_of_a_fabric_that_is_too_large():
+    """It names by how much, and what may fit; other failures are not taken for it."""
+    fabric, board = fabric_of("4x4", "allgather", "hamiltonian", flits=2), find_board("icestick")
+    said = over_capacity(LOG.format(used=5120, error="ERROR: no"), fabric, board)
+    assert said == (
+        "Fabric must fit into icestick, not need 5120 of 1280 ICESTORM_LC (400 %); "
+        "by these totals up to 2x2 may fit; place and route fits up to 2x2 allgather of 3 bits"
+    )
+    crowded = "ERROR: Unable to find legal placement for cell 'x'"
+    said = over_capacity(LOG.format(used=1276, error=crowded), fabric, board)
+    assert said.startswith("Fabric must fit into icestick, not crowd it with 1276 of 1280 ")
+    assert over_capacity(LOG.format(used=1276, error="ERROR: timing"), fabric, board) is None
+    assert over_capacity(LOG.format(used=700, error=crowded), fabric, board) is None
+    assert over_capacity("", fabric, board) is None
+
+
+def test_message_names_what_was_measured():
+    """The figure on record for a board is in the message: alone where it was of such fabrics."""
+    board = replace(find_board("icestick"), limit=Limit(5, "icestick"))
+    like = fabric_of("6x6", "allgather", "hamiltonian", width=8)
+    log = LOG.format(used=2560, error="ERROR: no")
+    said = over_capacity(log, like, board)
+    assert said.endswith("(200 %); place and route fits up to 5x5 allgather of 8 bits")
+    wider = fabric_of("6x6", "allgather", "hamiltonian", width=9)
+    estimate = "(200 %); by these totals up to 4x4 may fit; "
+    said = over_capacity(log, wider, board)
+    assert said.endswith(f"{estimate}place and route fits up to 5x5 allgather of 8 bits")
+    other = replace(board, limit=Limit(4, "icebreaker", width=2))
+    assert over_capacity(log, like, other).endswith(
+        f"{estimate}place and route on icebreaker, which has the same device, fits up to 4x4 "
+        "allgather of 2 bits"
+    )
+    guess = replace(board, limit=Limit(5))
+    assert over_capacity(log, like, guess).endswith(
+        f"{estimate}5x5 allgather of 8 bits fits by an estimate"
+    )
+    unknown = replace(board, limit=None)
+    assert over_capacity(log, like, unknown).endswith("by these totals up to 4x4 may fit")
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_limit_on_record(name):
+    """Every board says what fits: measured on itself, on one with the same device, or estimated."""
+    board = find_board(name)
+    assert board.limit is not None
+    assert board.limit.side >= 2
+    if board.limit.measured not in ("", name):
+        other = find_board(board.limit.measured)
+        assert other.limit == board.limit
+        ours, theirs = board.make_platform(), other.make_platform()
+        assert ours.device == theirs.device
+
+
+@pytest.mark.parametrize("largest", [None, 2, 3, 6, 7, 8])
+@pytest.mark.parametrize("start", [2, 4, 8])
+def test_search_for_the_largest_that_fits(largest, start):
+    """Whatever it starts from, the search ends between what fits and what does not."""
+    attempt = lambda side: Attempt(side, side <= (largest or 0), "")
+    side, attempts = find_limit(attempt, start=start, most=8)
+    assert side == largest
+    sides = [tried.side for tried in attempts]
+    assert len(sides) == len(set(sides)) <= 6
+    fitting = {tried.side for tried in attempts if tried.fits}
+    assert max(fitting, default=None) == largest
+    assert largest == 8 or (largest or 1) + 1 in sides
+
+
+def test_measured_board(monkeypatch, capsys):
+    """The command builds one torus after another, and prints the entry of the board's file."""
+
+    def built(fabric, board, folder, **_):
+        assert (fabric.width, fabric.program.schedule.collective.kind) == (2, "allgather")
+        if fabric.nodes > 9:
+            raise Misfit("Fabric must fit into it (log: somewhere)")
+        used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
+        return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
+
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.measure"], "build", built)
+    what = ["boards", "--measure", "icestick", "--width", "2"]
+    assert main(what) == 0
+    said = capsys.readouterr()
+    assert said.out == 'limit=Limit(side=3, measured="icestick", width=2),\n'
+    lines = ["2x2  fits: 7 of 9 ICESTORM_LC, 50.0 MHz", "3x3  fits: 7 of 9 ICESTORM_LC, 50.0 MHz"]
+    assert said.err.splitlines()[:2] == lines
+    assert "5x5  no: Fabric must fit into it" in said.err
+    assert main([*what, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["limit"]["side"], result["limit"]["algorithm"]) == (3, "hamiltonian")
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.measure"], "build", _misfit)
+    assert main(what) == 0
+    assert capsys.readouterr().out == "no square torus of 2 bits fits\n"
+
+
+def _misfit(*_, **__):
+    raise Misfit("no")

@@ -1,0 +1,228 @@
+"""The host's side of the self-test: data, verdicts, and images behind a pseudo-terminal."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from helpers import expected_words, fabric_of, random_messages
+from selftest_bench import COLLECTIVES, REDUCTIONS
+from serial_bench import compiled, on_terminal
+from test_bitstream import flipped
+
+from torusfabric.cli import main
+from torusfabric.collective import Operator
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.fpga.selftest.client import BoardClient
+from torusfabric.fpga.selftest.data import expected_data, send_data
+from torusfabric.fpga.selftest.facts import facts_of
+from torusfabric.fpga.selftest.serial_line import open_port
+from torusfabric.fpga.selftest.tester import HostPort
+from torusfabric.fpga.selftest.verdict import Verdict
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"), [*COLLECTIVES, *REDUCTIONS]
+)
+@pytest.mark.parametrize("width", [8, 13])
+def test_what_the_host_expects(topology, collective, algorithm, options, width):
+    """The host knows from the facts of the board what every node must receive."""
+    fabric = fabric_of(topology, collective, algorithm, width=width, **options)
+    messages = random_messages(fabric, 3)
+    expected, receiving = expected_words(fabric.program, messages, width=width)
+    facts = json.loads(json.dumps(facts_of(fabric)))
+    words, receives = expected_data(send_data(messages.astype(int), facts), facts)
+    assert (receives == receiving).all()
+    assert (words[receives] == expected[receives]).all()
+
+
+FACTS = {"nodes": 4, "send_words": 2, "width": 12}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.zeros((4, 2)), "Data must be unsigned integers, not float64"),
+        (np.zeros((3, 2), int), "Data must be of shape (4, 2): nodes, words; not (3, 2)"),
+        (np.zeros(8, int), "Data must be of shape (4, 2): nodes, words; not (8,)"),
+        (np.full((4, 2), 4096), "Data must be from 0 to 4095, not 4096"),
+        (np.full((4, 2), -1), "Data must be from 0 to 4095, not -1"),
+    ],
+)
+def test_data_that_does_not_fit(data, message):
+    """Data that does not fit the board is refused before a word is sent."""
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        send_data(data, FACTS)
+
+
+def test_verdicts():
+    """Lines of the board are read, and anything else is not taken for one."""
+    line = "fail run=000a cycles=10 predicted=10 node=3 address=22 expected=a5 got=a4"
+    verdict = Verdict.parse(line)
+    assert (verdict.run, verdict.node, verdict.address, verdict.got) == (10, 3, 0x22, 0xA4)
+    facts = {"recv_base": 0x20, "flits": 2, "recv_words": 8}
+    assert verdict.describe(facts) == (
+        "run 10: node 3 holds 0xa4 for flit 0 of node 1 (address 34), not 0xa5"
+    )
+    assert verdict.describe(facts | {"operator": "add"}).startswith(
+        "run 10: node 3 holds 0xa4 as sum 0 (address 34), not 0xa5"
+    )
+    late = Verdict.parse("late run=0001 cycles=14 predicted=4")
+    assert late.describe(facts) == "run 1: 20 cycles, not 4"
+    assert Verdict.parse("pass") is None
+    assert Verdict.parse("pass luck=1") is None
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    """A board with an all-gather on 3x3 behind a pseudo-terminal."""
+    fabric = fabric_of("3x3", "allgather", "hamiltonian", width=12, flits=2)
+    with on_terminal(compiled(fabric, tmp_path_factory.mktemp("image"))) as port:
+        yield fabric, port
+
+
+def test_client(board):
+    """A host writes any node's words, starts, and reads any node's."""
+    fabric, port = board
+    with open_port(port) as line:
+        client = BoardClient(line)
+        assert client.facts == json.loads(json.dumps(facts_of(fabric)))
+        first = client.test(3)
+        assert first.passed
+        assert first.cycles == first.predicted == fabric.cycles
+        assert client.status() == first
+        assert client.test().run == first.run + 1
+        messages = random_messages(fabric, 5).astype(int)
+        words, cycles = client.run(messages)
+        assert cycles == fabric.cycles
+        assert words.dtype == np.uint16
+        assert (words == messages.reshape(1, -1)).all()
+        client.write(4, 1, [0xABC])
+        client.start()
+        assert client.read(7, fabric.layout.recv_base + 9) == [0xABC]
+
+
+def test_help_for_those_who_type(board):
+    """A command that there is not is answered with all that there are."""
+    _, port = board
+    with open_port(port) as line:
+        BoardClient(line)
+        line.write(b"x")
+        assert line.readline().startswith(b"commands: HEX n node, ")
+
+
+def test_monitor(board, capsys):
+    """The monitor carries out commands, for people and for programs."""
+    fabric, port = board
+    base = fabric.layout.recv_base
+    asked = ["test 2", "write 1 0 a5 5a", "start", f"read 8 {base + 2} 2"]
+    options = [part for command in asked for part in ("-c", command)]
+    assert main(["monitor", port, *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(rf"run \d+: pass, {fabric.cycles} cycles as predicted", lines[0])
+    assert lines[1:] == ["wrote 2 words", f"done in {fabric.cycles} cycles", "0a5 05a"]
+    assert main(["monitor", port, "--json", *options]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [r["command"] for r in results] == asked
+    assert results[3]["words"] == [0xA5, 0x5A]
+    assert main(["monitor", port, "-c", "jump"]) == 1
+    assert capsys.readouterr().err.startswith("torusfabric: Command must be info, test [RUNS], ")
+
+
+def test_run(board, capsys, tmp_path):
+    """Real data goes through the board and comes back gathered."""
+    fabric, port = board
+    data = random_messages(fabric, 7).astype(np.uint16)
+    np.save(tmp_path / "data.npy", data)
+    files = [str(tmp_path / "data.npy"), "-o", str(tmp_path / "gathered.npy")]
+    assert main(["run", port, *files, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["cycles"], result["words_wrong"]) == (fabric.cycles, 0)
+    assert result["words_checked"] == 9 * 18
+    gathered = np.load(tmp_path / "gathered.npy")
+    assert gathered.shape == (9, 18)
+    assert (gathered == data.reshape(1, -1)).all()
+    (tmp_path / "text.npy").write_text("no array")
+    assert main(["run", port, str(tmp_path / "text.npy"), *files[1:]]) == 1
+    assert "Data must be a readable .npy file, not" in capsys.readouterr().err
+
+
+def test_sums_on_a_board(tmp_path, capsys):
+    """Arrays go through a reduction as well: a row for each node in, and its share of sums out."""
+    operator = Operator("min", True)
+    fabric = fabric_of("2x2", "reduce-scatter", "matching", width=12, flits=2, operator=operator)
+    data = random_messages(fabric, 7).astype(np.uint16)
+    np.save(tmp_path / "data.npy", data.reshape(4, 4, 2))
+    files = [str(tmp_path / "data.npy"), "-o", str(tmp_path / "sums.npy")]
+    with on_terminal(compiled(fabric, tmp_path)) as port:
+        assert main(["run", port, *files, "--json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert main(["monitor", port, "-c", "test 20", "-c", "info"]) == 0
+        said = capsys.readouterr().out
+    assert (result["operator"], result["signed"]) == ("min", True)
+    assert (result["words_checked"], result["words_wrong"]) == (8, 0)
+    signed = (data.astype(int) ^ 0x800) - 0x800
+    assert (np.load(tmp_path / "sums.npy") == signed.min(0).reshape(4, 2) % 4096).all()
+    assert re.search(r"^run \d+: pass, .*\n(.*\n)*operator +min\n", said)
+
+
+def test_port_that_cannot_be_opened(tmp_path):
+    """A port that does not exist is one line."""
+    with pytest.raises(
+        InputError, match=r"^Port must be .* that can be opened, not /dev/absent \(No such"
+    ):
+        open_port("/dev/absent")
+
+
+class Silent:
+    """A port with nothing at its other end, or something else than a board."""
+
+    name, timeout = "ttyX", 0
+
+    def __init__(self, line=b""):
+        self._line, self._asked = line, False
+
+    def read(self, count):
+        return b""
+
+    def readline(self):
+        return self._line
+
+    def write(self, data):
+        return len(data)
+
+
+def test_port_without_a_board():
+    """A port with nothing behind it, or something else, is one line."""
+    with pytest.raises(WorkFailed, match=r"^Board on ttyX must identify itself, not be silent: "):
+        BoardClient(Silent())
+    with pytest.raises(WorkFailed, match=r"^Board on ttyX must identify itself, not answer 'OK': "):
+        BoardClient(Silent(b"OK\r\n"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"), [*COLLECTIVES, *REDUCTIONS]
+)
+def test_images_of_all_collectives(tmp_path, topology, collective, algorithm, options):
+    """Behind a pseudo-terminal every collective passes, and carries data."""
+    fabric = fabric_of(topology, collective, algorithm, width=16, **options)
+    with on_terminal(compiled(fabric, tmp_path)) as port, open_port(port) as line:
+        client = BoardClient(line)
+        assert client.test(20).passed
+        messages = random_messages(fabric, 5).astype(np.uint16)
+        words, _ = client.run(messages)
+        expected, receives = expected_data(messages, client.facts)
+        assert (words[receives] == expected[receives]).all()
+
+
+@pytest.mark.long
+def test_faulty_image(tmp_path):
+    """With a faulty fabric the test fails, and so does sending data."""
+    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=16, flits=2))
+    with on_terminal(compiled(fabric, tmp_path)) as port:
+        assert main(["monitor", port, "-c", "test"]) == 2
+        np.save(tmp_path / "data.npy", np.arange(8).reshape(4, 2))
+        files = [str(tmp_path / "data.npy"), "-o", str(tmp_path / "gathered.npy")]
+        assert main(["run", port, *files]) == 2
+    assert set(HostPort(fabric).members) >= {"start", "done"}

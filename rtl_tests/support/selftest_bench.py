@@ -1,0 +1,34 @@
+"""For tests of the self-test image: small fabrics of all collectives, and running a testbench."""
+
+from amaranth.sim import Simulator
+
+from torusfabric.collective import Operator
+
+__all__ = ["COLLECTIVES", "REDUCTIONS", "run"]
+
+COLLECTIVES = [
+    ("2x2", "allgather", "hamiltonian", {"flits": 2}),
+    ("3x3", "allgather", "one-packet", {"flits": 1}),
+    ("2x3", "alltoall", "matching", {"flits": 2}),
+    ("3x3", "scatter", "matching", {"flits": 2, "root": 2}),
+    ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
+    ("arrowhead:1", "broadcast", "wormhole-forest", {"flits": 4, "root": 2}),
+]
+
+REDUCTIONS = [
+    ("2x2", "reduce-scatter", "matching", {"flits": 2}),
+    ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator("min", True)}),
+    ("2x2", "allreduce", "matching", {"flits": 4, "operator": Operator("xor")}),
+    ("3x3", "allreduce", "matching", {"operator": Operator("max")}),
+    ("2x3", "allreduce", "matching", {"flits": 12, "operator": Operator("or")}),
+    ("3x3", "reduce", "max-flow", {"flits": 2, "root": 4, "operator": Operator("and")}),
+    ("2x2", "reduce", "diagonal", {"flits": 3, "root": 1}),
+]
+
+
+def run(design, testbench):
+    """Run a testbench on a design."""
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
