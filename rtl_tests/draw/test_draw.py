@@ -27,21 +27,26 @@ def words(text):
     return [element.text for element in ElementTree.fromstring(text).iter(f"{SPACE}text")]
 
 
+def pattern(torus, feed, inject, steps):
+    """An all-gather on all four ports."""
+    return Pattern(
+        topology=torus,
+        collective=Collective("allgather"),
+        algorithm="test",
+        switching="store-and-forward",
+        ports=4,
+        steps=steps,
+        feed=feed,
+        inject=inject,
+    )
+
+
 def rows_pattern(rows, columns):
     """Every row both ways round: a cycle a row."""
     torus = Torus((rows, columns))
     feed = np.full((torus.nodes, 4), -1, np.int8)
     feed[:, 2], feed[:, 3] = 3, 2
-    return Pattern(
-        topology=torus,
-        collective=Collective("allgather"),
-        algorithm="rows",
-        switching="store-and-forward",
-        ports=4,
-        steps=columns // 2,
-        feed=feed,
-        inject=np.where(feed >= 0, 0, -1),
-    )
+    return pattern(torus, feed, np.where(feed >= 0, 0, -1), columns // 2)
 
 
 def rods_pattern(columns, rows):
@@ -54,16 +59,7 @@ def rods_pattern(columns, rows):
     feed[:, left] = feed[:, up] = down
     feed[~head, right], feed[~head, left] = down, up
     feed[head, up], feed[head, down] = right, left
-    return Pattern(
-        topology=torus,
-        collective=Collective("allgather"),
-        algorithm="rods",
-        switching="store-and-forward",
-        ports=4,
-        steps=9,
-        feed=feed,
-        inject=np.zeros_like(feed, int),
-    )
+    return pattern(torus, feed, np.zeros_like(feed, int), 9)
 
 
 def circuits(torus, rounds, *, kind="broadcast"):

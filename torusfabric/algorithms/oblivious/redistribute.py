@@ -24,11 +24,6 @@ sides  redistribute            hamiltonian
 12x11  75 steps, 39.19         66 steps, 33.00
 20x3   29 steps, 17.00         30 steps, 15.00
 =====  ======================  ======================
-
-References
-----------
-.. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002), section
-   2.2. Its packets are cut differently, and of its rules for the special column one is misprinted.
 """
 
 import math
@@ -98,13 +93,14 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     Notes
     -----
     Each cycle has m = R C - R / 2 nodes. A node off a cycle is fed by two neighbours on it that are
-    L = 2 C - 1 places apart, or by the same one if R = 2, with L = 0. It is complete after
+    L = 2 C - 1 positions apart, or by the same one if R = 2, with L = 0. It is complete after
     (m + L + 1) / 2 steps, rounded up. Above the lower bound, see the table above.
 
     References
     ----------
     .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
-       section 2.2.
+       section 2.2. Its packets are cut differently, and of its rules for the special column one is
+       misprinted.
 
     Examples
     --------

@@ -34,14 +34,14 @@ def match(candidates: Sequence[Sequence[int]], must: Iterable[int] = ()) -> dict
         return False
 
     for item in must:
-        _place(item, candidates, owner, set())
+        _insert(item, candidates, owner, set())
     for port in range(len(candidates)):
         if port not in owner.values():
             augment(port, port, set())
     return {port: item for item, port in owner.items()}
 
 
-def _place(
+def _insert(
     item: int, candidates: Sequence[Sequence[int]], owner: dict[int, int], seen: set[int]
 ) -> bool:
     """Find a port for an item, moving others: an augmenting path from its side."""
@@ -49,7 +49,7 @@ def _place(
     for port, options in enumerate(candidates):
         if port not in seen and item in options:
             seen.add(port)
-            if port not in holds or _place(holds[port], candidates, owner, seen):
+            if port not in holds or _insert(holds[port], candidates, owner, seen):
                 owner[item] = port
                 return True
     return False

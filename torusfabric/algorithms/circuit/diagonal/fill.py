@@ -19,8 +19,8 @@ __all__ = ["fill", "fill_around_plane", "fill_by_classes", "serve_by_flow", "ser
 
 #: What an even node before a left-out plane sends; an odd node behind it sends the opposite. Axis 0
 #: here is that of the plane, which is one link away. One of the others may have two levels at the
-#: same place: wherever two of these messages then meet on a link, they have the same destination,
-#: and one of them is left out.
+#: same coordinate: wherever two of these messages then meet on a link, they have the same
+#: destination, and one of them is left out.
 BEFORE_PLANE = {
     2: (((0, 1),), ((1, 1),)),
     3: (((0, 1),), ((1, 1),), ((2, 1),), ((1, -1), (2, 1)), ((2, -1), (0, 1))),
@@ -54,7 +54,7 @@ def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
     grid : Grid
         The levels; the plane is between numbers 0 and 1.
     axis : int
-        The axis on which the plane has its place.
+        The axis that is at a right angle to the plane.
     """
     levels = [
         np.arange(grid.sides[axis]) if a == axis else own for a, own in enumerate(grid.levels)
@@ -117,7 +117,7 @@ def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
     circuits : Circuits
         Where the rounds go.
     grid : Grid
-        The levels, none at the same place as the next.
+        The levels, none at the same coordinate as the next.
     alpha : int
         How many messages a node may send in a round.
 

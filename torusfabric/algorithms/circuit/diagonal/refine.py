@@ -100,7 +100,7 @@ def refine(
     alpha : int
         How many messages a node may send.
     asides : sequence of int
-        Axes for detours, none with two levels at the same place: ceil(alpha / 2) - 1 of them.
+        Axes for detours, none with two levels at one coordinate: ceil(alpha / 2) - 1 of them.
 
     Returns
     -------
@@ -116,8 +116,8 @@ def refine(
     inserted = [new_levels(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]
     moved = np.arange(len(gaps)) + np.cumsum([0, *map(len, inserted)])[:-1]
     base = grid.levels[axis]
-    places = [place for at, new in zip(base, inserted, strict=True) for place in (at, *(at + new))]
-    finer = grid.with_levels(axis, places)
+    levels = [one for at, new in zip(base, inserted, strict=True) for one in (at, *(at + new))]
+    finer = grid.with_levels(axis, levels)
     pairs = np.array([len(new) // 2 for new in inserted])
     for sign, count in ((1, pairs), (-1, np.roll(pairs, 1))):
         for rank in range(int(count.max(initial=0))):

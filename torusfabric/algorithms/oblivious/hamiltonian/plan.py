@@ -3,10 +3,6 @@
 Model: store-and-forward, full duplex, all ports, one hop a step, nothing stored on the way. On a
 torus of d axes a message is cut into d chunks, and chunk i runs in both directions along cycle i of
 d edge-disjoint Hamiltonian cycles.
-
-References
-----------
-.. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002), section 2.
 """
 
 import numpy as np

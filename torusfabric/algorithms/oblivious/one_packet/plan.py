@@ -2,11 +2,7 @@
 
 Model: store-and-forward, full duplex, all ports, one hop a step, nothing stored on the way. A
 message is not cut: on a torus of d axes it runs both ways along cycles of which each visits little
-more than every d-th node and passes by all others.
-
-References
-----------
-.. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002), section 4.
+more than every d-th node and passes all others by.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Cycles that run along rods, and the nodes that look on.
+"""Cycles that run along rods, and the nodes beside them.
 
 All lines along the last axis of a torus are *rods*, and each rod belongs to one of d cycles. A
 cycle is a sequence of *laps*: a zigzag at the head of the torus brings it to the next rod, which it
 then follows to the other end. Next to each rod lie rods of all other cycles, so that their messages
-can be handed to it from the side.
+can be sent to it from the side.
 """
 
 from collections.abc import Iterator
@@ -82,14 +82,13 @@ class Rods:
             leads *= 2
             leads[np.arange(len(choices)) != common] += 1
             for number, choice in enumerate(choices):
-                self.hand_over(feed, nodes[leads.argmin(axis=0) == number], free, choice)
+                self.feed_from_neighbours(feed, nodes[leads.argmin(axis=0) == number], free, choice)
         return feed
 
     def situations(self, used: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Groups of nodes that look alike, with their free ports and all ways to use these.
+        """Groups of nodes with alike surroundings, their free ports, and all choices for these.
 
-        A way names, for each free port, which cycle as seen from the node is to come in there, and
-        whether it is what runs forward.
+        See `Choice`.
         """
         on = self.exits >= 0
         offers = np.stack(
@@ -122,7 +121,7 @@ class Rods:
             leads.append((ahead - behind) % self.size)
         return np.asarray(np.max(leads, axis=0))
 
-    def hand_over(
+    def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
         """Let the neighbours of nodes send what these have chosen."""

@@ -31,7 +31,7 @@ __all__ = [
 MEMORY_AGE = 3
 
 #: Whether a word is sent on as soon as it may be or never again, or what came last is preferred, or
-#: what is nearest to the origin or has the longest way.
+#: what is nearest to the origin or has the longest path to go.
 HASTY, BRISK, PATIENT = range(3)
 
 #: How much is left to chance, drawn anew when steps are taken back; nothing at first.

@@ -67,7 +67,7 @@ class Necklaces:
 
     @cached_property
     def _rank(self) -> np.ndarray:
-        """The place of every node in the order that generators are the largest in."""
+        """The rank of every node in the order that generators are the largest in."""
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
         digit = np.arange(side)
