@@ -15,7 +15,6 @@ rate if the wires of the slowest path took no time.
 """
 
 import argparse
-import dataclasses
 import json
 import statistics
 import sys
@@ -31,7 +30,6 @@ from torusfabric.fpga.synthesis import synthesize
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
 from torusfabric.topology import parse_topology
-from torusfabric.verilog.design import Design
 
 WIDTH = 32
 TARGET = "ecp5-25k"
@@ -82,34 +80,7 @@ def routers(case):
     collective = parse_collective(case.collective, nodes=topology.nodes)
     schedule = find(case.algorithm)(topology, collective, Options())
     fabric = build_fabric(compile_program(schedule), width=WIDTH)
-    design = verilog.emit(fabric, command="")
-    wanted = set(design.outports)
-    for name in reversed(design.modules):
-        if name in wanted:
-            wanted.update(design.instances.get(name, {}))
-    modules = {name: text for name, text in design.modules.items() if name in wanted}
-    instances = {name: design.instances[name] for name in wanted if name in design.instances}
-    # No top is needed: the last module stands for it.
-    top = next(reversed(modules))
-    return dataclasses.replace(design, modules=modules, instances=instances, top=top)
-
-
-def only(design, names):
-    """The routers of some names, with what is below them."""
-    wanted = set(names)
-    for name in names:
-        wanted.update(design.instances.get(name, {}))
-    modules = {name: text for name, text in design.modules.items() if name in wanted}
-    classes = [row for row in design.classes if row[0] in names]
-    return Design(
-        modules,
-        next(reversed(modules)),
-        {name: i for name, i in design.instances.items() if name in wanted},
-        classes,
-        outports={name: design.outports[name] for name in names},
-        inports={name: design.inports[name] for name in names},
-        shapes={name: design.shapes[name] for name in names},
-    )
+    return verilog.emit(fabric, command="").routers()
 
 
 def rows(case, placements, progress):
@@ -133,7 +104,7 @@ def rows(case, placements, progress):
     # Classes differ in which in-port feeds which out-port, so where there are many, some will do.
     names = [worst["name"], *(row["name"] for row in report.classes if row is not worst)][:CLASSES]
     seeds = range(1, 1 + -(-placements // len(names)))
-    timed = synthesize(only(design, names), TARGET, pnr=True, seeds=seeds, progress=progress)
+    timed = synthesize(design.routers(names), TARGET, pnr=True, seeds=seeds, progress=progress)
     rates = [mhz for row in timed.classes for mhz in row["fmax_by_seed"] if mhz is not None]
     limits = [row["logic_mhz"] for row in timed.classes if row["logic_mhz"] is not None]
     measured, limit = (statistics.median(v) if v else None for v in (rates, limits))

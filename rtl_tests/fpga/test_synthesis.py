@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from torusfabric.errors import InputError, MissingTool, WorkFailed
-from torusfabric.fpga.synthesis import TARGETS, flow, synthesize
+from torusfabric.fpga.synthesis import TARGETS, Workplace, flow, synthesize
 from torusfabric.fpga.synthesis.cones import fewest_tables
 from torusfabric.fpga.synthesis.flow import Flow
 from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
@@ -264,7 +264,7 @@ def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
         "ice40-hx8k",
         pnr=True,
         progress=lambda *step: steps.append(step),
-        cache=cache,
+        workplace=Workplace(cache=cache),
     )
     assert sorted(runs) == sorted(
         [("yosys", "router"), ("yosys", "fabric")] * 2
@@ -282,7 +282,9 @@ def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
     assert report.seeds == [1]
     assert report.tools.keys() == {"yosys", "nextpnr-ice40"}
     no_runs()
-    assert synthesize(design(2, 3), "ice40-hx8k", pnr=True, cache=cache) == report
+    assert (
+        synthesize(design(2, 3), "ice40-hx8k", pnr=True, workplace=Workplace(cache=cache)) == report
+    )
 
 
 def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
@@ -381,7 +383,7 @@ def test_error_in_verilog_is_quoted_and_its_log_kept(tmp_path):
         match=r"^yosys failed on m: 0-m\.v:2: ERROR: syntax error, unexpected '=' "
         r"\(log: .*0-m\.log\)$",
     ):
-        synthesize(broken, "ice40-hx8k", folder=tmp_path / "work")
+        synthesize(broken, "ice40-hx8k", workplace=Workplace(folder=tmp_path / "work"))
     assert "syntax error" in (tmp_path / "work" / "0-m.log").read_text()
 
 
@@ -522,7 +524,7 @@ def test_luts_saved_against_a_full_crossbar(runs):
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
     shape = RouterShape(ports=inputs - 1, lanes=1, width=1, settings=0)
     full = full_crossbar(shape)
-    luts = synthesize(full, "ice40-hx8k", cache=cache).fabric["luts"]
+    luts = synthesize(full, "ice40-hx8k", workplace=Workplace(cache=cache)).fabric["luts"]
     assert luts == (inputs - 1) * -(-inputs // 2)
 
 

@@ -122,9 +122,11 @@ class Netlist:
     nets: dict[str, int] = field(default_factory=dict)
     instances: list[Instance] = field(default_factory=list)
     wired: dict[str, tuple[Part, ...]] = field(default_factory=dict)
+    _driven: set[str] = field(default_factory=set, repr=False)
 
     def add_input(self, name: str, width: int = 1) -> tuple[Part, ...]:
         """Declare an input of the whole; returns all of it."""
+        self._driven.add(name)
         self.inputs[name] = self.nets[name] = width
         return self.whole(name)
 
@@ -172,9 +174,14 @@ class Netlist:
             The net that each output drives, and its width.
         node : int, optional
             The node it belongs to.
+
+        Raises
+        ------
+        ValueError
+            If a net is driven already.
         """
         for net, width in outputs.values():
-            self.nets[net] = width
+            self._drive(net, width)
         nets = {port: net for port, (net, _) in outputs.items()}
         role = self.roles.get(module, Role.OTHER)
         self.instances.append(Instance(name, module, role, dict(inputs), nets, node))
@@ -209,7 +216,8 @@ class Netlist:
         Raises
         ------
         ValueError
-            If there is no row, a row does not fit into the width, or the address is too short.
+            If there is no row, a row does not fit into the width, the address is too short, or the
+            net is driven already.
         """
         rows = tuple(int(row) for row in rows)
         if not rows:
@@ -223,9 +231,15 @@ class Netlist:
                 f"Address of ROM {name} must have {address_width(len(rows))} bits, "
                 f"not {sum(part.width for part in parts)}"
             )
-        self.nets[output] = width
+        self._drive(output, width)
         ports = {"address": parts}, {"data": output}
         self.instances.append(Instance(name, ROM, Role.ROM, *ports, node, rows, width))
+
+    def _drive(self, net: str, width: int) -> None:
+        if net in self._driven:
+            raise ValueError(f"Net {net} must be driven once, not by two instances")
+        self._driven.add(net)
+        self.nets[net] = width
 
     def having(self, role: Role) -> Iterator[Instance]:
         """The instances of a role, in their order."""

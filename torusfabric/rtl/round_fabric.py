@@ -5,10 +5,12 @@ import numpy as np
 
 from ..program import OWN
 from .base_fabric import Fabric
+from .crossbar import plan_crossbar
 from .locator import TableLocator
 from .memories import address_width
 from .netlist import Role
 from .round_endpoint import RoundEndpoint
+from .router import RoundRouter
 from .sequencer import RoundSequencer
 
 __all__ = ["RoundFabric"]
@@ -28,7 +30,7 @@ class RoundFabric(Fabric):
             self._add_host(lambda: TableLocator(program, block), self._bits)
         self._add_sequencer()
         self._add_endpoints()
-        self._add_routers("round", self._local)
+        self._add_round_routers()
         self._add_status()
 
     def _add_sequencer(self):
@@ -114,6 +116,47 @@ class RoundFabric(Fabric):
         return {
             "places": [[place if place[1] >= 0 else None for place in row] for row in rows],
         }
+
+    def _add_round_routers(self):
+        """One router a node, one module a shape; what the nodes select is in their ROMs."""
+        net, program = self.netlist, self.program
+        settings = {}
+        for shape, (lanes, members) in enumerate(self._router_shapes().items()):
+            crossbar = plan_crossbar(np.concatenate([program.select[:, k] for k in members]))
+            make = lambda c=crossbar, n=lanes[0]: RoundRouter(c, lanes=n, width=self.width)
+            net.add_module(f"router_{shape}", make, role=Role.ROUTER)
+            rows, count = crossbar.rows, len(program.select)
+            for place, number in enumerate(members):
+                settings[number] = (shape, crossbar, rows[place * count :][:count])
+        for node, number in enumerate(program.node_class.tolist()):
+            shape, crossbar, rows = settings[number]
+            bits = crossbar.rom.shape[1]
+            inputs = {
+                "enable": net.whole("busy"),
+                "rx": self._arriving(node),
+                "inject": self._local(node, int(program.lanes[number])),
+            }
+            if bits:
+                net.add_rom(f"settings_at_{node}", rows=rows, width=bits,
+                            address=net.whole("round"), output=f"settings_{node}",
+                            node=node)  # fmt: skip
+                inputs["select"] = net.whole(f"settings_{node}")
+            net.add(
+                f"router_at_{node}",
+                f"router_{shape}",
+                inputs=inputs,
+                node=node,
+                outputs={"tx": (f"tx_{node}", self.ports * self.width)},
+            )
+
+    def _router_shapes(self):
+        """Router classes by the number of lanes and what each out-port can select."""
+        shapes: dict[tuple, list[int]] = {}
+        for number, lanes in enumerate(self.program.lanes.tolist()):
+            columns = self.program.select[:, number].T.tolist()
+            sources = tuple(frozenset(s for s in column if s >= 0) for column in columns)
+            shapes.setdefault((lanes, sources), []).append(number)
+        return shapes
 
     def _local(self, node, lanes):
         words = self.netlist.words(f"inject_{node}", self.width)

@@ -146,7 +146,7 @@ def _simulate(point):
 def _synth(point):
     """Synthesize."""
     from .. import verilog
-    from ..fpga.synthesis import synthesize
+    from ..fpga.synthesis import Workplace, synthesize
 
     fabric = _fabric(point)
     report = synthesize(
@@ -155,7 +155,7 @@ def _synth(point):
         pnr=point["pnr"],
         seeds=range(1, point.get("seeds", 1) + 1),
         mapping=point["mapping"],
-        jobs=1,
+        workplace=Workplace(jobs=1),
     )
     return {"algorithm": fabric.program.schedule.algorithm} | report.to_json()
 

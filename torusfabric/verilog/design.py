@@ -1,10 +1,11 @@
 """What the Verilog side hands on: module texts, and their structure as data."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..rtl.netlist import ROM
 from ..toolchain.files import writable, write_file
 
 __all__ = ["Design", "RomContents", "RouterShape"]
@@ -126,6 +127,40 @@ class Design:
     def text(self) -> str:
         """All modules as one file."""
         return "\n".join([self.header, *self.modules.values()])
+
+    def routers(self, names: Iterable[str] | None = None) -> "Design":
+        """The routers, or some of them, with what is inside and in front of them.
+
+        There is no top; the last module stands for it.
+
+        Parameters
+        ----------
+        names : iterable of str, optional
+            The modules of the routers.
+        """
+        chosen = [name for name, _ in self.classes] if names is None else list(names)
+        wanted = set(chosen)
+        for name in reversed(self.modules):  # parents come before their children
+            if name in wanted:
+                wanted.update(self.instances.get(name, {}))
+        settings = {name: self.settings[name] for name in chosen if name in self.settings}
+        used = {rom for ports in settings.values() for roms in ports.values() for rom in roms}
+        modules = {
+            name: text
+            for name, text in self.modules.items()
+            if name in wanted or (name == ROM and used)
+        }
+        return Design(
+            modules,
+            next(name for name in reversed(modules) if name != ROM),
+            {name: children for name, children in self.instances.items() if name in wanted},
+            [row for row in self.classes if row[0] in wanted],
+            outports={name: self.outports[name] for name in chosen},
+            inports={name: self.inports[name] for name in chosen},
+            shapes={name: self.shapes[name] for name in chosen},
+            contents={name: self.contents[name] for name in self.contents if name in used},
+            settings=settings,
+        )
 
     def write(self, folder: str | Path) -> None:
         """Write ``fabric.v`` and what belongs to it into a folder, which is made if need be.

@@ -6,6 +6,10 @@ up to what it has.
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from .target import Cost
 
 __all__ = ["analyse", "fewest_tables"]
 
@@ -14,7 +18,13 @@ _TABLES = ("SB_LUT4", "LUT1", "LUT2", "LUT3", "LUT4")
 _REGISTERS = ("SB_DFF", "TRELLIS_FF", "DFF")
 
 
-def analyse(module, price, *, outports, inports):
+def analyse(
+    module: dict[str, Any],
+    price: Callable[[str], Cost],
+    *,
+    outports: Sequence[str],
+    inports: Mapping[str, str],
+) -> dict[str, Any]:
     """Where the tables of a router go.
 
     Parameters
@@ -51,7 +61,7 @@ def analyse(module, price, *, outports, inports):
     return at | {"parts": dict(parts), "limit": limit}
 
 
-def fewest_tables(inputs):
+def fewest_tables(inputs: int) -> int:
     """The fewest 4-input tables that can choose any one of so many inputs.
 
     A tree of n tables has at most 3 n + 1 inputs, and telling k inputs apart takes log2 k more.
@@ -64,7 +74,7 @@ def fewest_tables(inputs):
 class _Net:
     """The cells of a module, by the bits they drive and read."""
 
-    def __init__(self, module):
+    def __init__(self, module: dict[str, Any]) -> None:
         self._cells = module["cells"]
         self._driver: dict[object, str] = {}
         self._readers: dict[object, list] = defaultdict(list)
@@ -76,23 +86,23 @@ class _Net:
                     elif isinstance(bit, int):  # constants are text
                         self._readers[bit].append(name)
 
-    def _bits(self, name, direction):
+    def _bits(self, name: str, direction: str) -> list[Any]:
         cell = self._cells[name]
         ports = cell.get("port_directions", {})
         return [b for p, d in ports.items() if d == direction for b in cell["connections"][p]]
 
-    def _kind(self, name):
+    def _kind(self, name: str) -> str | None:
         kind = self._cells[name]["type"]
         if kind in _TABLES:
             return "luts"
         return "ffs" if kind.startswith(_REGISTERS) else None
 
-    def _behind(self, name):
+    def _behind(self, name: str) -> list[Any]:
         """The bits that a register keeps."""
         connections = self._cells[name]["connections"]
         return (connections.get("D") or connections.get("DI") or [])[:1]
 
-    def at(self, bits):
+    def at(self, bits: Sequence[Any]) -> dict[str, int]:
         """The flip-flop at each bit, and the table at that."""
         found: dict[str, set] = {"luts": set(), "ffs": set()}
         for bit in bits:
@@ -105,7 +115,7 @@ class _Net:
                 found["luts"].add(name)
         return {"bits": len(bits), **{kind: len(names) for kind, names in found.items()}}
 
-    def reached(self, bits):
+    def reached(self, bits: Iterable[Any]) -> set[Any]:
         """All bits that depend on some, by way of data inputs of registers too."""
         data, front = set(bits), list(bits)
         while front:
@@ -119,7 +129,7 @@ class _Net:
                         front.append(out)
         return data
 
-    def part(self, name, brought, data):
+    def part(self, name: str, brought: Mapping[Any, str], data: Collection[Any]) -> str:
         """The part of the report that a cell belongs to."""
         read = [bit for bit in self._bits(name, "input") if bit in data]
         if not read:
@@ -128,7 +138,7 @@ class _Net:
         special = parts - {"crossbar"}
         return special.pop() if special else "crossbar"
 
-    def sources(self, bit, data):
+    def sources(self, bit: Any, data: Collection[Any]) -> set[Any]:
         """The data bits that a bit is chosen from: inputs, or registers before its own."""
         name = self._driver.get(bit)
         front = self._behind(name) if name and self._kind(name) == "ffs" else [bit]

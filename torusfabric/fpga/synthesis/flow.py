@@ -3,16 +3,20 @@
 import json
 import re
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...errors import WorkFailed
+from ...rtl.netlist import ROM
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
 from .cones import analyse
-from .harness import HARNESS, harness
-from .target import FAMILIES, PINS, Cost, Target, measure
+from .harness import HARNESS, Ports, harness
+from .roms import ROMS_TOP, roms_text
+from .target import FAMILIES, PINS, Cost, Family, Mapping, Target, measure
 
 __all__ = ["Flow"]
 
@@ -33,8 +37,7 @@ class Flow:
     ----------
     design : Design
     device : Target
-    mapping : str
-        "compact" or "fast".
+    mapping : Mapping
     versions : dict
         Tool -> version, for the keys of the cache.
     folder : Path
@@ -44,17 +47,17 @@ class Flow:
 
     design: Design
     device: Target
-    mapping: str
+    mapping: Mapping
     versions: dict[str, str]
     folder: Path
     cache: Cache
 
     @property
-    def family(self):
+    def family(self) -> Family:
         """The family of the device."""
         return FAMILIES[self.device.family]
 
-    def map_module(self, name):
+    def map_module(self, name: str) -> dict[str, Any]:
         """Map a module to the cells of the device, with its children as black boxes.
 
         Returns
@@ -64,8 +67,8 @@ class Flow:
             (what `cones.analyse` says of them) and `seconds`.
         """
         text = self.design.modules[name]
-        children = sorted(self.design.instances.get(name, {}))
-        ports = {
+        children = sorted({self._module(child) for child in self.design.instances.get(name, {})})
+        ports: dict[str, Any] = {
             "outports": list(self.design.outports.get(name, ())),
             "inports": self.design.inports.get(name, {}),
         }
@@ -80,7 +83,8 @@ class Flow:
         if stubs:
             (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
             script = f"read_verilog -lib {stem}-children.v\n{script}"
-        module, seconds = self._yosys(stem, script, synth, name, name)
+        modules, seconds = self._yosys(stem, script, synth, name, name)
+        module = modules[name]
         cost = measure(self.device, module, children)
         price = lambda kind: self.family.price(kind) or Cost()
         directions = {
@@ -97,7 +101,31 @@ class Flow:
             },
         )
 
-    def harnessed(self, name, ports, seeds):
+    def map_roms(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Map ROMs by the names of their contents, all that are not known yet in one run.
+
+        Returns
+        -------
+        list of dict
+            `cost` (fields of `Cost`) and `seconds` of each.
+        """
+        text, synth = self.design.modules[ROM], self._synth + self.family.no_pads
+        contents = {name: self.design.contents[name] for name in names}
+        keys = {name: self._key("rom", synth, text, c.parameters) for name, c in contents.items()}
+        known = {name: self.cache.get(key) for name, key in keys.items()}
+        unknown = {name: contents[name] for name in names if known[name] is None}
+        if unknown:
+            stem = f"roms-{names[0]}"
+            (self.folder / f"{stem}.v").write_text(text + roms_text(unknown), encoding="utf-8")
+            script = f"read_verilog {stem}.v\n"
+            modules, seconds = self._yosys(stem, script, synth, ROMS_TOP, "the ROMs")
+            share = round(seconds / len(unknown), 2)
+            for name in unknown:
+                cost = measure(self.device, modules[name], ()).to_json()
+                known[name] = self.cache.put(keys[name], {"cost": cost, "seconds": share})
+        return [known[name] for name in names]
+
+    def harnessed(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
         """Map a module and all below it, flat and in its harness, if a seed is not known yet.
 
         Returns
@@ -118,7 +146,7 @@ class Flow:
         _, seconds = self._yosys(stem, script, self._synth, HARNESS, name)
         return self.cache.put(key, {"seconds": seconds})
 
-    def place(self, name, ports, seed):
+    def place(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
         """Place and route a module that was prepared by `harnessed`.
 
         Returns
@@ -163,48 +191,54 @@ class Flow:
         return self.cache.put(key, result)
 
     @property
-    def _synth(self):
-        return self.family.fast if self.mapping == "fast" else self.family.synth
+    def _synth(self) -> str:
+        return self.family.fast if self.mapping is Mapping.FAST else self.family.synth
 
-    def _key(self, *parts):
+    def _key(self, *parts: object) -> str:
         return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
 
-    def _place_key(self, text, seed):
+    def _place_key(self, text: str, seed: int) -> str:
         tool = self.family.pnr
         return self._key(
             "place", self._synth, tool, self.versions[tool], *self.device.device, text, seed
         )
 
-    def _stem(self, name):
+    def _stem(self, name: str) -> str:
         # Module names may hold characters that file names or scripts may not, or differ by case.
         place = list(self.design.modules).index(name)
         return f"{place}-" + re.sub(r"\W", "_", name)
 
-    def _whole(self, name, ports):
+    def _module(self, name: str) -> str:
+        """The module of a name, which may be that of contents."""
+        return ROM if name in self.design.contents else name
+
+    def _whole(self, name: str, ports: Ports) -> str:
         """The text of a module, all below it, and its harness."""
         below = {name}
         for parent in reversed(self.design.modules):  # parents come before their children
             if parent in below:
-                below.update(self.design.instances.get(parent, {}))
+                below.update(map(self._module, self.design.instances.get(parent, {})))
         texts = [text for module, text in self.design.modules.items() if module in below]
         return "\n".join([*texts, harness(name, ports)])
 
-    def _yosys(self, stem, script, synth, top, what):
-        """Map what a script reads; returns the module `top` of the netlist, and the seconds."""
+    def _yosys(
+        self, stem: str, script: str, synth: str, top: str, what: str
+    ) -> tuple[dict[str, Any], float]:
+        """Map what a script reads; returns the modules of the netlist, and the seconds."""
         script += f"{synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
         (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
         args = ["-s", f"{stem}.ys"]
         begun = time.perf_counter()
         tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what)
         seconds = _since(begun)
-        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"][top], seconds
+        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"], seconds
 
 
-def _since(begun):
+def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 2)
 
 
-def _logic_mhz(report):
+def _logic_mhz(report: dict[str, Any]) -> float | None:
     """The clock rate if the wires of the slowest path from register to register took no time."""
     paths = [
         path["path"]
@@ -215,11 +249,11 @@ def _logic_mhz(report):
     return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
 
 
-def _escape(name):
+def _escape(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"\\{name}"
 
 
-def _load(path, tool, what):
+def _load(path: Path, tool: str, what: str) -> dict[str, Any]:
     """The JSON value in a file that a tool wrote."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -227,7 +261,7 @@ def _load(path, tool, what):
         raise WorkFailed(f"{tool} on {what} left no readable {path.name}: {error}") from None
 
 
-def _too_large(log):
+def _too_large(log: str) -> str:
     """Why a design does not fit, from the utilisation that place and route logged."""
     for kind, used, most in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log):
         if int(used) > int(most):

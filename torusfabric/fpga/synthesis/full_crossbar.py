@@ -9,7 +9,7 @@ order. So what is saved against it is saved by the schedule, and by nothing else
 
 import random
 
-from ...verilog.design import Design
+from ...verilog.design import Design, RouterShape
 
 __all__ = ["full_crossbar", "select_bits"]
 
@@ -20,7 +20,7 @@ endmodule
 """
 
 
-def full_crossbar(shape):
+def full_crossbar(shape: RouterShape) -> Design:
     """A full crossbar with its settings.
 
     Parameters
@@ -42,13 +42,13 @@ def full_crossbar(shape):
     return Design(modules | {"full": _top(shape, inputs)}, "full", {"full": used})
 
 
-def select_bits(inputs, source):
+def select_bits(inputs: int, source: int) -> list[int]:
     """The select bits y, x, z1, z2, .. that make a cascade pass one of at least two inputs."""
     first = [source % 2] + [int(source >= 2)] * (inputs >= 4)
     return first + [int(source // 2 == stage) for stage in range(1, (inputs + 1) // 2)]
 
 
-def _stage(name, inputs, width):
+def _stage(name: str, inputs: int, width: int) -> str:
     """A stage of a cascade."""
     first = "y ? b : a"
     bypass = f"x ? {{{width}{{y}}}} : ({first})"
@@ -61,7 +61,7 @@ def _stage(name, inputs, width):
     return _STAGE.format(name=name, selects=selects, high=width - 1, words=ports, value=value)
 
 
-def _top(shape, inputs):
+def _top(shape: RouterShape, inputs: int) -> str:
     """A cascade over all inputs for each out-port, with a register behind it."""
     width, bits = shape.width, len(select_bits(inputs, 0))
     words = [f"rx[{k * width} +: {width}]" for k in range(shape.ports)]
@@ -85,7 +85,7 @@ def _top(shape, inputs):
     return "\n".join([*lines, "endmodule\n"])
 
 
-def _cascade(lines, port, words, chain, width):
+def _cascade(lines: list[str], port: int, words: list[str], chain: list[str], width: int) -> str:
     """Add the stages of a cascade; returns the name of the last one's output."""
     y, *chain = chain
     pins = f".y({y}), .a({words[0]}), .b({words[1]})"
@@ -105,11 +105,11 @@ def _cascade(lines, port, words, chain, width):
     return f
 
 
-def _address(shape):
+def _address(shape: RouterShape) -> int:
     return max((shape.settings - 1).bit_length(), 1)
 
 
-def _settings(shape, inputs):
+def _settings(shape: RouterShape, inputs: int) -> str:
     """A registered ROM of random settings."""
     chance = random.Random(0)
     rows, address = shape.settings, _address(shape)

@@ -10,15 +10,21 @@ neighbours. The fewer registers there are around a module, the less they get int
 clock rate is a few per cent better than with a register more for each output.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from ...errors import WorkFailed
 
-__all__ = ["HARNESS", "harness"]
+__all__ = ["HARNESS", "Ports", "harness"]
+
+#: Ports of a module: direction, and number of bits.
+Ports = Mapping[str, Sequence[Any]]
 
 #: The name of the harness module.
 HARNESS = "harness"
 
 
-def harness(name, ports, *, clock="clk"):
+def harness(name: str, ports: Ports, *, clock: str = "clk") -> str:
     """The harness of a module.
 
     Parameters
@@ -62,7 +68,7 @@ def harness(name, ports, *, clock="clk"):
     )
 
 
-def _fold(width):
+def _fold(width: int) -> str:
     """Registers that take `seen` in and shift it out to `pin`."""
     if width == 0:
         return "  assign pin = drive[0];\n"

@@ -1,11 +1,14 @@
 """The outcome of a synthesis, for programs and for people."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 
-__all__ = ["Report", "per_bit"]
+from .target import Cost
+
+__all__ = ["SynthesisReport", "per_bit"]
 
 #: What an out-port bit may cost, in LUTs or flip-flops, before the report says where it goes.
 _LEAN = 1.1
@@ -15,7 +18,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Report:
+class SynthesisReport:
     """What a design costs; `to_json` and `render` are its two forms.
 
     Parameters
@@ -23,7 +26,9 @@ class Report:
     target, mapping : str
     classes : list of dict
         One a node class: name, nodes, luts, ffs, brams and the other costs, fmax_mhz, and where
-        the design names the router's out-ports, what each of their bits costs.
+        the design names the router's out-ports, what each of their bits costs. Where ROMs drive
+        the routers of a class, all this is with the dearest contents, and ``roms`` names their
+        instances.
     fabric : dict
         The same for all of it, with the device's capacity and whether it fits.
     parts : dict
@@ -49,11 +54,11 @@ class Report:
     runs: list[dict]
     tools: dict[str, str]
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """As a plain dict."""
         return dict(vars(self))
 
-    def render(self):
+    def render(self) -> Group:
         """As tables for people: print it with a `rich` console."""
         table = Table(
             title=f"{self.target}, {self.mapping} mapping",
@@ -68,14 +73,15 @@ class Report:
         for head in (*heads, "LUT/bit", "FF/bit"):
             table.add_column(head, justify="right")
         for row in self.classes:
-            table.add_row(row["name"], str(row["nodes"]), *_numbers(row, several))
+            table.add_row(row["name"], str(row["nodes"]), *_numbers(row, several=several))
         nodes = sum(row["nodes"] for row in self.classes)
         table.add_section()
-        table.add_row("fabric", str(nodes), *_numbers(self.fabric, several))
+        table.add_row("fabric", str(nodes), *_numbers(self.fabric, several=several))
         table.add_row("of the device", "", *map(self._share, ("luts", "ffs", "brams")))
-        return Group(table, *filter(None, (self._where(), self._against_full(), self._time())))
+        more = (self._where(), self._against_full(), self._time())
+        return Group(table, *(part for part in more if part))
 
-    def _where(self):
+    def _where(self) -> Table | None:
         """Where the LUTs go, as a table."""
         luts = self.fabric["luts"]
         parts = {part: count for part, count in self.parts.items() if count}
@@ -90,10 +96,10 @@ class Report:
             table.add_row(part, str(count), f"{100 * count / luts:.1f} %", *inside)
         return table
 
-    def _split(self):
+    def _split(self) -> list[dict[str, Any]]:
         return [row for row in self.classes if row.get("parts")]
 
-    def _against_full(self):
+    def _against_full(self) -> Table | None:
         """LUTs saved against full crossbars, as a table."""
         if "saved_luts" not in self.fabric:
             return None
@@ -107,7 +113,7 @@ class Report:
             table.add_row(name, *map(str, numbers), f"{100 * row['saved_share']:.1f} %")
         return table
 
-    def _time(self):
+    def _time(self) -> str:
         """What the tools took, as a line."""
         times: dict[str, list] = {}
         for run in self.runs:
@@ -117,16 +123,21 @@ class Report:
             for tool, seconds in times.items()
         )
 
-    def _share(self, name):
+    def _share(self, name: str) -> str:
         most = self.fabric["capacity"].get(name)
         return f"{100 * self.fabric[name] / most:.1f} %" if most else ""
 
-    def _notes(self):
+    def _notes(self) -> list[str]:
         rows = [*self.classes, {"name": "fabric", **self.fabric}]
-        return [f"{row['name']}: {row['why']}" for row in rows if row.get("why")]
+        notes = [
+            f"{row['name']}: with the contents of {' and '.join(row['roms'])}, the dearest"
+            for row in self.classes
+            if row.get("roms")
+        ]
+        return notes + [f"{row['name']}: {row['why']}" for row in rows if row.get("why")]
 
 
-def _numbers(row, several):
+def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
     """The numbers of a row of the table, as text; those not known are left blank."""
     least, most = row.get("fmax_min_mhz"), row.get("fmax_max_mhz")
     spread = f"{least:.0f}-{most:.0f}" if least is not None else ""
@@ -138,11 +149,11 @@ def _numbers(row, several):
     )
 
 
-def _number(row, name, form):
+def _number(row: dict[str, Any], name: str, form: str) -> str:
     return "" if row.get(name) is None else format(row[name], form)
 
 
-def per_bit(cost, outports):
+def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """What a router costs for each bit of its out-ports.
 
     A router that only forwards by wire needs one LUT (forward or inject) and one flip-flop a bit.

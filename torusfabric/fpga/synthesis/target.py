@@ -4,13 +4,24 @@ Adding a device of a known family is one line of `TARGETS`; a family is one entr
 Capacities are those nextpnr reports for the device.
 """
 
+import enum
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
+from typing import Any
 
 from ...errors import InputError, WorkFailed
 
-__all__ = ["FAMILIES", "PINS", "TARGETS", "Cost", "Family", "Target", "find_target", "measure"]
+__all__ = ["FAMILIES", "PINS", "TARGETS", "Cost", "Family", "Mapping", "Target",
+           "find_mapping", "find_target", "measure"]  # fmt: skip
+
+
+class Mapping(enum.Enum):
+    """What the mapping to cells is for: few tables, or wide multiplexers where there are any."""
+
+    COMPACT = "compact"
+    FAST = "fast"
 
 
 @dataclass(frozen=True)
@@ -47,11 +58,11 @@ class Cost:
     sprams: int = 0
     cells: int = 0
 
-    def plus(self, other, times=1):
+    def plus(self, other: "Cost", times: int = 1) -> "Cost":
         """Sum of costs, the other one a number of times."""
         return Cost(*(getattr(self, f.name) + times * getattr(other, f.name) for f in fields(self)))
 
-    def to_json(self):
+    def to_json(self) -> dict[str, int]:
         """As a plain dict."""
         return asdict(self)
 
@@ -83,7 +94,7 @@ class Family:
     cells: dict[str, Cost]
     no_pads: str = ""
 
-    def price(self, kind):
+    def price(self, kind: str) -> Cost | None:
         """What a cell of a type costs, or None if that is not known."""
         found = (price for pattern, price in self.cells.items() if fnmatchcase(kind, pattern))
         return next(found, None)
@@ -188,7 +199,7 @@ class Target:
     capacity: dict[str, int] = field(hash=False)
     pins: str = ""
 
-    def over(self, cost):
+    def over(self, cost: Cost) -> str | None:
         """Why a design does not fit, or None: all that it needs more of than there is."""
         more = [
             f"{getattr(cost, name)} {_WORDS[name]} of {most}"
@@ -209,20 +220,21 @@ _WORDS = {
 }
 
 
-def _ice40(name, device, package, cells, **others):
+def _ice40(name: str, device: str, package: str, cells: int, **others: int) -> Target:
     capacity = {"luts": cells, "ffs": cells, "cells": cells, "dsps": 0, "sprams": 0, **others}
     return Target(name, "ice40", (f"--{device}", "--package", package), capacity)
 
 
-def _ecp5(name, device, package, luts, **others):
+def _ecp5(name: str, device: str, package: str, luts: int, **others: int) -> Target:
     capacity = {"luts": luts, "ffs": luts, "lutrams": luts // 8, **others}
     return Target(name, "ecp5", (f"--{device}", "--package", package, "--speed", "6"), capacity)
 
 
-def _gowin(name, device, family, pins, luts, ffs, **others):
-    options = ("--device", device, "--vopt", f"family={family}", "--vopt", f"cst={PINS}")
+def _gowin(name: str, device: tuple[str, str], pins: dict[str, int], **capacity: int) -> Target:
+    chip, family = device
+    options = ("--device", chip, "--vopt", f"family={family}", "--vopt", f"cst={PINS}")
     text = "".join(f'IO_LOC "{pin}" {place};\n' for pin, place in pins.items())
-    return Target(name, "gowin", options, {"luts": luts, "ffs": ffs, **others}, text)
+    return Target(name, "gowin", options, capacity, text)
 
 
 #: Every device, by name.
@@ -236,10 +248,10 @@ TARGETS = {
         _ecp5("ecp5-85k", "85k", "CABGA381", 83640, brams=208, dsps=156),
         _gowin(  # Tang Nano 9K
             "gowin-gw1nr-9",
-            "GW1NR-LV9QN88PC6/I5",
-            "GW1N-9C",
+            ("GW1NR-LV9QN88PC6/I5", "GW1N-9C"),
             {"clk": 52, "scan": 3, "pin": 10},
-            *(8640, 6480),
+            luts=8640,
+            ffs=6480,
             brams=26,
             lutrams=270,
             dsps=20,
@@ -248,7 +260,7 @@ TARGETS = {
 }
 
 
-def find_target(name):
+def find_target(name: str) -> Target:
     """The target of a name.
 
     Raises
@@ -261,7 +273,21 @@ def find_target(name):
     return TARGETS[name]
 
 
-def measure(target, module, children):
+def find_mapping(name: str | Mapping) -> Mapping:
+    """The mapping of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    try:
+        return Mapping(name)
+    except ValueError:
+        raise InputError(f"Mapping must be compact or fast, not {name!r}") from None
+
+
+def measure(target: Target, module: dict[str, Any], children: Collection[str]) -> Cost:
     """What a mapped module costs, without its children.
 
     Parameters
@@ -294,7 +320,7 @@ def measure(target, module, children):
     return cost.plus(Cost(cells=_logic_cells(module))) if target.family == "ice40" else cost
 
 
-def _logic_cells(module):
+def _logic_cells(module: dict[str, Any]) -> int:
     """How many iCE40 logic cells the tables, flip-flops and carry bits of a module fill."""
     cells = module["cells"].values()
     readers: dict[object, int] = {}

@@ -1,0 +1,142 @@
+"""Netlists: ROMs are one module whatever they hold, and everything is driven once."""
+
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+from helpers import fabric_of
+
+from torusfabric import verilog
+from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Role
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
+from torusfabric.toolchain import cxx
+from torusfabric.verilog.design import RomContents
+
+
+def with_roms(*roms):
+    """A netlist of ROMs, (rows, width) each, that read the same address."""
+    netlist = Netlist()
+    address = netlist.add_input("address", 10)
+    for number, (rows, width) in enumerate(roms):
+        netlist.add_rom(f"rom_{number}", rows=rows, width=width, address=address,
+                        output=f"data_{number}", node=number)  # fmt: skip
+        netlist.wire_output(f"q_{number}", netlist.whole(f"data_{number}"))
+    return netlist
+
+
+def random_rom(depth, width, seed=0):
+    source = random.Random(seed)
+    return [source.getrandbits(width) for _ in range(depth)], width
+
+
+@pytest.mark.parametrize(("depth", "width"), [(1, 1), (2, 3), (5, 40), (64, 7), (65, 7), (100, 70)])
+def test_rom_in_amaranth(depth, width):
+    """A row is there an edge after its address; past the end it is the last one."""
+    rows, _ = rom = random_rom(depth, width)
+    design = Assembly(with_roms(rom))
+    bits = max((depth - 1).bit_length(), 1)
+
+    async def testbench(ctx):
+        assert ctx.get(design.q_0) == 0
+        for address in [*range(1 << bits), 0]:
+            ctx.set(design.address, address)
+            await ctx.tick()
+            assert ctx.get(design.q_0) == rows[min(address, depth - 1)]
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus Verilog")
+@pytest.mark.parametrize(("depth", "width"), [(1, 1), (5, 40), (65, 7), (300, 70)])
+def test_rom_in_icarus(depth, width, tmp_path):
+    rows, _ = random_rom(depth, width)
+    contents = RomContents(tuple(rows), width)
+    bits = contents.address_bits
+    rom = verilog.module_texts(with_roms((rows, width)))[ROM].text
+    bench = f"""
+    module bench;
+      reg clk = 0; reg [{bits}:0] address = 0; wire [{width - 1}:0] data;
+      {ROM} #({contents.parameters}) rom (.clk(clk), .address(address[{bits - 1}:0]), .data(data));
+      initial for (address = 0; address < {1 << bits}; address = address + 1) begin
+        #1 clk = 1; #1 clk = 0; $display("%x", data);
+      end
+    endmodule
+    """
+    (tmp_path / "x.v").write_text(rom + bench)
+    subprocess.run(["iverilog", "-g2005", "-o", "x", "x.v"], cwd=tmp_path, check=True)
+    said = subprocess.run(["vvp", "x"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    read = [int(line, 16) for line in said.stdout.split()]
+    assert read == [rows[min(address, depth - 1)] for address in range(1 << bits)]
+
+
+def test_roms_are_one_module():
+    """However many contents there are, the text has one module of them."""
+    netlist = with_roms(random_rom(3, 4), random_rom(9, 2), random_rom(3, 4, seed=1))
+    assert list(verilog.module_texts(netlist)) == [ROM]
+    assert [rom.parameters for rom in netlist.having(Role.ROM)] == [
+        {"DEPTH": 3, "WIDTH": 4, "ADDRESS": 2},
+        {"DEPTH": 9, "WIDTH": 2, "ADDRESS": 4},
+        {"DEPTH": 3, "WIDTH": 4, "ADDRESS": 2},
+    ]
+
+
+def test_addresses_are_cut_to_what_numbers_the_rows():
+    netlist = Netlist()
+    parts = (Fixed(1, 1), Part("a", 0, 2), Part("b", 0, 4))
+    netlist.add_rom("x", rows=range(6), width=3, address=parts, output="q")
+    (rom,) = netlist.instances
+    assert rom.inputs == {"address": (Fixed(1, 1), Part("a", 0, 2))}
+    assert isinstance(rom, Instance)
+    assert (rom.contents, rom.width, rom.role, rom.node) == ((0, 1, 2, 3, 4, 5), 3, Role.ROM, None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "bits", "message"),
+    [
+        ([], 4, 4, r"^ROM x must have at least one row, not none$"),
+        ([3, 16], 4, 4, r"^Rows of ROM x must be of 4 bits, not 0x10$"),
+        ([0] * 5, 4, 2, r"^Address of ROM x must have 3 bits, not 2$"),
+    ],
+)
+def test_misfit_roms(rows, width, bits, message):
+    with pytest.raises(ValueError, match=message):
+        Netlist().add_rom("x", rows=rows, width=width, address=(Part("a", 0, bits),), output="q")
+
+
+def test_nets_are_driven_once():
+    netlist = with_roms(([0], 1))
+    with pytest.raises(ValueError, match=r"^Net data_0 must be driven once, not by two instances$"):
+        netlist.add_rom("x", rows=[0], width=1, address=netlist.whole("address"), output="data_0")
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "modules"),
+    [("8x8", "scatter", "matching", 17), ("5x5", "scatter", "necklace", 12),
+     ("arrowhead:3", "broadcast", "spanning-tree", 12)],
+)  # fmt: skip
+def test_routers_of_one_shape_share_a_module(topology, collective, algorithm, modules):
+    """Routers that differ only in what they select when are one module."""
+    fabric = fabric_of(topology, collective, algorithm)
+    roles = list(fabric.netlist.roles.values())
+    assert roles.count(Role.ROUTER) == modules
+    assert len(list(fabric.netlist.having(Role.ROUTER))) == fabric.nodes
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+def test_contents_are_data_to_the_compiled_engine():
+    """Classes are those of shapes, and the words are the same."""
+    fabric = fabric_of("6x8", "broadcast", "max-flow", flits=2)
+    contents = {rom.contents for rom in fabric.netlist.having(Role.ROM)}
+    engine = CompiledEngine(fabric, optimize=0)
+    roms = [name for name, made in engine.model.classes.items() if made.rom]
+    assert len(contents) > len(roms) == 1
+    messages = np.arange(fabric.nodes * 2).reshape(fabric.nodes, 2).tolist()
+    expected = AmaranthEngine(fabric).run(messages)
+    assert np.array_equal(expected.words, engine.run(messages).words)

@@ -1,0 +1,394 @@
+"""Synthesis of a fabric, module by module.
+
+Each module is synthesized once, out of context, with its children as black boxes, so the effort
+does not grow with the number of nodes; the fabric's cost is the sum over its instances. Nothing
+is optimised across the borders of modules, so the sum is an upper bound of what a whole build
+needs. ROMs are mapped by their contents, many at a time; to a router class belong those that drive
+its routers, and its figures are those with the dearest contents. With place and route, each router
+class alone and, where it fits, the whole fabric are placed and routed in a harness that takes the
+pins out of the question. Every router is compared with a full crossbar of its ports, lanes, width
+and number of settings.
+"""
+
+import dataclasses
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, WorkFailed
+from ...rtl.netlist import ROM
+from ...toolchain import tools
+from ...toolchain.cache import Cache
+from ...verilog.design import Design, RouterShape
+from .flow import Flow
+from .full_crossbar import full_crossbar
+from .report import SynthesisReport, per_bit
+from .roms import WITH_ROMS, router_with_roms
+from .target import FAMILIES, Cost, Mapping, Target, find_mapping, find_target
+
+__all__ = ["Progress", "Workplace", "synthesize"]
+
+#: Called with the number of steps done, of all steps, and the name of the last one.
+Progress = Callable[[int, int, str], None]
+
+#: What is known of each module, or of contents, once it has been mapped.
+Mapped = dict[str, dict[str, Any]]
+
+#: At most so many ROMs are mapped in a run.
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where tools work, and what they may use.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the tools work and leave their logs; by default a folder that is removed, except
+        after a failure of a tool.
+    cache : Cache, optional
+        What was done before; results are kept under a digest of the text, the options and the
+        versions of the tools.
+    jobs : int
+        How many tools may run at once.
+    """
+
+    folder: str | Path | None = None
+    cache: Cache | None = None
+    jobs: int = 2
+
+
+def synthesize(
+    design: Design,
+    target: str,
+    *,
+    pnr: bool = False,
+    seeds: Iterable[int] = (1,),
+    mapping: str | Mapping = Mapping.COMPACT,
+    progress: Progress | None = None,
+    workplace: Workplace | None = None,
+) -> SynthesisReport:
+    """Synthesize a design for a device.
+
+    Parameters
+    ----------
+    design : Design
+        What the Verilog side emitted.
+    target : str
+        A name from `TARGETS`.
+    pnr : bool
+        Whether to place and route as well, for clock rates.
+    seeds : iterable of int
+        Seeds of place and route; a clock rate is the median over them.
+    mapping : Mapping or str
+        "compact" for few LUTs, "fast" for wide multiplexers where the device has them.
+    progress : function of (int, int, str), optional
+        Called after each step with the number of steps done, of all steps, and the step's name.
+    workplace : Workplace, optional
+
+    Returns
+    -------
+    SynthesisReport
+
+    Raises
+    ------
+    InputError
+        If the target, the mapping or the seeds are not valid.
+    WorkFailed
+        If a tool fails.
+    MissingTool
+        If a tool is not installed.
+    """
+    device, seeds = find_target(target), list(seeds)
+    purpose, workplace = find_mapping(mapping), workplace or Workplace()
+    if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
+        raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
+    used = ["yosys", *([FAMILIES[device.family].pnr] if pnr else [])]
+    versions = {tool: tools.version(tool) for tool in used}
+    work = Path(workplace.folder or tempfile.mkdtemp(prefix="torusfabric-synth-"))
+    work.mkdir(parents=True, exist_ok=True)
+    flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
+    keep = workplace.folder is not None
+    try:
+        steps = _Steps(progress, workplace.jobs)
+        return _synthesize(flow, seeds if pnr else [], steps)
+    except WorkFailed:
+        keep = True  # with the logs that tell why
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+class _Steps:
+    """Runs steps side by side, and reports how far they are."""
+
+    def __init__(self, progress: Progress | None, jobs: int) -> None:
+        self._progress, self._jobs = progress, jobs
+        self._done = 0
+        self.total = 0
+        self.runs: list[dict[str, Any]] = []
+
+    def run(
+        self,
+        function: Callable[[Any], Any],
+        values: Sequence[Any],
+        text: Callable[[Any], str],
+    ) -> list[Any]:
+        """The results of a function for some values, in their order."""
+        results = []
+        found = tools.parallel(function, values, jobs=self._jobs)
+        for value, result in zip(values, found, strict=True):
+            results.append(result)
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self.total, text(value))
+        return results
+
+    def note(self, tool: str, what: str, seconds: float, **more: int) -> None:
+        """Keep what a run of a tool took, for the report."""
+        self.runs.append({"tool": tool, "what": what, **more, "seconds": seconds})
+
+
+def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
+    """Run all steps and put the report together."""
+    design, device = flow.design, flow.device
+    routers = list(dict.fromkeys(name for name, _ in design.classes))
+    yardsticks = _full_flows(flow)
+    steps.total = sum(map(_map_steps, [flow, *yardsticks.values()]))
+    steps.total += (len({*routers, design.top}) * (1 + len(seeds))) if seeds else 0
+    mapped = _map(flow, steps)
+    references = {shape: _map(f, steps) for shape, f in yardsticks.items()}
+    totals = _totals(design, mapped)
+    full = {
+        shape: _totals(yardsticks[shape].design, result)["full"].luts
+        for shape, result in references.items()
+    }
+    dearest = {name: _dearest(design, totals, name) for name in routers}
+    costs = {name: _with_roms(totals, name, roms) for name, roms in dearest.items()}
+    costs[design.top] = totals[design.top]
+    over = {name: device.over(cost) for name, cost in costs.items()}
+    clocks: dict[str, dict[str, Any]] = {
+        name: {"fmax_mhz": None, "why": reason} for name, reason in over.items()
+    }
+    if seeds:
+        steps.total -= sum(1 + len(seeds) for reason in over.values() if reason)
+        fitting = {name: dearest.get(name, {}) for name in over if not over[name]}
+        clocks |= _clocks(flow, fitting, mapped, seeds, steps)
+    classes = []
+    for name, nodes in design.classes:
+        row = _class(design, name, nodes, mapped[name], costs[name])
+        row |= {"roms": sorted({*dearest[name].values()})} if dearest[name] else {}
+        shape = design.shapes.get(name)
+        row |= clocks[name] | _saved(costs[name], full[shape] if shape else None)
+        why = "; ".join(filter(None, (row.pop("bits_why", None), clocks[name]["why"])))
+        classes.append(row | {"why": why or None})
+    modules = _modules(design, mapped)
+    fabric = _fabric(device, totals[design.top], over[design.top], clocks[design.top])
+    return SynthesisReport(
+        target=device.name,
+        mapping=flow.mapping.value,
+        classes=classes,
+        fabric=fabric | _saved_in_all(classes),
+        parts=_parts(design, mapped, modules),
+        modules=modules,
+        seeds=seeds,
+        runs=steps.runs,
+        tools=flow.versions,
+    )
+
+
+def _full_flows(flow: Flow) -> dict[RouterShape, Flow]:
+    """How to map the full crossbar of each shape of routers: with few LUTs, to be fair."""
+    flows: dict[RouterShape, Flow] = {}
+    for shape in dict.fromkeys(flow.design.shapes.values()):
+        folder = flow.folder / f"full-crossbar-{len(flows)}"
+        folder.mkdir(exist_ok=True)
+        flows[shape] = dataclasses.replace(
+            flow, design=full_crossbar(shape), folder=folder, mapping=Mapping.COMPACT
+        )
+    return flows
+
+
+def _batches(design: Design) -> list[list[str]]:
+    """The contents of ROMs, as many at a time as are mapped in one run."""
+    names = list(design.contents)
+    return [names[k : k + BATCH] for k in range(0, len(names), BATCH)]
+
+
+def _map_steps(flow: Flow) -> int:
+    """How many steps it takes to map all of a design."""
+    modules = [name for name in flow.design.modules if name != ROM]
+    return len(modules) + len(_batches(flow.design))
+
+
+def _map(flow: Flow, steps: _Steps) -> Mapped:
+    """Map all modules of a design, and the contents of its ROMs."""
+    names = [name for name in flow.design.modules if name != ROM]
+    results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
+    mapped = dict(zip(names, results, strict=True))
+    batches = _batches(flow.design)
+    for batch, found in zip(
+        batches,
+        steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs"),
+        strict=True,
+    ):
+        mapped |= dict(zip(batch, found, strict=True))
+    for name, result in mapped.items():
+        steps.note("yosys", name, result["seconds"])
+    return mapped
+
+
+def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
+    """What each module costs with all its children and theirs, and what contents cost."""
+    totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
+    for name in design.modules:  # children come before their parents
+        if name == ROM:
+            continue
+        total = Cost(**mapped[name]["cost"])
+        for child, times in design.instances.get(name, {}).items():
+            if child not in totals:
+                raise ValueError(f"Module {child} must come before {name}, which has it")
+            total = total.plus(totals[child], times)
+        totals[name] = total
+    return totals
+
+
+def _dearest(design: Design, totals: dict[str, Cost], router: str) -> dict[str, str]:
+    """The dearest contents of the ROM at each input of a router that a ROM drives."""
+    price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
+    ports = design.settings.get(router, {})
+    return {port: max(contents, key=price) for port, contents in ports.items()}
+
+
+def _with_roms(totals: dict[str, Cost], router: str, roms: dict[str, str]) -> Cost:
+    """What a router costs with the ROMs that drive it."""
+    total = totals[router]
+    for name in roms.values():
+        total = total.plus(totals[name])
+    return total
+
+
+def _clocks(
+    flow: Flow,
+    names: dict[str, dict[str, str]],
+    mapped: Mapped,
+    seeds: list[int],
+    steps: _Steps,
+) -> dict[str, dict[str, Any]]:
+    """Place and route modules, each with the ROMs at its inputs, with every seed.
+
+    Returns
+    -------
+    dict
+        Module -> keys of the report.
+    """
+    modules, ports = dict(flow.design.modules), {}
+    instances = dict(flow.design.instances)
+    placed_as = {}
+    for name, roms in names.items():
+        placed_as[name], ports[name] = name, mapped[name]["ports"]
+        if roms:
+            contents = {port: flow.design.contents[rom] for port, rom in roms.items()}
+            whole = name + WITH_ROMS
+            modules[whole], ports[name] = router_with_roms(name, ports[name], contents)
+            instances[whole] = {name: 1, ROM: 1}
+            placed_as[name] = whole
+    design = dataclasses.replace(flow.design, modules=modules, instances=instances)
+    flow = dataclasses.replace(flow, design=design)
+    prepare = lambda name: flow.harnessed(placed_as[name], ports[name], seeds)
+    place = lambda run: flow.place(placed_as[run[0]], ports[run[0]], run[1])
+    wrapped = steps.run(prepare, list(names), lambda name: f"put {name} in a harness")
+    for name, result in zip(names, wrapped, strict=True):
+        steps.note("yosys", f"{name} in a harness", result["seconds"])
+    runs = [(name, seed) for name in names for seed in seeds]
+    results = steps.run(place, runs, lambda run: f"placed and routed {run[0]}, seed {run[1]}")
+    for (name, seed), result in zip(runs, results, strict=True):
+        steps.note(flow.family.pnr, name, result["seconds"], seed=seed)
+    placed = dict(zip(runs, results, strict=True))
+    return {name: _clock([placed[name, seed] for seed in seeds]) for name in names}
+
+
+def _clock(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """The clock rate of one module, from the results of all seeds."""
+    rates = [result["mhz"] for result in results]
+    good = [rate for rate in rates if rate is not None]
+    logic = [result["logic_mhz"] for result in results if result["logic_mhz"] is not None]
+    why = next((result["why"] for result in results if result["why"]), None)
+    return {
+        "fmax_mhz": round(statistics.median(good), 2) if good else None,
+        "fmax_min_mhz": min(good, default=None),
+        "fmax_max_mhz": max(good, default=None),
+        "fmax_by_seed": rates,
+        "logic_mhz": round(statistics.median(logic), 2) if logic else None,
+        "placed": results[0]["placed"],
+        "why": why,
+    }
+
+
+def _class(
+    design: Design, name: str, nodes: int, mapped: dict[str, Any], cost: Cost
+) -> dict[str, Any]:
+    """The report of a node class, clock rates aside."""
+    ports = mapped["outports"]
+    row: dict[str, Any] = {"name": name, "nodes": nodes, **cost.to_json()}
+    if name in design.outports:
+        bits = per_bit(cost, ports)
+        row |= {"bits_why": bits.pop("why"), **bits}
+    if ports["parts"]:
+        inside = cost.luts - sum(ports["parts"].values())  # those of its ROMs
+        settings = ports["parts"].get("settings", 0) + inside
+        row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
+    return row
+
+
+def _saved(total: Cost, full: int | None) -> dict[str, Any]:
+    """How a router compares with the full crossbar of its shape."""
+    if full is None:
+        return {}
+    saved = full - total.luts
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
+
+
+def _saved_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same for all routers of the fabric."""
+    if not classes or any("saved_luts" not in row for row in classes):
+        return {}
+    full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
+    saved = sum(row["saved_luts"] * row["nodes"] for row in classes)
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
+
+
+def _fabric(device: Target, total: Cost, over: str | None, clock: dict[str, Any]) -> dict[str, Any]:
+    """The report of the whole fabric."""
+    return {**total.to_json(), "fits": over is None, "capacity": device.capacity, **clock}
+
+
+def _parts(design: Design, mapped: Mapped, modules: list[dict[str, Any]]) -> dict[str, int]:
+    """LUTs of each part of the fabric; routers are split by what their tables do."""
+    parts: dict[str, int] = {}
+    for row in modules:
+        inside = mapped[row["name"]].get("outports", {}).get("parts")
+        split = inside or {design.parts.get(row["name"], "other"): row["luts"]}
+        for part, luts in split.items():
+            parts[part] = parts.get(part, 0) + luts * row["instances"]
+    return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+def _modules(design: Design, mapped: Mapped) -> list[dict[str, Any]]:
+    """The report of each module: how often it is there, and what it costs without its children."""
+    times = {design.top: 1}
+    for name in reversed(design.modules):  # parents come before their children
+        for child, count in design.instances.get(name, {}).items():
+            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    return [
+        {"name": name, "instances": times.get(name, 0), **result["cost"]}
+        for name, result in mapped.items()
+    ]
