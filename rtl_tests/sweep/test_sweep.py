@@ -210,7 +210,6 @@ def test_results_that_cannot_be_written(tmp_path):
 
 
 def test_one_sweep_a_file(tmp_path):
-    pytest.importorskip("fcntl")
     path = tmp_path / "r.jsonl"
     with (
         Results(path),

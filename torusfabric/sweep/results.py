@@ -28,6 +28,8 @@ import os
 from itertools import product
 from pathlib import Path
 
+import filelock
+
 from ..algorithms import CATALOGUE, find
 from ..collective import parse_collective
 from ..errors import InputError
@@ -39,11 +41,6 @@ try:
     import tomllib
 except ImportError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Results", "load", "points"]
 
@@ -222,14 +219,12 @@ class Results:
         self._rows[row["key"]] = row
 
     def _lock(self):
-        if fcntl is None:
-            return
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked = filelock.lock_descriptor(self._file.fileno(), blocking=False)
         except OSError:
-            raise InputError(
-                f"Results must not be in use by another sweep, as {self._path} is"
-            ) from None
+            return  # on this file system files cannot be locked
+        if not locked:
+            raise InputError(f"Results must not be in use by another sweep, as {self._path} is")
 
     def _read(self):
         """The rows that are there; half a line at the end is what a sweep died of, and goes."""
