@@ -30,8 +30,9 @@ import numpy as np
 from torusfabric.algorithms import find
 from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Grid, forwarding
-from torusfabric.analysis.bounds import bound, time_dependent, time_hamiltonian, time_one_packet
+from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
+from torusfabric.analysis.running_times import time_dependent, time_hamiltonian, time_one_packet
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint

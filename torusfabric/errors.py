@@ -1,4 +1,4 @@
-"""The errors a user may meet; each knows the exit status of the command that meets it."""
+"""The errors a user may meet, each with the exit status of the command that meets it."""
 
 __all__ = ["InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"]
 
@@ -28,7 +28,7 @@ class MissingTool(TorusfabricError):
 
 
 class ScheduleError(WorkFailed, ValueError):
-    """A schedule breaks a rule of its model or leaves a node without what it is owed.
+    """A schedule breaks a rule of its model or does not deliver all that its collective must.
 
     Parameters
     ----------
@@ -40,7 +40,15 @@ class ScheduleError(WorkFailed, ValueError):
         Which block: (origin, chunk) or (origin, destination, chunk).
     """
 
-    def __init__(self, message, *, round=None, node=None, port=None, block=None):
+    def __init__(
+        self,
+        message: str,
+        *,
+        round: int | None = None,
+        node: int | None = None,
+        port: int | None = None,
+        block: tuple[int, ...] | None = None,
+    ) -> None:
         super().__init__(message)
         self.round = round
         self.node = node

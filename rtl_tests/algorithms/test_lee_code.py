@@ -16,7 +16,7 @@ from torusfabric.algorithms.circuit.lee_code.allgather import (
     tau_short,
 )
 from torusfabric.algorithms.circuit.segments import clog
-from torusfabric.analysis.check import check
+from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import InputError, ScheduleError
@@ -128,14 +128,14 @@ def test_feeds_are_those_of_the_listed_paths(large):
 def test_proof_by_labels_finds_what_the_plain_check_finds(large):
     schedule = quotient(1, large)
     assert isinstance(schedule, Quotient)
-    assert check(schedule) == check(schedule, plain=True) == check(listed(schedule))
+    assert check(schedule) == check_rounds(schedule) == check(listed(schedule))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("large", [False, True])
 def test_proof_by_labels_finds_what_the_plain_check_finds_on_49x49x49(large):
     schedule = quotient(2, large)
-    assert check(schedule) == check(schedule, plain=True)
+    assert check(schedule) == check_rounds(schedule)
 
 
 def with_step(schedule, number, **changes):
@@ -144,9 +144,9 @@ def with_step(schedule, number, **changes):
     return replace(schedule, steps=tuple(steps))
 
 
-def verdict(schedule, plain):
+def verdict(schedule, prove):
     try:
-        return check(schedule, plain=plain)
+        return prove(schedule)
     except ScheduleError as error:
         return error.round
 
@@ -172,7 +172,7 @@ def test_proof_by_labels_agrees_on_damaged_schedules(data):
             sends[index] = Send(labels, sends[index].runs, sends[index].group)
     damaged = with_step(schedule, number, sends=tuple(sends))
     if all(len(np.unique(send.labels)) == len(send.labels) for send in sends):
-        assert verdict(damaged, plain=False) == verdict(damaged, plain=True)
+        assert verdict(damaged, check) == verdict(damaged, check_rounds)
 
 
 @SMALL

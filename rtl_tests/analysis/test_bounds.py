@@ -10,18 +10,20 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.bufferless import BUFFERLESS
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.analysis.bounds import (
+    all_pairs_rounds,
     arc_load,
     bound,
-    gossip_rounds,
     lower_bound,
-    one_packet_steps,
     spread_rounds,
-    theorem2,
+)
+from torusfabric.analysis.check import check
+from torusfabric.analysis.running_times import (
+    one_packet_steps,
     time_dependent,
     time_hamiltonian,
     time_one_packet,
+    whole_packet_steps,
 )
-from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.schedule import Listed, Pattern, Rounds, Transfers
 from torusfabric.topology import Torus
@@ -51,7 +53,7 @@ def transfers(*steps):
 @pytest.mark.parametrize(("i", "rounds"), [(1, 4), (2, 7), (3, 11)])
 def test_gossip_on_cubes_of_seven(i, rounds):
     """Delmas and Perennes, section 4, without the relaxation."""
-    assert gossip_rounds(Torus([7**i] * 3)) == rounds
+    assert all_pairs_rounds(Torus([7**i] * 3)) == rounds
     assert least([7**i] * 3, "allgather", CIRCUIT) == rounds
     assert arc_load(Torus([7**i] * 3)) == Fraction(7 ** (2 * i) * (49**i // 4), 2)
 
@@ -65,7 +67,7 @@ def test_fourth_cube_of_seven():
 
         distances = np.zeros(1)
 
-    assert gossip_rounds(Large()) == 15
+    assert all_pairs_rounds(Large()) == 15
 
 
 @pytest.mark.parametrize(
@@ -264,7 +266,7 @@ def test_listed_messages_bound_by_their_longest():
 
 def test_two_hamiltonian_cycles_with_whole_packets():
     """Meyer and Sibeyn, Theorem 2."""
-    assert theorem2(4096) == Fraction(11 * 4096, 40)
+    assert whole_packet_steps(4096) == Fraction(11 * 4096, 40)
 
 
 #: Table I for d = 2: n -> rows T_stv, T_opt, T_one for r = 0.01, 0.1, 1.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.analysis.check import check
+from torusfabric.analysis.check import check, check_rounds
 from torusfabric.collective import Collective
 from torusfabric.errors import ScheduleError
 from torusfabric.schedule.quotient import Quotient, QuotientRound, Send
@@ -60,9 +60,9 @@ def random_step(random, labelling):
     return QuotientRound(tuple(moves), grouping, focus if random.random() < 0.7 else None)
 
 
-def verdict(quotient, plain):
+def verdict(quotient, prove):
     try:
-        return check(quotient, plain=plain)
+        return prove(quotient)
     except ScheduleError as error:
         return error.round, error.args[0].split(" ")[-4:]
 
@@ -73,7 +73,7 @@ def test_same_verdict_and_figures_as_the_plain_check(labelling, seed, count, chu
     random = np.random.default_rng(seed)
     steps = [random_step(random, labelling) for _ in range(count)] + flooding(labelling)
     quotient = schedule(labelling, steps, chunks)
-    assert verdict(quotient, plain=False) == verdict(quotient, plain=True)
+    assert verdict(quotient, check) == verdict(quotient, check_rounds)
 
 
 def test_most_of_the_random_schedules_are_correct():
@@ -81,7 +81,7 @@ def test_most_of_the_random_schedules_are_correct():
     for labelling in LABELLINGS:
         for _ in range(10):
             steps = [random_step(random, labelling) for _ in range(3)] + flooding(labelling)
-            correct += not isinstance(verdict(schedule(labelling, steps), plain=False), tuple)
+            correct += not isinstance(verdict(schedule(labelling, steps), check), tuple)
     assert correct > 15
 
 

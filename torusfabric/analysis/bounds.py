@@ -1,9 +1,9 @@
-"""Lower bounds on rounds, and the closed running times the papers compare.
+"""Lower bounds on rounds.
 
-The bounds hold for every schedule that `check` accepts, on every topology that looks
-the same from each node. Each is proved in the docstring of its function; `lower_bound` takes the
-largest that applies. N is the number of nodes, D the diameter, M the number of chunks, P the number
-of ports in use, b the most blocks a message may carry.
+They hold for every schedule that `check` accepts, on every topology that looks the same from each
+node. Each is proved in the docstring of its function; `lower_bound` takes the largest that applies.
+N is the number of nodes, D the diameter, M the number of chunks, P the number of ports in use, b
+the most blocks a message may carry.
 """
 
 from fractions import Fraction
@@ -11,15 +11,16 @@ from math import ceil
 
 import numpy as np
 
-from ..schedule import Duplex, Listed, Pattern, Switching, Table
-from ..topology import Torus
+from ..collective import Collective
+from ..schedule import Duplex, Listed, Pattern, Schedule, Switching, Table
+from ..topology import Topology, Torus
+from .check import Traffic
 from .distance_bounds import bufferless_steps, delivery_steps
 
-__all__ = ["arc_load", "bound", "gossip_rounds", "lower_bound", "one_packet_steps", "spread_rounds",
-           "theorem2", "time_dependent", "time_hamiltonian", "time_one_packet"]  # fmt: skip
+__all__ = ["all_pairs_rounds", "arc_load", "bound", "lower_bound", "spread_rounds"]
 
 
-def bound(schedule, traffic=None):
+def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     """The least number of rounds of any schedule for the same task in the same model.
 
     With store-and-forward switching, the model includes the length of the longest message; that no
@@ -30,22 +31,30 @@ def bound(schedule, traffic=None):
     schedule : Schedule
         Of any form.
     traffic : Traffic, optional
-        What `check` returned for it; tells how long messages are that carry all
-        their sender holds.
+        What `check` returned for it. It has the lengths of messages that carry all that their
+        sender holds.
 
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import find
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> schedule = find("matching")(Torus(8, 8), parse_collective("allgather"))
+    >>> schedule.round_count, bound(schedule)
+    (16, 16)
     """
+    circuit = schedule.switching == Switching.CIRCUIT
     least = lower_bound(
         schedule.topology,
         schedule.collective,
         switching=schedule.switching,
         ports=schedule.ports,
         chunks=schedule.chunks,
-        blocks=None
-        if schedule.switching == Switching.CIRCUIT
-        else _longest_message(schedule, traffic),
+        blocks=None if circuit else _longest_message(schedule, traffic),
         duplex=schedule.duplex,
     )
     collective = schedule.collective
@@ -54,7 +63,7 @@ def bound(schedule, traffic=None):
     return max(least, bufferless_steps(schedule.topology)) if _bufferless(schedule) else least
 
 
-def _invariant_exchange(topology, chunks):
+def _invariant_exchange(topology: Topology, chunks: int) -> int:
     """Steps of a total exchange in which all nodes do the same.
 
     Then all arcs of a port carry the same number of hops. On an axis of even side s, a block whose
@@ -69,7 +78,7 @@ def _invariant_exchange(topology, chunks):
     return least
 
 
-def _bufferless(schedule):
+def _bufferless(schedule: Schedule) -> bool:
     """Whether a schedule is an all-gather of whole messages in which no block ever rests."""
     collective, whole = schedule.collective, schedule.chunks == 1
     if not (isinstance(schedule, Table) and whole and collective.from_each and collective.to_all):
@@ -84,7 +93,7 @@ def _bufferless(schedule):
     return True
 
 
-def _longest_message(schedule, traffic):
+def _longest_message(schedule: Schedule, traffic: Traffic | None) -> int | None:
     """Blocks of the longest message of a schedule, None where that is not known."""
     if traffic is not None:
         return max(1, *traffic.round_blocks, 1)
@@ -99,8 +108,15 @@ def _longest_message(schedule, traffic):
 
 
 def lower_bound(
-    topology, collective, *, switching, ports=None, chunks=1, blocks=1, duplex=Duplex.FULL
-):
+    topology: Topology,
+    collective: Collective,
+    *,
+    switching: Switching,
+    ports: int | None = None,
+    chunks: int = 1,
+    blocks: int | None = 1,
+    duplex: Duplex = Duplex.FULL,
+) -> int:
     """The largest of the lower bounds on rounds that apply to a collective.
 
     Parameters
@@ -109,8 +125,7 @@ def lower_bound(
         Where.
     collective : Collective
         What.
-    switching : str
-        ``store-and-forward`` or ``circuit``.
+    switching : Switching
     ports : int, optional
         How many messages a node may send, and receive, in a round; all ports by default.
     chunks : int
@@ -118,8 +133,7 @@ def lower_bound(
     blocks : int or None
         How many blocks a message may carry with store-and-forward switching, None for any number.
         With circuit switching a message may always carry any number.
-    duplex : str
-        ``full`` or ``half``.
+    duplex : Duplex
 
     Returns
     -------
@@ -134,17 +148,17 @@ def lower_bound(
         first *= 2
     results = [first]
     if not forward and not collective.rooted:
-        results.append(gossip_rounds(topology, ports, duplex))
+        results.append(all_pairs_rounds(topology, ports, duplex))
     if forward and blocks is not None:
         results.append(_volume_rounds(topology, collective, ports, chunks, blocks, duplex))
     return max(results)
 
 
-def spread_rounds(nodes, ports):
-    """Rounds until all may know of one node, or one of all: ceil(log_(P + 1) N).
+def spread_rounds(nodes: int, ports: int) -> int:
+    """Rounds until all nodes can hold data of one node, or one of all: ceil(log_(P + 1) N).
 
-    What a node has sent, merged or split, is known to one node at first; in a round each node that
-    knows of it tells at most P others. Read backwards, the same holds for the nodes whose messages
+    Data of a node, merged or split, are at one node at first; in a round each node that has some of
+    them sends to at most P others. Read backwards, the same holds for the nodes whose messages
     can have reached a given node. So this bounds every collective, with any switching and any
     length of messages. For all-reduce it counts twice: since partial sums move, a complete sum
     first stands at one node, which all others must have reached, and then has to reach all others
@@ -156,7 +170,7 @@ def spread_rounds(nodes, ports):
     return rounds
 
 
-def arc_load(topology):
+def arc_load(topology: Topology) -> Fraction:
     """How many of the N (N - 1) paths between all nodes some arc must carry at least.
 
     The paths have at least N S hops together, S the sum of all distances from a node, and there are
@@ -176,30 +190,39 @@ def arc_load(topology):
     return max(loads)
 
 
-def gossip_rounds(topology, ports=None, duplex=Duplex.FULL):
+def all_pairs_rounds(
+    topology: Topology, ports: int | None = None, duplex: Duplex = Duplex.FULL
+) -> int:
     """Rounds of a circuit-switched collective in which every node has to reach every other.
 
-    After t - 1 rounds a node can know of at most (P + 1)^(t-1) nodes, and what it sends in round t
-    of g can reach at most (P + 1)^(g-t) nodes. So in round t an arc serves at most
+    After t - 1 rounds a node can hold data of at most (P + 1)^(t-1) nodes, and what it sends in
+    round t of g can reach at most (P + 1)^(g-t) nodes. So in round t an arc serves at most
     min((P + 1)^(t-1), N) min((P + 1)^(g-t), N) of the pairs of a node and one it must reach; over
     all rounds some arc has to serve as many as its load. In half duplex a link, which serves two
     arcs, carries one message in a round. This is Prop. 4.4 and 4.5 of Delmas and Perennes without
     the relaxation: 4, 7, 11, 15 rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
     """
     nodes = topology.nodes
-    reach = (topology.ports if ports is None else ports) + 1
+    growth = (topology.ports if ports is None else ports) + 1
     load = ceil(arc_load(topology) * (2 if duplex == Duplex.HALF else 1))
     rounds, served = 0, 0
     while served < load:
         rounds += 1
         served = sum(
-            min(reach**before, nodes) * min(reach ** (rounds - 1 - before), nodes)
+            min(growth**before, nodes) * min(growth ** (rounds - 1 - before), nodes)
             for before in range(rounds)
         )
-    return max(rounds, spread_rounds(nodes, reach - 1))
+    return max(rounds, spread_rounds(nodes, growth - 1))
 
 
-def _volume_rounds(topology, collective, ports, chunks, blocks, duplex):
+def _volume_rounds(
+    topology: Topology,
+    collective: Collective,
+    ports: int,
+    chunks: int,
+    blocks: int,
+    duplex: Duplex,
+) -> int:
     """Rounds it takes to move the blocks, at most b in a message, one hop in a round.
 
     - Broadcast: nothing arrives at a node at distance D before round D, and at most P b of its M
@@ -227,70 +250,3 @@ def _volume_rounds(topology, collective, ports, chunks, blocks, duplex):
     hops = int(topology.distances.sum(dtype=np.int64))
     by_arcs = chunks * arc_load(topology) * half / blocks
     return max(ceil(chunks * hops / each), ceil(by_arcs))
-
-
-def theorem2(nodes):
-    """Steps of whole packets on two edge-disjoint Hamiltonian cycles: at least this, less O(1).
-
-    Meyer and Sibeyn, Theorem 2: 11/40 P on any 4-regular network of P nodes.
-    """
-    return Fraction(11 * nodes, 40)
-
-
-def time_hamiltonian(n, d, startup, feed):
-    """T_opt of Meyer and Sibeyn, section 5: n^d / 2 steps with packets of s / d.
-
-    Parameters
-    ----------
-    n : int
-        The side of a torus.
-    d : int
-        The number of sides.
-    startup : number
-        t_startup.
-    feed : number
-        s t_feed/byte, the time to transmit a whole message.
-    """
-    return Fraction(n**d, 2) * (startup + Fraction(1, d) * feed)
-
-
-def time_one_packet(n, d, startup, feed, *, exact=False):
-    """T_one of Meyer and Sibeyn, section 5: n^(d-1) / 2 (n / d + 1) steps with packets of s.
-
-    Parameters
-    ----------
-    n, d, startup, feed : number
-        As for `time_hamiltonian`.
-    exact : bool
-        Whether to take the step count with double-receives, `one_packet_steps`.
-    """
-    steps = one_packet_steps(n, d) if exact else Fraction(n ** (d - 1), 2) * (Fraction(n, d) + 1)
-    return steps * (startup + feed)
-
-
-def time_dependent(n, d, startup, feed):
-    """T_stv of Meyer and Sibeyn, section 5: n^d / 2d steps with packets of s.
-
-    The time-dependent all-gather of Soch and Tvrdik, without the -1 and the rounding of its count.
-    Parameters as for `time_hamiltonian`.
-    """
-    return Fraction(n**d, 2 * d) * (startup + feed)
-
-
-def one_packet_steps(n, d):
-    """Steps of the one-packet pattern on a torus of n^d nodes, double-receives included.
-
-    A node off a cycle of length m, fed by two nodes that are L apart on it, is complete after
-    ceil((m + L + 1) / 2) steps: n^2 / 4 + n + 3/2, rounded up, for d = 2 and even n, and n^3 / 6 +
-    5/6 n^2 + 3/2 n + 3/2 for d = 3 and n a multiple of 3 from 6 on (Meyer and Sibeyn, sections 4.1
-    and 4.2, completed by the receipts that their text leaves out). Only an upper bound for n = 4
-    and for odd n.
-    """
-    if d == 2:
-        cycle, apart = Fraction(n**2, 2) + n, n + 2
-    elif d == 3:
-        cycle = Fraction(n**2 * (n + 3), 3)
-        apart = (Fraction(2 * n, 3) + 1) * (n + 3) - 1
-    else:
-        raise ValueError(f"Dimensions must be 2 or 3, not {d!r}")
-    return ceil((cycle + apart + 1) / 2)

@@ -8,11 +8,15 @@ switching beta to start, and tau for each unit (Meyer and Sibeyn, section 1).
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
 
-from ..schedule import Pattern, Switching, Table
-from .check import check, pattern_traffic, table_traffic
+from ..schedule import Pattern, Schedule, Switching, Table
+from .check import Traffic, check, pattern_traffic, table_traffic
 
-__all__ = ["ScheduleCost", "schedule_cost"]
+__all__ = ["Number", "ScheduleCost", "schedule_cost"]
+
+#: A time or a length: a number of any type that can be multiplied by a `Fraction`.
+Number: TypeAlias = int | float | Fraction | Any
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,7 @@ class ScheduleCost:
 
     Parameters
     ----------
-    switching : str
-        ``store-and-forward`` or ``circuit``.
+    switching : Switching
     rounds : int
         Number of rounds.
     delta : int
@@ -36,14 +39,22 @@ class ScheduleCost:
         The sum of the hops of all transfers.
     """
 
-    switching: str
+    switching: Switching
     rounds: int
     delta: int
     tau: Fraction
     transfers: int
     arc_uses: int
 
-    def time(self, *, alpha=0, beta=0, delta=0, tau=0, length=1):
+    def time(
+        self,
+        *,
+        alpha: Number = 0,
+        beta: Number = 0,
+        delta: Number = 0,
+        tau: Number = 0,
+        length: Number = 1,
+    ) -> Number:
         """How long the schedule takes.
 
         Parameters
@@ -70,7 +81,7 @@ class ScheduleCost:
         return self.rounds * beta + transmission
 
 
-def schedule_cost(schedule, traffic=None):
+def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> ScheduleCost:
     """Measure what a schedule costs.
 
     Parameters
@@ -90,6 +101,18 @@ def schedule_cost(schedule, traffic=None):
     ------
     ScheduleError
         If the schedule has to be checked and has a fault.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import find
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> schedule = find("lee-code")(Torus(5, 5), parse_collective("broadcast"))
+    >>> cost = schedule_cost(schedule)
+    >>> cost.rounds, cost.delta, cost.tau
+    (2, 4, Fraction(2, 1))
+    >>> cost.time(alpha=100, delta=1, tau=10)
+    Fraction(224, 1)
     """
     rounds, chunks = schedule.round_count, schedule.chunks
     if traffic is None and isinstance(schedule, Pattern | Table):

@@ -1,15 +1,19 @@
-"""How soon blocks can have come how far: steps of one hop that follow from distances alone.
+"""Lower bounds on steps of one hop that follow from distances alone.
 
-These hold on any Cayley graph of an abelian group, where all nodes see the same distances. Planners
-aim at them, and `bounds` tells how near they came.
+They hold on any Cayley graph of an abelian group, where all nodes see the same distances. Planners
+aim at them, and `bounds` compares their schedules with them.
 """
 
 import numpy as np
 
+from ..topology import IntArray, Topology
+
 __all__ = ["delivery_steps", "parities", "bufferless_steps"]
 
 
-def delivery_steps(topology, chunks=1, latency=1, capacity=None):
+def delivery_steps(
+    topology: Topology, chunks: int = 1, latency: int = 1, capacity: int | None = None
+) -> int:
     """Steps that no all-gather, and no scatter, can do without.
 
     Parameters
@@ -30,20 +34,26 @@ def delivery_steps(topology, chunks=1, latency=1, capacity=None):
     back. On a torus with sides of at least 3 and latency 1 this comes to
     max(ceil(M (N - 1) / ports), diameter). Sides of 2, with two links to the same node, can add a
     step for M = 1: not all ports have a block to deliver in the first step.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import Torus
+    >>> delivery_steps(Torus(8, 8))
+    16
     """
     capacity = capacity or topology.ports
     within = chunks * (np.cumsum(np.bincount(topology.distances)) - 1)
     delivered = steps = 0
     while delivered < within[-1]:
-        reach = min(1 + steps // latency, len(within) - 1)
-        if reach == len(within) - 1:
+        farthest = min(1 + steps // latency, len(within) - 1)
+        if farthest == len(within) - 1:
             return steps + -(-(int(within[-1]) - delivered) // capacity)
-        delivered = min(delivered + capacity, int(within[reach]))
+        delivered = min(delivered + capacity, int(within[farthest]))
         steps += 1
     return steps
 
 
-def bufferless_steps(topology):
+def bufferless_steps(topology: Topology) -> int:
     """Steps that no all-gather can do without in which no block ever rests.
 
     Parameters
@@ -68,7 +78,7 @@ def bufferless_steps(topology):
     return max(least, 2 * -(-after_first // topology.ports) + 1, 2 * -(-even // topology.ports))
 
 
-def parities(topology):
+def parities(topology: Topology) -> IntArray:
     """Parity of the distance of each node if the network is bipartite, else 0."""
     parity = topology.distances % 2
     bipartite = (parity[topology.neighbours] != parity[:, None]).all()

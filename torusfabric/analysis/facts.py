@@ -1,13 +1,16 @@
-"""What there is to know about a schedule, once it is proved right."""
+"""What a schedule does and costs, checked."""
 
+from typing import Any
+
+from ..schedule import Schedule
 from .bounds import bound
-from .check import check
+from .check import Progress, check
 from .cost import schedule_cost
 
 __all__ = ["schedule_facts"]
 
 
-def schedule_facts(schedule, progress=None):
+def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict[str, Any]:
     """Check a schedule and measure it.
 
     Parameters

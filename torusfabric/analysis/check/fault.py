@@ -1,11 +1,22 @@
 """How a fault of a schedule is worded."""
 
+from typing import SupportsInt
+
 from ...errors import ScheduleError
+from ...schedule import Schedule
 
 __all__ = ["fault"]
 
 
-def fault(schedule, number, text, *, node=None, port=None, block=None):
+def fault(
+    schedule: Schedule,
+    number: int | None,
+    text: str,
+    *,
+    node: SupportsInt | None = None,
+    port: SupportsInt | None = None,
+    block: SupportsInt | None = None,
+) -> ScheduleError:
     """A `ScheduleError` that names round, node, port and block.
 
     Parameters
@@ -15,7 +26,7 @@ def fault(schedule, number, text, *, node=None, port=None, block=None):
     number : int or None
         The round, counted from 1.
     text : str
-        What is wrong: follows the name of the place; ``{block}`` stands for the block.
+        What is wrong: follows the location; ``{block}`` stands for the block.
     node : int, optional
         The node.
     port : int, optional
@@ -24,21 +35,15 @@ def fault(schedule, number, text, *, node=None, port=None, block=None):
         A block number.
     """
     topology = schedule.topology
-    place = []
-    if number is not None:
-        place.append(f"Round {number}:")
-    if node is not None:
-        node = int(node)
-        if port is not None and 0 <= port < topology.ports:
-            place.append(topology.arc_name(node, int(port)))
-        else:
-            place.append(f"node {node} {topology.node_name(node)}")
-    named = None if block is None else schedule.blocks.name(block)
-    message = " ".join([*place, text.replace("{block}", f"block {named}")])
+    at = None if node is None else int(node)
+    arc = None if port is None else int(port)
+    location = [] if number is None else [f"Round {number}:"]
+    if at is not None and arc is not None and 0 <= arc < topology.ports:
+        location.append(topology.arc_name(at, arc))
+    elif at is not None:
+        location.append(f"node {at} {topology.node_name(at)}")
+    named = None if block is None else schedule.blocks.name(int(block))
+    message = " ".join([*location, text.replace("{block}", f"block {named}")])
     return ScheduleError(
-        message[0].upper() + message[1:],
-        round=number,
-        node=node,
-        port=None if port is None else int(port),
-        block=named,
+        message[0].upper() + message[1:], round=number, node=at, port=arc, block=named
     )

@@ -8,7 +8,7 @@ and every label has N / m nodes, where m is the modulus, so that:
   translation that takes one of these nodes to the other lies in K, and takes the path to another
   path of the same round. The same holds for the messages that a node sends or receives.
 - Node x holds the block of origin o if and only if x + k holds that of o + k, for k in K. Hence one
-  origin of each label tells all: every other set of holders is a translate of one of these.
+  origin of each label is enough: every other set of holders is a translate of one of these.
 - The pairs (x, o) with x of label a holding o number N / m times the blocks that each such x holds.
   Counted by origins, they are N / m times the sum over labels b of the holders of label a of one
   origin of label b. So that sum is the exact number of blocks that a node of label a holds.
@@ -19,13 +19,18 @@ and every label has N / m nodes, where m is the modulus, so that:
 
 import hashlib
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...errors import ScheduleError
 from ...schedule import Duplex, Switching
+from ...schedule.quotient import Quotient, QuotientRound, Send
+from ...topology import IntArray, Torus
 from .fault import fault
+from .progress import Progress
 from .traffic import Traffic
 
 __all__ = ["check_quotient"]
@@ -37,7 +42,7 @@ SPARSE = 1 / 64
 DENSE = 1 / 20
 
 
-def check_quotient(schedule, *, progress=None):
+def check_quotient(schedule: Quotient, *, progress: Progress | None = None) -> Traffic:
     """Check a quotient schedule in the quotient, and one origin of each label on the torus.
 
     Parameters
@@ -45,7 +50,6 @@ def check_quotient(schedule, *, progress=None):
     schedule : Quotient
         Of an all-gather.
     progress : function of (done, total), optional
-        Called after each round.
 
     Returns
     -------
@@ -60,7 +64,7 @@ def check_quotient(schedule, *, progress=None):
     sound, broken = 0, None
     for number, step in enumerate(schedule.steps, 1):
         try:
-            _check_moves(schedule, number, step)
+            _check_sends(schedule, number, step)
             _check_ports(schedule, number, step)
             _check_arcs(schedule, number, step)
         except ScheduleError as error:
@@ -83,8 +87,8 @@ def check_quotient(schedule, *, progress=None):
     return _traffic(schedule, sizes)
 
 
-def _traffic(schedule, sizes):
-    """What the schedule does, from the blocks that each label sends in each round."""
+def _traffic(schedule: Quotient, sizes: list[list[IntArray]]) -> Traffic:
+    """What the schedule moves, from the blocks that each label sends in each round."""
     nodes, chunks = schedule.topology.nodes, schedule.chunks
     alike = nodes // schedule.modulus
     hops = [max((len(send.hops) for send in step.sends), default=0) for step in schedule.steps]
@@ -103,7 +107,7 @@ def _traffic(schedule, sizes):
     )
 
 
-def _check_labelling(schedule):
+def _check_labelling(schedule: Quotient) -> None:
     """The label is a homomorphism onto the integers modulo m, and the collective an all-gather."""
     modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
     collective = schedule.collective
@@ -118,7 +122,7 @@ def _check_labelling(schedule):
         raise fault(schedule, None, f"Weights must reach all {modulus} labels, not {weights}")
 
 
-def _check_moves(schedule, number, step):
+def _check_sends(schedule: Quotient, number: int, step: QuotientRound) -> None:
     """Labels, ports, lengths and groups are what they should be."""
     for send in step.sends:
         labels = np.asarray(send.labels)
@@ -136,7 +140,7 @@ def _check_moves(schedule, number, step):
             raise fault(schedule, number, "all sends must have groups, or none")
 
 
-def _check_ports(schedule, number, step):
+def _check_ports(schedule: Quotient, number: int, step: QuotientRound) -> None:
     """No node sends or receives more messages than it has ports to use."""
     for verb in ("sends", "receives"):
         load = np.zeros(schedule.modulus, int)
@@ -151,7 +155,7 @@ def _check_ports(schedule, number, step):
             raise fault(schedule, number, text, node=node)
 
 
-def _check_arcs(schedule, number, step):
+def _check_arcs(schedule: Quotient, number: int, step: QuotientRound) -> None:
     """Every arc, or every link in half duplex, is used at most once."""
     used = np.zeros((schedule.modulus, schedule.topology.ports), int)
     for send in step.sends:
@@ -170,7 +174,7 @@ def _check_arcs(schedule, number, step):
         raise fault(schedule, number, text, node=schedule.first_nodes[label], port=port)
 
 
-def _remaining_moduli(schedule, steps):
+def _remaining_moduli(schedule: Quotient, steps: Sequence[QuotientRound]) -> list[int]:
     """For each round the modulus on which it and all later rounds depend."""
     moduli, modulus = [], 1
     for step in reversed(steps):
@@ -182,7 +186,7 @@ def _remaining_moduli(schedule, steps):
     return moduli[::-1]
 
 
-def _period(values):
+def _period(values: IntArray) -> int:
     """The smallest divisor of the length after which an array repeats."""
     for divisor in range(1, len(values) + 1):
         if len(values) % divisor == 0:
@@ -202,52 +206,56 @@ class _Holders:
         The holders, sorted; they and the origins may be translated.
     labels : list of int
         The labels of the origins.
-    places : list of int
+    positions : list of int
         Where the origins are in the same translation.
     """
 
-    nodes: np.ndarray
+    nodes: IntArray
     labels: list[int]
-    places: list[int]
+    positions: list[int]
 
 
-def _origins(schedule):
+def _origins(schedule: Quotient) -> list[_Holders]:
     """Before the first round, an origin alone holds its block."""
-    places = schedule.first_nodes.tolist()
-    return [_Holders(np.array([v], np.int32), [b], [v]) for b, v in enumerate(places)]
+    positions = schedule.first_nodes.tolist()
+    return [_Holders(np.array([v], np.int32), [b], [v]) for b, v in enumerate(positions)]
 
 
-def _joined(holders):
+def _joined(holders: Iterable[_Holders]) -> list[_Holders]:
     """Holders with equal nodes made one."""
     known: dict[bytes, _Holders] = {}
     for item in holders:
         key = hashlib.blake2b(item.nodes.data).digest()
         same = known.setdefault(key, _Holders(item.nodes, [], []))
         same.labels.extend(item.labels)
-        same.places.extend(item.places)
+        same.positions.extend(item.positions)
     return list(known.values())
 
 
-def _refocus(schedule, focus, modulus, holders):
+def _refocus(
+    schedule: Quotient, focus: IntArray, modulus: int, holders: list[_Holders]
+) -> list[_Holders]:
     """Translate holders so that the focus of each origin is node 0, where this is allowed."""
     return _joined(_refocused(schedule, focus, modulus, holders))
 
 
-def _refocused(schedule, focus, modulus, holders):
+def _refocused(
+    schedule: Quotient, focus: IntArray, modulus: int, holders: list[_Holders]
+) -> Iterator[_Holders]:
     """Holders of each origin, translated."""
     topology = schedule.topology
     for item in holders:
-        labels, places = np.array(item.labels), np.array(item.places)
-        centres = topology.add(places, topology.node(np.asarray(focus)[labels].T))
+        labels, positions = np.array(item.labels), np.array(item.positions)
+        centres = topology.add(positions, topology.node(np.asarray(focus)[labels].T))
         centres[schedule.labels[centres] % modulus != 0] = 0
         for centre in np.unique(centres):
             mine = centres == centre
             nodes = np.sort(topology.subtract(item.nodes, centre)).astype(np.int32)
-            moved = topology.subtract(places[mine], centre)
+            moved = topology.subtract(positions[mine], centre)
             yield _Holders(nodes, labels[mine].tolist(), moved.tolist())
 
 
-def _split(step, holders):
+def _split(step: QuotientRound, holders: list[_Holders]) -> Iterator[tuple[_Holders, int | None]]:
     """Holders apart by the group of their blocks: (holders, group or None)."""
     for item in holders:
         if step.grouping is None:
@@ -256,25 +264,27 @@ def _split(step, holders):
         groups = np.asarray(step.grouping)[item.labels]
         for group in np.unique(groups):
             chosen = np.flatnonzero(groups == group)
-            labels, places = np.array(item.labels)[chosen], np.array(item.places)[chosen]
-            yield _Holders(item.nodes, labels.tolist(), places.tolist()), int(group)
+            labels, positions = np.array(item.labels)[chosen], np.array(item.positions)[chosen]
+            yield _Holders(item.nodes, labels.tolist(), positions.tolist()), int(group)
 
 
-def _senders(send, group):
+def _senders(send: Send, group: int | None) -> IntArray:
     """The labels of nodes whose message has blocks of a group."""
     labels = np.asarray(send.labels)
     return labels if group is None else labels[np.asarray(send.group) == group]
 
 
-def _message_sizes(schedule, number, step, holders):
+def _message_sizes(
+    schedule: Quotient, number: int, step: QuotientRound, holders: list[_Holders]
+) -> list[IntArray]:
     """How many origins' blocks the message of each sending label has."""
-    held: dict[int | None, np.ndarray] = {}
+    held: dict[int | None, Any] = {}
     for item, group in _split(step, holders):
         counts = np.bincount(schedule.labels[item.nodes], minlength=schedule.modulus)
-        moved = (schedule.labels[item.places] - np.array(item.labels)) % schedule.modulus
+        moved = (schedule.labels[item.positions] - np.array(item.labels)) % schedule.modulus
         for shift, times in zip(*np.unique(moved, return_counts=True), strict=True):
             held[group] = held.get(group, 0) + np.roll(counts, -shift) * times
-    sizes = []
+    sizes: list[IntArray] = []
     for send in step.sends:
         labels = np.asarray(send.labels)
         size = np.zeros(schedule.modulus, np.int64)
@@ -289,12 +299,14 @@ def _message_sizes(schedule, number, step, holders):
     return sizes
 
 
-def _advance(schedule, step, holders):
+def _advance(schedule: Quotient, step: QuotientRound, holders: list[_Holders]) -> list[_Holders]:
     """The holders after a round."""
     return _joined(_advanced(schedule, step, holders))
 
 
-def _advanced(schedule, step, holders):
+def _advanced(
+    schedule: Quotient, step: QuotientRound, holders: list[_Holders]
+) -> Iterator[_Holders]:
     """Holders after a round, not joined."""
     for item, group in _split(step, holders):
         nodes = item.nodes
@@ -302,17 +314,19 @@ def _advanced(schedule, step, holders):
             nodes = _moved_bitmap(schedule, step, nodes, group)
         elif len(nodes) < schedule.topology.nodes:
             nodes = _union(schedule.topology, [nodes, *_arrivals(schedule, step, nodes, group)])
-        yield _Holders(nodes, item.labels, item.places)
+        yield _Holders(nodes, item.labels, item.positions)
 
 
-def _arrivals(schedule, step, nodes, group):
+def _arrivals(
+    schedule: Quotient, step: QuotientRound, nodes: IntArray, group: int | None
+) -> Iterator[IntArray]:
     """Where messages with blocks of a group arrive from some nodes: one array a `Send`."""
     topology = schedule.topology
     labels, coordinates = schedule.labels[nodes], np.unravel_index(nodes, topology.sides)
     for send in step.sends:
-        sending = np.zeros(schedule.modulus, bool)
-        sending[_senders(send, group)] = True
-        sending = np.flatnonzero(sending[labels])
+        chosen = np.zeros(schedule.modulus, bool)
+        chosen[_senders(send, group)] = True
+        sending = np.flatnonzero(chosen[labels])
         there = np.zeros(len(sending), np.int32)
         shifts = send.displacement(topology)
         for along, shift, side in zip(coordinates, shifts, topology.sides, strict=True):
@@ -321,7 +335,9 @@ def _arrivals(schedule, step, nodes, group):
         yield there
 
 
-def _moved_bitmap(schedule, step, nodes, group):
+def _moved_bitmap(
+    schedule: Quotient, step: QuotientRound, nodes: IntArray, group: int | None
+) -> IntArray:
     """The nodes with all arrivals, by way of a bitmap."""
     sides = schedule.topology.sides
     present = np.zeros(schedule.topology.nodes, bool)
@@ -330,14 +346,14 @@ def _moved_bitmap(schedule, step, nodes, group):
     for send in step.sends:
         labels = _senders(send, group)
         if known is None or not np.array_equal(labels, known):
-            sending, known = np.zeros(schedule.modulus, bool), labels
-            sending[labels] = True
-            sending = (sending[schedule.labels] & present).reshape(sides)
+            chosen, known = np.zeros(schedule.modulus, bool), labels
+            chosen[labels] = True
+            sending = (chosen[schedule.labels] & present).reshape(sides)
         result |= np.roll(sending, send.displacement(schedule.topology), range(len(sides)))
     return np.flatnonzero(result).astype(np.int32)
 
 
-def _union(topology, parts):
+def _union(topology: Torus, parts: list[IntArray]) -> IntArray:
     """The sorted union of arrays of nodes."""
     if sum(map(len, parts)) < SPARSE * topology.nodes:
         return np.unique(np.concatenate(parts))
@@ -347,13 +363,13 @@ def _union(topology, parts):
     return np.flatnonzero(present).astype(np.int32)
 
 
-def _check_complete(schedule, holders):
+def _check_complete(schedule: Quotient, holders: list[_Holders]) -> None:
     """Every node holds the block of every origin."""
     for item in holders:
         if len(item.nodes) < schedule.topology.nodes:
             missing = int(np.setdiff1d(np.arange(schedule.topology.nodes), item.nodes)[0])
             origin = int(schedule.first_nodes[item.labels[0]])
-            offset = schedule.topology.subtract(missing, item.places[0])
+            offset = schedule.topology.subtract(missing, item.positions[0])
             node = int(schedule.topology.add(origin, offset))
             block = int(schedule.blocks.encode(origin, 0))
             raise fault(schedule, schedule.round_count, "ends without {block}",

@@ -1,14 +1,15 @@
-"""The rules of a round that need no knowledge of who holds what."""
+"""The rules of a round that hold whichever blocks the nodes hold."""
 
 import numpy as np
 
-from ...schedule import Duplex, Everything, Grouped, Listed, Switching
+from ...schedule import Duplex, Everything, Grouped, Listed, Schedule, Switching, Transfers
+from ...topology import BoolArray, IntArray
 from .fault import fault
 
 __all__ = ["inspect_round", "inspect_schedule", "ranks"]
 
 
-def inspect_schedule(schedule):
+def inspect_schedule(schedule: Schedule) -> None:
     """Check what a schedule says of itself: ports, chunks and root.
 
     Raises
@@ -25,7 +26,7 @@ def inspect_schedule(schedule):
         raise fault(schedule, None, f"Root must be a node from 0 to {nodes - 1}, not {root}")
 
 
-def inspect_round(schedule, number, transfers):
+def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tuple[int, int]:
     """Check paths, arcs, ports and the form of payloads of one round.
 
     Returns
@@ -47,7 +48,7 @@ def inspect_round(schedule, number, transfers):
     return int(lengths.max()), int(lengths.sum())
 
 
-def _check_paths(schedule, number, transfers):
+def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
     """Check the senders, and that each path is a run of ports, long enough and not too long."""
     topology, source, hops = schedule.topology, transfers.source, transfers.hops
     if np.ndim(source) != 1 or np.ndim(hops) != 2 or len(source) != len(hops):
@@ -75,7 +76,7 @@ def _check_paths(schedule, number, transfers):
             raise fault(schedule, number, text, node=source[bad[0]], port=port if known else None)
 
 
-def _check_payload(schedule, number, transfers):
+def _check_payload(schedule: Schedule, number: int, transfers: Transfers) -> None:
     """Check that a payload has one entry a transfer and names blocks that exist."""
     payload, count = transfers.payload, schedule.blocks.count
     senders = len(transfers)
@@ -101,13 +102,13 @@ def _check_payload(schedule, number, transfers):
             raise fault(schedule, number, text, **first)
 
 
-def _per_transfer(flags, indptr):
+def _per_transfer(flags: BoolArray, indptr: IntArray) -> BoolArray:
     """Whether any entry of each transfer's list is flagged."""
     total = np.concatenate([[0], np.cumsum(flags)])
     return total[indptr[1:]] > total[indptr[:-1]]
 
 
-def _check_arcs(schedule, number, transfers):
+def _check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
     """Check that arcs are used once, and that no node sends or receives too many messages."""
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)
@@ -136,7 +137,7 @@ def _check_arcs(schedule, number, transfers):
                     node=nodes[many, -1], port=last)  # fmt: skip
 
 
-def _overfull(values, limit, size):
+def _overfull(values: IntArray, limit: int, size: int) -> int | None:
     """Position of the first value that occurs more than ``limit`` times up to there, or None."""
     if len(values) * 16 > size:
         most = np.bincount(values).max()
@@ -147,7 +148,7 @@ def _overfull(values, limit, size):
     return int(np.flatnonzero(ranks(values) == limit)[0])
 
 
-def ranks(values):
+def ranks(values: IntArray) -> IntArray:
     """How many equal values stand before each: an array such as 0 0 1 0 2 for 5 7 5 8 5."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]

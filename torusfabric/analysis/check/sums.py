@@ -9,11 +9,14 @@ has gone, a forest whose trees are joined where sums meet.
 """
 
 from itertools import islice
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ...schedule import Everything, Grouped
+from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
+from ...topology import BoolArray, IntArray
 from .fault import fault
+from .progress import Progress
 from .structure import ranks
 from .traffic import Tally
 
@@ -23,7 +26,9 @@ __all__ = ["track_sums"]
 BUDGET = 2**24
 
 
-def track_sums(schedule, limit, *, finish=True, progress=None):
+def track_sums(
+    schedule: Schedule, limit: int, *, finish: bool = True, progress: Progress | None = None
+) -> Tally:
     """Follow all partial sums through the first rounds of a schedule.
 
     Parameters
@@ -33,9 +38,8 @@ def track_sums(schedule, limit, *, finish=True, progress=None):
     limit : int
         How many rounds to follow.
     finish : bool
-        Whether to check at the end that every node has the complete sums it is owed.
+        Whether to check at the end that every node holds the complete sums that it must.
     progress : function of (done, total), optional
-        Called now and then with how much is done of how much.
 
     Returns
     -------
@@ -50,14 +54,14 @@ def track_sums(schedule, limit, *, finish=True, progress=None):
     nodes, keys = schedule.topology.nodes, schedule.blocks.count // schedule.topology.nodes
     step = max(1, BUDGET // nodes)
     passes = range(0, keys, step)
-    faults: list[tuple] = []
-    sizes: dict[int, tuple] = {}
+    faults: list[tuple[Any, ...]] = []
+    sizes: dict[int, tuple[Transfers, IntArray]] = {}
     tally = Tally([0] * schedule.round_count)
     for done, first in enumerate(passes):
         window = _Sums(schedule, first, min(first + step, keys), tally)
         for number, transfers in enumerate(islice(schedule.rounds(), limit), 1):
             try:
-                moved = window.move(number, transfers)
+                moved = window.move(transfers)
             except _Fault as found:
                 faults.append((number, *found.args))
                 limit = number
@@ -78,7 +82,11 @@ class _Fault(Exception):
     """What stops a pass: transfer, block, node, port and text."""
 
 
-def _raise_first(schedule, faults, sizes):
+def _raise_first(
+    schedule: Schedule,
+    faults: list[tuple[Any, ...]],
+    sizes: dict[int, tuple[Transfers, IntArray]],
+) -> None:
     """Raise the earliest fault of all passes, if any."""
     stop = min(faults)[0] if faults else np.inf
     for number, (transfers, moved) in sorted(sizes.items()):
@@ -99,10 +107,10 @@ class _Sums:
 
     A *cell* is (key - first) * nodes + node. ``at[cell]`` is the tree of the sum that the node
     keeps, -1 for none, ``count[cell]`` its number of contributions, and ``parent`` the forest that
-    tells in which tree the contribution of an origin is (a cell of the same key).
+    leads from the contribution of an origin (a cell of the same key) to its tree.
     """
 
-    def __init__(self, schedule, first, last, tally):
+    def __init__(self, schedule: Schedule, first: int, last: int, tally: Tally) -> None:
         self.schedule, self.first, self.last, self.tally = schedule, first, last, tally
         self.nodes = schedule.topology.nodes
         self.keys = schedule.blocks.count // self.nodes
@@ -110,11 +118,11 @@ class _Sums:
         self.parent = self.at.copy()
         self.count = np.ones(len(self.at), np.int32)
 
-    def block(self, key, origin):
+    def block(self, key: int, origin: int) -> int:
         """The block number of a contribution."""
         return int(origin) * self.keys + self.first + int(key)
 
-    def move(self, number, transfers):
+    def move(self, transfers: Transfers) -> IntArray:
         """Carry out one round, and return how many sums each transfer carries."""
         owner, key = self._carried(transfers)
         sizes = np.bincount(owner, minlength=len(transfers))
@@ -130,7 +138,9 @@ class _Sums:
         self.tally.fresh += len(owner)
         return sizes
 
-    def _check_moved_once(self, transfers, owner, source, partial):
+    def _check_moved_once(
+        self, transfers: Transfers, owner: IntArray, source: IntArray, partial: BoolArray
+    ) -> None:
         """Check that no partial sum leaves a node twice."""
         moving = np.flatnonzero(partial)
         again = moving[ranks(source[moving]) > 0]
@@ -138,7 +148,14 @@ class _Sums:
             self._stop(transfers, owner[again[0]], source[again[0]],
                        "sends the partial sum with {block} a second time")  # fmt: skip
 
-    def _deliver(self, transfers, owner, target, tree, count):
+    def _deliver(
+        self,
+        transfers: Transfers,
+        owner: IntArray,
+        target: IntArray,
+        tree: IntArray,
+        count: IntArray,
+    ) -> None:
         """Add the sums that arrive to what their targets keep, one at a time for each target."""
         turn = ranks(target)
         for layer in range(int(turn.max(initial=-1)) + 1):
@@ -153,33 +170,33 @@ class _Sums:
             self.parent[tree[now[~empty]]] = self.at[cell[~empty]]
             self.count[cell] += count[now]
 
-    def _cell_of(self, target, tree):
+    def _cell_of(self, target: int, tree: int) -> int:
         """The cell of a contribution that is in an arriving sum and at its target already."""
         key = target // self.nodes
         return key * self.nodes + (tree % self.nodes)
 
-    def _stop(self, transfers, transfer, cell, text):
+    def _stop(self, transfers: Transfers, transfer: int, cell: int, text: str) -> NoReturn:
         """End the pass with a fault of a transfer."""
         block = self.block(cell // self.nodes, cell % self.nodes)
         node, port = transfers.source[transfer], transfers.hops[transfer, 0]
         raise _Fault(int(transfer), block, int(node), int(port), text)
 
-    def _carried(self, transfers):
+    def _carried(self, transfers: Transfers) -> tuple[IntArray, IntArray]:
         """The sums that the transfers of a round carry: pairs of transfer and key."""
-        payload = transfers.payload
-        if isinstance(payload, Everything):
-            kept = self.count.reshape(-1, self.nodes)[:, transfers.source] > 0
-            key, owner = np.nonzero(kept)
-            order = np.argsort(owner, kind="stable")
-            return owner[order], key[order]
-        if isinstance(payload, Grouped):
-            return self._carried_groups(transfers)
-        owner = np.repeat(np.arange(len(transfers)), np.diff(payload.indptr))
-        return self._carried_lists(transfers, owner, np.asarray(payload.ids, np.int64))
+        match transfers.payload:
+            case Everything():
+                kept = self.count.reshape(-1, self.nodes)[:, transfers.source] > 0
+                key, owner = np.nonzero(kept)
+                order = np.argsort(owner, kind="stable")
+                return owner[order], key[order]
+            case Grouped() as payload:
+                return self._carried_groups(transfers, payload)
+            case Listed(indptr=indptr, ids=ids):
+                owner = np.repeat(np.arange(len(transfers)), np.diff(indptr))
+                return self._carried_lists(transfers, owner, np.asarray(ids, np.int64))
 
-    def _carried_groups(self, transfers):
+    def _carried_groups(self, transfers: Transfers, payload: Grouped) -> tuple[IntArray, IntArray]:
         """The sums of one group for each transfer."""
-        payload = transfers.payload
         group = np.asarray(payload.group).reshape(self.nodes, -1)[:, self.first : self.last]
         if (group == group[0]).all():
             order = np.argsort(group[0], kind="stable")
@@ -202,15 +219,17 @@ class _Sums:
             owners.append(np.full(len(key), transfer))
         return self._carried_lists(transfers, np.concatenate(owners), np.concatenate(lists))
 
-    def _roots(self):
+    def _roots(self) -> IntArray:
         """The tree that each contribution is in, with all paths of the forest made short."""
         while True:
-            above = self.parent[self.parent]
+            above: IntArray = self.parent[self.parent]
             if (above == self.parent).all():
                 return above
             self.parent = above
 
-    def _carried_lists(self, transfers, owner, ids):
+    def _carried_lists(
+        self, transfers: Transfers, owner: IntArray, ids: IntArray
+    ) -> tuple[IntArray, IntArray]:
         """The sums of which the transfers list exactly all contributions."""
         key, origin = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
@@ -237,24 +256,24 @@ class _Sums:
                        "sends less than its whole partial sum with {block}")  # fmt: skip
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
-    def missing(self):
-        """The first complete sum that a node is owed and does not have: none or one fault."""
+    def missing(self) -> list[tuple[Any, ...]]:
+        """The first complete sum that a node must hold and does not: none or one fault."""
         keys = np.arange(self.first, self.last)
-        owed = self.schedule.blocks.postcondition(keys)
+        required = self.schedule.blocks.postcondition(keys)
         complete = self.count.reshape(-1, self.nodes) == self.nodes
         key = np.arange(len(keys))
-        if owed[0] < 0:
+        if required[0] < 0:
             node, key = np.nonzero(~complete.T)
         else:
-            key = key[~complete[key, owed]]
-            node = owed[key]
+            key = key[~complete[key, required]]
+            node = required[key]
             key, node = key[np.argsort(node, kind="stable")], np.sort(node)
         if not len(node):
             return []
         block = self._lacking(key[0], node[0])
         return [(int(node[0]), block, int(node[0]), -1, "ends without {block}")]
 
-    def _lacking(self, key, node):
+    def _lacking(self, key: int, node: int) -> int:
         """A contribution of a key that a node does not have."""
         roots = self._roots().reshape(-1, self.nodes)[key]
         origin = np.flatnonzero(roots != self.at[key * self.nodes + node])[0]

@@ -46,6 +46,6 @@ class Tally:
     fresh: int = 0
 
     @property
-    def duplicates(self):
+    def duplicates(self) -> int:
         """Receipts of a block by a node that held it already."""
         return self.received - self.fresh

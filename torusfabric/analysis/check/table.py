@@ -4,19 +4,22 @@ Every node does the same relative to itself, so block (origin, chunk) is at ``or
 when (0, chunk) is at ``d``. In a step each node sends one block on each port in use: an arc never
 carries two, and ports are counted once for all nodes. So a table is right if every delivery at an
 offset follows an earlier one at the offset a hop before, or starts from the origin (Fragopoulou and
-Akl, Lemma 5), and if all offsets that are owed are delivered.
+Akl, Lemma 5), and if the blocks are delivered at all offsets.
 """
+
+from typing import Any
 
 import numpy as np
 
-from ...schedule import Duplex
+from ...schedule import Duplex, Table
+from ...topology import BoolArray, IntArray
 from .fault import fault
 from .traffic import Traffic
 
 __all__ = ["check_table", "inspect_table", "raise_crowded", "table_traffic"]
 
 
-def inspect_table(schedule):
+def inspect_table(schedule: Table) -> None:
     """Check that the entries of a table have the right shape and name blocks that exist.
 
     Raises
@@ -28,7 +31,7 @@ def inspect_table(schedule):
     shape = (len(schedule.offset), topology.ports)
     if personal and schedule.destination is None:
         raise fault(schedule, None, f"a table for {schedule.collective.kind} needs destinations")
-    columns = [
+    columns: list[tuple[Any, int, int, str]] = [
         (schedule.offset, -1, topology.nodes, "offset"),
         (schedule.chunk, 0, schedule.chunks, "chunk"),
     ]
@@ -45,13 +48,13 @@ def inspect_table(schedule):
                         node=0, port=bad[0][1])  # fmt: skip
 
 
-def table_traffic(schedule):
+def table_traffic(schedule: Table) -> tuple[int, tuple[int, ...]]:
     """How much a table carries: transfers of all steps, and for each step 1 or 0 for none."""
     used = schedule.offset >= 0
     return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
 
 
-def check_table(schedule):
+def check_table(schedule: Table) -> Traffic:
     """Check a table for an all-gather or a total exchange.
 
     Parameters
@@ -66,7 +69,7 @@ def check_table(schedule):
     Raises
     ------
     ScheduleError
-        At the first fault, told for node 0.
+        At the first fault, as it shows at node 0.
     """
     step, port = np.nonzero(schedule.offset >= 0)
     key, before, starts = _keys(schedule, step, port)
@@ -91,25 +94,29 @@ def check_table(schedule):
     )
 
 
-def _encode(schedule, offset, chunk, destination):
+def _encode(
+    schedule: Table, offset: IntArray, chunk: IntArray, destination: IntArray | None
+) -> IntArray:
     """A number for (offset, chunk) or (destination, offset, chunk)."""
-    key = np.asarray(offset, np.int64) * schedule.chunks + chunk
-    if schedule.collective.personal:
+    key: IntArray = np.asarray(offset, np.int64) * schedule.chunks + chunk
+    if destination is not None:
         key = key + np.asarray(destination, np.int64) * schedule.topology.nodes * schedule.chunks
     return key
 
 
-def _keys(schedule, step, port):
+def _keys(schedule: Table, step: IntArray, port: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
     """What each entry delivers, what must have been delivered before, and whether that is own."""
     topology = schedule.topology
     offset, chunk = schedule.offset[step, port], schedule.chunk[step, port]
-    destination = schedule.destination[step, port] if schedule.collective.personal else None
+    destination = schedule.destination
+    if destination is not None:
+        destination = destination[step, port]
     previous = topology.subtract(offset, topology.generators[port])
     key = _encode(schedule, offset, chunk, destination)
     return key, _encode(schedule, previous, chunk, destination), previous == 0
 
 
-def raise_crowded(schedule, step):
+def raise_crowded(schedule: Table, step: int) -> None:
     """Raise a fault if a step uses both ways of a link in half duplex, or too many ports."""
     topology = schedule.topology
     used = schedule.offset[step] >= 0
@@ -124,7 +131,7 @@ def raise_crowded(schedule, step):
                     node=0, port=ports[limit])  # fmt: skip
 
 
-def _raise_first(schedule, step, port, early):
+def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArray) -> None:
     """Raise the first fault of any step, if any."""
     topology = schedule.topology
     first = np.flatnonzero(early)
@@ -136,21 +143,22 @@ def _raise_first(schedule, step, port, early):
         return
     now, bad = stop - 1, port[first[0]]
     origin = topology.subtract(topology.generators[bad], schedule.offset[now, bad])
-    destination = None
-    if schedule.collective.personal:
-        destination = topology.add(origin, schedule.destination[now, bad])
+    destination = schedule.destination
+    if destination is not None:
+        destination = topology.add(origin, destination[now, bad])
     block = schedule.blocks.encode(origin, schedule.chunk[now, bad], destination)
     raise fault(schedule, now + 1, "sends {block} before it holds it", node=0, port=bad,
                 block=block)  # fmt: skip
 
 
-def _check_coverage(schedule, delivered):
+def _check_coverage(schedule: Table, delivered: IntArray) -> None:
     """Check that all offsets, or all destinations, are delivered."""
     topology = schedule.topology
     offset = np.repeat(np.arange(1, topology.nodes), schedule.chunks)
     chunk = np.tile(np.arange(schedule.chunks), topology.nodes - 1)
-    owed = _encode(schedule, offset, chunk, offset)
-    missing = ~np.isin(owed, delivered)
+    destination = offset if schedule.collective.personal else None
+    required = _encode(schedule, offset, chunk, destination)
+    missing = ~np.isin(required, delivered)
     if missing.any():
         origin = topology.subtract(0, offset[missing])
         block = schedule.blocks.encode(origin, chunk[missing], 0).min()

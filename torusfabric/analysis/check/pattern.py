@@ -13,14 +13,17 @@ every block is held before it is sent.
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ...schedule import Duplex
+from ...schedule import Duplex, Pattern
+from ...topology import IntArray
+from .blocks import Words, popcount
 from .fault import fault
-from .holding import popcount
+from .progress import Progress
 from .structure import ranks
 from .traffic import Traffic
 
@@ -33,7 +36,7 @@ GROUPS = 16
 CHUNK = 2**16
 
 
-def inspect_pattern(schedule):
+def inspect_pattern(schedule: Pattern) -> None:
     """Check that the tables of a pattern have the right shape and name ports and chunks.
 
     Raises
@@ -57,17 +60,22 @@ def inspect_pattern(schedule):
             raise fault(schedule, min(1, schedule.steps), text, node=bad[0][0], port=bad[0][1])
 
 
-def pattern_is_static(schedule):
-    """Whether ports and links are kept free whatever the step: all that are ever used fit."""
+def pattern_is_static(schedule: Pattern) -> bool:
+    """Whether ports and links are kept free whatever the step: all that are ever used fit.
+
+    Not if there is no step at all.
+    """
+    if schedule.steps < 1:
+        return False
     topology = schedule.topology
     used = (schedule.feed >= 0) | (schedule.inject >= 0)
     arriving = used[topology.neighbours, topology.opposite]
     if used.sum(axis=1).max() > schedule.ports or arriving.sum(axis=1).max() > schedule.ports:
         return False
-    return schedule.duplex == Duplex.FULL or not (used & arriving).any()
+    return schedule.duplex == Duplex.FULL or not bool((used & arriving).any())
 
 
-def pattern_traffic(schedule):
+def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
     """How much a pattern carries.
 
     Returns
@@ -96,7 +104,7 @@ def pattern_traffic(schedule):
         feeder, length = feeder[feeder], 2 * length
 
 
-def check_pattern(schedule, *, progress=None):
+def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
     """Check a pattern that never uses more ports or links than it may.
 
     Parameters
@@ -105,7 +113,6 @@ def check_pattern(schedule, *, progress=None):
         With tables that `inspect_pattern` accepts, of one step or more and for which
         `pattern_is_static` holds.
     progress : function of (done, total), optional
-        Called now and then with how much is done of how much.
 
     Returns
     -------
@@ -114,7 +121,7 @@ def check_pattern(schedule, *, progress=None):
     Raises
     ------
     ScheduleError
-        At the first block that is sent but not held, or owed but not held at the end.
+        At the first block that its sender does not hold, or that is missing at the end.
     """
     feeders = _Feeders(schedule)
     feeders.check_injected()
@@ -132,11 +139,12 @@ def check_pattern(schedule, *, progress=None):
     )
 
 
-def _follow_words(schedule, feeders, progress):
+def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Progress | None) -> int:
     """Follow all blocks, some words of 64 at a time; return how many blocks all nodes received."""
     topology, blocks = schedule.topology, schedule.blocks
     groups = feeders.groups()
-    words, fresh, missing = -(-blocks.count // 64), 0, []
+    words, fresh = -(-blocks.count // 64), 0
+    missing: list[tuple[int, int]] = []
     step = max(1, CHUNK // topology.nodes)
     for first in range(0, words, step):
         last = min(first + step, words)
@@ -156,21 +164,21 @@ def _follow_words(schedule, feeders, progress):
     return fresh
 
 
-def _set_bits(state, column, place):
-    """Set the bits of columns at places in a state of shape (words, places)."""
+def _set_bits(state: Words, column: IntArray, position: Any) -> None:
+    """Set the bits of columns at positions in a state of shape (words, positions)."""
     bit = np.uint64(1) << (column & 63).astype(np.uint64)
-    np.bitwise_or.at(state, (column >> 6, place), bit)
+    np.bitwise_or.at(state, (column >> 6, position), bit)
 
 
-def _lacking(held, ids, owed):
-    """The lowest node that lacks one of the blocks it is owed, and the lowest such block."""
+def _lacking(held: Words, ids: IntArray, required: IntArray) -> list[tuple[int, int]]:
+    """The lowest node that lacks one of the blocks it must hold, and the lowest such block."""
     shift = np.arange(len(ids))
-    if owed[0] < 0:
+    if required[0] < 0:
         full = np.zeros((len(held), 1), np.uint64)
         _set_bits(full, shift, 0)
-        nodes = np.flatnonzero(((held & full) != full).any(axis=0))
+        nodes: IntArray = np.flatnonzero(((held & full) != full).any(axis=0))
     else:
-        nodes = owed[:1]
+        nodes = required[:1]
     for node in nodes[:1]:
         bits = held[shift >> 6, node] >> (shift & 63).astype(np.uint64) & np.uint64(1)
         if not bits.all():
@@ -181,7 +189,7 @@ def _lacking(held, ids, owed):
 class _Feeders:
     """The out-arc that feeds each out-arc: ``feeder[arc]``, or the number of arcs for none."""
 
-    def __init__(self, schedule):
+    def __init__(self, schedule: Pattern) -> None:
         self.schedule, topology = schedule, schedule.topology
         nodes = np.arange(topology.nodes)[:, None]
         self.arcs = topology.nodes * topology.ports
@@ -191,13 +199,13 @@ class _Feeders:
         self.feeder = np.append(feeder, self.arcs)
 
     @cached_property
-    def block_at(self):
+    def block_at(self) -> IntArray:
         """The blocks in the order in which they are followed: those of one chunk together."""
         ids = np.arange(self.schedule.blocks.count)
         return np.argsort(self.schedule.blocks.chunk(ids), kind="stable")
 
     @cached_property
-    def injected(self):
+    def injected(self) -> tuple[IntArray, IntArray]:
         """The arcs that inject, and what: block numbers."""
         nodes, ports = np.nonzero(self.schedule.inject >= 0)
         chunks = self.schedule.inject[nodes, ports]
@@ -205,7 +213,7 @@ class _Feeders:
             nodes, chunks
         )
 
-    def check_injected(self):
+    def check_injected(self) -> None:
         """Check that every node injects only blocks of its own."""
         arcs, ids = self.injected
         nodes = arcs // self.schedule.topology.ports
@@ -215,7 +223,7 @@ class _Feeders:
                         port=arcs[bad[0]] % self.schedule.topology.ports,
                         block=ids[bad[0]])  # fmt: skip
 
-    def groups(self):
+    def groups(self) -> "list[_Group]":
         """The arcs in groups within which all feeding happens, and in which something moves."""
         fed = np.flatnonzero(self.feeder[:-1] < self.arcs)
         pairs = coo_array((np.ones(len(fed)), (fed, self.feeder[fed])), (self.arcs, self.arcs))
@@ -234,7 +242,7 @@ class _Feeders:
 class _Group:
     """Some arcs with all their feeders, and how far to jump back at each doubling."""
 
-    def __init__(self, feeders, arcs):
+    def __init__(self, feeders: _Feeders, arcs: IntArray) -> None:
         topology = feeders.schedule.topology
         local = np.full(feeders.arcs + 1, len(arcs))
         local[arcs] = np.arange(len(arcs))
@@ -250,15 +258,15 @@ class _Group:
         injecting, ids = feeders.injected
         mine = np.flatnonzero(local[injecting] < len(arcs))
         mine = mine[np.argsort(column[ids[mine]], kind="stable")]
-        self.column, self.place = column[ids[mine]], local[injecting[mine]]
+        self.column, self.arc = column[ids[mine]], local[injecting[mine]]
 
-    def deliver(self, held, first, last):
+    def deliver(self, held: Words, first: int, last: int) -> None:
         """Give the nodes all that passes these arcs in all steps, of some words of blocks."""
         low, high = np.searchsorted(self.column, [64 * first, 64 * last])
         if low == high:
             return
         passed = np.zeros((last - first, self.size + 1), np.uint64)
-        _set_bits(passed, self.column[low:high] - 64 * first, self.place[low:high])
+        _set_bits(passed, self.column[low:high] - 64 * first, self.arc[low:high])
         for row, word in zip(passed, held, strict=True):
             for jump in self.jumps:
                 row |= row[jump]
@@ -266,13 +274,14 @@ class _Group:
                 word |= row[entry]
 
 
-def _jumps(feeder, steps):
+def _jumps(feeder: IntArray, steps: int) -> list[IntArray]:
     """Feeders at distances 1, 2, 4 .. and last so far that all steps are covered."""
     jumps, length = [], 1
     while 2 * length <= steps:
         jumps.append(feeder)
         feeder, length = feeder[feeder], 2 * length
-    rest, missing = np.arange(len(feeder)), steps - length
+    rest: IntArray = np.arange(len(feeder))
+    missing = steps - length
     for power, jump in enumerate(jumps):
         if missing >> power & 1:
             rest = jump[rest]

@@ -1,18 +1,25 @@
-"""Who holds which block: the exact state of every node, a bit a block, round by round.
+"""The blocks that every node holds, a bit a block, round by round.
 
 The blocks are followed 64 to a word, in as many passes over the rounds as memory asks for. Nothing
 is assumed of the schedule, so that this is the reference for the checks that use symmetry.
 """
 
 from itertools import islice
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...schedule import Everything, Grouped, Listed
+from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
+from ...topology import IntArray, IntLike
 from .fault import fault
+from .progress import Progress
 from .traffic import Tally
 
-__all__ = ["popcount", "track_blocks"]
+__all__ = ["Words", "popcount", "track_blocks"]
+
+#: Bits of blocks.
+Words: TypeAlias = NDArray[np.uint64]
 
 #: Bytes of state that a pass may keep.
 BUDGET = 2**28
@@ -21,15 +28,20 @@ BUDGET = 2**28
 CHUNK = 2**17
 
 
-def popcount(words):
+def popcount(words: Words) -> IntArray:
     """Number of ones in each word of an array of uint64."""
+    counts: IntArray
     if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(words)
+        counts = np.bitwise_count(words)
+        return counts
     octets = np.ascontiguousarray(words)[..., None].view(np.uint8)
-    return np.unpackbits(octets, axis=-1).sum(axis=-1)
+    counts = np.unpackbits(octets, axis=-1).sum(axis=-1)
+    return counts
 
 
-def track_blocks(schedule, limit, *, finish=True, progress=None):
+def track_blocks(
+    schedule: Schedule, limit: int, *, finish: bool = True, progress: Progress | None = None
+) -> Tally:
     """Follow all blocks through the first rounds of a schedule.
 
     Parameters
@@ -39,9 +51,8 @@ def track_blocks(schedule, limit, *, finish=True, progress=None):
     limit : int
         How many rounds to follow.
     finish : bool
-        Whether to check at the end that every node has what it is owed.
+        Whether to check at the end that every node holds all that must be delivered to it.
     progress : function of (done, total), optional
-        Called now and then with how much is done of how much.
 
     Returns
     -------
@@ -50,7 +61,7 @@ def track_blocks(schedule, limit, *, finish=True, progress=None):
     Raises
     ------
     ScheduleError
-        At the first block that is sent but not held or, with ``finish``, owed but not held.
+        At the first block that its sender does not hold or, with ``finish``, that is missing.
     """
     nodes, words = schedule.topology.nodes, -(-schedule.blocks.count // 64)
     step = max(1, BUDGET // (nodes * 8))
@@ -70,41 +81,42 @@ def track_blocks(schedule, limit, *, finish=True, progress=None):
 class _Findings:
     """The earliest fault so far, and what has been counted, over all passes."""
 
-    def __init__(self, schedule):
+    def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.sizes = {}
+        self.sizes: dict[int, tuple[Transfers, IntArray]] = {}
         self.longest = [0] * schedule.round_count
-        self.sending = None
-        self.missing = None
+        self.sending: tuple[int, int, int, int, int] | None = None
+        self.missing: tuple[int, int] | None = None
         self.received = self.fresh = 0
 
-    def before(self, limit):
+    def before(self, limit: int) -> int:
         """How many rounds the next pass must follow: a fault in a later one cannot be first."""
         return limit if self.sending is None else min(limit, self.sending[0])
 
-    def not_held(self, number, transfer, block, node, port):
+    def not_held(self, number: int, transfer: int, block: int, node: int, port: int) -> None:
         """Note that a block is sent but not held."""
-        place = (number, int(transfer), int(block), int(node), int(port))
-        self.sending = place if self.sending is None else min(self.sending, place)
+        found = (number, int(transfer), int(block), int(node), int(port))
+        self.sending = found if self.sending is None else min(self.sending, found)
 
-    def not_there(self, node, block):
-        """Note that a block is owed but not held at the end."""
-        place = (int(node), int(block))
-        self.missing = place if self.missing is None else min(self.missing, place)
+    def not_there(self, node: int, block: int) -> None:
+        """Note that a node lacks a block at the end."""
+        found = (int(node), int(block))
+        self.missing = found if self.missing is None else min(self.missing, found)
 
-    def add_sizes(self, number, transfers, sizes):
-        """Add what one pass knows of the sizes of a round's messages."""
+    def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
+        """Add what one pass finds of the sizes of a round's messages."""
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
 
-    def listed(self, number, sizes):
+    def listed(self, number: int, sizes: IntArray) -> None:
         """Note the sizes of a round's listed messages."""
         self.longest[number - 1] = int(sizes.max(initial=0))
 
-    def conclude(self):
+    def conclude(self) -> Tally:
         """Raise the first fault of all, or add up."""
         schedule = self.schedule
-        number, transfer, block, node, port = self.sending or (np.inf, 0, 0, 0, 0)
+        never = schedule.round_count + 1, 0, 0, 0, 0
+        number, transfer, block, node, port = self.sending or never
         for round_, (transfers, sizes) in sorted(self.sizes.items()):
             empty = np.flatnonzero(sizes == 0)
             if empty.size and (round_, int(empty[0])) < (number, transfer):
@@ -130,52 +142,58 @@ class _Window:
     block ``b``.
     """
 
-    def __init__(self, schedule, first, last):
+    def __init__(self, schedule: Schedule, first: int, last: int) -> None:
         self.schedule, self.first, self.last = schedule, first, last
         self.nodes = schedule.topology.nodes
         self.held = np.zeros((last - first, self.nodes), np.uint64)
         self.ids = np.arange(64 * first, min(64 * last, schedule.blocks.count))
         self.set(schedule.blocks.precondition(self.ids), self.ids)
 
-    def place(self, node, ids):
+    def bits(self, node: IntLike, ids: IntArray) -> tuple[IntArray, Words]:
         """Positions in the flat state, and bits, of blocks at nodes."""
         word = (ids >> 6) - self.first
         return word * self.nodes + node, np.uint64(1) << (ids & 63).astype(np.uint64)
 
-    def set(self, node, ids):
+    def set(self, node: IntLike, ids: IntArray) -> None:
         """Let nodes hold blocks."""
-        at, bit = self.place(node, ids)
+        at, bit = self.bits(node, ids)
         np.bitwise_or.at(self.held.reshape(-1), at, bit)
 
-    def move(self, number, transfers, found):
+    def move(self, number: int, transfers: Transfers, found: _Findings) -> None:
         """Carry out one round."""
         if not len(transfers):
             return
         target = transfers.walk(self.schedule.topology)[:, -1]
         match transfers.payload:
-            case Listed():
-                self._move_listed(number, transfers, target, found)
+            case Listed() as payload:
+                self._move_listed(number, transfers, payload, target, found)
             case Everything():
                 sizes = np.zeros(len(transfers), np.int64)
                 self._move_held(transfers.source, target, sizes)
                 found.add_sizes(number, transfers, sizes)
-            case Grouped():
+            case Grouped() as payload:
                 sizes = np.zeros(len(transfers), np.int64)
-                self._move_grouped(transfers, target, sizes)
+                self._move_grouped(transfers, payload, target, sizes)
                 found.add_sizes(number, transfers, sizes)
 
-    def _move_listed(self, number, transfers, target, found):
+    def _move_listed(
+        self,
+        number: int,
+        transfers: Transfers,
+        payload: Listed,
+        target: IntArray,
+        found: _Findings,
+    ) -> None:
         """Carry listed blocks, and note the first that its sender does not hold."""
-        payload = transfers.payload
         sizes = np.diff(payload.indptr)
         found.listed(number, sizes)
         owner = np.repeat(np.arange(len(transfers)), sizes)
         ids = np.asarray(payload.ids, np.int64)
-        mine = slice(None)
+        mine: Any = slice(None)
         if len(self.ids) < self.schedule.blocks.count:
             mine = (ids >= 64 * self.first) & (ids < 64 * self.last)
         owner, ids = owner[mine], ids[mine]
-        at, bit = self.place(transfers.source[owner], ids)
+        at, bit = self.bits(transfers.source[owner], ids)
         lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
         if lacking.size:
             first = lacking[np.lexsort((ids[lacking], owner[lacking]))[0]]
@@ -185,7 +203,14 @@ class _Window:
         found.received += len(ids)
         self.set(target[owner], ids)
 
-    def _move_held(self, source, target, sizes, masks=None, group=None):
+    def _move_held(
+        self,
+        source: IntArray,
+        target: IntArray,
+        sizes: IntArray,
+        masks: Words | None = None,
+        group: IntArray | None = None,
+    ) -> None:
         """Carry all that the senders hold, or the blocks of a group, and count them."""
         order = np.argsort(target, kind="stable")
         source, target = source[order], target[order]
@@ -206,14 +231,15 @@ class _Window:
             part[:, reached] |= moved
         sizes[order] += counted
 
-    def _move_grouped(self, transfers, target, sizes):
+    def _move_grouped(
+        self, transfers: Transfers, payload: Grouped, target: IntArray, sizes: IntArray
+    ) -> None:
         """Carry the blocks of one group for each transfer."""
-        payload = transfers.payload
         wanted, index = np.unique(payload.wanted, return_inverse=True)
         masks = self._group_masks(payload.group, wanted)
         self._move_held(transfers.source, target, sizes, masks, index)
 
-    def _group_masks(self, group, wanted):
+    def _group_masks(self, group: IntArray, wanted: IntArray) -> Words:
         """The blocks of each wanted group as bits: an array of shape (words, groups)."""
         masks = np.zeros((len(self.held), len(wanted)), np.uint64)
         mine = np.asarray(group)[self.ids]
@@ -224,23 +250,23 @@ class _Window:
         np.bitwise_or.at(masks, ((ids >> 6) - self.first, index), bit)
         return masks
 
-    def finish(self, found):
-        """Check that every node holds what it is owed, and count what it came to hold."""
+    def finish(self, found: _Findings) -> None:
+        """Check that every node holds what it must, and count what it came to hold."""
         blocks = self.schedule.blocks
-        owed = blocks.postcondition(self.ids)
-        if owed.size and owed[0] < 0:
+        required = blocks.postcondition(self.ids)
+        if required.size and required[0] < 0:
             full = np.zeros(len(self.held), np.uint64)
             bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)
             np.bitwise_or.at(full, (self.ids >> 6) - self.first, bit)
             nodes = np.flatnonzero(((self.held & full[:, None]) != full[:, None]).any(axis=0))
             if nodes.size:
-                at, bit = self.place(nodes[0], self.ids)
+                at, bit = self.bits(nodes[0], self.ids)
                 lacking = self.held.reshape(-1)[at] & bit == 0
                 found.not_there(nodes[0], self.ids[lacking][0])
         else:
-            at, bit = self.place(owed, self.ids)
+            at, bit = self.bits(required, self.ids)
             lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
             if lacking.size:
-                first = lacking[np.lexsort((self.ids[lacking], owed[lacking]))[0]]
-                found.not_there(owed[first], self.ids[first])
+                first = lacking[np.lexsort((self.ids[lacking], required[lacking]))[0]]
+                found.not_there(required[first], self.ids[first])
         found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - len(self.ids)

@@ -7,24 +7,33 @@ together at its sender, which is what its sender keeps unless it has sent its ow
 before.
 """
 
+from typing import NoReturn
+
 import numpy as np
 
+from ...schedule import Table
+from ...topology import IntArray
 from .fault import fault
-from .invariant import raise_crowded, table_traffic
+from .table import raise_crowded, table_traffic
 from .traffic import Traffic
 
 __all__ = ["check_sums_table", "sums_per_owner"]
 
 
-def sums_per_owner(schedule):
-    """How many sums belong to a node: the chunks of its part, 0 if the parts are not equal."""
+def sums_per_owner(schedule: Table) -> int:
+    """How many sums belong to a node: the chunks of its share.
+
+    0 for other collectives than reduce-scatter and all-reduce, and where shares are not equal.
+    """
+    if not schedule.collective.reducing or schedule.collective.rooted:
+        return 0
     if schedule.collective.personal:
         return schedule.chunks
     nodes = schedule.topology.nodes
     return schedule.chunks // nodes if schedule.chunks % nodes == 0 else 0
 
 
-def check_sums_table(schedule):
+def check_sums_table(schedule: Table) -> Traffic:
     """Check a table for a reduce-scatter or an all-reduce.
 
     Parameters
@@ -39,7 +48,7 @@ def check_sums_table(schedule):
     Raises
     ------
     ScheduleError
-        At the first fault, told for node 0.
+        At the first fault, as it shows at node 0.
     """
     topology, sums = schedule.topology, _Sums(schedule)
     for step in range(schedule.round_count):
@@ -64,12 +73,19 @@ def check_sums_table(schedule):
 class _Sums:
     """How many contributions to the sums of node 0 each offset keeps: ``count[offset, chunk]``."""
 
-    def __init__(self, schedule):
+    def __init__(self, schedule: Table) -> None:
         self.schedule, self.nodes = schedule, schedule.topology.nodes
         self.count = np.ones((self.nodes, sums_per_owner(schedule)), np.int64)
         self.sent = np.zeros(self.count.shape, bool)
 
-    def move(self, step, ports, sender, target, chunk):
+    def move(
+        self,
+        step: int,
+        ports: IntArray,
+        sender: IntArray,
+        target: IntArray,
+        chunk: IntArray,
+    ) -> None:
         """Carry out a step: all sums leave before any arrives."""
         carried = self.count[sender, chunk]
         for k in range(len(ports)):
@@ -90,23 +106,23 @@ class _Sums:
                 self.stop(step, ports[k], sender[k], chunk[k], text)
             self.count[there] += carried[k]
 
-    def stop(self, step, port, sender, chunk, text):
+    def stop(self, step: int, port: int, sender: int, chunk: int, text: str) -> NoReturn:
         """Raise a fault of node 0, when it stands at an offset from the owner of a sum."""
-        owner = self.schedule.topology.subtract(0, sender)
+        owner = int(self.schedule.topology.subtract(0, sender))
         raise fault(self.schedule, step + 1, text, node=0, port=port,
                     block=self.block(0, owner, chunk))  # fmt: skip
 
-    def block(self, origin, owner, chunk):
+    def block(self, origin: int, owner: int, chunk: int) -> int:
         """The number of a contribution."""
         blocks = self.schedule.blocks
         if self.schedule.collective.personal:
             return int(blocks.encode(origin, chunk, owner))
         return int(blocks.encode(origin, owner * self.count.shape[1] + chunk))
 
-    def finish(self):
-        """Check that every sum is complete where it is owed."""
-        owed = self.count[:1] if self.schedule.collective.personal else self.count
-        offset, chunk = np.nonzero(owed < self.nodes)
+    def finish(self) -> None:
+        """Check that every sum is complete where it must be delivered."""
+        required = self.count[:1] if self.schedule.collective.personal else self.count
+        offset, chunk = np.nonzero(required < self.nodes)
         if len(offset):
             topology = self.schedule.topology
             owner = int(topology.subtract(0, offset[0]))
