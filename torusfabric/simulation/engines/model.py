@@ -8,6 +8,7 @@ depends on it.
 
 from collections import defaultdict
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,24 +204,21 @@ def _groups(
             piece.net for port, parts in inputs.items() if port in made.ports for piece in parts
         }
         below.append({drivers[net][0] for net in nets & late})
-    level = [0 if not drives else -1 for drives in below]
-    waiting = [k for k, drives in enumerate(below) if drives]
-    while waiting:
-        still = []
-        for k in waiting:
-            levels = [level[j] for j in below[k]]
-            if min(levels) < 0:
-                still.append(k)
-            else:
-                level[k] = max(levels) + 1
-        if len(still) == len(waiting):
-            name = netlist.instances[still[0]].name
-            raise WorkFailed(f"Instance {name} must not depend on itself without a register")
-        waiting = still
-    found = defaultdict(list)
-    for k, instance in enumerate(netlist.instances):
-        found[level[k], instance.node is not None, names[k]].append(k)
-    return [Group(key[2], found[key]) for key in sorted(found)]
+    order = TopologicalSorter(dict(enumerate(below)))
+    try:
+        order.prepare()
+    except CycleError as error:
+        name = netlist.instances[min(error.args[1])].name
+        raise WorkFailed(f"Instance {name} must not depend on itself without a register") from None
+    groups: list[Group] = []
+    while order.is_active():
+        level = order.get_ready()
+        order.done(*level)
+        found = defaultdict(list)
+        for k in sorted(level):
+            found[netlist.instances[k].node is not None, names[k]].append(k)
+        groups += [Group(key[1], found[key]) for key in sorted(found)]
+    return groups
 
 
 def _columns(made: CxxClass, rows: list[dict[str, list[Source]]]) -> list[Column]:
