@@ -1,5 +1,113 @@
-"""torusfabric: switch fabrics for collective communication on torus networks."""
+"""torusfabric: switch fabrics for collective communication on torus networks.
 
-__all__ = ["__version__"]
+Plan a collective, prove the schedule right, and build it.
+
+>>> import torusfabric as tf
+>>> schedule = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
+>>> schedule.steps, tf.bound(schedule)
+(4, 4)
+>>> program = tf.compile(schedule, flits=2)
+>>> program.cycles()
+11
+>>> fabric = tf.Fabric(program, width=8)
+>>> tf.simulate(fabric).passed
+True
+
+Names are imported when they are first used, so that planning does not wait for what makes hardware.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .algorithms import Algorithm, Options
+    from .algorithms import register as register_algorithm
+    from .analysis.bounds import bound
+    from .analysis.check import check
+    from .collective import Collective, Operator, parse_collective
+    from .errors import (
+        InputError,
+        MissingTool,
+        ScheduleError,
+        TorusfabricError,
+        WorkFailed,
+    )
+    from .fpga.synthesis.synthesize import synthesize
+    from .planning import Program, compile, plan
+    from .planning.adapter import Fabric
+    from .schedule import Pattern, Rounds, Schedule, Table
+    from .schedule.file import load, save
+    from .simulation.simulate import simulate
+    from .topology import Arrowhead, Topology, Torus, parse_topology, register_topology
+    from .verilog import emit
+
+__all__ = [
+    "Algorithm",
+    "Arrowhead",
+    "Collective",
+    "Fabric",
+    "InputError",
+    "MissingTool",
+    "Operator",
+    "Options",
+    "Pattern",
+    "Program",
+    "Rounds",
+    "Schedule",
+    "ScheduleError",
+    "Table",
+    "Topology",
+    "TorusfabricError",
+    "Torus",
+    "WorkFailed",
+    "__version__",
+    "bound",
+    "check",
+    "compile",
+    "emit",
+    "load",
+    "parse_collective",
+    "parse_topology",
+    "plan",
+    "register_algorithm",
+    "register_topology",
+    "save",
+    "simulate",
+    "synthesize",
+]
 
 __version__ = "0.1.0"
+
+#: Where each public name lives.
+_HOMES = {
+    "algorithms": ("Algorithm", "Options"),
+    "algorithms.catalogue": ("register_algorithm=register",),
+    "analysis.bounds": ("bound",),
+    "analysis.check": ("check",),
+    "collective": ("Collective", "Operator", "parse_collective"),
+    "errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
+    "fpga.synthesis.synthesize": ("synthesize",),
+    "planning": ("Program", "compile", "plan"),
+    "planning.adapter": ("Fabric",),
+    "schedule": ("Pattern", "Rounds", "Schedule", "Table"),
+    "schedule.file": ("load", "save"),
+    "simulation.simulate": ("simulate",),
+    "topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),
+    "verilog": ("emit",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    for module, entries in _HOMES.items():
+        for entry in entries:
+            public, _, inner = entry.partition("=")
+            if public == name:
+                value = getattr(import_module(f".{module}", __name__), inner or public)
+                globals()[name] = value
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

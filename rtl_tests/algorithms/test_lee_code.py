@@ -139,9 +139,9 @@ def test_proof_by_labels_finds_what_the_plain_check_finds_on_49x49x49(large):
 
 
 def with_step(schedule, number, **changes):
-    steps = list(schedule.steps)
+    steps = list(schedule.quotient_rounds)
     steps[number] = replace(steps[number], **changes)
-    return replace(schedule, steps=tuple(steps))
+    return replace(schedule, quotient_rounds=tuple(steps))
 
 
 def verdict(schedule, prove):
@@ -155,8 +155,8 @@ def verdict(schedule, prove):
 @given(st.data())
 def test_proof_by_labels_agrees_on_damaged_schedules(data):
     schedule = quotient(1, data.draw(st.booleans()))
-    number = data.draw(st.integers(0, len(schedule.steps) - 1))
-    sends = list(schedule.steps[number].sends)
+    number = data.draw(st.integers(0, len(schedule.quotient_rounds) - 1))
+    sends = list(schedule.quotient_rounds[number].sends)
     index = data.draw(st.integers(0, len(sends) - 1))
     match data.draw(st.sampled_from(["remove", "double", "turn", "label"])):
         case "remove":
@@ -187,7 +187,7 @@ def test_wrong_hints_change_nothing(seed, large):
 def test_paths_walked_backwards_collide():
     """The opposite path negates the hops and keeps their order."""
     schedule = quotient(1)
-    sends = list(schedule.steps[1].sends)
+    sends = list(schedule.quotient_rounds[1].sends)
     sends[3:] = [replace(send, runs=send.runs[::-1]) for send in sends[3:]]
     with pytest.raises(ScheduleError, match=r"^Round 2: node .* carries two messages at once$"):
         check(with_step(schedule, 1, sends=tuple(sends)))
@@ -195,7 +195,7 @@ def test_paths_walked_backwards_collide():
 
 def test_missing_round_leaves_a_block_missing():
     schedule = quotient(2)
-    short = replace(schedule, steps=schedule.steps[:-1])
+    short = replace(schedule, quotient_rounds=schedule.quotient_rounds[:-1])
     with pytest.raises(ScheduleError, match=r"^Round 7: node \d+ \(.*\) ends without block") as at:
         check(short)
     holding = np.flatnonzero(schedule.labels % 7 == 0)

@@ -31,7 +31,7 @@ def schedule(labelling, steps, chunks=1, **changes):
         "chunks": chunks,
         "weights": weights,
         "modulus": modulus,
-        "steps": tuple(steps),
+        "quotient_rounds": tuple(steps),
     }
     return Quotient(**fields | changes)
 

@@ -140,7 +140,7 @@ def resolve(selection: Selection, *, flits: int | None = None) -> Selection:
     >>> from torusfabric.planning import select
     >>> chosen = resolve(select("4x4", "allreduce", latency="auto"))
     >>> chosen.algorithm.name, chosen.options.latency
-    ('matching', 2)
+    ('matching', 3)
     """
     selection = replace(selection, algorithm=selection.chosen())
     if not selection.any_latency:

@@ -49,6 +49,14 @@ def save(schedule: Schedule, path: AnyPath) -> None:
     ------
     InputError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, torusfabric as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.save(tf.plan("2x2", "alltoall"), f"{folder}/plan.json")
+    ...     tf.load(f"{folder}/plan.json").algorithm
+    'matching'
     """
     with writing(path) as raw, _text_writer(raw, Path(path)) as file:
         file.writelines(_pieces(schedule))
@@ -72,6 +80,15 @@ def load(path: AnyPath) -> Schedule:
     InputError
         If there is no such file or it is not a valid schedule file; names the place. Whether the
         schedule is right is for `torusfabric.analysis.check.check` to say.
+
+    Examples
+    --------
+    >>> import tempfile, torusfabric as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.plan("4x4", "allreduce").save(f"{folder}/plan.json.gz")
+    ...     schedule = tf.load(f"{folder}/plan.json.gz")
+    >>> schedule.form, schedule.steps
+    ('table', 8)
     """
     data = _read_json(Path(path))
     try:

@@ -7,11 +7,12 @@ arrays; that view is all that the checker, the cost model and the schedule file 
 """
 
 import hashlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from typing_extensions import Self, override
@@ -164,6 +165,12 @@ class Schedule(ABC):
     def round_count(self) -> int:
         """Number of rounds, or steps."""
 
+    if TYPE_CHECKING:
+        # A field of a `Pattern`, which a property here would hide; a property of the others.
+        @property
+        def steps(self) -> int:
+            """The same."""
+
     @abstractmethod
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each round, in order."""
@@ -172,6 +179,18 @@ class Schedule(ABC):
     def blocks(self) -> Blocks:
         """The numbered blocks."""
         return self.collective.blocks(self.topology, self.chunks)
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Write the schedule to a file, compressed if its name ends in ``.gz``.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        from .file import save
+
+        save(self, path)
 
     @property
     def digest(self) -> str:
@@ -322,6 +341,11 @@ class Table(Schedule):
     def round_count(self) -> int:
         return len(self.offset)
 
+    @property
+    @override
+    def steps(self) -> int:
+        return len(self.offset)
+
     @override
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each step: one block, or one sum, on each arc in use."""
@@ -415,6 +439,11 @@ class Rounds(Schedule):
     @property
     @override
     def round_count(self) -> int:
+        return len(self.transfers)
+
+    @property
+    @override
+    def steps(self) -> int:
         return len(self.transfers)
 
     @override

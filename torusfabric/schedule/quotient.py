@@ -84,21 +84,26 @@ class Quotient(Schedule):
     weights : tuple of int
         One for each axis.
     modulus : int
-    steps : tuple of QuotientRound
+    quotient_rounds : tuple of QuotientRound
     """
 
     form: ClassVar[str] = "quotient"
 
     weights: tuple[int, ...]
     modulus: int
-    steps: tuple[QuotientRound, ...]
+    quotient_rounds: tuple[QuotientRound, ...]
 
     topology: Torus
 
     @property
     @override
     def round_count(self) -> int:
-        return len(self.steps)
+        return len(self.quotient_rounds)
+
+    @property
+    @override
+    def steps(self) -> int:
+        return len(self.quotient_rounds)
 
     @cached_property
     def labels(self) -> IntArray:
@@ -131,8 +136,8 @@ class Quotient(Schedule):
             An in-port, ``ports`` for the node's own message, or -1 for an idle port.
         """
         topology = self.topology
-        feeds = np.full((len(self.steps), self.modulus, topology.ports), -1, np.int8)
-        for feed, step in zip(feeds, self.steps, strict=True):
+        feeds = np.full((len(self.quotient_rounds), self.modulus, topology.ports), -1, np.int8)
+        for feed, step in zip(feeds, self.quotient_rounds, strict=True):
             for send in step.sends:
                 here, came = send.labels, topology.ports
                 for port in send.hops:
@@ -144,7 +149,7 @@ class Quotient(Schedule):
     @override
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each round; each round is listed only when it is asked for."""
-        return (self.expand(step) for step in self.steps)
+        return (self.expand(step) for step in self.quotient_rounds)
 
     def expand(self, step: QuotientRound) -> Transfers:
         """The transfers of one round."""

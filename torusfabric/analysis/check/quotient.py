@@ -62,7 +62,7 @@ def check_quotient(schedule: Quotient, *, progress: Progress | None = None) -> T
     """
     _check_labelling(schedule)
     sound, broken = 0, None
-    for number, step in enumerate(schedule.steps, 1):
+    for number, step in enumerate(schedule.quotient_rounds, 1):
         try:
             _check_sends(schedule, number, step)
             _check_ports(schedule, number, step)
@@ -71,7 +71,7 @@ def check_quotient(schedule: Quotient, *, progress: Progress | None = None) -> T
             broken = error
             break
         sound = number
-    steps = schedule.steps[:sound]
+    steps = schedule.quotient_rounds[:sound]
     holders, sizes = _origins(schedule), []
     for number, modulus in enumerate(_remaining_moduli(schedule, steps), 1):
         step = steps[number - 1]
@@ -91,8 +91,9 @@ def _traffic(schedule: Quotient, sizes: list[list[IntArray]]) -> Traffic:
     """What the schedule moves, from the blocks that each label sends in each round."""
     nodes, chunks = schedule.topology.nodes, schedule.chunks
     alike = nodes // schedule.modulus
-    hops = [max((len(send.hops) for send in step.sends), default=0) for step in schedule.steps]
-    sends = [send for step in schedule.steps for send in step.sends]
+    rounds = schedule.quotient_rounds
+    hops = [max((len(send.hops) for send in step.sends), default=0) for step in rounds]
+    sends = [send for step in rounds for send in step.sends]
     received = sum(int(size.sum()) for sent in sizes for size in sent) * alike
     return Traffic(
         rounds=schedule.round_count,

@@ -54,6 +54,12 @@ class SynthesisReport:
     runs: list[dict]
     tools: dict[str, str]
 
+    @property
+    def fmax_mhz(self) -> float | None:
+        """The clock that place and route reaches; None without it."""
+        found: float | None = self.fabric.get("fmax_mhz")
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """As a plain dict."""
         return dict(vars(self))

@@ -17,18 +17,22 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, WorkFailed
 from ...rtl.netlist import ROM
 from ...toolchain import tools
 from ...toolchain.cache import Cache
-from ...verilog.design import Design, RouterShape
+from ...verilog import Design, emit
+from ...verilog.design import RouterShape
 from .flow import Flow
 from .full_crossbar import full_crossbar
 from .report import SynthesisReport, per_bit
 from .roms import WITH_ROMS, router_with_roms
 from .target import FAMILIES, Cost, Mapping, Target, find_mapping, find_target
+
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
 
 __all__ = ["Progress", "Workplace", "synthesize"]
 
@@ -64,7 +68,7 @@ class Workplace:
 
 
 def synthesize(
-    design: Design,
+    design: "Design | Fabric",
     target: str,
     *,
     pnr: bool = False,
@@ -77,8 +81,8 @@ def synthesize(
 
     Parameters
     ----------
-    design : Design
-        What the Verilog side emitted.
+    design : Design or Fabric
+        Verilog as it was emitted, or a fabric whose Verilog is emitted first.
     target : str
         A name from `TARGETS`.
     pnr : bool
@@ -103,11 +107,20 @@ def synthesize(
         If a tool fails.
     MissingTool
         If a tool is not installed.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
+    >>> report = tf.synthesize(fabric, "ice40-hx8k")
+    >>> report.fabric["luts"] > 100, report.fmax_mhz
+    (True, None)
     """
     device, seeds = find_target(target), list(seeds)
     purpose, workplace = find_mapping(mapping), workplace or Workplace()
     if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
         raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
+    design = design if isinstance(design, Design) else emit(design, command="torusfabric synth")
     used = ["yosys", *([FAMILIES[device.family].pnr] if pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     work = Path(workplace.folder or tempfile.mkdtemp(prefix="torusfabric-synth-"))

@@ -146,7 +146,7 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
         ports=6,
         weights=WEIGHTS,
         modulus=7**i,
-        steps=tuple(steps),
+        quotient_rounds=tuple(steps),
     )
 
 
