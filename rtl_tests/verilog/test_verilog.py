@@ -151,6 +151,48 @@ def test_manifest_says_what_a_testbench_needs(tmp_path):
     }
 
 
+@pytest.mark.parametrize("top", ["host", "core"])
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS[1:])
+def test_manifest_describes_every_port(topology, collective, algorithm, width, flits, top):
+    """Each port has a role and a meaning, and that of a node says whose it is."""
+    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, top=top)
+    ports = verilog.manifest(fabric, command="", files=[])["ports"]
+    assert ports["clk"]["clock"] is None
+    for name, port in ports.items():
+        assert port.keys() == {"direction", "width", "role", "node", "clock", "meaning"}
+        assert (port["node"] is not None) == name.endswith(f"_{port['node']}")
+        assert port["meaning"]
+    nodes = {port["node"] for port in ports.values()} - {None}
+    assert nodes == (set(range(fabric.nodes)) if top == "core" else set())
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "flits"),
+    [
+        ("4x4", "allgather", "hamiltonian", 64),
+        ("8x8", "allgather", "matching", 4),
+        ("5x5", "gather", "lee-code", 8),
+        ("7x9", "broadcast", "diagonal", 12),
+        ("4x5", "allreduce", "matching", 20),
+        ("5x5", "reduce", "lee-code", 8),
+    ],
+)
+def test_manifest_predicts_cycles(topology, collective, algorithm, flits):
+    """The formula of the mode gives the cycles of the length that the fabric is for."""
+    fabric = fabric_of(topology, collective, algorithm, flits=flits)
+    manifest = verilog.manifest(fabric, command="", files=[])
+    (mode,) = manifest["modes"]
+    assert (mode["mode"], mode["collective"]) == (0, collective)
+    assert (mode["algorithm"], mode["chunks"]) == (algorithm, manifest["chunks"])
+    assert mode["axes"] == list(range(len(manifest["topology"]["sides"])))
+    assert manifest["stride"] == manifest["flits"] == flits
+    (entry,) = mode["cycles"]
+    assert entry["from"] == -(-flits // mode["chunks"])
+    assert entry["per_flit"] > 0
+    cycles = entry["constant"] + entry["per_flit"] * entry["from"]
+    assert cycles == manifest["predicted_cycles"] == fabric.cycles
+
+
 def test_streams_of_a_core():
     """A core takes its words from outside, and shows what arrives where it says."""
     fabric = fabric_of("3x4", "allgather", "hamiltonian", width=16, flits=4, top="core")

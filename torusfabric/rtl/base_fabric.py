@@ -69,6 +69,10 @@ class Fabric:
         """The number of a node as a constant."""
         return (Fixed(node, address_width(self.nodes)),)
 
+    def _node_input(self, node, name, width):
+        """An input of the whole that belongs to a node."""
+        return self.netlist.add_input(f"{name}_{node}", width, node=node)
+
     def _arriving(self, node):
         """The words at a node's in-ports: slices of what its neighbours send."""
         topology, width = self.program.topology, self.width

@@ -104,6 +104,8 @@ class Netlist:
     ----------
     inputs, outputs : dict of str to int
         The ports of the whole, each with its width; a port is a net of the same name.
+    port_nodes : dict of str to int
+        The node of each port that belongs to one.
     modules : dict of str to function of () -> Leaf
         How to make each module; `ROM` is not among them.
     roles : dict of str to Role
@@ -117,6 +119,7 @@ class Netlist:
 
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
+    port_nodes: dict[str, int] = field(default_factory=dict)
     modules: dict[str, Callable[[], Leaf]] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
     nets: dict[str, int] = field(default_factory=dict)
@@ -124,19 +127,21 @@ class Netlist:
     wired: dict[str, tuple[Part, ...]] = field(default_factory=dict)
     _driven: set[str] = field(default_factory=set, repr=False)
 
-    def add_input(self, name: str, width: int = 1) -> tuple[Part, ...]:
-        """Declare an input of the whole; returns all of it."""
+    def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
+        """Declare an input of the whole, or of a node; returns all of it."""
         self._driven.add(name)
+        self._note_node(name, node)
         self.inputs[name] = self.nets[name] = width
         return self.whole(name)
 
-    def add_output(self, name: str, width: int = 1) -> None:
-        """Declare an output of the whole; some instance must drive the net of this name."""
+    def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
+        """Declare an output of the whole, or of a node; an instance must drive the net."""
+        self._note_node(name, node)
         self.outputs[name] = self.nets[name] = width
 
-    def wire_output(self, name: str, parts: tuple[Part, ...]) -> None:
-        """Declare an output made of bits of nets."""
-        self.add_output(name, sum(part.width for part in parts))
+    def wire_output(self, name: str, parts: tuple[Part, ...], *, node: int | None = None) -> None:
+        """Declare an output of the whole, or of a node, made of bits of nets."""
+        self.add_output(name, sum(part.width for part in parts), node=node)
         self.wired[name] = parts
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
@@ -234,6 +239,10 @@ class Netlist:
         self._drive(output, width)
         ports = {"address": parts}, {"data": output}
         self.instances.append(Instance(name, ROM, Role.ROM, *ports, node, rows, width))
+
+    def _note_node(self, port: str, node: int | None) -> None:
+        if node is not None:
+            self.port_nodes[port] = node
 
     def _drive(self, net: str, width: int) -> None:
         if net in self._driven:

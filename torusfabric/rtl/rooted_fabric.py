@@ -116,9 +116,9 @@ class RootedFabric(Fabric):
         """Ports for one node: it writes what it would send, and reads what it has received."""
         members = module.signature.members
         names = ("write_chunk", "write_address", "write_data", "write_enable", "read_bank")
-        ports = {n: self.netlist.add_input(f"{n}_{node}", members[n].shape) for n in names}
-        ports["read_address"] = self.netlist.add_input(f"read_address_{node}", self._bits)
-        self.netlist.add_output(f"read_data_{node}", self.width)
+        ports = {n: self._node_input(node, n, members[n].shape) for n in names}
+        ports["read_address"] = self._node_input(node, "read_address", self._bits)
+        self.netlist.add_output(f"read_data_{node}", self.width, node=node)
         number = self._node(node)
         return ports | {"node": number, "write_node": number, "read_node": number}
 

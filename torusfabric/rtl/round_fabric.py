@@ -98,8 +98,8 @@ class RoundFabric(Fabric):
         """Ports for one node: it writes its send memory, and reads its banks."""
         members = module.signature.members
         names = ("write_address", "write_data", "write_enable", "read_bank", "read_address")
-        ports = {n: self.netlist.add_input(f"{n}_{node}", members[n].shape) for n in names}
-        self.netlist.add_output(f"read_data_{node}", self.width)
+        ports = {n: self._node_input(node, n, members[n].shape) for n in names}
+        self.netlist.add_output(f"read_data_{node}", self.width, node=node)
         number = self._node(node)
         return ports | {"node": number, "write_node": number, "read_node": number}
 

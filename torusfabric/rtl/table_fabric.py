@@ -167,8 +167,8 @@ class TableFabric(Fabric):
         members = module.signature.members
         names = ("write_chunk", "write_address", "write_data", "write_enable", "read_bank",
                  "read_address")  # fmt: skip
-        ports = {n: self.netlist.add_input(f"{n}_{node}", members[n].shape) for n in names}
-        self.netlist.add_output(f"read_data_{node}", self.width)
+        ports = {n: self._node_input(node, n, members[n].shape) for n in names}
+        self.netlist.add_output(f"read_data_{node}", self.width, node=node)
         number = self._node(node)
         return ports | {"node": number, "write_node": number, "read_node": number}
 

@@ -73,8 +73,8 @@ class WaveFabric(Fabric):
         """
         net = self.netlist
         for node in range(self.nodes):
-            net.add_input(f"inject_{node}", self._chunks * self.width)
-            net.wire_output(f"receive_{node}", self._arriving(node))
+            self._node_input(node, "inject", self._chunks * self.width)
+            net.wire_output(f"receive_{node}", self._arriving(node), node=node)
         for name, width in (("tx_address", address_width(self._waves)), ("rx_enable", 1),
                             ("rx_address", self._bits)):  # fmt: skip
             net.add_output(name, width)

@@ -1,39 +1,90 @@
 """The manifest: what a user of the Verilog has to know, as plain data."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..rtl.fabric import Fabric
 
-__all__ = ["manifest"]
+__all__ = ["MANIFEST_VERSION", "manifest"]
+
+#: Counted up when a key changes its meaning or goes.
+MANIFEST_VERSION = 1
+
+
+class PortMeaning(NamedTuple):
+    """What a port is for.
+
+    Parameters
+    ----------
+    role : str
+        ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read`` or ``data``.
+    meaning : str
+    """
+
+    role: str
+    meaning: str
+
+
+#: The ports of all tops by name; those of single nodes without the number of the node.
+MEANINGS = {
+    "clk": PortMeaning("clock", "all registers change with its rising edge"),
+    "rst": PortMeaning("reset", "synchronous, active high"),
+    "start": PortMeaning("control", "a pulse of one cycle starts a run, unless one is under way"),
+    "root": PortMeaning("control", "the root of the run, sampled at start"),
+    "busy": PortMeaning("status", "high from the edge after start until done"),
+    "done": PortMeaning("status", "high from the end of a run until the next start"),
+    "cycles": PortMeaning("status", "clock edges from the start pulse to done"),
+    "host_we": PortMeaning("write", "writes host_wdata at host_addr of host_node"),
+    "host_node": PortMeaning("write", "the node that is written or read"),
+    "host_addr": PortMeaning("write", "the address in the memory of the node"),
+    "host_wdata": PortMeaning("write", "the word to write"),
+    "host_rdata": PortMeaning("read", "the word at an address, read_latency edges after it"),
+    "write_chunk": PortMeaning("write", "the bank of the send memory to write"),
+    "write_address": PortMeaning("write", "the address in the bank to write"),
+    "write_data": PortMeaning("write", "the word to write"),
+    "write_enable": PortMeaning("write", "writes write_data"),
+    "read_bank": PortMeaning("read", "the bank to read"),
+    "read_address": PortMeaning("read", "the address in the bank to read"),
+    "read_data": PortMeaning("read", "the word read"),
+    "inject": PortMeaning("data", "flit tx_address of each chunk, a cycle after tx_address"),
+    "receive": PortMeaning("data", "what arrives at each in-port, while rx_enable"),
+    "tx_address": PortMeaning("status", "the number of the flit to inject"),
+    "rx_address": PortMeaning("status", "counts flit * steps + step - 1 of what arrives"),
+    "rx_enable": PortMeaning("status", "high while something arrives"),
+}
 
 
 def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any]:
-    """What a user of the Verilog has to know, as plain data."""
+    """What a user of the Verilog has to know, as plain data.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    command : str
+        The command that makes the files.
+    files : list of str
+        The files of Verilog.
+    """
     program, layout = fabric.program, fabric.layout
     schedule = program.schedule
     return {
+        "manifest_version": MANIFEST_VERSION,
         "top": "fabric",
+        "prefix": "",
         "files": files,
-        "ports": {
-            name: {"direction": direction, "width": width}
-            for direction, nets in (
-                ("input", {"clk": 1, "rst": 1} | fabric.netlist.inputs),
-                ("output", fabric.netlist.outputs),
-            )
-            for name, width in nets.items()
-        },
+        "ports": _ports(fabric),
         "nodes": fabric.nodes,
         "width": fabric.width,
         "flits": fabric.flits,
+        "stride": fabric.flits,
         "send_base": layout.send_base,
         "send_words": layout.send_words,
         "recv_base": layout.recv_base,
         "recv_words": layout.recv_words,
         "read_latency": fabric.read_latency,
         "predicted_cycles": fabric.cycles,
+        "modes": [_mode(fabric)],
         "topology": schedule.topology.to_json(),
-        "collective": schedule.collective.to_json()
-        | ({"root": "any"} if "root" in fabric.netlist.inputs else {}),
+        "collective": schedule.collective.to_json() | _chosen_root(fabric),
         **({"operator": str(program.operator)} if schedule.collective.reducing else {}),
         "algorithm": schedule.algorithm,
         "chunks": schedule.chunks,
@@ -42,3 +93,57 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "command": command,
         "schedule_digest": schedule.digest,
     }
+
+
+def _ports(fabric: Fabric) -> dict[str, dict[str, Any]]:
+    """Every port of the top: how wide it is, and what it is for."""
+    netlist = fabric.netlist
+    sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
+    ports = {}
+    for direction, nets in sides.items():
+        for name, width in nets.items():
+            node = netlist.port_nodes.get(name)
+            known = MEANINGS[name if node is None else name.removesuffix(f"_{node}")]
+            ports[name] = {
+                "direction": direction,
+                "width": width,
+                "role": known.role,
+                "node": node,
+                "clock": None if name == "clk" else "clk",
+                "meaning": known.meaning,
+            }
+    return ports
+
+
+def _chosen_root(fabric: Fabric) -> dict[str, str]:
+    """The root of a collective, where every run has one of its own."""
+    return {"root": "any"} if "root" in fabric.netlist.inputs else {}
+
+
+def _mode(fabric: Fabric) -> dict[str, Any]:
+    """The one mode of a fabric of one collective."""
+    program = fabric.program
+    schedule = program.schedule
+    collective = schedule.collective
+    axes = range(schedule.topology.dimensions) if collective.axes is None else collective.axes
+    return {
+        "mode": 0,
+        "collective": collective.kind,
+        "axes": list(axes),
+        "root": collective.root if collective.rooted else None,
+        **_chosen_root(fabric),
+        "algorithm": schedule.algorithm,
+        "operators": [str(program.operator)] if collective.reducing else [],
+        "chunks": schedule.chunks,
+        "cycles": [_cycles(fabric)],
+    }
+
+
+def _cycles(fabric: Fabric) -> dict[str, int]:
+    """The cycles of a run with n flits a chunk: constant + per_flit * n, from some n on."""
+    cost = fabric.program.cycle_cost(fabric.flits)
+    flits = -(-fabric.flits // fabric.program.schedule.chunks)
+    # What does not grow with the length alone holds for this length only.
+    moved = cost.flits * cost.flit_cycles
+    per_flit = 0 if moved % flits else moved // flits
+    return {"from": flits, "constant": fabric.cycles - per_flit * flits, "per_flit": per_flit}
