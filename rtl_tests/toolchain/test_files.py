@@ -96,13 +96,14 @@ def test_full_device_is_one_line():
 
 def test_standard_output(tmp_path):
     script = (
-        "from torusfabric.toolchain.files import writable, write_file, writing\n"
+        "import io\nfrom torusfabric.toolchain.files import writable, write_file, writing\n"
         "writable('-')\nprint('first')\nwrite_file('-', 'text\\n')\n"
         "with writing('-') as file: file.write(b'bytes\\n')\n"
+        "with writing('-') as raw, io.TextIOWrapper(raw) as file: file.write('wrapped\\n')\n"
         "print('last')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=tmp_path)
-    assert done.stdout.split() == [b"first", b"text", b"bytes", b"last"]
+    assert done.stdout.split() == [b"first", b"text", b"bytes", b"wrapped", b"last"]
     assert not list(tmp_path.iterdir())
 
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from ..errors import InputError
 
@@ -87,8 +87,8 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
     with _reported(path):
         if os.fspath(path) == STANDARD_OUTPUT:
             sys.stdout.flush()
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            with io.BufferedWriter(_StandardOutput()) as file:
+                yield file
         else:
             with replacing(path) as unfinished, open(unfinished, "wb") as file:
                 yield file
@@ -159,6 +159,22 @@ def writable(path: AnyPath, *, make: bool = False) -> None:
             pass
     except OSError as error:
         raise _unwritable("Folder", folder, error) from None
+
+
+class _StandardOutput(io.RawIOBase):
+    """Standard output as a file that can be closed while standard output stays open."""
+
+    def writable(self) -> bool:
+        """It can be written."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        return sys.stdout.buffer.write(data)
+
+    def flush(self) -> None:
+        """Pass on what is buffered."""
+        sys.stdout.buffer.flush()
 
 
 def _status(path: Path) -> os.stat_result | None:
