@@ -32,6 +32,24 @@ def test_sides_one_by_one_or_all_at_once():
     assert parse_topology("4x6") == topology_from_json(same[0].to_json()) == same[0]
 
 
+@pytest.mark.parametrize("sides", [(5,), (3, 4), (2, 5), (3, 3, 4), (2, 2, 2)])
+def test_torus_is_a_product_of_rings(sides):
+    """Neighbours, distances and translations, against an independent graph library."""
+    torus, nodes = Torus(sides), np.arange(np.prod(sides))
+    graph = nx.grid_graph(sides[::-1], periodic=[side > 2 for side in sides[::-1]])
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    names = [tuple(map(int, torus.coordinates(node))) for node in nodes]
+    names = [name if len(name) > 1 else name[0] for name in names]
+    for node, name in enumerate(names):
+        assert {names[v] for v in torus.neighbours[node]} == set(graph[name])
+        assert torus.distance(node, nodes).tolist() == [lengths[name][other] for other in names]
+    there = torus.neighbours[nodes[:, None], np.arange(torus.ports)]
+    assert (torus.neighbours[there, torus.opposite] == nodes[:, None]).all(), "opposite ports"
+    offset = torus.subtract(nodes[:, None], nodes[None, :])
+    assert (torus.add(nodes[None, :], offset) == nodes[:, None]).all()
+    assert torus.diameter == max(map(max, (row.values() for row in lengths.values())))
+
+
 @pytest.mark.parametrize("sides", [(), ([],), (1, 4), (4, "4"), ("44",), (2.5,), ([4], 4), (None,)])
 def test_wrong_sides(sides):
     with pytest.raises(

@@ -41,7 +41,6 @@ Ints = npt.NDArray[np.integer]
 Form = TypeVar("Form", bound=Schedule)
 
 #: Collectives whose tables move single blocks, and those whose tables move sums.
-BLOCKS, SUMS = ("allgather", "alltoall"), ("reduce-scatter", "allreduce")
 
 
 #: More nodes times blocks are not searched for groups; no hardware could be built of them.
@@ -86,7 +85,7 @@ def recognise(schedule: Schedule) -> Schedule:
             return _first_of(schedule, [_pattern_of_table])
         case Rounds(switching=Switching.STORE_AND_FORWARD):
             return _from_rounds(schedule)
-        case Rounds() if schedule.collective.kind == "allgather":
+        case Rounds() if schedule.collective.from_each and schedule.collective.to_all:
             return _grouped(schedule)
     return schedule
 
@@ -123,7 +122,7 @@ class _Step(NamedTuple):
 
 def _from_rounds(schedule: Rounds) -> Schedule:
     """A pattern or a table that lists the same transfers as some rounds, or the rounds."""
-    if schedule.collective.kind not in BLOCKS + SUMS:
+    if schedule.collective.rooted:
         return schedule
     if sum(map(len, schedule.transfers)) < schedule.topology.nodes:
         return schedule  # some node does nothing, so that there is nothing regular in it
@@ -190,7 +189,8 @@ def _pattern_of_steps(schedule: Rounds, steps: Sequence[_Step]) -> Pattern:
     """
     topology, blocks = schedule.topology, schedule.blocks
     shape = topology.nodes, topology.ports
-    if schedule.collective.kind != "allgather" or any(len(s.ids) != len(s.arc) for s in steps):
+    allgather = schedule.collective.from_each and schedule.collective.to_all
+    if not allgather or any(len(step.ids) != len(step.arc) for step in steps):
         raise _Irregular
     upstream = topology.neighbours, np.broadcast_to(topology.opposite, shape)
 
@@ -219,8 +219,8 @@ def _pattern_of_table(table: Table) -> Pattern:
     _Irregular
         If it is none.
     """
-    topology = table.topology
-    if table.collective.kind != "allgather" or not table.round_count:
+    topology, collective = table.topology, table.collective
+    if not (collective.from_each and collective.to_all and table.round_count):
         raise _Irregular
     idle, chunk = table.offset < 0, np.where(table.offset < 0, 0, table.chunk)
     before = topology.subtract(np.where(idle, 0, table.offset), topology.generators)
@@ -300,9 +300,11 @@ def _table_of_steps(schedule: Rounds, steps: Sequence[_Step]) -> Table:
     _Irregular
         If they do not.
     """
-    topology, blocks, kind = schedule.topology, schedule.blocks, schedule.collective.kind
-    # An all-reduce counts chunks within the part of the message that its owner completes.
-    part = schedule.chunks // topology.nodes if kind == "allreduce" else schedule.chunks
+    topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
+    # An all-reduce counts chunks within the share of the message that its owner completes.
+    shared = collective.reducing and collective.to_all
+    part = schedule.chunks // topology.nodes if shared else schedule.chunks
+    exchange = collective.personal and not collective.reducing
     if not part:
         raise _Irregular
     offset, chunk, destination = np.full((3, len(steps), topology.ports), -1)
@@ -311,12 +313,11 @@ def _table_of_steps(schedule: Rounds, steps: Sequence[_Step]) -> Table:
         port = step.arc[: np.searchsorted(step.arc, topology.ports)]
         first = step.ids[step.indptr[: len(port)]]
         owner = blocks.origin(first)
-        if schedule.collective.reducing:
-            shared = schedule.collective.to_all
+        if collective.reducing:
             owner = blocks.chunk(first) // part if shared else blocks.destination(first)
         offset[number, port] = topology.subtract(topology.neighbours[0, port], owner)
         chunk[number, port] = blocks.chunk(first) % part
-        if kind == "alltoall":
+        if exchange:
             destination[number, port] = topology.subtract(blocks.destination(first), owner)
         if (np.diff(step.indptr) < topology.nodes).any():
             partial = number + 1
@@ -324,8 +325,8 @@ def _table_of_steps(schedule: Rounds, steps: Sequence[_Step]) -> Table:
         **_common(schedule),
         offset=offset,
         chunk=chunk,
-        destination=destination if kind == "alltoall" else None,
-        reducing={"reduce-scatter": len(steps), "allreduce": partial}.get(kind, 0),
+        destination=destination if exchange else None,
+        reducing=(partial if shared else len(steps)) if collective.reducing else 0,
     )
     if not _agree(table, steps):
         raise _Irregular

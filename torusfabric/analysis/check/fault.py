@@ -3,9 +3,9 @@
 from typing import SupportsInt
 
 from ...errors import ScheduleError
-from ...schedule import Schedule
+from ...schedule import Duplex, Schedule
 
-__all__ = ["fault"]
+__all__ = ["busy_arc", "busy_node", "fault"]
 
 
 def fault(
@@ -47,3 +47,25 @@ def fault(
     return ScheduleError(
         message[0].upper() + message[1:], round=number, node=at, port=arc, block=named
     )
+
+
+def busy_arc(
+    schedule: Schedule, number: int, node: SupportsInt, port: SupportsInt
+) -> ScheduleError:
+    """The fault of an arc, or of a link in half duplex, that carries two messages in a round."""
+    text = "carries two messages at once"
+    if schedule.duplex == Duplex.HALF:
+        text += " (half duplex: counting both ways of its link)"
+    return fault(schedule, number, text, node=node, port=port)
+
+
+def busy_node(
+    schedule: Schedule,
+    number: int,
+    verb: str,
+    node: SupportsInt,
+    port: SupportsInt | None = None,
+) -> ScheduleError:
+    """The fault of a node that sends or receives, as the verb says, too many messages."""
+    text = f"{verb} message {schedule.ports + 1} of at most {schedule.ports} in a round"
+    return fault(schedule, number, text, node=node, port=port)

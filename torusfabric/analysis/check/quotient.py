@@ -29,7 +29,7 @@ from ...errors import ScheduleError
 from ...schedule import Duplex, Switching
 from ...schedule.quotient import Quotient, QuotientRound, Send
 from ...topology import IntArray, Torus
-from .fault import fault
+from .fault import busy_arc, busy_node, fault
 from .progress import Progress
 from .traffic import Traffic
 
@@ -151,9 +151,7 @@ def _check_ports(schedule: Quotient, number: int, step: QuotientRound) -> None:
                 there = there + send.displacement(schedule.topology) @ np.array(schedule.weights)
             np.add.at(load, there % schedule.modulus, 1)
         if load.max() > schedule.ports:
-            node = schedule.first_nodes[load.argmax()]
-            text = f"{verb} message {schedule.ports + 1} of at most {schedule.ports} in a round"
-            raise fault(schedule, number, text, node=node)
+            raise busy_node(schedule, number, verb, schedule.first_nodes[load.argmax()])
 
 
 def _check_arcs(schedule: Quotient, number: int, step: QuotientRound) -> None:
@@ -169,10 +167,7 @@ def _check_arcs(schedule: Quotient, number: int, step: QuotientRound) -> None:
             here = there
     if used.max() > 1:
         label, port = np.unravel_index(int(np.argmax(used > 1)), used.shape)
-        text = "carries two messages at once"
-        if schedule.duplex == Duplex.HALF:
-            text += " (half duplex: counting both ways of its link)"
-        raise fault(schedule, number, text, node=schedule.first_nodes[label], port=port)
+        raise busy_arc(schedule, number, schedule.first_nodes[label], port)
 
 
 def _remaining_moduli(schedule: Quotient, steps: Sequence[QuotientRound]) -> list[int]:

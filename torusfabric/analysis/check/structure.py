@@ -4,7 +4,7 @@ import numpy as np
 
 from ...schedule import Duplex, Everything, Grouped, Listed, Schedule, Switching, Transfers
 from ...topology import BoolArray, IntArray
-from .fault import fault
+from .fault import busy_arc, busy_node, fault
 
 __all__ = ["inspect_round", "inspect_schedule", "ranks"]
 
@@ -120,21 +120,14 @@ def _check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
         back = nodes[row, column + 1] * np.int64(topology.ports) + topology.opposite[port]
         twice = _overfull(np.minimum(arcs, back), 1, topology.nodes * topology.ports)
     if twice is not None:
-        node = nodes[row[twice], column[twice]]
-        what = "carries two messages at once"
-        if schedule.duplex == Duplex.HALF:
-            what += " (half duplex: counting both ways of its link)"
-        raise fault(schedule, number, what, node=node, port=port[twice])
-    limit = schedule.ports
-    many = _overfull(transfers.source, limit, topology.nodes)
+        raise busy_arc(schedule, number, nodes[row[twice], column[twice]], port[twice])
+    many = _overfull(transfers.source, schedule.ports, topology.nodes)
     if many is not None:
-        raise fault(schedule, number, f"sends message {limit + 1} of at most {limit} in a round",
-                    node=transfers.source[many], port=hops[many, 0])  # fmt: skip
-    many = _overfull(nodes[:, -1], limit, topology.nodes)
+        raise busy_node(schedule, number, "sends", transfers.source[many], hops[many, 0])
+    many = _overfull(nodes[:, -1], schedule.ports, topology.nodes)
     if many is not None:
         last = topology.opposite[hops[many, transfers.lengths[many] - 1]]
-        raise fault(schedule, number, f"receives message {limit + 1} of at most {limit} in a round",
-                    node=nodes[many, -1], port=last)  # fmt: skip
+        raise busy_node(schedule, number, "receives", nodes[many, -1], last)
 
 
 def _overfull(values: IntArray, limit: int, size: int) -> int | None:

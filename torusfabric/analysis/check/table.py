@@ -13,10 +13,10 @@ import numpy as np
 
 from ...schedule import Duplex, Table
 from ...topology import BoolArray, IntArray
-from .fault import fault
+from .fault import busy_arc, busy_node, fault
 from .traffic import Traffic
 
-__all__ = ["check_table", "inspect_table", "raise_crowded", "table_traffic"]
+__all__ = ["check_table", "inspect_table", "raise_busy", "table_traffic"]
 
 
 def inspect_table(schedule: Table) -> None:
@@ -116,19 +116,16 @@ def _keys(schedule: Table, step: IntArray, port: IntArray) -> tuple[IntArray, In
     return key, _encode(schedule, previous, chunk, destination), previous == 0
 
 
-def raise_crowded(schedule: Table, step: int) -> None:
+def raise_busy(schedule: Table, step: int) -> None:
     """Raise a fault if a step uses both ways of a link in half duplex, or too many ports."""
     topology = schedule.topology
     used = schedule.offset[step] >= 0
     ports = np.flatnonzero(used)
     both = ports[used[topology.opposite[ports]]]
     if schedule.duplex == Duplex.HALF and both.size:
-        raise fault(schedule, step + 1, "carries two messages at once (half duplex: counting both "
-                    "ways of its link)", node=0, port=both[0])  # fmt: skip
-    limit = schedule.ports
-    if len(ports) > limit:
-        raise fault(schedule, step + 1, f"sends message {limit + 1} of at most {limit} in a round",
-                    node=0, port=ports[limit])  # fmt: skip
+        raise busy_arc(schedule, step + 1, 0, both[0])
+    if len(ports) > schedule.ports:
+        raise busy_node(schedule, step + 1, "sends", 0, ports[schedule.ports])
 
 
 def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArray) -> None:
@@ -138,7 +135,7 @@ def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArr
     stop = schedule.round_count if not first.size else step[first[0]] + 1
     if schedule.duplex == Duplex.HALF or schedule.ports < topology.ports:
         for now in range(stop):
-            raise_crowded(schedule, now)
+            raise_busy(schedule, now)
     if not first.size:
         return
     now, bad = stop - 1, port[first[0]]

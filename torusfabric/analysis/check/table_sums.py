@@ -14,7 +14,7 @@ import numpy as np
 from ...schedule import Table
 from ...topology import IntArray
 from .fault import fault
-from .table import raise_crowded, table_traffic
+from .table import raise_busy, table_traffic
 from .traffic import Traffic
 
 __all__ = ["check_sums_table", "sums_per_owner"]
@@ -52,7 +52,7 @@ def check_sums_table(schedule: Table) -> Traffic:
     """
     topology, sums = schedule.topology, _Sums(schedule)
     for step in range(schedule.round_count):
-        raise_crowded(schedule, step)
+        raise_busy(schedule, step)
         ports = np.flatnonzero(schedule.offset[step] >= 0)
         target = schedule.offset[step, ports]
         sender = topology.subtract(target, topology.generators[ports])
