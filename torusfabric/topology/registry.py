@@ -1,11 +1,20 @@
-"""The classes of topologies that users can name."""
+"""The classes of topologies that users can name.
 
+Those of other packages enter by `register_topology`, or by an entry point of the group
+``torusfabric.topologies`` that names a subclass of `Topology`.
+"""
+
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TypeVar
 
 from ..errors import InputError
 from .cayley import Topology
 
-__all__ = ["parse_topology", "register_topology", "topology_from_json"]
+__all__ = ["GROUP", "parse_topology", "register_topology", "topology_from_json"]
+
+#: The group of entry points by which other packages offer topologies.
+GROUP = "torusfabric.topologies"
 
 Family = TypeVar("Family", bound=type[Topology])
 
@@ -36,6 +45,31 @@ def register_topology(family: Family) -> Family:
     return family
 
 
+@cache
+def _read_entry_points() -> None:
+    """Register what entry points name, once.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be imported, or is no class of topologies.
+    """
+    for point in entry_points(group=GROUP):
+        try:
+            family = point.load()
+        except Exception as error:
+            raise InputError(
+                f"Entry point {point.name} of {GROUP} must name a class of topologies, "
+                f"not {point.value!r}: {error}"
+            ) from error
+        if not (isinstance(family, type) and issubclass(family, Topology)):
+            raise InputError(
+                f"Entry point {point.name} of {GROUP} must name a class of topologies, "
+                f"not {point.value!r}"
+            )
+        register_topology(family)
+
+
 def parse_topology(text: str) -> Topology:
     """The topology a user names.
 
@@ -57,6 +91,7 @@ def parse_topology(text: str) -> Topology:
     >>> parse_topology("arrowhead:2").port_names
     ('N', 'SW', 'SE', 'S', 'NE', 'NW')
     """
+    _read_entry_points()
     for family in FAMILIES.values():
         topology = family.parse(text)
         if topology is not None:
@@ -78,6 +113,7 @@ def topology_from_json(entry: object) -> Topology:
     >>> topology_from_json({"kind": "torus", "sides": [8, 8]})
     <Torus 8x8>
     """
+    _read_entry_points()
     if isinstance(entry, dict):
         family = FAMILIES.get(str(entry.get("kind")))
         topology = family.from_json(entry) if family else None
