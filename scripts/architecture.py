@@ -1,0 +1,97 @@
+"""Draw docs/architecture.svg: the rooms of the package, and the way of a value through them.
+
+Example::
+
+    python scripts/architecture.py docs/architecture.svg
+"""
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from torusfabric.draw.svg import Svg
+
+#: The rooms from the top; each imports only from those below it. Rooms of one colour work together.
+BLUE, GREEN, AMBER, GREY = "#eaf2fb", "#edf6ea", "#fdf3df", "#f1f3f4"
+ROOMS = (
+    ("cli", "commands", GREY),
+    ("sweep", "grids of work, comparisons, results, Dask", GREY),
+    ("fpga", "synthesis, boards, self-test", AMBER),
+    ("simulation", "runs and engines, waveforms", AMBER),
+    ("proof", "what is proved of the text", AMBER),
+    ("verilog", "text and manifest", AMBER),
+    ("rtl", "router, endpoint, sequencer, host, fabric", AMBER),
+    ("draw", "pictures and animations", GREEN),
+    ("planning", "from a selection to a program", GREEN),
+    ("program", "what routers and endpoints do", GREEN),
+    ("algorithms", "a folder for each family, and the catalogue", GREEN),
+    ("analysis", "checks, bounds, costs", GREEN),
+    ("schedule", "patterns, tables, rounds, files", BLUE),
+    ("collective", "collectives, blocks, operators", BLUE),
+    ("topology", "Cayley graphs, torus, arrowhead", BLUE),
+    ("toolchain", "external tools, cache, files", GREY),
+)
+
+#: What a user names becomes a bitstream: each value, the room whose value it is, and what is known
+#: of it.
+VALUES = (
+    ("bitstream", "fpga", "placed, routed, tests itself"),
+    ("Verilog text", "verilog", "a module for each shape, ROM contents"),
+    ("Fabric, netlist", "rtl", "modules, roles, nodes"),
+    ("Program", "program", "rows, settings, addresses, timing"),
+    ("Schedule", "schedule", "who sends which blocks where, and when"),
+    ("Topology, Collective", "topology", "8x8 allgather"),
+)
+
+#: Pixels: the height of a room, the gap to the next, and the columns' left edges and widths.
+HEIGHT, GAP, TOP = 30, 6, 64
+ROOM_LEFT, ROOM_WIDTH = 24, 430
+VALUE_LEFT, VALUE_WIDTH = 520, 300
+INK, PALE = "#202124", "#5f6368"
+
+
+def middle(room: str) -> float:
+    """The middle of a room's box, from the top of the page."""
+    row = [name for name, _, _ in ROOMS].index(room)
+    return TOP + row * (HEIGHT + GAP) + HEIGHT / 2
+
+
+def arrow(svg: Svg, x: float, start: float, end: float) -> None:
+    """A line upwards with a tip."""
+    svg.lines([[(x, start), (x, end + 6)]], stroke=PALE, stroke_width=1.6)
+    svg.areas([[(x, end), (x - 4.5, end + 8), (x + 4.5, end + 8)]], fill=PALE)
+
+
+def architecture() -> str:
+    """The whole picture."""
+    svg = Svg()
+    svg.text(ROOM_LEFT, 28, "The rooms", 15, fill=INK, font_weight="bold")
+    svg.text(ROOM_LEFT, 47, "each imports only from rooms below it", 11, fill=PALE)
+    svg.text(VALUE_LEFT, 28, "The way of a value", 15, fill=INK, font_weight="bold")
+    svg.text(VALUE_LEFT, 47, "each is made from the one below it", 11, fill=PALE)
+    for name, text, fill in ROOMS:
+        y = middle(name)
+        svg.add("rect", x=ROOM_LEFT, y=y - HEIGHT / 2, width=ROOM_WIDTH, height=HEIGHT, rx=4,
+                fill=fill, stroke="#c9ccd1", stroke_width=1)  # fmt: skip
+        svg.text(ROOM_LEFT + 12, y + 4.5, name, 13, fill=INK, font_weight="bold")
+        svg.text(ROOM_LEFT + 118, y + 4, text, 11.5, fill=PALE)
+    heights = np.linspace(middle("fpga"), middle("topology"), len(VALUES)).tolist()
+    centre = VALUE_LEFT + VALUE_WIDTH / 2
+    for (name, room, text), y in zip(VALUES, heights, strict=True):
+        ends = [(ROOM_LEFT + ROOM_WIDTH, middle(room)), (VALUE_LEFT, y)]
+        svg.lines([ends], stroke=PALE, stroke_width=1, stroke_dasharray="3 3")
+        svg.add("rect", x=VALUE_LEFT, y=y - 21, width=VALUE_WIDTH, height=42, rx=21,
+                fill="#ffffff", stroke=INK, stroke_width=1.4)  # fmt: skip
+        bold = {"fill": INK, "text_anchor": "middle", "font_weight": "bold"}
+        svg.text(centre, y - 2.5, name, 13, **bold)
+        svg.text(centre, y + 12.5, text, 10.5, fill=PALE, text_anchor="middle")
+    for upper, lower in pairwise(heights):
+        arrow(svg, centre, lower - 21, upper + 21)
+    height = TOP + len(ROOMS) * (HEIGHT + GAP) + 18
+    return svg.render(VALUE_LEFT + VALUE_WIDTH + 24, height, "The architecture of torusfabric")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(architecture(), encoding="utf-8")
