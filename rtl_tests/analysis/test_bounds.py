@@ -123,8 +123,8 @@ def optimum(topology, kind, chunks, ports):
     start = tuple(
         frozenset(ids[blocks.precondition(ids) == v].tolist()) for v in range(topology.nodes)
     )  # fmt: skip
-    owed = blocks.postcondition(ids)
-    goal = [frozenset(ids[(owed == v) | (owed < 0)].tolist()) for v in range(topology.nodes)]
+    node = blocks.postcondition(ids)
+    goal = [frozenset(ids[(node == v) | (node < 0)].tolist()) for v in range(topology.nodes)]
     states, steps = {start}, 0
     while not any(all(g <= h for g, h in zip(goal, s, strict=True)) for s in states):
         reached = set().union(*(successors(topology, state, ports) for state in states))

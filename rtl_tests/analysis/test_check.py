@@ -1,4 +1,4 @@
-"""The checker, against a second one that keeps plain Python sets and knows no shortcut."""
+"""The checker, against a second one that keeps plain Python sets and takes no shortcut."""
 
 from dataclasses import replace
 
@@ -130,7 +130,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("schedule", "message", "place"), FAULTS)
 def test_fault_is_named(schedule, message, place):
-    """A fault is told in one line with round, node, port and block, and again as attributes."""
+    """A fault is named in one line with round, node, port and block, and again as attributes."""
     with pytest.raises(ScheduleError, match=f"^{message}") as info:
         check(schedule)
     error = info.value
@@ -181,7 +181,7 @@ def test_parallel_links_are_told_apart():
 
 
 def test_first_fault_wins():
-    """A fault of an early round is told even if a later round breaks a simpler rule."""
+    """A fault of an early round is found even if a later round breaks a simpler rule."""
     late = moves((0, [0]), (0, [0]))
     early = moves((1, [0], [0]))
     with pytest.raises(ScheduleError, match=r"^Round 1: node 1 ") as info:
@@ -307,7 +307,7 @@ def test_planted_faults_are_found(case):
 
 @st.composite
 def summed(draw):
-    """A reduction along random walks towards where each sum is owed, then back for all-reduce."""
+    """A reduction along random walks towards where each sum belongs, then back for all-reduce."""
     kind = draw(st.sampled_from(["reduce", "reduce-scatter", "allreduce"]))
     topology = Torus(draw(st.sampled_from(SMALL)))
     random = draw(st.randoms(use_true_random=False))

@@ -61,3 +61,11 @@ def test_reduce(name):
 def test_unknown():
     with pytest.raises(InputError, match=r"^Operator must be one of add, .*, not 'mul'$"):
         Operator("mul")
+
+
+def test_operators_by_name():
+    assert [Operator.parse(name) for name in OPERATORS] == [Operator(name) for name in OPERATORS]
+    assert Operator.parse("min:signed") == Operator("min", signed=True)
+    for name in ("sum", "add:signed", "max:unsigned", "max:", "max:signed:signed", ""):
+        with pytest.raises(InputError, match=r"^Operator must be one of add, min, .*, not '"):
+            Operator.parse(name)

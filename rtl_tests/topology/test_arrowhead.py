@@ -78,7 +78,7 @@ def test_distances_are_shortest_paths(order):
 
 
 def test_order_1_has_double_links():
-    """Every neighbour is reached by two ports, told apart by their names."""
+    """Every neighbour is reached by two ports, which differ in name."""
     topology = Arrowhead(1)
     assert topology.neighbours[0].tolist() == [1, 2, 3, 1, 2, 3]
     assert sorted(set(nx.get_edge_attributes(graph(topology), "capacity").values())) == [2]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from ..errors import InputError
 
@@ -36,7 +37,7 @@ class Operator:
     >>> import numpy as np
     >>> Operator("add").reduce(np.array([[200], [100]], np.uint64), width=8)
     array([44], dtype=uint64)
-    >>> Operator("max", signed=True).identity(width=8)
+    >>> Operator.parse("max:signed").identity(width=8)
     128
     """
 
@@ -46,6 +47,21 @@ class Operator:
     def __post_init__(self) -> None:
         if self.name not in OPERATORS:
             raise InputError(f"Operator must be one of {', '.join(OPERATORS)}, not {self.name!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The operator that a user names: ``add``, or ``max:signed``.
+
+        Raises
+        ------
+        InputError
+            If there is no such operator, or it is the same on signed words.
+        """
+        name, *sign = text.split(":")
+        if sign and (sign != ["signed"] or name not in ("min", "max")):
+            form = ", ".join([*OPERATORS, "min:signed", "max:signed"])
+            raise InputError(f"Operator must be one of {form}, not {text!r}")
+        return cls(name, signed=bool(sign))
 
     def identity(self, width: int) -> int:
         """The word that changes nothing: ``combine(x, identity) == x``."""

@@ -44,6 +44,8 @@ class Topology(ABC):
     opposite : ndarray of int, shape (ports,)
         The in-port of the neighbour by which a message leaving on a port arrives, which is also the
         port that leads back.
+    link_latency : int
+        Cycles from one end of a link to the other; values other than 1 are refused for the present.
     """
 
     kind: ClassVar[str]
@@ -55,6 +57,7 @@ class Topology(ABC):
     ports: int
     port_names: tuple[str, ...]
     opposite: IntArray
+    link_latency: int = 1
 
     @classmethod
     @abstractmethod

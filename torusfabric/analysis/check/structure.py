@@ -10,13 +10,16 @@ __all__ = ["inspect_round", "inspect_schedule", "ranks"]
 
 
 def inspect_schedule(schedule: Schedule) -> None:
-    """Check what a schedule says of itself: ports, chunks and root.
+    """Check what a schedule says of itself: links, ports, chunks and root.
 
     Raises
     ------
     ScheduleError
     """
     degree, nodes = schedule.topology.ports, schedule.topology.nodes
+    latency = schedule.topology.link_latency
+    if latency != 1:
+        raise fault(schedule, None, f"Latency of a link must be 1, not {latency}")
     if not 1 <= schedule.ports <= degree:
         raise fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
     if schedule.chunks < 1:
