@@ -17,7 +17,7 @@ from torusfabric.fpga.selftest.client import BoardClient
 from torusfabric.fpga.selftest.data import expected_data, send_data
 from torusfabric.fpga.selftest.facts import facts_of
 from torusfabric.fpga.selftest.serial_line import open_port
-from torusfabric.fpga.selftest.tester import HostPort
+from torusfabric.fpga.selftest.tester import host_port
 from torusfabric.fpga.selftest.verdict import Verdict
 
 
@@ -225,4 +225,4 @@ def test_faulty_image(tmp_path):
         np.save(tmp_path / "data.npy", np.arange(8).reshape(4, 2))
         files = [str(tmp_path / "data.npy"), "-o", str(tmp_path / "gathered.npy")]
         assert main(["run", port, *files]) == 2
-    assert set(HostPort(fabric).members) >= {"start", "done"}
+    assert set(host_port(fabric).members) >= {"start", "done"}

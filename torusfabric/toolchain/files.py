@@ -20,7 +20,15 @@ from typing import Any, BinaryIO, TextIO
 
 from ..errors import InputError
 
-__all__ = ["STANDARD_OUTPUT", "replacing", "writable", "write_file", "writing", "writing_text"]
+__all__ = [
+    "STANDARD_OUTPUT",
+    "AnyPath",
+    "replacing",
+    "writable",
+    "write_file",
+    "writing",
+    "writing_text",
+]
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"

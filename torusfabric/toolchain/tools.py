@@ -171,7 +171,7 @@ def require(name: str) -> str:
 
 @functools.cache
 def _warm(path: str) -> None:
-    # Compiling writes its result in place, so only one process may do it at a time.
+    """Let a package compile its tool, which writes in place: one process at a time."""
     with Cache().lock("warm"):
         subprocess.run([path, "--version"], capture_output=True, stdin=subprocess.DEVNULL)
 

@@ -12,7 +12,7 @@ from ...rtl.assembly import Assembly
 from .facts import facts_of
 from .interpreter import Interpreter
 from .line_sender import LineSender, Template
-from .tester import PATIENCE, HostPort, Tester
+from .tester import PATIENCE, Tester, host_port
 from .uart import UartReceiver, UartTransmitter
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ RUN, CYCLES, NODE, ADDRESS, EXPECTED, GOT, WORD = (
 
 def template_of(fabric: "Fabric") -> Template:
     """The lines that the image sends."""
-    inputs = fabric.netlist.inputs
+    inputs, predicted = fabric.netlist.inputs, fabric.cycles
     numbers = {
         RUN: 16,
-        CYCLES: (fabric.cycles + PATIENCE).bit_length(),
+        CYCLES: (predicted + PATIENCE).bit_length(),
         NODE: inputs["host_node"],
         ADDRESS: inputs["host_addr"],
         EXPECTED: fabric.width,
         GOT: fabric.width,
         WORD: fabric.width,
     }
-    cycles = f"cycles={{{CYCLES}}} predicted={fabric.cycles:x}"
+    cycles = f"cycles={{{CYCLES}}} predicted={predicted:x}"
     where = f"node={{{NODE}}} address={{{ADDRESS}}} expected={{{EXPECTED}}} got={{{GOT}}}"
     lines = {
         "info": json.dumps(facts_of(fabric), separators=(",", ":")),
@@ -137,7 +137,7 @@ class SelfTest(wiring.Component):
 
     def _share(self, m: Module, fabric: Assembly, tester: Tester, interpreter: Interpreter) -> None:
         """Connect the fabric to the tester while that is busy, else to the interpreter."""
-        for name, member in HostPort(self._fabric).members.items():
+        for name, member in host_port(self._fabric).members.items():
             ours = getattr(fabric, name)
             users = getattr(tester.host, name), getattr(interpreter.host, name)
             if member.flow is In:

@@ -22,7 +22,7 @@ from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .tester import HostPort, Result
+from .tester import Result, host_port
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -43,7 +43,7 @@ class Interpreter(wiring.Component):
     Members
     -------
     data : In(stream of 8 bits)
-    host : Out(HostPort)
+    host : Out(host port)
     test, run : Out
         Starts the tester; the number of the run.
     testing, result : In
@@ -63,7 +63,7 @@ class Interpreter(wiring.Component):
         super().__init__(
             {
                 "data": In(stream.Signature(8)),
-                "host": Out(HostPort(fabric)),
+                "host": Out(host_port(fabric)),
                 "test": Out(1),
                 "run": Out(16),
                 "testing": In(1),

@@ -1,4 +1,4 @@
-"""The tester: fills every send memory with a pattern, runs the fabric, and compares every word."""
+"""The tester: fills all send memories, runs the fabric, and compares every word received."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from .words import SentWords
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["PATIENCE", "HostPort", "Result", "Tester", "sent_words"]
+__all__ = ["PATIENCE", "Result", "Tester", "host_port", "sent_words"]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
@@ -27,7 +27,7 @@ class Result(enum.Enum, shape=2):  # type: ignore[call-arg]
     LATE = 2  #: the fabric was not done when predicted
 
 
-def HostPort(fabric: "Fabric") -> wiring.Signature:
+def host_port(fabric: "Fabric") -> wiring.Signature:
     """The signature of what drives a fabric through its host port."""
     inputs, outputs = fabric.netlist.inputs, fabric.netlist.outputs
     return wiring.Signature(
@@ -62,7 +62,7 @@ class Tester(wiring.Component):
     node, address, expected, got : Out
         Where the result is `Result.WRONG`, the first wrong word, and where it lies; the address is
         that of the host port.
-    host : Out(HostPort)
+    host : Out(host port)
         Must be connected to the fabric while busy.
     """
 
@@ -79,18 +79,18 @@ class Tester(wiring.Component):
                 "address": Out(inputs["host_addr"]),
                 "expected": Out(fabric.width),
                 "got": Out(fabric.width),
-                "host": Out(HostPort(fabric)),
+                "host": Out(host_port(fabric)),
             }
         )
 
     def elaborate(self, platform: Any) -> Module:
         """Build the state machine of a test."""
         m = Module()
-        fabric, host = self._fabric, self.host
+        fabric, host, predicted = self._fabric, self.host, self._fabric.cycles
         m.submodules.word = word = ExpectedWord(sent_words(fabric))
         # The word is computed while the one to compare is read.
         read = fabric.read_latency + 1
-        count, waited = Signal(range(read + 1)), Signal(range(fabric.cycles + PATIENCE + 1))
+        count, waited = Signal(range(read + 1)), Signal(range(predicted + PATIENCE + 1))
         checking, fill, check, step = Signal(), Signal(), Signal(), Signal()
         last = self._count(m, checking, fill, check, step)
         m.d.comb += [
@@ -137,10 +137,10 @@ class Tester(wiring.Component):
             with m.State("WAIT"):
                 m.d.comb += check.eq(1)
                 m.d.sync += waited.eq(waited + 1)
-                with m.If(host.done | (waited == fabric.cycles + PATIENCE)):
+                with m.If(host.done | (waited == predicted + PATIENCE)):
                     # The upper bits cannot be set so soon, and would cost as much.
-                    counted = host.cycles[: len(waited)] == fabric.cycles
-                    on_time = (waited == fabric.cycles) & counted
+                    counted = host.cycles[: len(waited)] == predicted
+                    on_time = (waited == predicted) & counted
                     m.d.sync += self.result.eq(Result.LATE)
                     m.next = "IDLE"
                     with m.If(host.done & on_time):
