@@ -1,11 +1,44 @@
-"""The cycles that the flows of a pattern run round, for colouring."""
+"""The picture of a pattern: its cycles."""
 
 import numpy as np
 
 from ..schedule import Pattern
 from ..schedule.flows import Flows
+from .frame import COLOURS, GREY, PLAIN, panels_of, titled
+from .picture import Key, Picture, Sketch, Stroke
 
-__all__ = ["number_cycles"]
+__all__ = ["draw_cycles", "number_cycles"]
+
+
+def draw_cycles(schedule: Pattern) -> Picture:
+    """A pattern: one colour a cycle, thin arrows for copies that leave it."""
+    topology = schedule.topology
+    number, on_cycle, count = number_cycles(schedule)
+    colours = [COLOURS[k % len(COLOURS)] for k in range(count)] + [GREY]
+    used = (schedule.inject >= 0) | (schedule.feed >= 0)
+    there = topology.neighbours, topology.opposite
+    both = on_cycle & on_cycle[there] & (number == number[there])
+    strokes = []
+    for node, port in np.argwhere(used).tolist():
+        colour = colours[number[node, port]]
+        if not on_cycle[node, port]:
+            strokes.append(Stroke(node, (port,), colour, offset=0.13, width=1.2))
+        elif not both[node, port]:
+            strokes.append(Stroke(node, (port,), colour, offset=0.08, width=3.0))
+        elif (node, port) <= (topology.neighbours[node, port], topology.opposite[port]):
+            strokes.append(Stroke(node, (port,), colour, offset=0, width=4.0, arrow=False))
+    keys = []
+    for k in range(count):
+        mine = on_cycle & (number == k)
+        two_ways = both[mine].all()
+        links, way = int(mine.sum()) // (1 + two_ways), "both ways" if two_ways else "one way"
+        keys.append(Key(f"cycle {k + 1}: {links} links, {way}", [colours[k]]))
+    if (used & ~on_cycle & (number >= 0)).any():
+        keys.append(Key("thin arrows: copies to a node beside the cycle", [GREY]))
+    if (used & (number < 0)).any():
+        keys.append(Key("grey: fed by no cycle", [GREY]))
+    sketch = Sketch("", strokes, [PLAIN] * topology.nodes)
+    return titled(schedule, panels_of(schedule, [sketch]), keys)
 
 
 def number_cycles(pattern: Pattern) -> tuple[np.ndarray, np.ndarray, int]:

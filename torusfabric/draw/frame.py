@@ -1,0 +1,89 @@
+"""What all pictures of schedules share: titles, panels, colours."""
+
+from collections.abc import Sequence
+
+from ..schedule import Schedule, Switching
+from ..topology import Torus
+from .layout import arrowhead_layout, as_arrowhead, hexagon_layout, torus_layout
+from .picture import Key, Panel, Picture, Sketch
+from .svg import ramp
+
+__all__ = [
+    "BLACK",
+    "COLOURS",
+    "GREY",
+    "MAX_PANELS",
+    "PLAIN",
+    "SEQUENCE",
+    "colour_bar",
+    "panels_of",
+    "titled",
+    "unit",
+]
+
+#: Colours of things without an order, easy to distinguish.
+COLOURS = ("#c8324a", "#1f6fb4", "#2b8a3e", "#d9820a", "#7a47a8", "#0b8f8a", "#8a5a34", "#c2459b",
+           "#5f6b10", "#3b3f9e")  # fmt: skip
+
+#: Colours of things in an order, first to last.
+SEQUENCE = ("#30123b", "#3f5fd0", "#1aa6b7", "#35b34a", "#c9a40a", "#e8651a", "#a01818")
+
+#: More rounds than this are drawn in one panel.
+MAX_PANELS = 12
+
+#: The fill of the root, of things without a colour of their own, and of other nodes.
+BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
+
+
+def unit(schedule: Schedule) -> str:
+    """What the rounds of a schedule are called."""
+    return "step" if schedule.switching == Switching.STORE_AND_FORWARD else "round"
+
+
+def titled(
+    schedule: Schedule,
+    panels: list[Panel],
+    keys: list[Key],
+    *,
+    note: str = "",
+    stacked: bool = False,
+) -> Picture:
+    """A picture with what it shows above it."""
+    kind = unit(schedule)
+    chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
+    return Picture(
+        title=f"{schedule.topology} {schedule.collective}, {schedule.algorithm}",
+        subtitle=f"{schedule.round_count} {kind}{'s' * (schedule.round_count != 1)}, "
+        f"{schedule.switching}, {schedule.duplex} duplex, {schedule.ports} ports{chunks}{note}",
+        panels=panels,
+        keys=keys,
+        stacked=stacked,
+    )
+
+
+def panels_of(
+    schedule: Schedule, sketches: Sequence[Sketch], *, centre: int | None = None
+) -> list[Panel]:
+    """Panels for sketches: one each on a torus; the arrowhead and its folding for one or two."""
+    topology = schedule.topology
+    if isinstance(topology, Torus):
+        layout = torus_layout(topology, centre=centre, in_one_row=len(sketches) > 1)
+        return [Panel(layout, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]
+    root, topology = centre or 0, as_arrowhead(topology)
+    hexagon = hexagon_layout(topology, root)
+    if len(sketches) > 2:
+        return [Panel(hexagon, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]
+    panels = []
+    for turned, sketch in enumerate(sketches):
+        layout = arrowhead_layout(topology, root, turned=bool(turned))
+        panels.append(Panel(layout, sketch.title, sketch.strokes, sketch.fills))
+    both = [stroke for sketch in sketches for stroke in sketch.strokes]
+    title = "both, folded to a hexagon" if len(sketches) > 1 else "folded to a hexagon"
+    return [*panels, Panel(hexagon, title, both, sketches[0].fills)]
+
+
+def colour_bar(text: str, stops: Sequence[str], unit: str, last: int) -> Key:
+    """The colours of steps or rounds 1 to last, as an entry of the legend."""
+    if last == 1:
+        return Key(f"{text} {unit} 1", [stops[0]])
+    return Key(text, [ramp(stops, s / 31) for s in range(32)], f"{unit} 1", f"{unit} {last}")
