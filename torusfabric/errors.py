@@ -4,25 +4,56 @@ __all__ = ["InputError", "MissingTool", "ScheduleError", "TorusfabricError", "Wo
 
 
 class TorusfabricError(Exception):
-    """Base of all errors that end a command with one clear line instead of a traceback."""
+    """Base of all errors that end a command with one clear line instead of a traceback.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> try:
+    ...     tf.plan("5x5", "allgather", algorithm="lee-code")
+    ... except tf.TorusfabricError as error:
+    ...     print(error.status)
+    1
+    """
 
     status = 2
 
 
 class InputError(TorusfabricError, ValueError):
-    """What the user asked for does not exist or does not fit."""
+    """What the user asked for does not exist or does not fit.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> issubclass(tf.InputError, ValueError), tf.InputError.status
+    (True, 1)
+    """
 
     status = 1
 
 
 class WorkFailed(TorusfabricError):
-    """A check, a simulation or a build did not succeed."""
+    """A check, a simulation or a build did not succeed.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> issubclass(tf.ScheduleError, tf.WorkFailed), tf.WorkFailed.status
+    (True, 2)
+    """
 
     status = 2
 
 
 class MissingTool(TorusfabricError):
-    """An external program is needed and was not found."""
+    """An external program is needed and was not found.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.MissingTool.status
+    3
+    """
 
     status = 3
 
@@ -38,6 +69,17 @@ class ScheduleError(WorkFailed, ValueError):
         Where: the round (counted from 1), the node and the out-port (or in-port) number.
     block : tuple of int, optional
         Which block: (origin, chunk) or (origin, destination, chunk).
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from dataclasses import replace
+    >>> schedule = tf.plan("3x3", "broadcast")
+    >>> try:
+    ...     tf.check(replace(schedule, transfers=schedule.transfers[:1]))
+    ... except tf.ScheduleError as error:
+    ...     error.node, error.block
+    (2, (0, 0))
     """
 
     def __init__(

@@ -39,6 +39,12 @@ class Options:
     times : tuple of (float, float, float) or None
         Start-up time of a step, time to send a unit, and units of a message: for these the number
         of packets is chosen that takes the least time.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.Options(ports=2, seed=7).given()
+    ['ports', 'seed']
     """
 
     ports: int | None = None
@@ -84,6 +90,12 @@ class Algorithm:
         "hamiltonian needs ..".
     plan : function of (Topology, Collective, Options) -> Schedule
         Called only where `misfit` returns None.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import find
+    >>> find("hamiltonian").collectives
+    ('allgather',)
     """
 
     name: str

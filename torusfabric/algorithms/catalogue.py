@@ -171,7 +171,17 @@ CATALOGUE = Catalogue(BUILT_IN, group=GROUP)
 
 
 def register(algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
-    """Add an algorithm to the catalogue of this package, see `Catalogue.register`."""
+    """Add an algorithm to the catalogue of this package, see `Catalogue.register`.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from dataclasses import replace
+    >>> from torusfabric.algorithms import find
+    >>> tf.register_algorithm(replace(find("matching"), name="hamiltonian"))
+    Traceback (most recent call last):
+    torusfabric.errors.InputError: Algorithm must have a name of its own, not 'hamiltonian'
+    """
     return CATALOGUE.register(algorithm, before=before)
 
 

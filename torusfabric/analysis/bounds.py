@@ -46,6 +46,12 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     >>> schedule = find("matching")(Torus(8, 8), parse_collective("allgather"))
     >>> schedule.round_count, bound(schedule)
     (16, 16)
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
+    16
     """
     circuit = schedule.switching == Switching.CIRCUIT
     least = lower_bound(

@@ -25,6 +25,12 @@ class Program:
     switch_program : SwitchProgram
     flits : int
         Flits of a message.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.compile(tf.plan("4x4", "allgather"), flits=64).cycles()
+    258
     """
 
     switch_program: SwitchProgram

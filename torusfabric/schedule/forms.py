@@ -144,6 +144,13 @@ class Schedule(ABC):
         Into how many blocks a message is cut.
     duplex : Duplex
         How many messages a link carries at once; the word itself will do.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("4x4", "allgather", algorithm="hamiltonian")
+    >>> schedule.form, schedule.steps, schedule.chunks
+    ('pattern', 8, 2)
     """
 
     form: ClassVar[str]

@@ -46,6 +46,13 @@ class Topology(ABC):
         port that leads back.
     link_latency : int
         Cycles from one end of a link to the other; values other than 1 are refused for the present.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> topology = tf.parse_topology("arrowhead:2")
+    >>> topology.nodes, topology.ports, topology.diameter
+    (16, 6, 2)
     """
 
     kind: ClassVar[str]

@@ -38,6 +38,12 @@ def register_topology(family: Family) -> Family:
     ------
     InputError
         If another class of this kind is registered.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.register_topology(tf.Torus)
+    <class 'torusfabric.topology.torus.Torus'>
     """
     known = FAMILIES.setdefault(family.kind, family)
     if known is not family:

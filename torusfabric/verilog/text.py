@@ -40,6 +40,13 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
     Returns
     -------
     Design
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
+    >>> "module fabric(" in tf.emit(fabric).text
+    True
     """
     netlist = fabric.netlist
     modules = module_texts(netlist)

@@ -52,6 +52,12 @@ def check(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
     >>> traffic = check(schedule)
     >>> traffic.rounds, traffic.transfers, traffic.duplicates
     (4, 240, 0)
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
+    512
     """
     _inspect(schedule)
     collective = schedule.collective

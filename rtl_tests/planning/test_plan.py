@@ -1,0 +1,93 @@
+"""The chain from a selection to a schedule."""
+
+from dataclasses import replace
+
+import pytest
+
+from torusfabric.algorithms import find
+from torusfabric.collective import Collective
+from torusfabric.errors import InputError, ScheduleError
+from torusfabric.planning import compile, plan, plan_selection, resolve, select
+from torusfabric.topology import Torus
+
+
+def test_names_and_values_select_the_same():
+    """Everything may be given by name or as a value."""
+    by_names = select("4x4", "gossip", algorithm="matching", duplex="full", ports=4)
+    topology, collective = Torus(4, 4), Collective("allgather")
+    assert by_names == select(topology, collective, algorithm=find("matching"), ports=4)
+
+
+def test_the_default_algorithm_is_the_first_that_serves():
+    """What is left open is chosen, and then is as if it had been asked for."""
+    chosen = resolve(select("4x4", "allgather"))
+    assert chosen.algorithm is find("hamiltonian")
+    assert plan_selection(chosen).digest == plan("4x4", "allgather").digest
+
+
+def test_options_reach_the_algorithm():
+    """Options are those of the algorithms."""
+    assert plan("arrowhead:2", "broadcast", algorithm="spanning-tree", packets=3).chunks == 6
+    assert plan("4x4", "broadcast", root=5).collective.root == 5
+    assert plan("5x5", "broadcast", ports=2, algorithm="diagonal").ports == 2
+
+
+@pytest.mark.parametrize("flits", [1, 64])
+def test_the_quickest_latency(flits):
+    """Of all latencies the one is taken with which hardware takes the fewest cycles."""
+    cycles = {
+        latency: compile(plan("8x8", "reduce-scatter", latency=latency), flits=flits).cycles()
+        for latency in (1, 2, 3, 4)
+    }
+    chosen = resolve(select("8x8", "reduce-scatter", latency="auto"), flits=flits)
+    assert cycles[chosen.options.latency] == min(cycles.values())
+    schedule = plan_selection(select("8x8", "reduce-scatter", latency="auto"), flits=flits)
+    assert compile(schedule, flits=flits).cycles() == min(cycles.values())
+
+
+def test_the_latency_of_what_knows_none():
+    """Where sums do not move by a table, the latency stays as it is."""
+    assert resolve(select("4x4", "broadcast", latency="auto")).options.latency == 1
+
+
+def test_what_is_planned_has_its_smallest_form():
+    """A table that is oblivious is a pattern, as if it were read from a file."""
+    assert plan("5", "allgather", algorithm="matching").form == "pattern"
+
+
+def test_schedules_are_checked():
+    """A wrong schedule is not handed out, unless it is not to be checked."""
+    right = find("matching")
+
+    def wrong(*arguments):
+        table = right.plan(*arguments)
+        return replace(table, offset=table.offset[:-1], chunk=table.chunk[:-1])
+
+    broken = replace(right, plan=wrong)
+    with pytest.raises(ScheduleError, match="ends without block"):
+        plan("4x4", "allgather", algorithm=broken)
+    assert plan("4x4", "allgather", algorithm=broken, check=False).steps == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "message"),
+    [
+        (("4x", "allgather"), {}, "Topology must be"),
+        (("4x4", "chatter"), {}, "Collective must be one of"),
+        (
+            ("4x4", "allgather"),
+            {"algorithm": "match"},
+            "Algorithm must be one of .* .did you mean",
+        ),
+        (("4x4", "allgather"), {"ports": 5}, "Ports must be from 1 to 4 on 4x4, not 5"),
+        (("4x4", "allgather"), {"root": 3}, "Root must be left out for allgather"),
+        (("4x4", "allgather"), {"axes": [0]}, "Axes must be left out"),
+        (("4x4", Collective("broadcast", 3)), {"root": 3}, "Root and axes must be those of the"),
+        (("5x5", "allgather"), {"algorithm": "lee-code"}, "Algorithm lee-code needs"),
+        (("4x4", "allgather"), {"duplex": "none"}, "Duplex must be full or half"),
+    ],
+)
+def test_what_cannot_be_planned(words, options, message):
+    """A user's mistake is one line."""
+    with pytest.raises(InputError, match=f"^{message}"):
+        plan(*words, **options)

@@ -1,0 +1,99 @@
+"""`import torusfabric as tf`: what it offers, and that it is quick to import."""
+
+import ast
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+
+PUBLIC = [name for name in tf.__all__ if name != "__version__"]
+
+
+def test_names_are_those_that_type_checkers_see():
+    """What is imported for type checkers is what is imported when it is used."""
+    tree = ast.parse(Path(tf.__file__).read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in block.body
+        for alias in node.names
+    }
+    assert sorted(seen) == sorted(PUBLIC)
+    for name, (module, inner) in seen.items():
+        home = __import__(f"torusfabric.{module}", fromlist=[inner])
+        assert getattr(tf, name) is getattr(home, inner)
+    assert set(tf.__all__) <= set(dir(tf))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_name_has_an_example_that_runs(name):
+    """The docstring of a public name shows how it is used."""
+    value = getattr(tf, name)
+    globs = dict(vars(sys.modules[value.__module__]))
+    (found,) = doctest.DocTestFinder(recurse=False).find(value, name, globs=globs)
+    assert found.examples
+    results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
+    assert results.failed == 0
+
+
+def test_the_example_of_the_package():
+    """What the package says of itself is so."""
+    assert doctest.testmod(tf).failed == 0
+
+
+def test_there_are_no_other_names():
+    """A misspelt name is an error like any other."""
+    with pytest.raises(AttributeError, match="module 'torusfabric' has no attribute 'plann'"):
+        tf.plann  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    [
+        ("tf.__version__", "numpy"),
+        ("tf.check(tf.plan('4x4', 'allreduce', latency='auto'))", "amaranth"),
+        ("tf.compile(tf.plan('4x4', 'scatter'), flits=3).cycles()", "amaranth"),
+    ],
+)
+def test_what_is_not_used_is_not_imported(words, absent):
+    """Planning and compiling take no Amaranth."""
+    script = f"import sys, torusfabric as tf; {words}; print({absent!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_from_plan_to_hardware(tmp_path):
+    """The calls of a whole design, one after another."""
+    schedule = tf.plan(tf.Torus(2, 3), "allgather", algorithm="matching")
+    assert schedule.steps == tf.bound(schedule) == 2
+    schedule.save(tmp_path / "plan.json")
+    assert tf.load(tmp_path / "plan.json").digest == schedule.digest
+    program = tf.compile(schedule, flits=2)
+    words = np.arange(12).reshape(6, 2)
+    assert (program.execute(words) == np.tile(words.ravel(), (6, 1))).all()
+    fabric = tf.Fabric(program, width=8)
+    assert tf.simulate(fabric).passed
+    tf.emit(fabric).write(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "fabric.v",
+        "manifest.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"operators": ["add"]}, "Operators must be left out for allgather, which combines"),
+        ({"flits": 3}, "Flits must be a positive multiple of 2"),
+        ({"root": "any"}, "Root must be"),
+    ],
+)
+def test_what_does_not_compile(options, message):
+    """A program that cannot be made is refused in one line."""
+    with pytest.raises(tf.InputError, match=f"^{message}"):
+        tf.compile(tf.plan("4x4", "allgather"), **options)
