@@ -12,9 +12,9 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import Circuits, Grid
 from torusfabric.algorithms.circuit.diagonal.plan import (
     DIAGONAL,
-    _ways,
     diagonal_rounds,
     theorem_rounds,
+    ways,
 )
 from torusfabric.algorithms.circuit.diagonal.refine import capacities, new_levels, spaced
 from torusfabric.algorithms.circuit.diagonal.square import axis_rounds, square_rounds
@@ -175,7 +175,7 @@ def every_way(sides):
     """Check each way to broadcast, not the best alone."""
     topology = Torus(sides)
     for ports in range(1, topology.ports + 1):
-        for count, build in _ways(sides, ports):
+        for count, build in ways(sides, ports):
             circuits = Circuits(topology)
             build(circuits)
             rounds = checked(topology, circuits, ports)

@@ -32,7 +32,7 @@ from .fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve
 from .refine import refine, spaced
 from .square import axis_rounds, diagonal_stage, square_rounds
 
-__all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "theorem_rounds"]
+__all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "theorem_rounds", "ways"]
 
 #: A way to broadcast: how many rounds it takes, and a function that adds them to `Circuits`.
 Way: TypeAlias = tuple[int, Callable[[Circuits], None]]
@@ -75,7 +75,7 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
     """
     ports = options.ports or topology.ports
     best: list[Transfers] | None = None
-    for count, build in sorted(_ways(topology.sides, ports), key=lambda way: way[0]):
+    for count, build in sorted(ways(topology.sides, ports), key=lambda way: way[0]):
         if best is not None and count >= len(best):
             break
         circuits = Circuits(topology)
@@ -94,10 +94,10 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
 def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
     """The number of rounds on a torus; from four dimensions on it may take one or two more."""
-    return min(count for count, _ in _ways(sides, ports))
+    return min(count for count, _ in ways(sides, ports))
 
 
-def _ways(sides: Sequence[int], ports: int) -> Iterator[Way]:
+def ways(sides: Sequence[int], ports: int) -> Iterator[Way]:
     """How a broadcast can be done: (rounds, function of Circuits)."""
     few = min(ports, 2)
     yield sum(clog(n, few) for n in sides), partial(axis_rounds, grid=Grid(sides), alpha=few)

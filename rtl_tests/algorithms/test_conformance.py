@@ -1,0 +1,74 @@
+"""What every algorithm of the catalogue does alike, for each of its collectives."""
+
+import pytest
+
+from torusfabric.algorithms import CATALOGUE, Options
+from torusfabric.algorithms.catalogue import BUILT_IN
+from torusfabric.analysis.bounds import bound
+from torusfabric.analysis.check import check
+from torusfabric.collective import parse_collective
+from torusfabric.errors import InputError
+from torusfabric.schedule.file import load, save
+from torusfabric.topology import parse_topology
+
+#: Small topologies: each algorithm serves one at least.
+TOPOLOGIES = ["2", "5", "2x3", "4x4", "3x5", "5x5", "6x6", "7x7x7", "3x3x3", "arrowhead:0",
+              "arrowhead:2"]  # fmt: skip
+
+#: 7x7x7 takes long for all but the algorithm made for it.
+LARGE = {"7x7x7": ("lee-code",)}
+
+CASES = [
+    (algorithm, kind) for algorithm in BUILT_IN for kind in algorithm.collectives
+]  # fmt: skip
+
+
+def collective_on(kind, topology):
+    """A collective from the last node, where one is special."""
+    collective = parse_collective(kind)
+    return parse_collective(kind, root=topology.nodes - 1) if collective.rooted else collective
+
+
+def selections(algorithm, kind):
+    """The topologies that an algorithm serves, with the collective on each."""
+    for name in TOPOLOGIES:
+        topology = parse_topology(name)
+        collective = collective_on(kind, topology)
+        if algorithm.name in LARGE.get(name, (algorithm.name,)) and (
+            algorithm.why_not(topology, collective, Options()) is None
+        ):
+            yield topology, collective
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "kind"), CASES, ids=[f"{algorithm.name}-{kind}" for algorithm, kind in CASES]
+)
+def test_every_algorithm(algorithm, kind, tmp_path):
+    """It is right, not below the bound, made of what it says, the same again, and saved whole."""
+    served = 0
+    for topology, collective in selections(algorithm, kind):
+        schedule = algorithm(topology, collective)
+        traffic = check(schedule)
+        assert schedule.round_count >= bound(schedule, traffic), topology
+        assert schedule.algorithm == algorithm.name
+        assert (schedule.topology, schedule.collective) == (topology, collective)
+        assert schedule.ports <= topology.ports
+        assert algorithm(topology, collective).digest == schedule.digest, topology
+        save(schedule, tmp_path / "plan.json.gz")
+        assert load(tmp_path / "plan.json.gz").round_count == schedule.round_count, topology
+        served += 1
+    assert served
+
+
+@pytest.mark.parametrize("algorithm", CATALOGUE, ids=lambda algorithm: algorithm.name)
+def test_options_that_an_algorithm_does_not_know_are_refused(algorithm):
+    """In words that name the option and the selection."""
+    topology = parse_topology("4x4")
+    collective = collective_on(algorithm.collectives[0], topology)
+    for name, value in (("trees", 1), ("broken_links", ((0, 0),)), ("seed", 3), ("large", True)):
+        if name not in algorithm.options:
+            option = f"--{name.replace('_', '-')}"
+            with pytest.raises(
+                InputError, match=f"^Algorithm {algorithm.name} needs {option} left"
+            ):
+                algorithm(topology, collective, Options(**{name: value}))
