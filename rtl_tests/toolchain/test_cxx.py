@@ -1,0 +1,98 @@
+"""Building with a C++ compiler, with a small script in its place."""
+
+import stat
+import sys
+import threading
+
+import pytest
+
+from torusfabric.errors import MissingTool, WorkFailed
+from torusfabric.toolchain import cxx
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the compiler is a script")
+
+#: Puts what it is given into one file, and counts how often it is called.
+COMPILER = """\
+import os, sys, time
+words = sys.argv[1:]
+if words == ["--version"]:
+    sys.exit(print("script 1"))
+with open({calls!r}, "a") as calls:
+    calls.write("x")
+time.sleep(0.05)
+made = words[words.index("-o") + 1]
+texts = [open(word).read() for word in words[: words.index("-o")] if not word.startswith("-")]
+if any("mistake" in text for text in texts):
+    sys.exit("a.cc:1: error: a mistake")
+with open(made, "w") as file:
+    file.write("+".join(texts))
+os.chmod(made, 0o755)
+"""
+
+
+@pytest.fixture
+def calls(monkeypatch, tmp_path):
+    """The file that grows by a character with each call of the compiler."""
+    path, calls = tmp_path / "compiler", tmp_path / "calls"
+    path.write_text(f"#!{sys.executable}\n" + COMPILER.format(calls=str(calls)))
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", str(path))
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+    cxx.compiler_version.cache_clear()
+    return calls
+
+
+def build(**sources):
+    texts = {f"{name}.cc": text for name, text in sources.items()}
+    return cxx.build("program", texts, flags=["-O1"], link=["-lm"], what="the texts")
+
+
+def test_program_is_built_once(calls):
+    """Each source is compiled and all are linked; what was built is kept, and can be run."""
+    first = build(a="one", b="two")
+    assert first.read_text() == "one+two"
+    assert first.stat().st_mode & stat.S_IXUSR
+    assert build(a="one", b="two") == first
+    assert calls.read_text() == "x" * 3
+    assert build(a="one", b="three") != first
+
+
+def test_two_at_once_build_once(calls):
+    """Who comes second waits for the first, and takes what that has built."""
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(build(a="one"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+    assert calls.read_text() == "x" * 2
+
+
+def test_program_outlives_a_missing_cache(calls, monkeypatch, tmp_path):
+    """Where nothing can be kept, the program is there all the same."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert build(a="one").read_text() == "one"
+
+
+def test_failure_quotes_the_compiler(calls):
+    """The line of the error is in the message, and nothing is kept."""
+    with pytest.raises(
+        WorkFailed, match=r"^C\+\+ compiler failed on the texts: a\.cc:1: error: a mistake$"
+    ):
+        build(a="mistake")
+    with pytest.raises(WorkFailed):
+        build(a="mistake")
+
+
+def test_missing_compiler(monkeypatch):
+    """It says what was looked for, and how to get one."""
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(
+        MissingTool,
+        match=r"^C\+\+ compiler was not found as 'no-such-compiler' \(set by CXX\): install g\+\+",
+    ):
+        cxx.compiler()
+    assert not cxx.have_compiler()
