@@ -1,17 +1,11 @@
 """Schedules: the narrow waist between algorithms and everything else."""
 
-from .forms import (
-    ALL,
-    Everything,
-    Grouped,
-    Listed,
-    Pattern,
-    Rounds,
-    Schedule,
-    Table,
-    Transfers,
-)
+from .base import Schedule
 from .model import Duplex, Switching
+from .pattern import Pattern
+from .rounds import Rounds
+from .table import Table
+from .transfers import ALL, Everything, Grouped, Listed, Transfers
 
 __all__ = [
     "ALL",

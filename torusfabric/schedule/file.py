@@ -20,10 +20,13 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.files import writing
-from .forms import Everything, Grouped, Listed, Pattern, Schedule, Table, Transfers
+from .base import Schedule
 from .held_blocks import HeldBlocks
 from .parsing import parse_schedule
+from .pattern import Pattern
 from .recognise import recognise
+from .table import Table
+from .transfers import Everything, Grouped, Listed, Transfers
 
 __all__ = ["load", "save"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import Self
 
 from ..topology import BoolArray, IntArray, IntLike
-from .forms import Pattern
+from .pattern import Pattern
 
 __all__ = ["Flows", "cycles"]
 

@@ -5,7 +5,7 @@ import numpy as np
 from ..collective import Blocks
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, Topology
-from .forms import Everything, Grouped, Listed, Transfers
+from .transfers import Everything, Grouped, Listed, Transfers
 
 __all__ = ["HeldBlocks"]
 
@@ -35,6 +35,7 @@ class HeldBlocks:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from torusfabric.collective import Collective
     >>> from torusfabric.topology import Torus
     >>> ring = Torus(3)

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from ..collective import Blocks, Collective, parse_collective
 from ..errors import InputError
 from ..topology import Topology, topology_from_json
-from .forms import ALL, Listed, Rounds, Transfers
 from .held_blocks import HeldBlocks
+from .rounds import Rounds
 from .schema import check_head, check_round, excerpt, place_of
+from .transfers import ALL, Listed, Transfers
 
 __all__ = ["parse_schedule"]
 

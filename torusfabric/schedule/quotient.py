@@ -15,7 +15,8 @@ import numpy as np
 from typing_extensions import override
 
 from ..topology import IntArray, Torus
-from .forms import ALL, Grouped, Payload, Schedule, Transfers
+from .base import Schedule
+from .transfers import ALL, Grouped, Payload, Transfers
 
 __all__ = ["Quotient", "QuotientRound", "Send"]
 

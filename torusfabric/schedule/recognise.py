@@ -31,9 +31,13 @@ from scipy.sparse.csgraph import connected_components
 
 from ..errors import InputError
 from ..topology import Topology
-from .forms import Grouped, Listed, Pattern, Rounds, Schedule, Table, Transfers
+from .base import Schedule
 from .held_blocks import HeldBlocks
 from .model import Switching
+from .pattern import Pattern
+from .rounds import Rounds
+from .table import Table
+from .transfers import Grouped, Listed, Transfers
 
 __all__ = ["recognise"]
 

@@ -1,0 +1,125 @@
+"""What all schedules have in common.
+
+A `Schedule` says, as a plain immutable value, which message travels along which path in which
+round. There are three ways to write one: a `Pattern` (oblivious forwarding), a `Table`
+(translation-invariant) and `Rounds` (explicit paths). Each lists its transfers round by round as
+arrays; that view is all that the checker, the cost model and the schedule file see.
+"""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..collective import Blocks, Collective
+from ..topology import Topology
+from .model import Duplex, Switching
+from .transfers import Transfers
+
+__all__ = ["Schedule"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Schedule(ABC):
+    """What all schedules have in common, however they are written.
+
+    Parameters
+    ----------
+    topology : Topology
+    collective : Collective
+    algorithm : str
+        Name of the algorithm that made it.
+    switching : Switching
+        How a message passes the nodes on its way; the word itself will do.
+    ports : int
+        How many messages a node may send, and receive, in a round.
+    chunks : int
+        Into how many blocks a message is cut.
+    duplex : Duplex
+        How many messages a link carries at once; the word itself will do.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("4x4", "allgather", algorithm="hamiltonian")
+    >>> schedule.form, schedule.steps, schedule.chunks
+    ('pattern', 8, 2)
+    """
+
+    form: ClassVar[str]
+
+    topology: Topology
+    collective: Collective
+    algorithm: str
+    switching: Switching
+    ports: int
+    chunks: int = 1
+    duplex: Duplex = Duplex.FULL
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "switching", Switching(self.switching))
+        object.__setattr__(self, "duplex", Duplex(self.duplex))
+
+    @property
+    @abstractmethod
+    def round_count(self) -> int:
+        """Number of rounds, or steps."""
+
+    if TYPE_CHECKING:
+        # A field of a `Pattern`, which a property here would hide; a property of the others.
+        @property
+        def steps(self) -> int:
+            """The same."""
+
+    @abstractmethod
+    def rounds(self) -> Iterator[Transfers]:
+        """The transfers of each round, in order."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """The numbered blocks."""
+        return self.collective.blocks(self.topology, self.chunks)
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Write the schedule to a file, compressed if its name ends in ``.gz``.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        from .file import save
+
+        save(self, path)
+
+    @property
+    def digest(self) -> str:
+        """A name for the content: hexadecimal SHA-256 over all fields."""
+        digest = hashlib.sha256(self.form.encode())
+        for item in fields(self):
+            _update(digest, getattr(self, item.name))
+        return digest.hexdigest()
+
+
+def _update(digest: "hashlib._Hash", value: Any) -> None:
+    """Feed a field of a schedule into a digest."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value, dtype="<i8").data)
+    elif isinstance(value, Enum):
+        _update(digest, value.value)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            _update(digest, item)
+    elif isinstance(value, Topology | Collective):
+        digest.update(repr(value.to_json()).encode())
+    elif hasattr(value, "__dataclass_fields__"):
+        for item in fields(value):
+            _update(digest, getattr(value, item.name))
+    else:
+        digest.update(repr(value).encode())

@@ -1,0 +1,140 @@
+"""Tables: schedules in which one table serves every node."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from ..topology import IntArray, IntLike
+from .base import Schedule
+from .transfers import Listed, Payload, Transfers
+
+__all__ = ["Table"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Table(Schedule):
+    """A translation-invariant schedule: one table serves every node.
+
+    In step ``t`` every node ``u`` sends on port ``g`` a block that belongs to node ``u + g - d``,
+    so that it arrives at offset ``d = offset[t, g]`` from there. A block belongs to its origin: it
+    is (origin, chunk), or for a total exchange (origin, origin ``+ destination[t, g]``, chunk).
+
+    In a reduction sums move instead, and a sum belongs to the node that is to complete it, its
+    owner. In the first ``reducing`` steps a node sends the partial sum it has gathered for an owner
+    ``u + g - d`` so far, its own contribution included, and keeps nothing of it; at offset 0 the
+    sum is complete. In a reduce-scatter the sum combines the blocks (any origin, owner, chunk).
+    An all-reduce cuts the message into as many parts as there are nodes, node ``n`` owning chunks
+    ``n * M`` to ``n * M + M - 1``, and ``chunk[t, g]`` counts within a part: (any origin,
+    owner ``* M + chunk[t, g]``). After the first ``reducing`` steps an all-reduce is an all-gather
+    of complete sums, each given as its N contributions.
+
+    Parameters
+    ----------
+    offset : ndarray of int, shape (steps, ports)
+        The offset from the node it belongs to at which a block or sum arrives, -1 for an idle port.
+    chunk : ndarray of int, shape (steps, ports)
+        Its chunk.
+    destination : ndarray of int, shape (steps, ports), or None
+        The offset from its origin to which a block is going; a sum goes to its owner.
+    reducing : int
+        In how many steps, from the first on, partial sums move.
+
+    Examples
+    --------
+    An all-gather on a ring of three nodes, in one step: a block arrives at offset 1 of its origin
+    on port +0, and at offset 2, which is -1, on port -0.
+
+    >>> import numpy as np
+    >>> from torusfabric.collective import Collective
+    >>> from torusfabric.schedule import Switching
+    >>> from torusfabric.topology import Torus
+    >>> table = Table(
+    ...     topology=Torus(3),
+    ...     collective=Collective("allgather"),
+    ...     algorithm="ring",
+    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     ports=2,
+    ...     offset=np.array([[1, 2]]),
+    ...     chunk=np.array([[0, 0]]),
+    ... )
+    >>> next(table.rounds()).payload.ids
+    array([0, 0, 1, 1, 2, 2])
+    """
+
+    form: ClassVar[str] = "table"
+
+    offset: IntArray
+    chunk: IntArray
+    destination: IntArray | None = None
+    reducing: int = 0
+
+    @property
+    @override
+    def round_count(self) -> int:
+        return len(self.offset)
+
+    @property
+    @override
+    def steps(self) -> int:
+        return len(self.offset)
+
+    @override
+    def rounds(self) -> Iterator[Transfers]:
+        """The transfers of each step: one block, or one sum, on each arc in use."""
+        topology = self.topology
+        nodes = np.arange(topology.nodes)
+        parts: dict[tuple[int, int], IntArray] = {}
+        for step in range(len(self.offset)):
+            ports = np.nonzero(self.offset[step] >= 0)[0]
+            arrival = topology.neighbours[:, ports]
+            owner = topology.subtract(arrival, self.offset[step, ports][None, :])
+            source, index = np.broadcast_arrays(nodes[:, None], np.arange(len(ports))[None, :])
+            if self.collective.reducing:
+                payload: Payload = self._sums(step, ports, owner, parts)
+            else:
+                payload = Listed.single(self._blocks(step, ports, owner).ravel())
+            yield Transfers(source.ravel(), ports[index.ravel()][:, None].astype(np.int8), payload)
+
+    def _blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
+        """The block that each node (a row) sends on each port (a column) in use."""
+        destination = None
+        if self.destination is not None:
+            destination = self.topology.add(origin, self.destination[step, ports][None, :])
+        return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
+
+    def _sums(
+        self,
+        step: int,
+        ports: IntArray,
+        owner: IntArray,
+        parts: dict[tuple[int, int], IntArray],
+    ) -> Listed:
+        """The contributions in the sums that nodes send, and the effect on later steps.
+
+        ``parts[offset, chunk]`` lists, relative to the owner, where the contributions come from
+        that a partial sum at this offset combines, if there are others than the node's own.
+        """
+        topology, blocks = self.topology, self.blocks
+        complete = np.arange(topology.nodes)
+        moves, columns = [], []
+        for column, port in enumerate(ports):
+            target, chunk = int(self.offset[step, port]), int(self.chunk[step, port])
+            sender = int(topology.subtract(target, topology.generators[port]))
+            part = complete
+            if step < self.reducing:
+                part = parts.pop((sender, chunk), np.array([sender]))
+                moves.append((target, chunk, part))
+            name: IntLike = chunk
+            if not self.collective.personal:
+                name = owner[:, column, None] * (self.chunks // topology.nodes) + chunk
+            origin = topology.add(owner[:, column, None], part[None, :])
+            columns.append(blocks.encode(origin, name, owner[:, column, None]))
+        for target, chunk, part in moves:
+            mine = parts.get((target, chunk), np.array([target]))
+            parts[target, chunk] = np.concatenate([mine, part])
+        sizes = np.tile([column.shape[1] for column in columns], topology.nodes)
+        ids = np.concatenate(columns, axis=1).ravel() if columns else np.empty(0, np.int64)
+        return Listed(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), ids)

@@ -1,0 +1,112 @@
+"""The transfers of a round, as arrays: the one view of a schedule that all others use."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from typing_extensions import Self
+
+from ..topology import IntArray, Topology
+
+__all__ = ["ALL", "Everything", "Grouped", "Listed", "Payload", "Transfers"]
+
+
+@dataclass(frozen=True)
+class Everything:
+    """Payload of transfers that carry all their sender held before the round."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Payload of transfers that carry listed blocks.
+
+    Transfer ``k`` carries ``ids[indptr[k]:indptr[k + 1]]``, in this order.
+
+    Parameters
+    ----------
+    indptr : ndarray of int, shape (transfers + 1,)
+    ids : ndarray of int, shape (indptr[-1],)
+        Block numbers.
+    """
+
+    indptr: IntArray
+    ids: IntArray
+
+    @classmethod
+    def single(cls, ids: IntArray) -> Self:
+        """One block a transfer."""
+        return cls(np.arange(len(ids) + 1), np.asarray(ids))
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Payload of transfers that carry what their sender held before the round of one group.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (blocks,)
+        The group of each block.
+    wanted : ndarray of int, shape (transfers,)
+        The group that each transfer carries.
+    """
+
+    group: IntArray
+    wanted: IntArray
+
+
+#: What the transfers of a round carry.
+Payload: TypeAlias = Everything | Listed | Grouped
+
+ALL = Everything()
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """The transfers of one round.
+
+    Parameters
+    ----------
+    source : ndarray of int, shape (transfers,)
+        The sender of each.
+    hops : ndarray of int8, shape (transfers, longest path)
+        The out-port taken at each node of the path, -1 past its end.
+    payload : Everything, Listed or Grouped
+    """
+
+    source: IntArray
+    hops: IntArray
+    payload: Payload = ALL
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of hops of each transfer."""
+        lengths: IntArray = (self.hops >= 0).sum(axis=1)
+        return lengths
+
+    @property
+    def listed(self) -> Listed:
+        """The payload of transfers that list their blocks.
+
+        Raises
+        ------
+        TypeError
+            If they do not.
+        """
+        if not isinstance(self.payload, Listed):
+            raise TypeError(f"Payload must list its blocks, not {type(self.payload).__name__}")
+        return self.payload
+
+    def walk(self, topology: Topology) -> IntArray:
+        """The nodes along each path, an array of shape (transfers, longest path + 1).
+
+        Past the end of a path its last node is repeated, so that ``[:, -1]`` are the destinations.
+        """
+        nodes = np.empty((len(self), self.hops.shape[1] + 1), np.int32)
+        nodes[:, 0] = self.source
+        for hop in range(self.hops.shape[1]):
+            port, here = self.hops[:, hop], nodes[:, hop]
+            nodes[:, hop + 1] = np.where(port >= 0, topology.neighbours[here, port], here)
+        return nodes
