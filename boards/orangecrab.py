@@ -15,7 +15,7 @@ from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
 
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
-    class WithoutSuffix(platform):  # type: ignore[misc, valid-type]
+    class WithoutSuffix(platform):  # type: ignore[misc]
         """Leaves out the check of the suffix that dfu-util can do without, and its tool."""
 
         @property
