@@ -108,12 +108,15 @@ class _Choice:
         self.heads = heads
         if ways is not None:
             self.heads = [sorted(mine, key=partial(_rarest, ways)) for mine in heads]
-        self.order = sorted((q for q, mine in enumerate(heads) if mine), key=lambda q: -crowd[q])
+        self.order = sorted(
+            (in_port for in_port, mine in enumerate(heads) if mine),
+            key=lambda in_port: -crowd[in_port],
+        )
         self.work = 0
 
     def best(self, allowed: Inputs | None) -> dict[int, Move]:
         """What the best heads found deliver, with inputs that are allowed, or any if None."""
-        heads = {q: self.heads[q][0] for q in self.order}
+        heads = {in_port: self.heads[in_port][0] for in_port in self.order}
         found = self._climb(heads, self._match(heads, allowed), allowed)
         if len(found) < self.ports and allowed is None:
             found = self._wander(heads, found)
@@ -126,11 +129,11 @@ class _Choice:
         better = True
         while better and len(found) < self.ports:
             better = False
-            for q in self.rng.sample(self.order, len(self.order)):
-                for head in self.heads[q]:
-                    new = self._match(heads | {q: head}, allowed)
+            for in_port in self.rng.sample(self.order, len(self.order)):
+                for head in self.heads[in_port]:
+                    new = self._match(heads | {in_port: head}, allowed)
                     if len(new) > len(found):
-                        found, heads[q], better = new, head, True
+                        found, heads[in_port], better = new, head, True
         return found
 
     def _wander(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
@@ -139,9 +142,10 @@ class _Choice:
         for _ in range(TRIES * self.ports):
             options = [
                 head
-                for q in self.order
-                for head in self.heads[q]
-                if head is not heads[q] and any(g not in found for g, _ in head.onward)
+                for in_port in self.order
+                for head in self.heads[in_port]
+                if head is not heads[in_port]
+                and any(out_port not in found for out_port, _ in head.onward)
             ]
             if not options or len(best) == self.ports:
                 break
@@ -156,10 +160,10 @@ class _Choice:
         """Fill as many out-ports as these heads can: a maximum matching (Kuhn)."""
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]
-        for q in self.order:
-            for g, move in heads[q].onward:
-                if allowed is None or (g, move.source, move.age) in allowed:
-                    options[g].append(move)
+        for in_port in self.order:
+            for out_port, move in heads[in_port].onward:
+                if allowed is None or (out_port, move.source, move.age) in allowed:
+                    options[out_port].append(move)
         for mine in options:
             if self.mixed:
                 self.rng.shuffle(mine)
@@ -167,16 +171,16 @@ class _Choice:
                 mine.sort(key=lambda move: ways[move.word])
         owner: dict[int, tuple[int, Move]] = {}
 
-        def fill(g: int, seen: set[int]) -> bool:
-            for move in options[g]:
+        def fill(out_port: int, seen: set[int]) -> bool:
+            for move in options[out_port]:
                 word = move[0]
                 if word not in seen:
                     seen.add(word)
                     if word not in owner or fill(owner[word][0], seen):
-                        owner[word] = g, move
+                        owner[word] = out_port, move
                         return True
             return False
 
-        for g in range(self.ports):
-            fill(g, set())
+        for out_port in range(self.ports):
+            fill(out_port, set())
         return dict(owner.values())

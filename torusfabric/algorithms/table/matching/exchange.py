@@ -12,7 +12,7 @@ import numpy as np
 
 from ....topology import Topology
 from ..bipartite import match
-from .small_router import BLURS, BRISK, HASTY, MEMORY_AGE, Goal, Move, Row, SmallRouter, smallest
+from .small_router import BLURS, MEMORY_AGE, Goal, Move, Patience, Row, SmallRouter, smallest
 from .turns import few_turns, first_axes
 
 __all__ = ["exchange"]
@@ -58,7 +58,7 @@ def exchange(
     few = few_turns(topology)
     for turns in (few, None) if few else (None,):
 
-        def search(patience: int, turns: list[list[int]] | None = turns) -> _Exchange:
+        def search(patience: Patience, turns: list[list[int]] | None = turns) -> _Exchange:
             return _Exchange(goal, routes, turns, patience)
 
         haste = HASTE if hops <= HASTY_HOPS else 0
@@ -81,7 +81,7 @@ class _Exchange(SmallRouter):
     """
 
     def __init__(
-        self, goal: Goal, routes: np.ndarray, turns: list[list[int]] | None, patience: int
+        self, goal: Goal, routes: np.ndarray, turns: list[list[int]] | None, patience: Patience
     ) -> None:
         super().__init__(goal, patience)
         self.turns = turns
@@ -150,16 +150,16 @@ class _Exchange(SmallRouter):
         length, after = self.length[block], self.length[block] - self.routes[block][port]
         return length + min(self.latency - 1, 2) * after + self.blur * self.rng.random()
 
-    def _outs(self, block: int, q: int | None) -> list[int]:
-        """By which ports a block may leave that came by in-port ``q``, or is the node's own."""
+    def _outs(self, block: int, in_port: int | None) -> list[int]:
+        """By which ports a block may leave that came by an in-port, or is the node's own."""
         route = self.routes[block]
         outs = [port for port, hops in enumerate(route) if hops]
         if self.turns is None or not outs:
             return outs
-        if q is not None and route[self.opposite[q]]:
-            return [self.opposite[q]]
+        if in_port is not None and route[self.opposite[in_port]]:
+            return [self.opposite[in_port]]
         first = self.first[frozenset(port // 2 for port in outs)]
-        allowed = outs if q is None else self.turns[q]
+        allowed = outs if in_port is None else self.turns[in_port]
         return [port for port in outs if port // 2 in first and port in allowed]
 
     def _note(self, step: int, row: Row) -> None:
@@ -208,18 +208,21 @@ class _Exchange(SmallRouter):
         """
         moves: list[dict[int, Move]] = [{} for _ in range(self.ports)]
         must = set()
-        for q in self._in_ports():
-            ready = self._ready(q)
-            if ready and (self.patience == HASTY or ready[0][0] <= 0):
+        for in_port in self._in_ports():
+            ready = self._ready(in_port)
+            if ready and (self.patience == Patience.HASTY or ready[0][0] <= 0):
                 ready = [item for item in ready if item[0] <= 0] or ready
-                must.add(q)
+                must.add(in_port)
             for _, age, block in ready:
-                for port in self._outs(block, q):
-                    moves[port].setdefault(q, Move(block, q, age))
+                for port in self._outs(block, in_port):
+                    moves[port].setdefault(in_port, Move(block, in_port, age))
         aboard, ahead = sum(map(len, self.resting)), self.steps - len(self.rows)
         for port, mine in enumerate(moves):
-            used = {q for q, move in mine.items() if (port, *move[1:]) in self.used}
-            mine = {q: mine[q] for q in sorted(mine, key=lambda q: q not in used)}
+            used = {in_port for in_port, move in mine.items() if (port, *move[1:]) in self.used}
+            mine = {
+                in_port: mine[in_port]
+                for in_port in sorted(mine, key=lambda in_port: in_port not in used)
+            }
             wanted = self.load[port] >= ahead or aboard < self.capacity
             for block in self._fresh(port):
                 late = self._slack(block) <= 0
@@ -233,17 +236,17 @@ class _Exchange(SmallRouter):
     def _in_ports(self) -> list[int]:
         """In-ports in the order in which they are preferred: those where most blocks rest."""
         crowd = [len(blocks) + 2 * self.blur * self.rng.random() for blocks in self.resting]
-        return sorted(range(self.ports), key=lambda q: -crowd[q])
+        return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 
-    def _ready(self, q: int) -> list[tuple[int, int, int]]:
+    def _ready(self, in_port: int) -> list[tuple[int, int, int]]:
         """The blocks that may leave of those that came by an in-port: (slack, age, block)."""
         now = len(self.rows)
         ready = [
             (self._slack(block), min(now - came, MEMORY_AGE), block)
-            for block, came in self.resting[q].items()
+            for block, came in self.resting[in_port].items()
             if now - came >= self.latency
         ]
-        if self.patience == BRISK:
+        if self.patience == Patience.BRISK:
             return sorted(ready, key=lambda item: (item[0] > 0, item[1], item[0]))
         return sorted(ready)
 

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from ....topology import Topology
 from .choice import Head, choose_heads
 from .nearness import nearness
-from .small_router import BLURS, HASTY, MEMORY_AGE, PATIENT, Goal, Move, Row, SmallRouter, smallest
+from .small_router import BLURS, MEMORY_AGE, Goal, Move, Patience, Row, SmallRouter, smallest
 from .turns import all_turns, few_turns
 
 __all__ = ["few_heads"]
@@ -63,7 +63,7 @@ def few_heads(
     haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
     for turns, own in _choices(topology, chunks):
 
-        def search(patience: int, turns: list[list[int]] = turns, own: int = own) -> _Heads:
+        def search(patience: Patience, turns: list[list[int]] = turns, own: int = own) -> _Heads:
             return _Heads(goal, chunks, turns, own, patience)
 
         rows = smallest(search, latency, budget, haste, MORE)
@@ -115,7 +115,7 @@ class _Heads(SmallRouter):
     """
 
     def __init__(
-        self, goal: Goal, chunks: int, turns: list[list[int]], own: int, patience: int
+        self, goal: Goal, chunks: int, turns: list[list[int]], own: int, patience: Patience
     ) -> None:
         super().__init__(goal, patience)
         topology, latency, steps, _ = goal
@@ -125,8 +125,10 @@ class _Heads(SmallRouter):
         self.total = (topology.nodes - 1) * chunks
         # Whether a block may come too late even if no port is idle.
         self.tight = steps <= (topology.diameter + 1) * latency
-        age = MEMORY_AGE if patience == PATIENT else min(latency, MEMORY_AGE)
-        self.preferred = {(g, q, age) for q, outs in enumerate(turns) for g in outs}
+        age = MEMORY_AGE if patience == Patience.PATIENT else min(latency, MEMORY_AGE)
+        self.preferred = {
+            (out_port, in_port, age) for in_port, outs in enumerate(turns) for out_port in outs
+        }
         self.recall(BLURS[0])
 
     @property
@@ -149,7 +151,7 @@ class _Heads(SmallRouter):
 
     def advance(self) -> bool:
         self._ready(len(self.rows) - self.latency)
-        heads = [self._heads(q) for q in range(len(self.turns))]
+        heads = [self._heads(in_port) for in_port in range(len(self.turns))]
         crowd = [len(waiting) + 2 * self.blur * self.rng.random() for waiting in self.waiting]
         mixed = self.rng.random() < self.blur * MIXED
         rare = self.latency > 1 and self.left <= RARE * self.ports * self.latency
@@ -157,71 +159,71 @@ class _Heads(SmallRouter):
             heads, crowd, self.ports, self.used, self.rng, mixed=mixed, rare=rare
         )
         self.work += work * self.ports
-        row = [chosen.get(g) for g in range(self.ports)]
+        row = [chosen.get(out_port) for out_port in range(self.ports)]
         self._note(len(self.rows), row)
         self.rows.append(row)
         return self._in_time()
 
     def _note(self, step: int, row: Row) -> None:
         """Note what a step delivers, and which inputs it takes."""
-        for g, move in enumerate(row):
+        for out_port, move in enumerate(row):
             if move:
                 self.done[move.word] = 1
                 self.came[move.word] = step
-                self.used.add((g, move.source, move.age))
+                self.used.add((out_port, move.source, move.age))
                 self.left -= 1
 
     def _ready(self, step: int) -> None:
         """Let what arrived in a step be sent on from now on."""
-        for g, move in enumerate(self.rows[step] if step >= 0 else ()):
+        for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
-                self._wait(self.opposite[g], move.word)
+                self._wait(self.opposite[out_port], move.word)
 
-    def _wait(self, q: int, delivery: int) -> None:
+    def _wait(self, in_port: int, delivery: int) -> None:
         """Let a block wait, those near the origin first."""
         key = self.near[delivery // self.chunks] + self.blur * self.rng.random()
-        heappush(self.waiting[q], (key, delivery))
+        heappush(self.waiting[in_port], (key, delivery))
 
-    def _heads(self, q: int) -> list[Head]:
+    def _heads(self, in_port: int) -> list[Head]:
         """What could be the head of an in-port, best first."""
-        own = q >= self.ports
-        waiting = self._nearest(q) if own or self.patience != HASTY else {}
-        recent = {} if own else self._recent(q)
-        found = waiting | recent if self.patience == PATIENT else recent | waiting
-        return [Head(q, onward) for onward in found.values()]
+        own = in_port >= self.ports
+        waiting = self._nearest(in_port) if own or self.patience != Patience.HASTY else {}
+        recent = {} if own else self._recent(in_port)
+        found = waiting | recent if self.patience == Patience.PATIENT else recent | waiting
+        return [Head(in_port, onward) for onward in found.values()]
 
-    def _nearest(self, q: int) -> dict[int, list[tuple[int, Move]]]:
+    def _nearest(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
         """What each of the nearest to the origin that wait could deliver."""
-        waiting, taken = self.waiting[q], []
+        waiting, taken = self.waiting[in_port], []
         found: dict[int, list[tuple[int, Move]]] = {}
         while waiting and len(found) < HEADS:
             item = heappop(waiting)
-            if onward := self._onward(item[1], q):
+            if onward := self._onward(item[1], in_port):
                 found[item[1]] = onward
                 taken.append(item)
         for item in taken:
             heappush(waiting, item)
         return found
 
-    def _recent(self, q: int) -> dict[int, list[tuple[int, Move]]]:
+    def _recent(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
         """What each that came so late that it goes past the memory could deliver."""
         found: dict[int, list[tuple[int, Move]]] = {}
-        oldest = self.latency if self.patience == HASTY else MEMORY_AGE - 1
+        oldest = self.latency if self.patience == Patience.HASTY else MEMORY_AGE - 1
         for age in range(self.latency, min(oldest, len(self.rows)) + 1):
-            move = self.rows[-age][self.opposite[q]]
-            if move and (onward := self._onward(move.word, q)):
+            move = self.rows[-age][self.opposite[in_port]]
+            if move and (onward := self._onward(move.word, in_port)):
                 found[move.word] = onward
         return found
 
-    def _onward(self, delivery: int, q: int) -> list[tuple[int, Move]]:
+    def _onward(self, delivery: int, in_port: int) -> list[tuple[int, Move]]:
         """What a head could deliver, as (out-port, move)."""
         node, chunk = divmod(delivery, self.chunks)
         around, chunks, done = self.neighbours[node], self.chunks, self.done
         age = min(len(self.rows) - self.came[delivery], MEMORY_AGE)
         return [
-            (g, Move(there, q, age))
-            for g in self.turns[q]
-            if not done[there := around[g] * chunks + chunk]
+            (out_port, Move(there, in_port, age))
+            for out_port in self.turns[in_port]
+            if not done[there := around[out_port] * chunks + chunk]
         ]
 
     def _in_time(self) -> bool:

@@ -1,27 +1,26 @@
 """Searches for table schedules whose routers are small.
 
-In hardware a node keeps what came by an in-port in one memory with one read port (see
-`program.table_plan`). If no two words that came by the same in-port leave in the same step, no
-memory is needed twice, and an out-port chooses between few inputs. At a step a cycle, a word that
-waits for less than a memory takes goes past it, by a way for each age, and every way is an input. A
-search plans step by step, and takes some steps back if what is left cannot be done in time.
+In hardware a node keeps what came by an in-port in one memory with one read port. If no two words
+that came by the same in-port leave in the same step, no memory is needed twice, and an out-port
+chooses between few inputs. At a step a cycle, a word that waits for less than a memory takes goes
+past it through a delay line, and each age is an input of its own. A search plans step by step, and
+takes some steps back if what is left cannot be done in time.
 """
 
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from ....topology import Topology
 
 __all__ = [
     "BLURS",
-    "BRISK",
     "Goal",
-    "HASTY",
     "MEMORY_AGE",
-    "PATIENT",
     "Move",
+    "Patience",
     "Row",
     "SmallRouter",
     "smallest",
@@ -30,12 +29,19 @@ __all__ = [
 #: Words of this age, in steps, and older come from a memory.
 MEMORY_AGE = 3
 
-#: Whether a word is sent on as soon as it may be or never again, or what came last is preferred, or
-#: what is nearest to the origin or has the longest path to go.
-HASTY, BRISK, PATIENT = range(3)
-
 #: How much is left to chance, drawn anew when steps are taken back; nothing at first.
 BLURS = 0.0, 0.3, 1.0, 2.0
+
+
+class Patience(IntEnum):
+    """Which words a search prefers to send on."""
+
+    #: A word is sent on as soon as it may be, or never again.
+    HASTY = 0
+    #: What came last.
+    BRISK = 1
+    #: What is nearest to the origin, or has the longest path to go.
+    PATIENT = 2
 
 
 class Move(NamedTuple):
@@ -86,8 +92,7 @@ class SmallRouter(ABC):
     Parameters
     ----------
     goal : Goal
-    patience : int
-        `HASTY`, `BRISK` or `PATIENT`.
+    patience : Patience
 
     Attributes
     ----------
@@ -97,7 +102,7 @@ class SmallRouter(ABC):
         What the search has cost so far, in a unit of its own.
     """
 
-    def __init__(self, goal: Goal, patience: int) -> None:
+    def __init__(self, goal: Goal, patience: Patience) -> None:
         topology, self.latency, self.steps, seed = goal
         self.ports, self.opposite = topology.ports, topology.opposite.tolist()
         self.neighbours, self.patience = topology.neighbours.tolist(), patience
@@ -142,11 +147,11 @@ class SmallRouter(ABC):
         memories, registers : int
             In-ports whose words come from a memory, or go past it late.
         """
-        moves = [(g, move) for row in self.rows for g, move in enumerate(row) if move]
+        moves = [(out_port, move) for row in self.rows for out_port, move in enumerate(row) if move]
         came = {(move.source, move.age) for _, move in moves if move.source < self.ports}
         return (
-            _tables({(g, move.source) for g, move in moves}),
-            _tables({(g, move.source, move.age) for g, move in moves}),
+            _tables({(out_port, move.source) for out_port, move in moves}),
+            _tables({(out_port, move.source, move.age) for out_port, move in moves}),
             len({source for source, age in came if age == MEMORY_AGE}),
             len({source for source, age in came if 1 < age < MEMORY_AGE}),
         )
@@ -165,7 +170,7 @@ def _tables(inputs: Iterable[tuple[int, ...]]) -> int:
 
 
 def smallest(
-    search: Callable[[int], SmallRouter], latency: int, budget: int, haste: int, more: int
+    search: Callable[[Patience], SmallRouter], latency: int, budget: int, haste: int, more: int
 ) -> list[Row] | None:
     """The smallest of the schedules found with different preferences.
 
@@ -176,7 +181,7 @@ def smallest(
     latency : int
         As there.
     budget, haste, more : int
-        How much work each search may be, if it is `HASTY`, and to find another schedule.
+        How much work each search may be, if it is `Patience.HASTY`, and to find another schedule.
 
     Returns
     -------
@@ -184,9 +189,9 @@ def smallest(
         The rows of the best, None if none was found.
     """
     best = None
-    for patience in (HASTY, BRISK, PATIENT) if latency < MEMORY_AGE else (PATIENT,):
+    for patience in Patience if latency < MEMORY_AGE else (Patience.PATIENT,):
         state = search(patience)
-        limit = haste if patience == HASTY else budget
+        limit = haste if patience == Patience.HASTY else budget
         while state.run(limit):
             if best is None or state.cost() < best[0]:
                 best = state.cost(), list(state.rows)

@@ -40,7 +40,14 @@ def few_turns(topology: Topology) -> list[list[int]] | None:
     if not isinstance(topology, Torus) or len(topology.sides) < 2:
         return None
     axes, ports = len(topology.sides), range(topology.ports)
-    return [[g for g in ports if g // 2 == q // 2 or _follows(q // 2, g // 2, axes)] for q in ports]
+    return [
+        [
+            out_port
+            for out_port in ports
+            if out_port // 2 == in_port // 2 or _follows(in_port // 2, out_port // 2, axes)
+        ]
+        for in_port in ports
+    ]
 
 
 def _follows(first: int, then: int, axes: int) -> bool:
