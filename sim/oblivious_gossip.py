@@ -29,7 +29,7 @@ import numpy as np
 
 from torusfabric.algorithms import find
 from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
-from torusfabric.algorithms.oblivious.redistribute import Grid, forwarding
+from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
 from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
 from torusfabric.analysis.running_times import time_dependent, time_hamiltonian, time_one_packet
@@ -168,7 +168,7 @@ def figure_1():
 def figure_2():
     """Partial Hamiltonian cycles on a 6x7 torus; nodes of column 5 lie on one of them."""
     torus = Torus((6, 7))
-    feed, start = forwarding(torus, Grid.of(torus))
+    feed, start = forwarding(torus, Rectangle.of(torus))
     inject = start - 2 * np.arange(torus.nodes)[:, None]
     count = find("redistribute")(torus, ALLGATHER).round_count
     return contents(pattern((6, 7), "redistribute", feed, inject, count))

@@ -9,7 +9,7 @@ from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
 from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
 from torusfabric.collective import Collective
 from torusfabric.schedule import Pattern
-from torusfabric.schedule.flows import Flows, cycles
+from torusfabric.schedule.flows import Flows
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")
@@ -57,7 +57,7 @@ def expected_block(flows, node, port, step):
 
 
 @pytest.mark.parametrize("sides", [(5,), (2,), (4, 4), (3, 5), (2, 4), (3, 3, 4)])
-def test_hamiltonian_cycles_are_streams(sides):
+def test_hamiltonian_cycles_are_flows(sides):
     schedule = HAMILTONIAN(Torus(sides), ALLGATHER)
     flows = assert_flows_match_the_rounds(schedule)
     nodes = schedule.topology.nodes
@@ -101,7 +101,7 @@ def test_a_chain_runs_dry():
     assert not flows.on_cycle.any()
 
 
-def test_a_branching_chain_is_one_stream_for_each_end():
+def test_a_branching_chain_is_one_flow_for_each_end():
     # Node 0 sends to node 1, which passes it on to all its other neighbours.
     torus = Torus((4, 4))
     feed, inject = np.full((16, 4), -1), np.full((16, 4), -1)
@@ -114,13 +114,12 @@ def test_a_branching_chain_is_one_stream_for_each_end():
     assert [flows.injected_along(k)[0].tolist() for k in range(3)] == [[0, -1]] * 3
 
 
-def test_nothing_injected_means_no_stream():
+def test_nothing_injected_means_no_flow():
     torus = Torus((3, 3))
     none = np.full((9, 4), -1)
     feed = np.tile([1, 0, 3, 2], (9, 1))
     assert len(assert_flows_match_the_rounds(pattern_of(torus, feed, none))) == 0
     assert len(assert_flows_match_the_rounds(pattern_of(torus, none, none))) == 0
-    assert cycles(pattern_of(torus, none, none)) == []
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -136,26 +135,3 @@ def test_any_pattern(sides, unfed, injecting, seed):
     feed = np.where(random.random(shape) < unfed, -1, random.integers(0, torus.ports, shape))
     inject = np.where(random.random(shape) < injecting, random.integers(0, 3, shape), -1)
     assert_flows_match_the_rounds(pattern_of(torus, feed, inject))
-
-
-def test_cycles_in_both_directions_are_listed_once():
-    schedule = HAMILTONIAN(Torus((4, 6)), ALLGATHER)
-    found = cycles(schedule)
-    assert [sorted(nodes) for nodes in found] == [list(range(24))] * 2
-    for nodes in found:
-        ahead = np.roll(nodes, -1)
-        assert (schedule.topology.distance(nodes, ahead) == 1).all()
-
-
-def test_one_way_cycles_are_listed_each():
-    # Every message keeps turning left: rings of four arcs, of which none runs the other way.
-    schedule = ONE_PACKET(Torus((3, 3)), ALLGATHER)
-    found = cycles(schedule)
-    assert len(found) == 9
-    assert all(len(nodes) == 4 for nodes in found)
-
-
-def test_cycles_of_partial_cycles():
-    rows, columns = 4, 6
-    lengths = [len(nodes) for nodes in cycles(ONE_PACKET(Torus((rows, columns)), ALLGATHER))]
-    assert lengths in ([rows * columns // 2 + columns] * 2, [rows * columns // 2 + rows] * 2)

@@ -8,15 +8,15 @@ switching beta to start, and tau for each unit (Meyer and Sibeyn, section 1).
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..schedule import Pattern, Schedule, Switching, Table
 from .check import Traffic, check, pattern_traffic, table_traffic
 
 __all__ = ["Number", "ScheduleCost", "schedule_cost"]
 
-#: A time or a length: a number of any type that can be multiplied by a `Fraction`.
-Number: TypeAlias = int | float | Fraction | Any
+#: A time or a length.
+Number: TypeAlias = float | Fraction
 
 
 @dataclass(frozen=True)

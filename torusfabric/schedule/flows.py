@@ -14,7 +14,7 @@ from typing_extensions import Self
 from ..topology import BoolArray, IntArray, IntLike
 from .pattern import Pattern
 
-__all__ = ["Flows", "cycles"]
+__all__ = ["Flows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Flows:
     length : ndarray of int32, shape (flows,)
         The number of arcs of the cycle, 0 for a chain.
     indptr : ndarray of int, shape (flows + 1,)
-        Stream k is ``arcs[indptr[k]:indptr[k + 1]]``.
+        Flow k is ``arcs[indptr[k]:indptr[k + 1]]``.
     arcs : ndarray of int32, shape (indptr[-1],)
         The arcs along each flow, by index; an arc is ``node * ports + port``. A chain that
         branches is one flow for each end, the common part repeated.
@@ -133,25 +133,6 @@ class Flows:
         carried[:, live] = self.blocks(source)
         origin, chunk = carried.reshape(2, *self.flow.shape)
         return origin, chunk
-
-
-def cycles(pattern: Pattern) -> list[IntArray]:
-    """The nodes along each cycle of a pattern.
-
-    A cycle in use in both directions is listed once.
-    """
-    flows, topology = Flows.of(pattern), pattern.topology
-    nodes, ports = np.divmod(np.arange(pattern.feed.size), topology.ports)
-    back = topology.neighbours[nodes, ports] * topology.ports + topology.opposite[ports]
-    cycle = np.where(flows.on_cycle, flows.flow, -1).ravel()
-    found = []
-    for number in np.nonzero(flows.length)[0]:
-        arcs = flows.arcs[flows.indptr[number] : flows.indptr[number + 1]]
-        reverse = back[arcs]
-        runs_back = (flows.feeder[reverse] == np.roll(reverse, -1)).all()
-        if not (runs_back and 0 <= cycle[reverse[0]] < number):
-            found.append(nodes[arcs])
-    return found
 
 
 def _feeders(pattern: Pattern) -> IntArray:
