@@ -39,10 +39,10 @@ from torusfabric.draw.page import paint
 from torusfabric.errors import TorusfabricError
 from torusfabric.program import compile_program
 from torusfabric.rtl import build_fabric
-from torusfabric.schedule import Pattern
+from torusfabric.schedule import Pattern, Switching
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain.files import writable, write_file
-from torusfabric.topology import Torus, parse_topology
+from torusfabric.topology import Torus
 
 ALLGATHER = parse_collective("allgather")
 
@@ -133,7 +133,7 @@ def steps(largest):
     print(f"{'algorithm':13} {'torus':>9}", " ".join(f"{head:>8}" for head in heads))
     for algorithm, names in CASES.items():
         for name in names.split():
-            torus = parse_topology(name)
+            torus = Torus([int(side) for side in name.split("x")])
             schedule = find(algorithm)(torus, ALLGATHER)
             report = check(schedule)
             claim = claimed(algorithm, torus.sides)
@@ -152,8 +152,9 @@ def pattern(sides, algorithm, feed, inject, count):
     """A pattern to be drawn."""
     torus = Torus(sides)
     return Pattern(
-        topology=torus, collective=ALLGATHER, algorithm=algorithm, switching="store-and-forward",
-        ports=torus.ports, chunks=int(inject.max()) + 1, steps=count, feed=feed, inject=inject,
+        topology=torus, collective=ALLGATHER, algorithm=algorithm,
+        switching=Switching.STORE_AND_FORWARD, ports=torus.ports,
+        chunks=int(inject.max()) + 1, steps=count, feed=feed, inject=inject,
     )  # fmt: skip
 
 
@@ -218,7 +219,7 @@ def figures(folder):
     print()
     for number, figure in enumerate((figure_1, figure_2, figure_3, figure_4, figure_5), 1):
         picture = figure()
-        words = figure.__doc__.split(".")[0]
+        words = (figure.__doc__ or "").split(".")[0]
         path = Path(folder) / f"figure-{number}.svg"
         write_file(path, paint(replace(picture, title=f"Figure {number}", subtitle=words)))
         print(path)
