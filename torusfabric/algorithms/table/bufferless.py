@@ -33,9 +33,9 @@ BUDGET, WORK = 40_000, 20_000_000
 #: Even squares with longer sides start with the snakes.
 SMALL = 14
 
-#: How often the search goes back over one more step, how much it shuns far offsets, and how much
-#: it leaves to chance, drawn anew each time it goes back.
-RETREAT, FARNESS, CHANCE = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
+#: How often the search goes back over one more step, how much it puts far offsets off, and how
+#: strongly random numbers change its preferences, drawn anew each time it goes back.
+RETREAT, FARNESS, NOISES = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
 
 
 def snake(topology: Torus) -> np.ndarray:
@@ -92,7 +92,7 @@ def search(
     Notes
     -----
     In a step, offsets next to a head that are not yet delivered are matched to ports, first those
-    with fewest undelivered neighbours, nearest to the origin and as chance has it. As soon as the
+    with fewest undelivered neighbours, nearest to the origin, changed at random. As soon as the
     idle ports are more than the time allows, a few steps are taken back. If no plan within the
     bound is found by then, time is added: 1, 2, 4, .. steps, and then taken back by halves.
     """
@@ -130,7 +130,7 @@ class _Search:
         steps, ports = self.bound + extra, self.topology.ports
         self.done = bytearray(self.topology.nodes)
         self.free = [ports] * self.topology.nodes
-        self.chance = CHANCE[0]
+        self.noise = NOISES[0]
         self.left = [0, 0]
         for parity in self.parity:
             self.left[parity] += 1
@@ -160,7 +160,7 @@ class _Search:
 
     def _retreat(self) -> None:
         """Take back some steps, mostly few."""
-        self.chance = self.rng.choice(CHANCE)
+        self.noise = self.rng.choice(NOISES)
         while self.rows:
             self.rows.pop()
             for offset in self.fresh.pop():
@@ -182,7 +182,7 @@ class _Search:
         urgency = {
             offset: self.free[offset]
             + FARNESS * self.distance[offset]
-            + self.chance * self.rng.random()
+            + self.noise * self.rng.random()
             for offset in reach
         }
         order = sorted(reach, key=urgency.__getitem__)

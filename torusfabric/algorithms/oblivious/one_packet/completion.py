@@ -44,7 +44,7 @@ def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int 
     """The number of steps after which every node has every message.
 
     Nodes that a translation maps onto each other without changing the feed take equally long, so
-    that one of them is followed: the arcs are traced back whose injections come in.
+    that one of them is followed: the arcs whose injections arrive there are traced back.
 
     Parameters
     ----------

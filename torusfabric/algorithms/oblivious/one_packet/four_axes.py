@@ -1,4 +1,4 @@
-"""Whole messages on a torus of four axes: the scheme of Meyer & Sibeyn, section 4, carried on.
+"""Whole messages on a torus of four axes: the scheme of Meyer & Sibeyn, section 4, extended.
 
 Rod (x, y, w) belongs to cycle x + y + 2 w modulo 4, so that the rods next to it on axes 1 and 2 are
 those of the next and the last cycle, and on axis 3 those of the one opposite. A lap moves along

@@ -65,7 +65,7 @@ def allgather(
     In every step a maximum matching joins ports ``g`` to deliveries (d, c) not yet made whose
     predecessor ``d - g`` got chunk c in time. Deliveries near the origin are preferred, then those
     with most neighbours farther away. If that takes more than `delivery_steps` steps, distances
-    are blurred at random and the best attempt wins. No proof is known that the bound is always
+    are changed at random and the best attempt wins. No proof is known that the bound is always
     met; it was met on every torus tried. A schedule with no more steps and a small router is then
     looked for, see `heads`, and preferred.
     """
@@ -87,17 +87,17 @@ def _nearest_first(
     """The best of some schedules without regard to the router."""
     best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0))
     budget = BUDGET // (topology.nodes * chunks)
-    rng, blurs = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
+    rng, noises = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
     for retry in range(min(ATTEMPTS, budget)):
         if len(best) == bound:
             break
-        order = _urgency(topology, chunks, rng, blurs[retry % len(blurs)])
+        order = _urgency(topology, chunks, rng, noises[retry % len(noises)])
         best = min(best, _attempt(topology, chunks, latency, order), key=len)
     return best
 
 
 def _urgency(
-    topology: Topology, chunks: int, rng: np.random.Generator | None, blur: float
+    topology: Topology, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
     """In which order each port prefers deliveries.
 
@@ -111,8 +111,8 @@ def _urgency(
     chunks : int
         The chunks of a message.
     rng : Generator or None
-        Where blur and ties come from, None for none.
-    blur : float
+        Where noise and ties come from, None for none.
+    noise : float
         How many hops a delivery may be preferred to a nearer one.
 
     Returns
@@ -123,7 +123,7 @@ def _urgency(
     number, near = np.arange(topology.nodes * chunks), nearness(topology)
     key, tie = near[number // chunks], number // chunks
     if rng is not None:
-        key = key + blur * rng.random(topology.nodes)[number // chunks]
+        key = key + noise * rng.random(topology.nodes)[number // chunks]
         tie = rng.permutation(topology.nodes)[number // chunks]
     orders = {}
     for shift in range(min(chunks, topology.ports)):

@@ -58,7 +58,7 @@ def balanced_routes(topology: Topology, chunks: int = 1) -> np.ndarray:
     -----
     Hops that all shortest routes of an offset share are counted first. Then each offset with a
     choice (digits s / 2 of a torus) takes the route that keeps the sum of the squared loads least,
-    and may think again until nothing changes. On a torus axes do not depend on each other, so
+    and may change it until nothing improves. On a torus axes do not depend on each other, so
     this shares blocks evenly between the two directions of each axis, and no choice of shortest
     routes has a smaller largest load.
     """

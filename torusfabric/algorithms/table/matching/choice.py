@@ -60,9 +60,9 @@ def choose_heads(
         Inputs that an out-port has in any case: (out-port, in-port, age). Others are taken only if
         they fill more out-ports.
     rng : random.Random
-        Where chance comes from.
+        The source of random numbers.
     mixed : bool
-        Whether out-ports prefer in-ports as chance has it instead.
+        Whether out-ports prefer in-ports at random instead.
     rare : bool
         Whether deliveries that could be made in fewest ways are preferred.
 

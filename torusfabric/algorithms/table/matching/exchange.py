@@ -12,7 +12,7 @@ import numpy as np
 
 from ....topology import Topology
 from ..bipartite import match
-from .small_router import BLURS, MEMORY_AGE, Goal, Move, Patience, Row, SmallRouter, smallest
+from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
 from .turns import few_turns, first_axes
 
 __all__ = ["exchange"]
@@ -24,8 +24,8 @@ BUDGET, HASTE, MORE, SHARE = 12_000, 4_000, 1_000, 3
 #: Hops up to which blocks that never rest are tried: with more it was rarely done in time.
 HASTY_HOPS = 200
 
-#: Work to recall a move, and to sort a block, in the same unit: its inverse.
-RECALL, SORT = 4, 16
+#: Work to replay a move, and to sort a block, in the same unit: its inverse.
+REPLAY, SORT = 4, 16
 
 #: What share of the steps is taken back one by one, as its inverse; for more all is recalled.
 UNDO = 4
@@ -87,19 +87,19 @@ class _Exchange(SmallRouter):
         self.turns = turns
         self.hops: list[list[int]] = routes.tolist()
         self.first = {} if turns is None else first_axes(self.ports // 2)
-        self.recall(BLURS[0])
+        self.replay(NOISES[0])
 
     @property
     def complete(self) -> bool:
         return not any(self.load)
 
-    def recall(self, blur: float) -> None:
-        self.work += len(self.rows) * self.ports // RECALL + len(self.hops) // SORT
-        self.blur = blur
+    def replay(self, noise: float) -> None:
+        self.work += len(self.rows) * self.ports // REPLAY + len(self.hops) // SORT
+        self.noise = noise
         self.routes = [list(route) for route in self.hops]
         self.length = [sum(route) for route in self.routes]
         self.load = [sum(hops) for hops in zip(*self.routes, strict=True)]
-        self.capacity = self.ports * (2 * self.latency - 1) * (1 + blur * self.rng.random())
+        self.capacity = self.ports * (2 * self.latency - 1) * (1 + noise * self.rng.random())
         self.started = bytearray(len(self.routes))
         self.waiting: list[list[int]] = [[] for _ in range(self.ports)]
         for block in range(len(self.routes)):
@@ -120,7 +120,7 @@ class _Exchange(SmallRouter):
         if count * UNDO > len(self.rows):
             super().retreat(count)
         else:
-            self.blur = self.rng.choice(BLURS)
+            self.noise = self.rng.choice(NOISES)
             self.work += count * self.ports
             for _ in range(count):
                 self._undo(self.rows.pop())
@@ -142,13 +142,13 @@ class _Exchange(SmallRouter):
                     self.waiting[port].append(move.word)
 
     def _urgency(self, block: int, port: int) -> float:
-        """How soon a block should start by a port: the hops it has, as chance has it.
+        """How soon a block should start by a port: by the hops it has, changed at random.
 
         Hops on other axes come later and, if blocks rest for long at each turn, count for more, so
         that blocks that only go straight on are left for the end.
         """
         length, after = self.length[block], self.length[block] - self.routes[block][port]
-        return length + min(self.latency - 1, 2) * after + self.blur * self.rng.random()
+        return length + min(self.latency - 1, 2) * after + self.noise * self.rng.random()
 
     def _outs(self, block: int, in_port: int | None) -> list[int]:
         """By which ports a block may leave that came by an in-port, or is the node's own."""
@@ -235,7 +235,7 @@ class _Exchange(SmallRouter):
 
     def _in_ports(self) -> list[int]:
         """In-ports in the order in which they are preferred: those where most blocks rest."""
-        crowd = [len(blocks) + 2 * self.blur * self.rng.random() for blocks in self.resting]
+        crowd = [len(blocks) + 2 * self.noise * self.rng.random() for blocks in self.resting]
         return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 
     def _ready(self, in_port: int) -> list[tuple[int, int, int]]:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from ....topology import Topology
 from .choice import Head, choose_heads
 from .nearness import nearness
-from .small_router import BLURS, MEMORY_AGE, Goal, Move, Patience, Row, SmallRouter, smallest
+from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
 from .turns import all_turns, few_turns
 
 __all__ = ["few_heads"]
@@ -19,13 +19,13 @@ __all__ = ["few_heads"]
 #: better schedule than the first; and how much more for each delivery.
 BUDGET, HASTE, MORE, SHARE = 50_000, 15_000, 6_000, 20
 
-#: Work to recall a delivery, and to look at one link, in the same unit: its inverse.
-RECALL, LINK = 4, 25
+#: Work to replay a delivery, and to look at one link, in the same unit: its inverse.
+REPLAY, LINK = 4, 25
 
 #: How many heads of an in-port a step looks at.
 HEADS = 6
 
-#: In how many steps, for a blur of 1, in-ports where most blocks wait are not preferred.
+#: In how many steps, for a noise of 1, in-ports where most blocks wait are not preferred.
 MIXED = 0.25
 
 #: For how many times the latency, in steps before the end, deliveries that can be made in few ways
@@ -129,15 +129,15 @@ class _Heads(SmallRouter):
         self.preferred = {
             (out_port, in_port, age) for in_port, outs in enumerate(turns) for out_port in outs
         }
-        self.recall(BLURS[0])
+        self.replay(NOISES[0])
 
     @property
     def complete(self) -> bool:
         return not self.left
 
-    def recall(self, blur: float) -> None:
-        self.work += self.total // RECALL
-        self.blur, self.left, self.used = blur, self.total, set(self.preferred)
+    def replay(self, noise: float) -> None:
+        self.work += self.total // REPLAY
+        self.noise, self.left, self.used = noise, self.total, set(self.preferred)
         self.done = bytearray(len(self.near) * self.chunks)
         self.done[: self.chunks] = b"\1" * self.chunks
         self.came = dict.fromkeys(range(self.chunks), -MEMORY_AGE)
@@ -152,8 +152,8 @@ class _Heads(SmallRouter):
     def advance(self) -> bool:
         self._ready(len(self.rows) - self.latency)
         heads = [self._heads(in_port) for in_port in range(len(self.turns))]
-        crowd = [len(waiting) + 2 * self.blur * self.rng.random() for waiting in self.waiting]
-        mixed = self.rng.random() < self.blur * MIXED
+        crowd = [len(waiting) + 2 * self.noise * self.rng.random() for waiting in self.waiting]
+        mixed = self.rng.random() < self.noise * MIXED
         rare = self.latency > 1 and self.left <= RARE * self.ports * self.latency
         chosen, work = choose_heads(
             heads, crowd, self.ports, self.used, self.rng, mixed=mixed, rare=rare
@@ -181,7 +181,7 @@ class _Heads(SmallRouter):
 
     def _wait(self, in_port: int, delivery: int) -> None:
         """Let a block wait, those near the origin first."""
-        key = self.near[delivery // self.chunks] + self.blur * self.rng.random()
+        key = self.near[delivery // self.chunks] + self.noise * self.rng.random()
         heappush(self.waiting[in_port], (key, delivery))
 
     def _heads(self, in_port: int) -> list[Head]:

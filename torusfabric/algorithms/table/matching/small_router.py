@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from ....topology import Topology
 
 __all__ = [
-    "BLURS",
+    "NOISES",
     "Goal",
     "MEMORY_AGE",
     "Move",
@@ -29,8 +29,9 @@ __all__ = [
 #: Words of this age, in steps, and older come from a memory.
 MEMORY_AGE = 3
 
-#: How much is left to chance, drawn anew when steps are taken back; nothing at first.
-BLURS = 0.0, 0.3, 1.0, 2.0
+#: How strongly random numbers change the preferences: not at first, and by one of these, drawn
+#: anew, each time steps are taken back.
+NOISES = 0.0, 0.3, 1.0, 2.0
 
 
 class Patience(IntEnum):
@@ -115,8 +116,8 @@ class SmallRouter(ABC):
         """Whether nothing is left to do."""
 
     @abstractmethod
-    def recall(self, blur: float) -> None:
-        """Work out the state from the steps so far, and prefer what chance says from now on."""
+    def replay(self, noise: float) -> None:
+        """Set the state to that after the steps so far, with other preferences from now on."""
 
     @abstractmethod
     def advance(self) -> bool:
@@ -135,7 +136,7 @@ class SmallRouter(ABC):
     def retreat(self, count: int) -> None:
         """Take back some steps."""
         del self.rows[max(len(self.rows) - count, 0) :]
-        self.recall(self.rng.choice(BLURS))
+        self.replay(self.rng.choice(NOISES))
 
     def cost(self) -> tuple[int, int, int, int]:
         """What to keep small, most important first.
