@@ -12,7 +12,8 @@ import pytest
 
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool
-from torusfabric.sweep.results import AXES, Results, key, load, points, tomllib
+from torusfabric.sweep.grid import AXES, key, load, points, tomllib
+from torusfabric.sweep.results import Results
 from torusfabric.sweep.work import describe, on_cluster, on_cores, run, work
 
 #: A sweep of many short things to do.
@@ -272,8 +273,45 @@ def test_help_tells_what_a_sweep_may_hold(write, capsys):
     assert end.value.code == 0
     _, _, example = capsys.readouterr().out.partition("may be left out):\n")
     path = write(textwrap.dedent(example))
-    assert set(tomllib.loads(path.read_text())) == {"steps", *AXES, "pnr", "seeds"}
+    assert set(tomllib.loads(path.read_text())) == {"steps", *AXES, "pnr", "seeds"} - {"plans"}
     assert len(points(load(path))) > 100
+
+
+def test_schedule_files_in_place_of_topologies(write, tmp_path, capsys):
+    """A sweep over schedule files does a file again once its content is another."""
+    plan, rows = tmp_path / "plan.json", tmp_path / "rows.jsonl"
+    path = write('steps = ["plan", "simulate"]\nwidths = [8, 16]\n')
+
+    def swept(algorithm):
+        assert main(["plan", "2x3", "allgather", "--algorithm", algorithm, "-o", str(plan)]) == 0
+        assert main(["sweep", str(path), "--plan", str(plan), "-o", str(rows)]) == 0
+        assert capsys.readouterr().err == ""
+        return _lines(rows)
+
+    first = swept("matching")
+    assert [row["result"]["algorithm"] for row in first] == ["matching"] * 3
+    assert [row["result"]["words_wrong"] for row in first[1:]] == [0, 0]
+    assert swept("matching") == first
+    assert [row["result"]["algorithm"] for row in swept("one-packet")[3:]] == ["one-packet"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('plans = ["none.json"]', "^Plan must be a schedule file, not none.json$"),
+        (
+            'plans = ["grid.toml"]\ntopologies = ["4x4"]',
+            "^Key topologies of a sweep must be left out with plans$",
+        ),
+        ('steps = ["synth"]\nplans = ["grid.toml"]', "^Sweep must have targets, not leave them"),
+    ],
+)
+def test_misfit_schedule_files(write, text, message, monkeypatch):
+    """What a sweep over schedule files must not hold."""
+    path = write(text)
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(InputError, match=message):
+        load(path)
 
 
 def _start(path, *options):

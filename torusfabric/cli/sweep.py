@@ -14,7 +14,9 @@ __all__ = ["add_commands"]
 EPILOG = """\
 example: torusfabric sweep grid.toml -o grid.jsonl
 
-where grid.toml holds (all but topologies and collectives may be left out):
+plans = ["plan.json", ..], or --plan, puts schedule files in place of the five lists from
+topologies to chunks; without them grid.toml holds (all but topologies and collectives
+may be left out):
   steps = ["plan", "simulate", "synth"]  # default plan alone
   topologies = ["4x4", "6x8", "4x4x4"]
   collectives = ["allgather", "broadcast"]
@@ -43,6 +45,9 @@ def add_commands(commands):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
     parser.add_argument(
+        "--plan", metavar="PLAN", help="a schedule file, in place of topologies and collectives"
+    )
+    parser.add_argument(
         "-o",
         "--output",
         metavar="RESULTS",
@@ -62,10 +67,12 @@ def add_commands(commands):
 
 def run_sweep(arguments):
     """Do what is missing, and sum up."""
-    from ..sweep.results import Results, load, points
+    from ..sweep.grid import load, points
+    from ..sweep.results import Results
     from ..sweep.work import on_cluster, on_cores, run
 
-    todo = points(load(arguments.file))
+    plans = [arguments.plan] if arguments.plan else []
+    todo = points(load(arguments.file, plans=plans))
     path = arguments.output or Path(arguments.file).with_suffix(".jsonl")
     if arguments.scheduler:
         workers = partial(on_cluster, address=arguments.scheduler)

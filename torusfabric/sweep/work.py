@@ -21,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from .. import __version__
 from ..errors import InputError, MissingTool, TorusfabricError, WorkFailed
 from ..toolchain import tools
-from .results import key
+from .grid import key
 
 __all__ = ["on_cluster", "on_cores", "run", "work"]
 
@@ -71,8 +71,8 @@ def run(points, results, workers, progress=None):
 
 def describe(point):
     """A point in a few words."""
-    names = ("step", "topology", "collective", "algorithm", "width", "flits", "target", "mapping")
-    return " ".join(str(point[name]) for name in names if name in point)
+    names = ("plan", "topology", "collective", "algorithm", "width", "flits", "target", "mapping")
+    return " ".join(str(point[name]) for name in ("step", *names) if name in point)
 
 
 def work(point):

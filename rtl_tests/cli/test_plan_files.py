@@ -1,0 +1,226 @@
+"""`--plan FILE` in place of TOPOLOGY COLLECTIVE, in every command that works on a schedule."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from torusfabric.cli import main
+from torusfabric.errors import WorkFailed
+
+
+def run_json(capsys, *words):
+    """The one JSON object that a command prints."""
+    status = main([*map(str, words), "--json"])
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+@pytest.fixture
+def saved(tmp_path, capsys):
+    """A function that plans into a file and returns its name."""
+
+    def save(*words, name="plan.json"):
+        path = tmp_path / name
+        run_json(capsys, "plan", *words, "-o", path)
+        return str(path)
+
+    return save
+
+
+SELECTIONS = [
+    ("4x4", "allgather", "--algorithm", "matching"),
+    ("4x4", "allgather", "--algorithm", "hamiltonian"),
+    ("3x3", "reduce-scatter"),
+    ("3x3", "allreduce", "--latency", "3"),
+    ("3x3", "scatter", "--root", "4"),
+    ("3x3", "alltoall"),
+    ("5x5", "broadcast", "--algorithm", "lee-code"),
+    ("arrowhead:1", "reduce", "--root", "2"),
+]
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=" ".join)
+@pytest.mark.parametrize("name", ["plan.json", "plan.json.gz"])
+def test_simulate(capsys, saved, selection, name):
+    """A file is simulated as if it were planned: same cycles, same routers."""
+    path = saved(*selection, name=name)
+    planned = run_json(capsys, "simulate", *selection, "--width", "8")
+    read = run_json(capsys, "simulate", "--plan", path, "--width", "8")
+    same = ("topology", "collective", "operator", "algorithm", "rounds", "bound", "cycles",
+            "predicted_cycles", "router_classes", "origins", "words_checked")  # fmt: skip
+    assert {key: planned[key] for key in same} == {key: read[key] for key in same}
+    assert (read["passed"], read["words_wrong"]) == (True, 0)
+
+
+def test_verilog_is_the_same_but_for_its_command(capsys, saved, tmp_path):
+    """The text and the manifest differ in the command alone."""
+    words = ("3x3", "reduce-scatter", "--algorithm", "matching")
+    path, hardware = saved(*words), ("--width", "8", "--flits", "9", "--op", "max", "--signed")
+    run_json(capsys, "verilog", *words, *hardware, "-o", tmp_path / "planned")
+    run_json(capsys, "verilog", "--plan", path, *hardware, "-o", tmp_path / "read")
+    texts, manifests = [], []
+    for folder in ("planned", "read"):
+        text = (tmp_path / folder / "fabric.v").read_text()
+        texts.append([line for line in text.splitlines() if "torusfabric verilog" not in line])
+        manifests.append(json.loads((tmp_path / folder / "manifest.json").read_text()))
+    assert texts[0] == texts[1]
+    commands = [shlex.split(manifest.pop("command")) for manifest in manifests]
+    assert commands[1][:4] == ["torusfabric", "verilog", "--plan", path]
+    assert commands[1][4:] == commands[0][6:]
+    assert manifests[0] == manifests[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("3x3", "reduce-scatter", "--op", "min", "--signed", "--latency", "auto"),
+        ("3x3", "broadcast", "--root", "any"),
+        ("4x4", "broadcast", "--algorithm", "max-flow", "--broken-link", "9:+0", "--root", "2"),
+        ("arrowhead:1", "broadcast", "--times", "3", "1", "12"),
+        ("--plan", "plan.json"),
+    ],
+)
+def test_the_command_of_a_manifest_makes_the_same_again(
+    capsys, saved, tmp_path, monkeypatch, words
+):
+    """The command that a manifest names gives the same files."""
+    saved("4x4", "allreduce")
+    monkeypatch.chdir(tmp_path)
+    run_json(capsys, "verilog", *words, "-o", "first")
+    command = json.loads((tmp_path / "first" / "manifest.json").read_text())["command"]
+    run_json(capsys, *shlex.split(command)[1:], "-o", "second")
+    for name in ("fabric.v", "manifest.json"):
+        first, second = ((tmp_path / folder / name).read_text() for folder in ("first", "second"))
+        assert first == second
+
+
+def test_check(capsys, saved):
+    """A file is checked with and without --plan; what is planned is checked as well."""
+    path = saved("4x4", "allgather", "--algorithm", "bufferless")
+    with_option = run_json(capsys, "check", "--plan", path)
+    short = run_json(capsys, "check", path)
+    planned = run_json(capsys, "check", "4x4", "allgather", "--algorithm", "bufferless")
+    for facts in (with_option, short, planned):
+        del facts["seconds"]
+    assert with_option == short == planned
+
+
+def test_compare(capsys, saved):
+    """A file stands beside all that the catalogue makes of the same task."""
+    path = saved("3x3", "reduce-scatter")
+    entries = run_json(capsys, "compare", "--plan", path)["algorithms"]
+    (matching,) = [e for e in entries if e["algorithm"] == "matching" and not e["plan"]]
+    assert entries[0] == matching | {"plan": path}
+    assert len(entries) == 3
+
+
+@pytest.mark.parametrize(("command", "name"), [("draw", "x.svg"), ("animate", "x.html")])
+def test_pictures(capsys, saved, tmp_path, command, name):
+    """A file gives the picture of its plan."""
+    path = saved("3x3", "allgather")
+    pictures = []
+    for words in (("--plan", path), ("3x3", "allgather")):
+        run_json(capsys, command, *words, "-o", tmp_path / name)
+        pictures.append((tmp_path / name).read_text())
+    assert pictures[0] == pictures[1]
+
+
+def test_synth(capsys, saved, monkeypatch):
+    """The text of the file's fabric is what is synthesized."""
+    path, texts = saved("2x2", "allgather"), []
+
+    def synthesize(design, target, **options):
+        texts.append(design.text)
+        raise WorkFailed("Synthesis must not take that long")
+
+    monkeypatch.setattr("torusfabric.fpga.synthesis.synthesize", synthesize)
+    assert main(["synth", "--plan", path, "--target", "ice40-hx8k"]) == 2
+    assert f"torusfabric synth --plan {path}" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("4x4", "allgather"), "TOPOLOGY must be left out with --plan"),
+        (("--algorithm", "matching"), "--algorithm must be left out with --plan"),
+        (("--chunks", "2"), "--chunks must be left out with --plan"),
+        (("--latency", "auto"), "--latency must be left out with --plan"),
+        (("--root", "1"), "--root must be left out with --plan"),
+        (("--large",), "--large must be left out with --plan"),
+        (("--duplex", "half"), "--duplex must be left out with --plan"),
+        (("--broken-link", "0:+0"), "--broken-link must be left out with --plan"),
+        (("--times", "1", "1", "1"), "--times must be left out with --plan"),
+        (("--root", "any"), "Root any must be for a broadcast, not allgather"),
+        (("--op", "add"), "--op must be left out for allgather"),
+        (("--flits", "3"), "Flits must be a positive multiple of 2"),
+    ],
+)
+def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
+    """Options that only planning uses are refused in one line."""
+    path = saved("4x4", "allgather")
+    assert main(["simulate", "--plan", path, *words]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["simulate", "draw", "check", "compare", "synth", "verilog"])
+def test_neither_a_selection_nor_a_file(capsys, command, tmp_path):
+    """What is missing is named."""
+    more = {"draw": ["-o", "x"], "verilog": ["-o", "x"], "synth": ["--target", "ecp5-25k"]}
+    assert main([command, *more.get(command, [])]) == 1
+    assert "TOPOLOGY and COLLECTIVE must be given, or --plan FILE" in capsys.readouterr().err
+
+
+def test_what_cannot_be_built_is_refused_first(capsys, tmp_path):
+    """Sums that differ from node to node have no hardware; nothing is written."""
+    data = {
+        "format": "torusfabric-schedule", "version": 1,
+        "topology": {"kind": "torus", "sides": [3]}, "collective": {"kind": "allreduce"},
+        "algorithm": "by hand", "switching": "store-and-forward", "ports": 2, "chunks": 1,
+        "rounds": [
+            [{"path": [1, 0], "blocks": "all"}, {"path": [2, 0], "blocks": "all"}],
+            [{"path": [0, 1], "blocks": "all"}, {"path": [0, 2], "blocks": "all"}],
+        ],
+    }  # fmt: skip
+    (tmp_path / "plan.json").write_text(json.dumps(data))
+    assert main(["check", str(tmp_path / "plan.json")]) == 0
+    capsys.readouterr()
+    words = ("verilog", "--plan", tmp_path / "plan.json", "-o", tmp_path / "out")
+    assert main(list(map(str, words))) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "allreduce" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_wrong_is_not_built(capsys, saved, tmp_path):
+    """A schedule with a fault is refused before anything is written, with status 2."""
+    path = saved("3x3", "allgather")
+    with open(path) as file:
+        data = json.load(file)
+    del data["rounds"][1][3]
+    with open(path, "w") as file:
+        json.dump(data, file)
+    assert main(["verilog", "--plan", path, "-o", str(tmp_path / "out")]) == 2
+    assert "Round" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_as_a_user_types_it(tmp_path):
+    """The commands in a shell."""
+    python = shlex.quote(sys.executable)
+    script = (
+        f"{python} -m torusfabric plan 4x4 allgather --algorithm matching -o p.json && "
+        f"{python} -m torusfabric simulate --plan p.json --width 32 --flits 4"
+    )
+    done = subprocess.run(
+        script, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "words wrong       0" in done.stdout
+    assert "cycles            19" in done.stdout

@@ -1,0 +1,232 @@
+"""Sweeps: a grid of fabrics, planned, simulated and synthesized, with every result kept.
+
+A sweep is described by a TOML file::
+
+    steps = ["plan", "simulate", "synth"]    # what to do; the default is plan alone
+    topologies = ["4x4", "6x8", "4x4x4"]
+    collectives = ["allgather", "broadcast"]
+    algorithms = ["best", "hamiltonian"]     # or ["all"] that know the collective; default best
+    ports = [2, 4]                           # these two may be left out
+    chunks = [1, 2]
+    widths = [8, 32]                         # for simulate and synth; default 32
+    flits = [2, 8]                           # the same; default one for each chunk
+    targets = ["ecp5-25k", "ice40-hx8k"]     # the rest for synth; there is no default target
+    mappings = ["compact", "fast"]           # default compact
+    pnr = true                               # default false
+    seeds = 3                                # default 1
+
+In place of topologies and collectives, and of what goes with them, schedule files may be given::
+
+    plans = ["mine.json", "theirs.json.gz"]
+
+Each step is done once for every combination of what matters to it: a plan does not depend on the
+width, nor a simulation on the device. The results are lines of JSON, one a combination, with a
+``status`` of ``done`` or, where no algorithm or length fits, ``misfit`` with a ``reason``. A line
+is written as a whole and forced to the disk as soon as it is known. Whoever starts the same sweep
+again, after whatever happened, gets the missing lines; a line that is there is never done again.
+What failed is printed and not kept, so it is tried again. Only one sweep at a time may use a file.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..algorithms import CATALOGUE, find
+from ..collective import parse_collective
+from ..errors import InputError
+from ..fpga.synthesis.target import find_target
+from ..toolchain.cache import digest
+from ..topology import parse_topology
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+__all__ = ["AXES", "Axis", "Point", "key", "load", "points"]
+
+#: A thing to do: plain values by name.
+Point = dict[str, Any]
+
+STEPS = ("plan", "simulate", "synth")
+
+#: Steps that need hardware, and steps that need a device.
+BUILT, MAPPED = STEPS[1:], STEPS[2:]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A list in the description of a sweep.
+
+    Parameters
+    ----------
+    name : str
+        What one of its entries is called in a result.
+    entry : type
+        Of its entries.
+    default : list, optional
+        None if it must not be left out.
+    steps : tuple of str
+        The steps that it matters to.
+    planned : bool
+        Whether it says what to plan, so that it has no place beside schedule files.
+    """
+
+    name: str
+    entry: type
+    default: list[Any] | None = None
+    steps: tuple[str, ...] = STEPS
+    planned: bool = False
+
+
+#: The lists that the file may hold.
+AXES = {
+    "topologies": Axis("topology", str, planned=True),
+    "collectives": Axis("collective", str, planned=True),
+    "algorithms": Axis("algorithm", str, ["best"], planned=True),
+    "ports": Axis("ports", int, [None], planned=True),
+    "chunks": Axis("chunks", int, [None], planned=True),
+    "plans": Axis("plan", str),
+    "widths": Axis("width", int, [32], BUILT),
+    "flits": Axis("flits", int, [None], BUILT),
+    "targets": Axis("target", str, None, MAPPED),
+    "mappings": Axis("mapping", str, ["compact"], MAPPED),
+}
+
+
+def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
+    """Read and check the description of a sweep.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file.
+    plans : sequence of str
+        Schedule files in place of topologies and collectives.
+
+    Returns
+    -------
+    dict
+        Everything that the file may hold, with the defaults filled in.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or something in it is not valid.
+    """
+    try:
+        with open(path, "rb") as file:
+            given = tomllib.load(file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Sweep must be a readable TOML file, not {path} ({reason})") from None
+    known = ["steps", *AXES, "pnr", "seeds"]
+    for name in given:
+        if name not in known:
+            raise InputError(f"Key of a sweep must be one of {', '.join(known)}, not {name!r}")
+    if plans:
+        given["plans"] = list(plans)
+    grid = _lists(given)
+    pnr, seeds = given.get("pnr", False), given.get("seeds", 1)
+    if type(pnr) is not bool:
+        raise InputError(f"Key pnr of a sweep must be true or false, not {pnr!r}")
+    if type(seeds) is not int or seeds < 1:
+        raise InputError(f"Key seeds of a sweep must be a positive integer, not {seeds!r}")
+    grid |= {"pnr": pnr, "seeds": seeds}
+    _check_names(grid)
+    return grid
+
+
+def _lists(given: dict[str, Any]) -> dict[str, Any]:
+    """The lists of the file, those that do not matter empty."""
+    grid: dict[str, Any] = {"steps": _list(given, "steps", str, ["plan"])}
+    for step in grid["steps"]:
+        if step not in STEPS:
+            raise InputError(f"Step must be plan, simulate or synth, not {step!r}")
+    for name, axis in AXES.items():
+        if axis.planned and "plans" in given and name in given:
+            raise InputError(f"Key {name} of a sweep must be left out with plans")
+        needed = not set(axis.steps).isdisjoint(grid["steps"])
+        needed &= not (axis.planned if "plans" in given else name == "plans")
+        grid[name] = _list(given, name, axis.entry, axis.default if needed else axis.default or [])
+    return grid
+
+
+def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | None) -> list[Any]:
+    """A list of the file, without repetitions."""
+    values: Any = given.get(name, default)
+    if values is None:
+        raise InputError(f"Sweep must have {name}, not leave them out")
+    if values is default:
+        return default or []
+    word = "strings" if entry is str else "positive integers"
+    if (
+        not isinstance(values, list)
+        or not values
+        or any(type(value) is not entry for value in values)
+        or (entry is int and min(values) < 1)
+    ):
+        raise InputError(f"Key {name} of a sweep must be a list of {word}, not {values!r}")
+    return list(dict.fromkeys(values))
+
+
+def _check_names(grid: dict[str, Any]) -> None:
+    """Find misspelt names before anything is done."""
+    for name in grid["topologies"]:
+        parse_topology(name)
+    for name in grid["collectives"]:
+        parse_collective(name)
+    for name in grid["algorithms"]:
+        if name not in ("best", "all"):
+            find(name)
+    for name in grid["targets"]:
+        find_target(name)
+    for name in grid["mappings"]:
+        if name not in ("compact", "fast"):
+            raise InputError(f"Mapping must be compact or fast, not {name!r}")
+    for name in grid["plans"]:
+        if not Path(name).is_file():
+            raise InputError(f"Plan must be a schedule file, not {name}")
+
+
+def points(grid: dict[str, Any]) -> list[Point]:
+    """All combinations, each a thing to do."""
+    found: dict[str, Point] = {}
+    for step in grid["steps"]:
+        for point in _combinations(grid, step):
+            if step == "synth":
+                point |= {"pnr": grid["pnr"]} | ({"seeds": grid["seeds"]} if grid["pnr"] else {})
+            for each in _concrete(point):
+                found[key(each)] = each
+    return list(found.values())
+
+
+def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
+    """All combinations of what matters to a step."""
+    axes = {
+        axis.name: grid[name]
+        for name, axis in AXES.items()
+        if step in axis.steps and (not axis.planned if grid["plans"] else name != "plans")
+    }
+    for values in product(*axes.values()):
+        chosen = zip(axes, values, strict=True)
+        yield {"step": step} | {name: value for name, value in chosen if value is not None}
+
+
+def _concrete(point: Point) -> list[Point]:
+    """A point for each algorithm that it names; that of a file with the digest of its content."""
+    if "plan" in point:
+        return [point | {"plan_digest": sha256(Path(point["plan"]).read_bytes()).hexdigest()}]
+    if point["algorithm"] != "all":
+        return [point]
+    kind = parse_collective(point["collective"]).kind
+    names = [entry.name for entry in CATALOGUE if kind in entry.collectives]
+    return [point | {"algorithm": name} for name in names]
+
+
+def key(point: Point) -> str:
+    """What tells a point from all others."""
+    return str(digest(point))[:16]
