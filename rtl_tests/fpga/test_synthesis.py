@@ -482,7 +482,7 @@ def test_report_prints_as_a_table():
     assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "", "", "", ""] in rows
 
 
-SHAPE = RouterShape(ports=PORTS, lanes=1, width=8, settings=4)
+SHAPE = RouterShape(ports=PORTS, injection_ports=1, width=8, settings=4)
 
 
 def described(width=8):
@@ -522,7 +522,7 @@ def test_luts_saved_against_a_full_crossbar(runs):
 
 @pytest.mark.parametrize("inputs", [3, 10])
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
-    shape = RouterShape(ports=inputs - 1, lanes=1, width=1, settings=0)
+    shape = RouterShape(ports=inputs - 1, injection_ports=1, width=1, settings=0)
     full = full_crossbar(shape)
     luts = synthesize(full, "ice40-hx8k", workplace=Workplace(cache=cache)).fabric["luts"]
     assert luts == (inputs - 1) * -(-inputs // 2)
@@ -531,7 +531,7 @@ def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus Verilog")
 @pytest.mark.parametrize("inputs", [2, 3, 4, 5, 8])
 def test_full_crossbar_passes_every_input(inputs, tmp_path):
-    full = full_crossbar(RouterShape(ports=1, lanes=inputs - 1, width=1, settings=0))
+    full = full_crossbar(RouterShape(ports=1, injection_ports=inputs - 1, width=1, settings=0))
     rows = [select_bits(inputs, source) for source in range(inputs)]
     values = ["".join(map(str, reversed(row))) for row in rows]
     checks = "".join(

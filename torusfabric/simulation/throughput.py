@@ -3,12 +3,13 @@
 import numpy as np
 
 from ..analysis.bounds import bound
+from ..rtl.fabric import Fabric
 from ..schedule import Switching
 
 __all__ = ["throughput", "throughput_bound"]
 
 
-def throughput(fabric, cycles):
+def throughput(fabric: Fabric, cycles: float) -> float:
     """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
 
     Of a reduction, the results.
@@ -23,7 +24,7 @@ def throughput(fabric, cycles):
     return round(foreign * fabric.layout.block_flits / (fabric.nodes * cycles), 4)
 
 
-def throughput_bound(fabric):
+def throughput_bound(fabric: Fabric) -> float:
     """The most that any schedule in its model could reach: in fewest steps, without other cycles.
 
     Of circuits, the ports a node may receive at.

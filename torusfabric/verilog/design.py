@@ -21,7 +21,7 @@ class RouterShape:
     Parameters
     ----------
     ports : int
-    lanes : int
+    injection_ports : int
         Words of its own that a node can send at once by different ports: at least one.
     width : int
     settings : int
@@ -29,7 +29,7 @@ class RouterShape:
     """
 
     ports: int
-    lanes: int
+    injection_ports: int
     width: int
     settings: int
 
@@ -89,11 +89,11 @@ class Design:
     classes : list of (str, int)
         (Router module, number of nodes it serves), one entry a node class.
     outports : dict of str to tuple of str
-        Router module -> its output ports that drive links. Where given, the report tells the
+        Router module -> its output ports that drive links. Where given, the report has the
         cost of each out-port bit; other outputs (delivery to the node) are not counted as such.
     inports : dict of str to dict
         Router module -> {input port that brings data: part of the report for the tables that read
-        it first}. Where given, the report tells where a router's tables go.
+        it first}. Where given, the report shows where a router's tables go.
     shapes : dict of str to RouterShape
         Router module -> its outer form. Where given, the report compares it with a full crossbar.
     parts : dict of str to str

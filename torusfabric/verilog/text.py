@@ -112,17 +112,19 @@ def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     netlist = fabric.netlist
     instances = {instance.module: instance for instance in netlist.having(Role.ROUTER)}
     drivers = netlist.drivers()
+    roms = {net: len(netlist.instances[k].contents) for net, (k, _) in drivers.items()}
+    rows = max((roms.get(part.net, 0) for router in instances.values()
+                for part in router.inputs.get("select", ()) if isinstance(part, Part)),
+               default=0)  # fmt: skip
     shapes = {}
     for name in routers:
         inputs = instances[name].inputs
-        lanes = sum(part.width for part in inputs["inject"]) // fabric.width
-        # Its own ROM, or one in front of it; where there is neither, the selects are inputs.
-        settings = len(fabric.program.select) if "setting" in inputs else 0
-        for part in inputs.get("select", ()):
-            if isinstance(part, Part) and part.net in drivers:
-                settings = max(settings, len(netlist.instances[drivers[part.net][0]].contents))
+        injected = sum(part.width for part in inputs["inject"]) // fabric.width
+        ports = netlist.nets[instances[name].outputs["tx"]] // fabric.width
+        # Of its own ROM, or of those in front of routers; otherwise the selects are inputs.
+        settings = len(fabric.program.select) if "setting" in inputs else rows
         # More words than ports cannot leave at once.
-        shapes[name] = RouterShape(fabric.ports, min(lanes, fabric.ports), fabric.width, settings)
+        shapes[name] = RouterShape(ports, min(injected, ports), fabric.width, settings)
     return shapes
 
 

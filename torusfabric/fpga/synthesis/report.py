@@ -13,7 +13,7 @@ __all__ = ["SynthesisReport", "per_bit"]
 #: What an out-port bit may cost, in LUTs or flip-flops, before the report says where it goes.
 _LEAN = 1.1
 
-#: Classes with a column of their own where the table tells where the LUTs go.
+#: Classes with a column of their own where the table shows where the LUTs go.
 _SHOWN = 3
 
 
@@ -39,7 +39,7 @@ class SynthesisReport:
         Of place and route; empty without it.
     runs : list of dict
         What each run of a tool took: tool, what, seed and seconds. Runs that were not repeated,
-        because their results were kept, tell what they took at the time.
+        because their results were kept, have what they took at the time.
     tools : dict
         Tool -> version.
     """

@@ -6,8 +6,8 @@ is optimised across the borders of modules, so the sum is an upper bound of what
 needs. ROMs are mapped by their contents, many at a time; to a router class belong those that drive
 its routers, and its figures are those with the dearest contents. With place and route, each router
 class alone and, where it fits, the whole fabric are placed and routed in a harness that takes the
-pins out of the question. Every router is compared with a full crossbar of its ports, lanes, width
-and number of settings.
+pins out of the question. Every router is compared with a full crossbar of its ports, injection
+ports, width and number of settings.
 """
 
 import dataclasses
@@ -131,7 +131,7 @@ def synthesize(
         steps = _Steps(progress, workplace.jobs)
         return _synthesize(flow, seeds if pnr else [], steps)
     except WorkFailed:
-        keep = True  # with the logs that tell why
+        keep = True  # with the logs that show why
         raise
     finally:
         if not keep:

@@ -186,7 +186,7 @@ class Target:
     family : str
         Of `FAMILIES`.
     device : tuple of str
-        Arguments that tell the place-and-route tool the device and its package.
+        Arguments of the place-and-route tool for the device and its package.
     capacity : dict
         Name of a field of `Cost` -> how many there are.
     pins : str

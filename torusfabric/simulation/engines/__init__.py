@@ -1,7 +1,7 @@
 """Engines: ways to run a fabric cycle by cycle."""
 
 from .amaranth_engine import AmaranthEngine
-from .base import Engine, Phases, Run
+from .base import Engine, EngineRun, PhaseTimes
 from .choice import ENGINES, Choice, choose_engine
 from .compiled import CompiledEngine
 from .verilator import VerilatorEngine
@@ -13,8 +13,8 @@ __all__ = [
     "Choice",
     "CompiledEngine",
     "Engine",
-    "Phases",
-    "Run",
+    "EngineRun",
+    "PhaseTimes",
     "VerilatorEngine",
     "check_wave",
     "choose_engine",

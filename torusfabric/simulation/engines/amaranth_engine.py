@@ -4,17 +4,24 @@
 import contextlib
 import time
 from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
-from amaranth.sim import Simulator
+from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal, Value
+from amaranth.sim import Simulator, SimulatorContext
 
 from ...errors import WorkFailed
 from ...rtl.assembly import Assembly
-from .base import PATIENCE, Engine, Phases, Run
-from .waves import lines, recording
+from ...rtl.fabric import Fabric
+from .base import PATIENCE, Engine, EngineRun, Messages, PhaseTimes, Progress
+from .waves import recording, wave_lines
 
-__all__ = ["AmaranthEngine"]
+__all__ = ["AmaranthEngine", "FreeClock", "GatedClock", "HostDriver", "Testbench"]
+
+#: What drives a design.
+Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
 
 
 class AmaranthEngine(Engine):
@@ -32,15 +39,24 @@ class AmaranthEngine(Engine):
 
     name = "amaranth"
 
-    def __init__(self, fabric, *, wave=None, gated=True):
+    def __init__(
+        self, fabric: Fabric, *, wave: str | Path | None = None, gated: bool = True
+    ) -> None:
         super().__init__(fabric, wave=wave)
         self._gated = gated and wave is None
         self.design = Assembly(fabric.netlist, gated=self._gated)
 
-    def run_many(self, batches, *, roots=None, progress=None):
-        runs = []
+    def run_many(
+        self,
+        batches: Iterable[Messages],
+        *,
+        roots: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[EngineRun]:
+        """Run several collectives one after another; see `Engine.run_many`."""
+        runs: list[EngineRun] = []
 
-        async def testbench(ctx):
+        async def testbench(ctx: SimulatorContext) -> None:
             clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
             driver = HostDriver(ctx, clock, self.fabric, self.design, progress)
             for number, messages in enumerate(batches):
@@ -51,52 +67,54 @@ class AmaranthEngine(Engine):
                 times.append(time.process_time())
                 words = await driver.read()
                 times.append(time.process_time())
-                phases = Phases(*(b - a for a, b in pairwise(times)))
+                phases = PhaseTimes(*(b - a for a, b in pairwise(times)))
                 cycles = ctx.get(self.design.cycles)
-                runs.append(Run(words, cycles, edges, clock.ticks - before, phases))
+                runs.append(EngineRun(words, cycles, edges, clock.ticks - before, phases))
 
         self.simulate(testbench)
         return runs
 
-    def measure(self, runs):
-        spent = [0, 0.0]
+    def measure(self, runs: int) -> tuple[int, float]:
+        """Run collectives on whatever is in memory; see `Engine.measure`."""
+        cycles, seconds = 0, 0.0
 
-        async def testbench(ctx):
+        async def testbench(ctx: SimulatorContext) -> None:
             clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
             driver = HostDriver(ctx, clock, self.fabric, self.design)
+            nonlocal cycles, seconds
             began = time.process_time()
             for _ in range(runs):
-                spent[0] += await driver.collect()
-            spent[1] = time.process_time() - began
+                cycles += await driver.collect()
+            seconds = time.process_time() - began
 
         self.simulate(testbench)
-        return tuple(spent)
+        return cycles, seconds
 
-    def simulate(self, testbench):
+    def simulate(self, testbench: Testbench) -> None:
         """Run a testbench of one's own on the design."""
         with recording(self._wave, self.fabric) as vcd:
-            shown = None if vcd is None else Shown(self.design, self.fabric)
-            simulator = Simulator(shown or self.design)
+            named = None if vcd is None else WithWaveLines(self.design, self.fabric)
+            simulator = Simulator(named or self.design)
             if not self._gated:
                 simulator.add_clock(1e-8)
-            simulator.add_testbench(after_reset(testbench, shown) if shown else testbench)
+            simulator.add_testbench(_after_reset(testbench, named.reset) if named else testbench)
             with simulator.write_vcd(vcd) if vcd else contextlib.nullcontext():
                 simulator.run()
 
 
-def after_reset(testbench, shown):
+def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
     """A testbench that begins with a reset, which changes nothing here: waves show it."""
 
-    async def reset_first(ctx):
-        ctx.set(shown.reset, 1)
+    async def reset_first(ctx: SimulatorContext) -> None:
+        ctx.set(reset, 1)
         await ctx.tick()
-        ctx.set(shown.reset, 0)
+        ctx.set(reset, 0)
         await testbench(ctx)
 
     return reset_first
 
 
-class Shown(Elaboratable):
+class WithWaveLines(Elaboratable):
     """A design, and beside it the lines of the whole and of each node by their names in waves.
 
     Parameters
@@ -110,25 +128,26 @@ class Shown(Elaboratable):
     reset : Signal
     """
 
-    def __init__(self, design, fabric):
+    def __init__(self, design: Assembly, fabric: Fabric) -> None:
         self._design, self._fabric = design, fabric
         self._domain = ClockDomain("sync")
         self.reset = self._domain.rst
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
         m = Module()
         m.domains += self._domain
         m.submodules.design = self._design
         m.submodules.fabric = whole = Module()
-        for node, shown in groupby(lines(self._fabric), lambda line: line.node):
+        for node, lines in groupby(wave_lines(self._fabric), lambda line: line.node):
             scope = whole if node is None else Module()
             if node is not None:
                 whole.submodules[f"node_{node}"] = scope
-            named, nets = [], []
+            named: list[Signal] = []
+            nets: list[Value] = []
             if node is None:
                 named += [Signal(name="clk"), Signal(name="rst")]
                 nets += [self._domain.clk, self._domain.rst]
-            for _, name, part in shown:
+            for _, name, part in lines:
                 named.append(Signal(part.width, name=name))
                 nets.append(self._design.net(part.net)[part.start : part.start + part.width])
             # What is named first keeps its name where a net has the same.
@@ -139,10 +158,10 @@ class Shown(Elaboratable):
 class FreeClock:
     """One clock for the whole design."""
 
-    def __init__(self, ctx, design):
+    def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
         self._ctx, self.ticks = ctx, 0
 
-    async def tick(self, *nodes):
+    async def tick(self, *nodes: int) -> None:
         """Pass one edge; the nodes concerned do not matter."""
         await self._ctx.tick()
         self.ticks += 1
@@ -151,13 +170,13 @@ class FreeClock:
 class GatedClock:
     """A clock for each node, at rest unless asked for."""
 
-    def __init__(self, ctx, design):
+    def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
         self._ctx, self.ticks = ctx, 0
         self._rest = design.domains[None].clk
         self._nodes = {node: d.clk for node, d in design.domains.items() if node is not None}
         self._all = Cat(self._rest, *self._nodes.values())
 
-    async def tick(self, *nodes):
+    async def tick(self, *nodes: int) -> None:
         """Pass one edge of the common part and of these nodes (of all nodes, without any)."""
         clocks = Cat(self._rest, *(self._nodes[n] for n in {*nodes})) if nodes else self._all
         self._ctx.set(clocks, -1)
@@ -177,7 +196,14 @@ class HostDriver:
     progress : function of (done, total), optional
     """
 
-    def __init__(self, ctx, clock, fabric, design, progress=None):
+    def __init__(
+        self,
+        ctx: SimulatorContext,
+        clock: "FreeClock | GatedClock",
+        fabric: Fabric,
+        design: Assembly,
+        progress: Progress | None = None,
+    ) -> None:
         self._ctx, self._clock = ctx, clock
         self._fabric, self._design = fabric, design
         self._progress = progress or (lambda done, total: None)
@@ -185,11 +211,11 @@ class HostDriver:
         words = self._layout.send_words + self._layout.recv_words
         self._total, self._done = fabric.nodes * words, 0
 
-    def _advance(self, words):
+    def _advance(self, words: int) -> None:
         self._done += words
         self._progress(self._done, self._total)
 
-    async def load(self, messages):
+    async def load(self, messages: Messages) -> None:
         """Write every node's send memory."""
         design, ctx = self._design, self._ctx
         # The nodes that the writes under way are for.
@@ -206,7 +232,7 @@ class HostDriver:
             self._advance(len(message))
         ctx.set(design.host_we, 0)
 
-    async def collect(self, root=None):
+    async def collect(self, root: int | None = None) -> int:
         """Start, and wait for done; returns the clock edges between."""
         design, ctx = self._design, self._ctx
         if root is not None:
@@ -226,7 +252,7 @@ class HostDriver:
         await self._clock.tick()
         return edges
 
-    async def read(self):
+    async def read(self) -> list[list[int]]:
         """Read every node's receive memory."""
         design, ctx, latency = self._design, self._ctx, self._fabric.read_latency
         base, count = self._layout.recv_base, self._layout.recv_words

@@ -1,16 +1,27 @@
 """What an engine does: it runs a fabric, driven only through its host port."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["PATIENCE", "Engine", "Phases", "Run"]
+import numpy as np
+
+from ...rtl.fabric import Fabric
+
+__all__ = ["PATIENCE", "Engine", "EngineRun", "Messages", "PhaseTimes", "Progress"]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
 
+#: The words of each node's send memory.
+Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
 
-class Phases(NamedTuple):
+#: Called now and then with the words loaded and read so far, and in all.
+Progress: TypeAlias = Callable[[int, int], Any]
+
+
+class PhaseTimes(NamedTuple):
     """Seconds of processor time that the parts of a run took."""
 
     load: float
@@ -18,7 +29,7 @@ class Phases(NamedTuple):
     read: float
 
 
-class Run(NamedTuple):
+class EngineRun(NamedTuple):
     """What came of a run.
 
     Parameters
@@ -31,15 +42,15 @@ class Run(NamedTuple):
         Clock edges from the start pulse to done, as counted from outside.
     clocks : int
         Clock cycles simulated in all, loading and reading included.
-    phases : Phases
+    phases : PhaseTimes
         Where the time went.
     """
 
-    words: Sequence[Sequence[int]]
+    words: Messages
     cycles: int
     edges: int
     clocks: int
-    phases: Phases
+    phases: PhaseTimes
 
 
 class Engine(ABC):
@@ -57,16 +68,16 @@ class Engine(ABC):
     #: Seconds it took to get ready for the first run.
     build_seconds = 0.0
 
-    def __init__(self, fabric, *, wave=None):
+    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
         self.fabric, self._wave = fabric, wave
 
     def run(
         self,
-        messages,
+        messages: Messages,
         *,
         root: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Run:
+        progress: Progress | None = None,
+    ) -> EngineRun:
         """Load a message into every node, start, wait for done, and read every node.
 
         Parameters
@@ -87,8 +98,8 @@ class Engine(ABC):
         return self.run_many([messages], roots=roots, progress=progress)[0]
 
     @abstractmethod
-    def measure(self, runs) -> tuple[int, float]:
-        """Run collectives on whatever is in memory, to tell how fast that goes.
+    def measure(self, runs: int) -> tuple[int, float]:
+        """Run collectives on whatever is in memory, to find out how fast that goes.
 
         Parameters
         ----------
@@ -103,7 +114,13 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def run_many(self, batches, *, roots=None, progress=None) -> list[Run]:
+    def run_many(
+        self,
+        batches: Iterable[Messages],
+        *,
+        roots: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[EngineRun]:
         """Run several collectives one after another, without a reset between them.
 
         Parameters

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...errors import InputError
+from ...rtl.fabric import Fabric
 from ...toolchain import cxx
 from .amaranth_engine import AmaranthEngine
 from .base import Engine
@@ -33,7 +34,7 @@ class Choice(NamedTuple):
     reason: str
 
 
-def estimate(fabric, repeat=1):
+def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     """Seconds that Amaranth's simulator and a compiled engine would take on a common machine.
 
     Parameters
@@ -53,7 +54,9 @@ def estimate(fabric, repeat=1):
     return fabric.nodes * node + repeat * run, BUILD + len(fabric.netlist.modules) * PER_MODULE
 
 
-def choose_engine(fabric, name="auto", *, wave=None, repeat=1):
+def choose_engine(
+    fabric: Fabric, name: str = "auto", *, wave: str | None = None, repeat: int = 1
+) -> Choice:
     """Make an engine for a fabric.
 
     Parameters

@@ -7,19 +7,23 @@ difference to any word or cycle.
 
 import ctypes
 import time
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...rtl.fabric import Fabric
 from ...rtl.netlist import Netlist
 from ...toolchain.cache import Cache
 from ...verilog import module_texts
-from .base import Engine
+from .base import Engine, EngineRun, Messages, Progress
 from .host_port import CTask, measure_tasks, run_task, words_moved
-from .model import build_model
+from .model import Model, build_model
 from .model_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
-from .waves import lines, recording
+from .waves import WaveLine, recording, wave_lines
 
 __all__ = ["OUTPUTS", "CompiledEngine", "Session", "kept_texts"]
 
@@ -48,14 +52,28 @@ class CompiledEngine(Engine):
 
     name = "compiled"
 
-    def __init__(self, fabric, *, wave=None, gated=None, optimize=2):
+    def __init__(
+        self,
+        fabric: Fabric,
+        *,
+        wave: str | Path | None = None,
+        gated: bool | None = None,
+        optimize: int = 2,
+    ) -> None:
         super().__init__(fabric, wave=wave)
         self._gated = wave is None if gated is None else gated
         began = time.perf_counter()
         self.model = build_model(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
         self.build_seconds = time.perf_counter() - began
 
-    def run_many(self, batches, *, roots=None, progress=None):
+    def run_many(
+        self,
+        batches: Iterable[Messages],
+        *,
+        roots: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[EngineRun]:
+        """Run several collectives one after another; see `Engine.run_many`."""
         batches = list(batches)
         each = words_moved(self.fabric)
         with (
@@ -68,7 +86,8 @@ class CompiledEngine(Engine):
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
 
-    def measure(self, runs):
+    def measure(self, runs: int) -> tuple[int, float]:
+        """Run collectives on whatever is in memory; see `Engine.measure`."""
         with Session(self.model, self.fabric, gated=self._gated, vcd=None) as session:
             return measure_tasks(session.run, self.fabric, runs)
 
@@ -95,14 +114,14 @@ class Session:
         The inputs of the whole, in chunks of 32 bits.
     """
 
-    def __init__(self, model, fabric, *, gated, vcd):
+    def __init__(self, model: Model, fabric: Fabric, *, gated: bool, vcd: str | None) -> None:
         self._objects = objects = Objects(model)
         self._library, self.inputs = objects.library, objects.inputs
         self._readers = _Readers(model, objects)
         address, keep = objects.address, objects.keep
         inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
-        shown = [] if vcd is None else lines(fabric)
-        self._nets = nets = (CNet * len(shown))(*(_net(objects, line) for line in shown))
+        lines = [] if vcd is None else wave_lines(fabric)
+        self._nets = nets = (CNet * len(lines))(*(_net(objects, line) for line in lines))
         self._design = CDesign(
             groups=ctypes.addressof(objects.groups), group_count=len(objects.groups),
             nodes=fabric.nodes, of_node=self._readers.of_node(fabric.nodes),
@@ -123,17 +142,17 @@ class Session:
             self._objects.close()
             raise InputError(f"File of waves must be writable, not {vcd}")
 
-    def run(self, task, root=None):
+    def run(self, task: CTask, root: int | None = None) -> int:
         """Run a collective."""
         if root is not None:
             # Whoever takes the root reads it when the start comes.
             self.inputs["root"][0] = root
         return self._library.model_run(self._handle, task)
 
-    def __enter__(self):
+    def __enter__(self) -> "Session":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._library.model_close(self._handle)
         self._objects.close()
 
@@ -141,29 +160,30 @@ class Session:
 class _Readers:
     """Which instances of no node, the common ones, read what: those are evaluated on demand."""
 
-    def __init__(self, model, objects):
-        self._model, self._objects, self._watches = model, objects, []
+    def __init__(self, model: Model, objects: Objects) -> None:
+        self._model, self._objects = model, objects
+        self._watches: list[Any] = []
         self._number, self._keep = objects.number, objects.keep
         self._instances = model.netlist.instances
-        self._of_net: dict[str, set] = {}
+        self._of_net: dict[str, set[int]] = {}
         for k, (instance, sources) in enumerate(zip(self._instances, model.sources, strict=True)):
             if instance.node is None:
                 for pieces in sources.values():
                     for piece in pieces:
                         self._of_net.setdefault(piece.net, set()).add(int(self._number[k]))
 
-    def _lists(self, lists):
+    def _lists(self, lists: Sequence[Collection[int]]) -> Lists:
         start = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
         items = np.array([number for found in lists for number in sorted(found)], np.uint32)
         return Lists(self._keep(start), self._keep(items))
 
-    def of_inputs(self):
+    def of_inputs(self) -> Lists:
         """The readers of each input of the whole."""
         return self._lists([self._of_net.get(name, ()) for name in INPUTS])
 
-    def of_outputs(self, *, registered):
+    def of_outputs(self, *, registered: bool) -> Watches:
         """The readers of each instance's outputs of one kind."""
-        found: list[list] = [[] for _ in self._instances]
+        found: list[list[str]] = [[] for _ in self._instances]
         for k, instance in enumerate(self._instances):
             ports = self._model.class_of(k).ports
             for port, net in instance.outputs.items():
@@ -181,16 +201,16 @@ class _Readers:
         start = self._keep(np.cumsum([0, *map(len, found)]).astype(np.uint32))
         return Watches(start, ctypes.addressof(watches), readers.items)
 
-    def of_node(self, nodes):
+    def of_node(self, nodes: int) -> Lists:
         """The instances of each node."""
-        lists: list[list] = [[] for _ in range(nodes)]
+        lists: list[list[int]] = [[] for _ in range(nodes)]
         for k, instance in enumerate(self._instances):
             if instance.node is not None:
                 lists[instance.node].append(int(self._number[k]))
         return self._lists(lists)
 
 
-def _net(objects, line):
+def _net(objects: Objects, line: WaveLine) -> CNet:
     """Where a line lies in memory."""
     scope, name, part = line.scope.encode(), line.name.encode(), line.part
     return CNet(scope, name, objects.address[part.net] + part.start // 32 * 4, part.start % 32,

@@ -1,15 +1,22 @@
-"""Views of waves for GTKWave: a group for the whole, and a closed group for each node."""
+"""Save files of GTKWave: a group for the whole, and a closed group for each node."""
 
 import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vcd.gtkw import GTKWSave
 
 from ...errors import WorkFailed
+from ...topology import Topology
 
-__all__ = ["declared", "view"]
+if TYPE_CHECKING:
+    from .waves import WaveLine
+
+__all__ = ["declared_signals", "gtkwave_text"]
 
 
-def declared(path):
+def declared_signals(path: str | Path) -> dict[str, int]:
     """The signals that a VCD file declares.
 
     Parameters
@@ -26,7 +33,8 @@ def declared(path):
     WorkFailed
         If the file has no such part.
     """
-    found, scopes = {}, []
+    found: dict[str, int] = {}
+    scopes: list[str] = []
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             match line.split():
@@ -41,8 +49,10 @@ def declared(path):
     raise WorkFailed("File of waves must declare its signals, not end before")
 
 
-def view(vcd, wave, topology, lines):
-    """A view of a file of waves, to be written beside it with the ending ``.gtkw``.
+def gtkwave_text(
+    vcd: str | Path, wave: Path, topology: Topology, lines: "Sequence[WaveLine]"
+) -> str:
+    """The save file for a file of waves, to be written beside it with the ending ``.gtkw``.
 
     Parameters
     ----------
@@ -52,14 +62,14 @@ def view(vcd, wave, topology, lines):
         Where they will be for GTKWave.
     topology : Topology
         For the names of nodes.
-    lines : list of Line
+    lines : sequence of WaveLine
         What to show, in this order; what the file lacks is left out.
 
     Returns
     -------
     str
     """
-    signals, text = declared(vcd), io.StringIO()
+    signals, text = declared_signals(vcd), io.StringIO()
     prefix = _prefix(signals)
     save = GTKWSave(text)
     # Absolute both: GTKWave finds them too where they have been moved together.
@@ -69,7 +79,7 @@ def view(vcd, wave, topology, lines):
     save.signals_width(200)
     for name in ("clk", "rst"):
         save.trace(prefix + name, alias=name)
-    groups: dict[int | None, list] = {}
+    groups: dict[int | None, list[tuple[WaveLine, str, int]]] = {}
     for line in lines:
         full = f"{prefix}{line.scope}{'.' * bool(line.scope)}{line.name}"
         if full in signals:
@@ -83,7 +93,7 @@ def view(vcd, wave, topology, lines):
     return text.getvalue()
 
 
-def _prefix(signals):
+def _prefix(signals: Iterable[str]) -> str:
     """The scope that the scopes of nodes lie in, with a dot behind it."""
     for name in signals:
         scope, found, _ = name.partition("node_")
@@ -92,7 +102,7 @@ def _prefix(signals):
     raise WorkFailed("File of waves must have a scope for each node, not none")
 
 
-def _alias(line, topology):
+def _alias(line: "WaveLine", topology: Topology) -> str:
     """A port as ``out +0`` or ``in +0``; otherwise the name by itself."""
     kind, _, port = line.name.partition("_")
     return f"{kind} {port}" if line.node is not None and port in topology.port_names else line.name

@@ -1,13 +1,16 @@
-"""Runs in bulk: all words of a collective go through the host port in one call of a C++ library."""
+"""The host port of C++ engines: one call of a library moves all words of a collective."""
 
 import contextlib
 import ctypes
 import threading
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from ...errors import WorkFailed
-from .base import PATIENCE, Phases, Run
+from ...rtl.fabric import Fabric
+from .base import PATIENCE, EngineRun, Messages, PhaseTimes, Progress
 
 __all__ = ["CTask", "from_chunks", "run_task", "measure_tasks", "to_chunks", "words_moved"]
 
@@ -26,7 +29,11 @@ class CTask(ctypes.Structure):
     ]  # fmt: skip
 
 
-def to_chunks(messages, width):
+#: Runs a task; returns 0, or why it did not come to an end.
+Call: TypeAlias = Callable[[CTask], int]
+
+
+def to_chunks(messages: Messages, width: int) -> np.ndarray:
     """Words as chunks of 32 bits, the lowest first.
 
     Parameters
@@ -49,7 +56,7 @@ def to_chunks(messages, width):
     return np.frombuffer(raw, "<u4").reshape(len(messages), -1, chunks).copy()
 
 
-def from_chunks(chunks, width):
+def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
     """Chunks of 32 bits as words: uint64, or Python integers if they are wider.
 
     Parameters
@@ -73,7 +80,15 @@ def from_chunks(chunks, width):
     return words
 
 
-def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
+def run_task(
+    call: Call,
+    fabric: Fabric,
+    messages: Messages,
+    *,
+    progress: Progress | None = None,
+    done: int = 0,
+    total: int | None = None,
+) -> EngineRun:
     """Run a collective.
 
     Parameters
@@ -88,7 +103,7 @@ def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
 
     Returns
     -------
-    Run
+    EngineRun
     """
     layout, nodes = fabric.layout, fabric.nodes
     send = to_chunks(messages, fabric.width)
@@ -99,18 +114,19 @@ def run_task(call, fabric, messages, *, progress=None, done=0, total=None):
         write_delay=fabric.write_delay, patience=fabric.cycles + PATIENCE,
         send=send.ctypes.data, recv=recv.ctypes.data,
     )  # fmt: skip
-    outcome = _watched(call, task, progress, done, total or words_moved(fabric))
+    words = total or words_moved(fabric)
+    outcome = _watched(call, task, progress and (lambda moved: progress(done + moved, words)))
     if outcome:
         state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
         raise WorkFailed(
             f"Fabric must be done {fabric.cycles} edges after its start, "
             f"not {state} after {task.edges}"
         )
-    phases = Phases(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
-    return Run(from_chunks(recv, fabric.width), task.cycles, task.edges, task.clocks, phases)
+    phases = PhaseTimes(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
+    return EngineRun(from_chunks(recv, fabric.width), task.cycles, task.edges, task.clocks, phases)
 
 
-def measure_tasks(call, fabric, runs):
+def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
     """Run collectives on whatever is in memory; returns all cycles, and seconds."""
     cycles, spent = 0, 0
     for _ in range(runs):
@@ -123,16 +139,16 @@ def measure_tasks(call, fabric, runs):
     return cycles, spent / 1e9
 
 
-def words_moved(fabric):
+def words_moved(fabric: Fabric) -> int:
     """Words that go through the host port in a run."""
     return fabric.nodes * (fabric.layout.send_words + fabric.layout.recv_words)
 
 
-def _watched(call, task, progress, done, total):
-    """Call from a thread, so that this one can tell how far it is, and be interrupted."""
+def _watched(call: Call, task: CTask, progress: Callable[[int], object] | None) -> int:
+    """Call from a thread, so that this one can report the words moved, and be interrupted."""
     if progress is None and threading.current_thread() is not threading.main_thread():
         return call(task)
-    outcome = []
+    outcome: list[int] = []
     worker = threading.Thread(target=lambda: outcome.append(call(task)))
     worker.start()
     try:
@@ -140,9 +156,9 @@ def _watched(call, task, progress, done, total):
         while alive:
             worker.join(0.1)
             alive = worker.is_alive()
-            # Told at least once, however soon it is over.
+            # Reported at least once, however soon it is over.
             if progress:
-                progress(done + task.done, total)
+                progress(task.done)
     finally:
         task.stop = 1
         with contextlib.suppress(KeyboardInterrupt):

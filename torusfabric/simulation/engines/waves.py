@@ -2,29 +2,31 @@
 
 Every engine writes a VCD file in its own way, but all of them show the same lines: inside a scope
 ``node_K`` for each node, what leaves and enters by each of its ports, and beside these scopes, what
-concerns the whole. So one module suffices to write a view of them, and to turn them into FST.
+concerns the whole. So one module suffices to write a save file of GTKWave, and to make FST of them.
 """
 
 import contextlib
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import InputError, MissingTool, WorkFailed
-from ...rtl.netlist import Fixed, Part
+from ...rtl.fabric import Fabric
+from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
 from ...toolchain import tools
 from ...toolchain.files import replacing, write_file
-from .gtkwave import view
+from .gtkwave import gtkwave_text
 
-__all__ = ["FORMATS", "Line", "check_wave", "lines", "recording"]
+__all__ = ["FORMATS", "WaveLine", "check_wave", "recording", "wave_lines"]
 
-#: How the name of a file tells its format.
+#: The endings of file names, one for each format.
 FORMATS = (".vcd", ".fst")
 
 
-class Line(NamedTuple):
-    """A line shown, named as in the file.
+class WaveLine(NamedTuple):
+    """A line that waves show, named as in the file.
 
     Parameters
     ----------
@@ -41,12 +43,12 @@ class Line(NamedTuple):
     part: Part
 
     @property
-    def scope(self):
+    def scope(self) -> str:
         """The scope of its node; empty for the whole."""
         return "" if self.node is None else f"node_{self.node}"
 
 
-def lines(fabric):
+def wave_lines(fabric: Fabric) -> list[WaveLine]:
     """What waves show of a fabric: the whole, then node by node.
 
     Parameters
@@ -55,40 +57,41 @@ def lines(fabric):
 
     Returns
     -------
-    list of Line
+    list of WaveLine
         The inputs of the whole come first. Of each node: its out-ports, its in-ports, and what
         else it gives.
     """
     netlist = fabric.netlist
     whole = dict.fromkeys([*netlist.inputs, *netlist.nets])
-    of_node: dict[int, list[Line]] = {}
+    of_node: dict[int, list[WaveLine]] = {}
     for instance in netlist.instances:
         node = instance.node
         if node is not None:
             of_node.setdefault(node, []).extend(_lines_of(instance, netlist, fabric))
             for net in instance.outputs.values():
                 whole.pop(net, None)
-    found = [Line(None, net, *netlist.whole(net)) for net in whole if net not in netlist.wired]
+    found = [WaveLine(None, net, *netlist.whole(net)) for net in whole if net not in netlist.wired]
     for node in sorted(of_node):
         found += sorted(of_node[node], key=lambda line: not line.name.startswith(("out_", "in_")))
     return found
 
 
-def _lines_of(instance, netlist, fabric):
+def _lines_of(instance: Instance, netlist: Netlist, fabric: Fabric) -> Iterator[WaveLine]:
     """The lines of an instance of a node: those of each port if it is a router."""
     node, names = instance.node, fabric.program.topology.port_names
-    rest = {net for port, net in instance.outputs.items() if port != "tx"}
-    if "tx" in instance.outputs:
+    routing = instance.role is Role.ROUTER
+    rest = {net for port, net in instance.outputs.items() if not (routing and port == "tx")}
+    if routing:
         sent = netlist.words(instance.outputs["tx"], fabric.width)
         for kind, parts in (("out", sent), ("in", instance.inputs.get("rx", ()))):
             for name, part in zip(names, parts, strict=False):
                 if not isinstance(part, Fixed):
-                    yield Line(node, f"{kind}_{name}", part)
+                    yield WaveLine(node, f"{kind}_{name}", part)
     for net in sorted(rest):
-        yield Line(node, net.removesuffix(f"_{node}"), *netlist.whole(net))
+        yield WaveLine(node, net.removesuffix(f"_{node}"), *netlist.whole(net))
 
 
-def check_wave(wave):
+def check_wave(wave: str | Path | None) -> None:
     """See that waves can be written to a file of this name, if there is one.
 
     Parameters
@@ -115,11 +118,11 @@ def check_wave(wave):
 
 
 @contextlib.contextmanager
-def recording(wave, fabric):
+def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
     """A place for an engine to write a VCD file, which becomes the file of waves in the end.
 
-    A view for GTKWave is written beside it, with the ending ``.gtkw``. If the fabric does not come
-    to an end, the waves are kept, for they tell why; if anything else fails, nothing is left.
+    A save file of GTKWave is written beside it, with the ending ``.gtkw``. If the fabric does not
+    come to an end, the waves are kept, for they show why; if anything else fails, nothing is left.
 
     Parameters
     ----------
@@ -148,7 +151,7 @@ def recording(wave, fabric):
                 yield str(written)
             except WorkFailed as error:
                 failure = error
-            shown = view(written, wave, fabric.program.topology, lines(fabric))
+            shown = gtkwave_text(written, wave, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
                 _convert(written)
     except OSError as error:
@@ -158,7 +161,7 @@ def recording(wave, fabric):
         raise failure
 
 
-def _convert(written):
+def _convert(written: Path) -> None:
     """Turn a file in the format VCD into one in FST."""
     with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
         args = [str(written.absolute()), "waves.fst"]

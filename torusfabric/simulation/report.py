@@ -1,0 +1,110 @@
+"""What a simulation found."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..program import CycleCost
+from ..rtl.origins import Origins
+
+__all__ = ["SimulationReport", "WrongWord"]
+
+
+@dataclass(frozen=True)
+class WrongWord:
+    """A word that is not what it should be; the origin is None for what comes from all nodes."""
+
+    node: int
+    origin: int | None
+    flit: int
+    expected: int
+    got: int
+
+    def __str__(self) -> str:
+        if self.origin is None:
+            return (
+                f"node {self.node} holds {self.got:#x} as sum {self.flit}, not {self.expected:#x}"
+            )
+        return (
+            f"node {self.node} holds {self.got:#x} for flit {self.flit} of node {self.origin}, "
+            f"not {self.expected:#x}"
+        )
+
+
+@dataclass(frozen=True)
+class SimulationReport:
+    """What a simulation found.
+
+    Parameters
+    ----------
+    topology, collective, algorithm, engine : str
+    operator : str or None
+        How a reduction combines words.
+    switching : str
+        Whether the rounds are steps of one hop, or hold circuits.
+    origins : Origins
+        How origins are known, and what that costs.
+    rounds, bound : int
+        Rounds of the schedule, and the fewest that any schedule could have.
+    cycles, predicted_cycles : int
+        Clock edges from the start pulse to done: measured and planned.
+    cycle_cost : CycleCost
+        What the planned cycles are made of.
+    roots : tuple of int
+        The root of each run, where the fabric lets it be chosen.
+    repeat : int
+        Collectives run one after another (for each root).
+    throughput, throughput_bound : float
+        Words that a node receives in a cycle of a run, and could receive at most.
+    words_checked, words_wrong : int
+        Of all runs.
+    first_wrong : WrongWord or None
+    seconds : float
+    clocks : int
+        Clock cycles simulated, loading and reading included.
+    node_cycles_per_second : int
+        From start to done.
+    """
+
+    topology: str
+    collective: str
+    operator: str | None
+    algorithm: str
+    engine: str
+    switching: str
+    nodes: int
+    width: int
+    flits: int
+    router_classes: int
+    origins: Origins
+    rounds: int
+    bound: int
+    cycles: int
+    predicted_cycles: int
+    cycle_cost: CycleCost
+    repeat: int
+    throughput: float
+    throughput_bound: float
+    roots: tuple[int, ...]
+    words_checked: int
+    words_wrong: int
+    first_wrong: WrongWord | None
+    seconds: float
+    clocks: int
+    node_cycles_per_second: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether all words are right and the cycles are those predicted."""
+        return not self.words_wrong and self.cycles == self.predicted_cycles
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        plain = asdict(self)
+        cost = plain.pop("cycle_cost")
+        constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles")
+        return plain | {
+            "origins": self.origins.to_json(),
+            "passed": self.passed,
+            "cost_formula": str(self.cycle_cost),
+            **{name: cost[name] for name in constants},
+        }
