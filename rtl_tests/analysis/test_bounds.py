@@ -25,10 +25,10 @@ from torusfabric.analysis.running_times import (
     whole_packet_steps,
 )
 from torusfabric.collective import Collective
-from torusfabric.schedule import Listed, Pattern, Rounds, Transfers
+from torusfabric.schedule import Listed, Pattern, Rounds, Switching, Transfers
 from torusfabric.topology import Torus
 
-FORWARD, CIRCUIT = "store-and-forward", "circuit"
+FORWARD, CIRCUIT = Switching.STORE_AND_FORWARD, Switching.CIRCUIT
 
 
 def collective(kind):
@@ -65,7 +65,7 @@ def test_fourth_cube_of_seven():
         def __init__(self):
             self.sides, self.nodes, self.ports = (7**4,) * 3, 7**12, 6
 
-        distances = np.zeros(1)
+        distances = np.zeros(1, int)
 
     assert all_pairs_rounds(Large()) == 15
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.collective import COLLECTIVES, Collective
 from torusfabric.errors import InputError, ScheduleError
-from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Table, Transfers
+from torusfabric.schedule import ALL, Duplex, Grouped, Listed, Pattern, Switching, Table, Transfers
 from torusfabric.topology import Torus
 
 SMALL = [(2,), (3,), (5,), (2, 2), (2, 3), (3, 3), (4, 3)]
@@ -86,7 +86,7 @@ FAULTS = [
      r"Round 1: node 0 \(0\) port -0 sends message 2 of at most 1 in a round", (1, 0, 1, None)),
     (explicit((3,), "gather", moves((1, [1]), (2, [0])), ports=1),
      r"Round 1: node 0 \(0\) port -0 receives message 2 of at most 1 in a round", (1, 0, 1, None)),
-    (explicit((3,), "broadcast", moves((0, [0, 0])), switching="store-and-forward"),
+    (explicit((3,), "broadcast", moves((0, [0, 0])), switching=Switching.STORE_AND_FORWARD),
      r"Round 1: node 0 \(0\) port \+0 starts a path of more than one hop", (1, 0, 0, None)),
     (explicit((3,), "broadcast", Transfers(np.array([0]), np.array([[-1]], np.int8))),
      r"Round 1: node 0 \(0\) starts a path without a hop", (1, 0, None, None)),
@@ -237,7 +237,7 @@ def played(draw):
     random = draw(st.randoms(use_true_random=False))
     schedule = explicit(
         sides, kind, root=random.randrange(topology.nodes), chunks=random.choice([1, 1, 2]),
-        switching="store-and-forward" if store else "circuit",
+        switching=Switching.STORE_AND_FORWARD if store else "circuit",
         ports=random.randint(1, topology.ports), duplex=random.choice(["full", "full", "half"]),
     )  # fmt: skip
     model, rounds = Model(schedule), []
@@ -258,7 +258,9 @@ def random_round(random, model, store):
     topology, count = model.topology, model.blocks.count
     form = random.choice(["all", "listed", "grouped"])
     modulus = random.choice([1, 2, max(1, count // topology.nodes)])
-    steps, used, wanted = [], set(), []
+    steps: list[tuple] = []
+    used: set[tuple] = set()
+    wanted: list[int] = []
     for _ in range(random.randint(1, 2 * topology.nodes)):
         node = random.randrange(topology.nodes)
         path = [
@@ -427,7 +429,8 @@ def test_random_patterns(sides, kind, chunks, steps, duplex, random):
         inject[np.arange(topology.nodes) != root] = -1
     pattern = Pattern(
         topology=topology, collective=collective(kind, root), algorithm="random", chunks=chunks,
-        switching="store-and-forward", duplex=duplex if not full else "full", steps=steps,
+        switching=Switching.STORE_AND_FORWARD, steps=steps,
+        duplex=duplex if not full else Duplex.FULL,
         ports=topology.ports if full else random.randint(1, topology.ports),
         feed=feed, inject=inject,
     )  # fmt: skip
@@ -489,7 +492,7 @@ def test_tables_may_not_forward_at_once(prove):
     """What arrives in a step leaves in the next at the earliest."""
     table = Table(
         topology=Torus([5]), collective=collective("allgather"), algorithm="by hand", ports=2,
-        switching="store-and-forward", offset=np.array([[1, 4], [2, 3]]),
+        switching=Switching.STORE_AND_FORWARD, offset=np.array([[1, 4], [2, 3]]),
         chunk=np.zeros((2, 2), int),
     )  # fmt: skip
     assert prove(table).duplicates == 0

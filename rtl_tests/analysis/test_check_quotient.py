@@ -92,8 +92,10 @@ def test_flooding_is_complete_one_round_less_is_not(labelling):
     short = schedule(labelling, steps[:-1])
     with pytest.raises(ScheduleError, match=r"ends without block") as proof:
         check(short)
-    node, origin = proof.value.node, proof.value.block[0]
-    assert short.topology.distance(origin, node) == len(steps)
+    node, block = proof.value.node, proof.value.block
+    assert node is not None
+    assert block is not None
+    assert short.topology.distance(block[0], node) == len(steps)
 
 
 @pytest.mark.parametrize("labelling", LABELLINGS)

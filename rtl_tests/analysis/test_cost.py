@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import ScheduleCost, schedule_cost
 from torusfabric.collective import Collective
-from torusfabric.schedule import Grouped, Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.schedule import Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.topology import Torus
 
 
@@ -22,8 +22,8 @@ def ring(nodes, steps, *, chunks=1, kind="allgather"):
         inject[1:] = -1
     return Pattern(
         topology=Torus([nodes]), collective=Collective(kind, 0 if kind == "broadcast" else None),
-        algorithm="ring", switching="store-and-forward", ports=2, chunks=chunks, steps=steps,
-        feed=np.tile([1, 0], (nodes, 1)), inject=inject,
+        algorithm="ring", switching=Switching.STORE_AND_FORWARD, ports=2, chunks=chunks,
+        steps=steps, feed=np.tile([1, 0], (nodes, 1)), inject=inject,
     )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def doubling(order):
         rounds += [Transfers(here[part], hops[part]) for part in halves(here, i)]
     return Rounds(
         topology=Torus([nodes]), collective=Collective("allgather"), algorithm="doubling",
-        switching="circuit", ports=1, transfers=tuple(rounds),
+        switching=Switching.CIRCUIT, ports=1, transfers=tuple(rounds),
     )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def table(nodes):
         offset[-1, 1] = -1
     return Table(
         topology=Torus([nodes]), collective=Collective("allgather"), algorithm="table",
-        switching="store-and-forward", ports=2, offset=offset, chunk=np.zeros_like(offset),
+        switching=Switching.STORE_AND_FORWARD, ports=2, offset=offset, chunk=np.zeros_like(offset),
     )  # fmt: skip
 
 
@@ -124,8 +124,8 @@ def test_any_pattern_is_counted_without_walking(steps, sides, data):
     ports = st.lists(st.integers(-1, topology.ports - 1), min_size=arcs, max_size=arcs)
     pattern = Pattern(
         topology=topology, collective=Collective("allgather"), algorithm="any", ports=shape[1],
-        switching="store-and-forward", steps=steps, feed=np.reshape(data.draw(ports), shape),
-        inject=np.reshape(data.draw(cells), shape),
+        switching=Switching.STORE_AND_FORWARD, steps=steps,
+        feed=np.reshape(data.draw(ports), shape), inject=np.reshape(data.draw(cells), shape),
     )  # fmt: skip
     sizes = [len(transfers) for transfers in pattern.rounds()]
     cost = schedule_cost(pattern)
@@ -140,7 +140,7 @@ def test_partial_sums_count_once():
     ]  # fmt: skip
     schedule = Rounds(
         topology=Torus([10]), collective=Collective("reduce", 0), algorithm="chain",
-        switching="store-and-forward", ports=1, transfers=tuple(transfers),
+        switching=Switching.STORE_AND_FORWARD, ports=1, transfers=tuple(transfers),
     )  # fmt: skip
     assert schedule_cost(schedule).tau == 9
 
@@ -156,15 +156,15 @@ def test_groups_count_what_is_held():
     last = replace(rest, source=np.array([3]))
     schedule = Rounds(
         topology=Torus([4]), collective=Collective("gather", 0), algorithm="by hand",
-        switching="circuit", ports=2, transfers=(gather, pieces, rest, last),
+        switching=Switching.CIRCUIT, ports=2, transfers=(gather, pieces, rest, last),
     )  # fmt: skip
     assert check(schedule).round_blocks == (1, 2, 1, 1)
 
 
 def test_time_of_both_switchings():
     """Circuits pay alpha and delta, store-and-forward beta; both pay for the length."""
-    circuit = ScheduleCost("circuit", 4, 12, Fraction(400), 1176, 3136)
+    circuit = ScheduleCost(Switching.CIRCUIT, 4, 12, Fraction(400), 1176, 3136)
     assert circuit.time(alpha=7, delta=5, tau=Fraction(1, 8), length=16) == 28 + 60 + 800
     assert circuit.time(beta=99) == 0
-    forward = ScheduleCost("store-and-forward", 8, 8, Fraction(4), 256, 256)
+    forward = ScheduleCost(Switching.STORE_AND_FORWARD, 8, 8, Fraction(4), 256, 256)
     assert forward.time(alpha=99, beta=3, delta=99, tau=2, length=10) == 24 + 80

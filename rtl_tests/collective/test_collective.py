@@ -1,5 +1,7 @@
 """Collectives: their names and axes, and the words that they must deliver."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -112,9 +114,10 @@ def test_groups_of_nodes_are_refused():
     for axes, dimensions in [((0,), 2), ([0, 0], 2), ([0, 1], None), ([0, 1], 3)]:
         with pytest.raises(InputError, match="Axes must be left out or be all axes"):
             parse_collective("allgather", axes=axes, dimensions=dimensions)
-    for axes in (0, "01", [0.5], [True]):
+    wrong: list[Any] = [0, "01", [0.5], [True]]
+    for entry in wrong:
         with pytest.raises(InputError, match="Axes must be a list of axis numbers"):
-            parse_collective("allgather", axes=axes, dimensions=2)
+            parse_collective("allgather", axes=entry, dimensions=2)
     assert Collective("broadcast", 2, (0, 2)).to_json() == {
         "kind": "broadcast",
         "root": 2,

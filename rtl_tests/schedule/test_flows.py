@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
 from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
 from torusfabric.collective import Collective
-from torusfabric.schedule import Pattern
+from torusfabric.schedule import Pattern, Switching
 from torusfabric.schedule.flows import Flows
 from torusfabric.topology import Torus
 
@@ -17,7 +17,7 @@ ALLGATHER = Collective("allgather")
 
 def pattern_of(torus, feed, inject, steps=20):
     return Pattern(
-        topology=torus, collective=ALLGATHER, algorithm="", switching="store-and-forward",
+        topology=torus, collective=ALLGATHER, algorithm="", switching=Switching.STORE_AND_FORWARD,
         ports=torus.ports, chunks=max(int(np.max(inject)) + 1, 1), steps=steps,
         feed=np.asarray(feed, np.int8), inject=np.asarray(inject),
     )  # fmt: skip
@@ -81,6 +81,7 @@ def test_partial_cycles_have_leaves(sides):
 
 def test_index_of_a_leaf_follows_its_feeder():
     schedule = ONE_PACKET(Torus((4, 6)), ALLGATHER)
+    assert isinstance(schedule, Pattern)
     flows = Flows.of(schedule)
     index, flow = flows.index.ravel(), flows.flow.ravel()
     assert (flow[flows.feeder] == flow).all()

@@ -2,11 +2,24 @@
 
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from torusfabric.collective import Collective
-from torusfabric.schedule import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.schedule import (
+    ALL,
+    Duplex,
+    Everything,
+    Grouped,
+    Listed,
+    Pattern,
+    Rounds,
+    Switching,
+    Table,
+    Transfers,
+)
+from torusfabric.schedule.transfers import Payload
 from torusfabric.topology import Torus
 
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
@@ -19,7 +32,7 @@ class Model:
         self.schedule, self.topology = schedule, schedule.topology
         self.blocks, self.reducing = schedule.blocks, schedule.collective.reducing
         ids = range(self.blocks.count)
-        self.held = [set() for _ in range(self.topology.nodes)]
+        self.held: list[set[int]] = [set() for _ in range(self.topology.nodes)]
         for b in ids:
             self.held[int(self.blocks.origin(b))].add(b)
 
@@ -44,14 +57,14 @@ class Model:
         """Carry out a round; return False at a fault."""
         schedule, topology = self.schedule, self.topology
         links, sent, received, arrivals = [], [], [], []
-        gone = [set() for _ in self.held]
+        gone: list[set[int]] = [set() for _ in self.held]
         for k in range(len(transfers)):
             node = int(transfers.source[k])
             path = [int(p) for p in transfers.hops[k]]
             while path and path[-1] == -1:
                 path.pop()
             carried = self.listed(transfers, k)
-            fits = len(path) == 1 or (len(path) > 1 and schedule.switching == "circuit")
+            fits = len(path) == 1 or (len(path) > 1 and schedule.switching == Switching.CIRCUIT)
             if not fits or any(not 0 <= p < topology.ports for p in path):
                 return False
             if not carried or not set(carried) <= self.held[node]:
@@ -69,7 +82,7 @@ class Model:
             for port in path:
                 there = int(topology.neighbours[node, port])
                 arc, back = (node, port), (there, int(topology.opposite[port]))
-                links.append(min(arc, back) if schedule.duplex == "half" else arc)
+                links.append(min(arc, back) if schedule.duplex == Duplex.HALF else arc)
                 node = there
             received.append(node)
             arrivals.append((node, carried))
@@ -92,10 +105,10 @@ class Model:
         for node, held in enumerate(self.held):
             for b in range(self.blocks.count):
                 personal = kind in ("scatter", "alltoall", "reduce-scatter")
-                owed = int(self.blocks.destination(b)) == node if personal else True
+                required = int(self.blocks.destination(b)) == node if personal else True
                 if kind in ("gather", "reduce"):
-                    owed = node == root
-                if owed and b not in held:
+                    required = node == root
+                if required and b not in held:
                     return False
         return True
 
@@ -120,7 +133,7 @@ def moves(*steps):
     """Transfers from (source, path) or (source, path, ids)."""
     longest = max(len(s[1]) for s in steps)
     hops = [list(s[1]) + [-1] * (longest - len(s[1])) for s in steps]
-    payload = ALL
+    payload: Payload = ALL
     if len(steps[0]) == 3:
         sizes = [len(s[2]) for s in steps]
         payload = Listed(np.cumsum([0, *sizes]), np.array([b for s in steps for b in s[2]]))
@@ -130,7 +143,11 @@ def moves(*steps):
 def explicit(sides, kind, *rounds, **fields):
     """A `Rounds` with circuit switching and all ports unless said otherwise."""
     topology = Torus(sides)
-    known = {"algorithm": "by hand", "switching": "circuit", "ports": topology.ports}
+    known: dict[str, Any] = {
+        "algorithm": "by hand",
+        "switching": Switching.CIRCUIT,
+        "ports": topology.ports,
+    }
     known |= {"topology": topology, "collective": collective(kind, fields.pop("root", 0))}
     return Rounds(**(known | fields), transfers=tuple(rounds))
 
@@ -142,7 +159,7 @@ def ring(nodes, steps, chunks=1, kind="allgather"):
         inject[1:] = -1
     return Pattern(
         topology=Torus([nodes]), collective=collective(kind), algorithm="ring",
-        switching="store-and-forward", ports=2, chunks=chunks, steps=steps,
+        switching=Switching.STORE_AND_FORWARD, ports=2, chunks=chunks, steps=steps,
         feed=np.tile([1, 0], (nodes, 1)), inject=inject,
     )  # fmt: skip
 
@@ -176,7 +193,7 @@ def hamiltonian_pattern(rows, columns):
     feed, _ = hamiltonian(rows, columns)
     return Pattern(
         topology=topology, collective=collective("allgather"), algorithm="hamiltonian",
-        switching="store-and-forward", ports=4, chunks=2, steps=rows * columns // 2,
+        switching=Switching.STORE_AND_FORWARD, ports=4, chunks=2, steps=rows * columns // 2,
         feed=feed, inject=colour(feed, topology),
     )  # fmt: skip
 
@@ -186,18 +203,18 @@ def greedy_table(sides, kind="allgather", chunks=1):
     topology = Torus(sides)
     goals = {d: [d] for d in range(topology.nodes)}
     if kind == "alltoall":
-        goals = {d: range(1, topology.nodes) for d in range(topology.nodes)}
+        goals = {d: list(range(1, topology.nodes)) for d in range(topology.nodes)}
     when = {(0, c, e): 0 for c in range(chunks) for e in goals[0]}
     if kind == "allgather":
         when = {(0, c, 0): 0 for c in range(chunks)}
-    rows = []
-    owed = {
+    rows: list[list[tuple[int, int, int]]] = []
+    required = {
         (d, c, d if kind == "alltoall" else 0)
         for d in range(1, topology.nodes)
         for c in range(chunks)
     }
-    while not owed <= set(when):
-        row = []
+    while not required <= set(when):
+        row: list[tuple[int, int, int]] = []
         for port, g in enumerate(topology.generators):
             able = sorted(
                 (int(topology.add(d, g)), c, e)
@@ -214,7 +231,7 @@ def greedy_table(sides, kind="allgather", chunks=1):
     entries = np.array(rows)
     return Table(
         topology=topology, collective=collective(kind), algorithm="greedy",
-        switching="store-and-forward", ports=topology.ports, chunks=chunks,
+        switching=Switching.STORE_AND_FORWARD, ports=topology.ports, chunks=chunks,
         offset=entries[:, :, 0], chunk=entries[:, :, 1],
         destination=entries[:, :, 2] if kind == "alltoall" else None,
     )  # fmt: skip

@@ -38,8 +38,8 @@ def test_torus_is_a_product_of_rings(sides):
     torus, nodes = Torus(sides), np.arange(np.prod(sides))
     graph = nx.grid_graph(sides[::-1], periodic=[side > 2 for side in sides[::-1]])
     lengths = dict(nx.all_pairs_shortest_path_length(graph))
-    names = [tuple(map(int, torus.coordinates(node))) for node in nodes]
-    names = [name if len(name) > 1 else name[0] for name in names]
+    points = [tuple(map(int, torus.coordinates(node))) for node in nodes]
+    names = [point if len(point) > 1 else point[0] for point in points]
     for node, name in enumerate(names):
         assert {names[v] for v in torus.neighbours[node]} == set(graph[name])
         assert torus.distance(node, nodes).tolist() == [lengths[name][other] for other in names]
@@ -70,13 +70,20 @@ class Circulant(Topology):
     def __init__(self, nodes, chord):
         self.nodes, self.chord, self.name = nodes, chord, f"ring:{nodes}:{chord}"
         self.opposite = np.arange(4) ^ 1
-        self.moduli = (nodes,)
-        self.generators = np.array([1, -1, chord, -chord]) % nodes
-        graph = nx.circulant_graph(nodes, [1, chord])
-        lengths = nx.single_source_shortest_path_length(graph, 0)
-        self.distances = np.array([lengths[node] for node in range(nodes)])
 
-    moduli = generators = distances = None
+    @property
+    def moduli(self):
+        return (self.nodes,)
+
+    @property
+    def generators(self):
+        return np.array([1, -1, self.chord, -self.chord]) % self.nodes
+
+    @property
+    def distances(self):
+        graph = nx.circulant_graph(self.nodes, [1, self.chord])
+        lengths = nx.single_source_shortest_path_length(graph, 0)
+        return np.array([lengths[node] for node in range(self.nodes)])
 
     @classmethod
     def parse(cls, text):
