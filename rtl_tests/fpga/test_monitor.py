@@ -7,7 +7,6 @@ import select
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 from helpers import fabric_of
@@ -29,6 +28,13 @@ def image(tmp_path_factory):
     """The image of an all-gather on 2x2, and its fabric."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=12, flits=2)
     return compiled(fabric, tmp_path_factory.mktemp("image")), fabric
+
+
+class Unattached(BoardClient):
+    """A board that is known, and to which nothing can be sent."""
+
+    def __init__(self):
+        self.facts = FACTS
 
 
 class Typist:
@@ -138,4 +144,4 @@ def test_board_that_is_pulled_out(image):
 def test_misfit_commands(text, message):
     """What does not fit the board is refused before anything is sent to it."""
     with pytest.raises(InputError, match=f"^{message}$"):
-        perform(SimpleNamespace(facts=FACTS), text)
+        perform(Unattached(), text)

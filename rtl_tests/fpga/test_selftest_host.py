@@ -59,6 +59,7 @@ def test_verdicts():
     """Lines of the board are read, and anything else is not taken for one."""
     line = "fail run=000a cycles=10 predicted=10 node=3 address=22 expected=a5 got=a4"
     verdict = Verdict.parse(line)
+    assert verdict is not None
     assert (verdict.run, verdict.node, verdict.address, verdict.got) == (10, 3, 0x22, 0xA4)
     facts = {"recv_base": 0x20, "flits": 2, "recv_words": 8}
     assert verdict.describe(facts) == (
@@ -68,6 +69,7 @@ def test_verdicts():
         "run 10: node 3 holds 0xa4 as sum 0 (address 34), not 0xa5"
     )
     late = Verdict.parse("late run=0001 cycles=14 predicted=4")
+    assert late is not None
     assert late.describe(facts) == "run 1: 20 cycles, not 4"
     assert Verdict.parse("pass") is None
     assert Verdict.parse("pass luck=1") is None
@@ -177,12 +179,12 @@ def test_port_that_cannot_be_opened(tmp_path):
 class Silent:
     """A port with nothing at its other end, or something else than a board."""
 
-    name, timeout = "ttyX", 0
+    name, timeout = "ttyX", 0.0
 
     def __init__(self, line=b""):
-        self._line, self._asked = line, False
+        self._line = line
 
-    def read(self, count):
+    def read(self, size):
         return b""
 
     def readline(self):

@@ -124,13 +124,13 @@ def from_bitstream(folder):
         check=True,
     ).stdout
     Path(folder, "bitstream.v").write_text(text)
-    return re.search(r"^module (\w+)", text, re.M)[1]
+    return re.findall(r"^module (\w+)", text, re.M)[0]
 
 
 def from_ecp5_layout(folder):
     """The Verilog of an ECP5 netlist after place and route; its top module is ``top``."""
     netlist = json.loads(Path(folder, "selftest.pnr.json").read_text())
-    roms = []
+    roms: list[str] = []
     for cell in netlist["modules"]["top"]["cells"].values():
         if cell["type"] == "DP16KD":
             roms.append(_ecp5_rom(cell, f"rom_{len(roms)}"))
@@ -168,7 +168,7 @@ def _ecp5_rom(cell, name):
 def from_gowin_netlist(folder):
     """The Verilog of a Gowin netlist after synthesis; its top module is ``selftest``."""
     netlist = json.loads(Path(folder, "selftest.syn.json").read_text())
-    roms = []
+    roms: list[str] = []
     for cell in netlist["modules"]["selftest"]["cells"].values():
         if cell["type"] == "SPX9":
             roms.append(_gowin_rom(cell, f"rom_{len(roms)}"))

@@ -14,7 +14,7 @@ def shortest_wait(schedule):
     forwarded at all.
     """
     reducing = schedule.collective.reducing
-    arrival = defaultdict(dict)
+    arrival: dict[int, dict[int, int]] = defaultdict(dict)
     waits = []
     for step, transfers in enumerate(schedule.rounds()):
         target = transfers.walk(schedule.topology)[:, -1].tolist()

@@ -52,6 +52,7 @@ def test_file_comes_back(tmp_path):
     assert cache.get_file("abcd", "b.bin") is None
     kept = cache.put_file("abcd", "b.bin", source)
     source.unlink()
+    assert kept is not None
     assert cache.get_file("abcd", "b.bin") == kept
     assert kept.read_bytes() == bytes(range(256))
     assert cache.put_file("abcd", "c.bin", source) is None
@@ -64,6 +65,7 @@ def test_files_keep_their_modes_and_are_there_together_or_not(tmp_path):
     program.chmod(0o755)
     text.write_text("words")
     kept = cache.put_files("abcd", {"p": program, "t": text})
+    assert kept is not None
     assert cache.get_files("abcd", ["p", "t"]) == kept
     assert kept[0].stat().st_mode == program.stat().st_mode
     assert cache.get_files("abcd", ["p", "t", "u"]) is None

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,8 @@ def _advice(fabric: "Fabric", share: float, board: Board, netlist: Path | None) 
     known = limit.describe(board.name) if limit else ""
     if limit and limit.measured and limit.holds_for(fabric):
         return known
-    sides = largest_sides(fabric, share, _common_share(netlist))
+    whole = getattr(fabric.program.topology, "sides", ())
+    sides = largest_sides(whole, share, _common_share(netlist))
     advice = (
         f"by these totals up to {'x'.join(map(str, sides))} may fit"
         if sides
@@ -82,7 +84,7 @@ def _common_share(netlist: Path | None) -> float:
     return 1 - nodes / max(len(top["cells"]), 1)
 
 
-def largest_sides(fabric: "Fabric", share: float, common: float = 0.0) -> list[int] | None:
+def largest_sides(sides: Sequence[int], share: float, common: float = 0.0) -> list[int] | None:
     """The sides of the largest torus that may fit, or None if not even the smallest may.
 
     What a node takes is counted as the same in a smaller torus, though its memories are smaller
@@ -90,18 +92,19 @@ def largest_sides(fabric: "Fabric", share: float, common: float = 0.0) -> list[i
 
     Parameters
     ----------
-    fabric : Fabric
+    sides : sequence of int
+        Of the torus that was tried; empty for another topology, for which nothing is known.
     share : float
         The resources that the whole takes, as a share of those of the device.
     common : float
         The part of that which does not grow with the nodes.
     """
-    sides = list(getattr(fabric.program.topology, "sides", ()))
-    room = fabric.nodes * (1 - share * common) / (share * (1 - common))
-    room = min(max(int(room), 0), fabric.nodes - 1)
-    while sides and math.prod(sides) > room:
-        longest = len(sides) - 1 - sides[::-1].index(max(sides))
-        sides[longest] -= 1
-        if sides[longest] < 2:
+    nodes, smaller = math.prod(sides), list(sides)
+    room = nodes * (1 - share * common) / (share * (1 - common))
+    room = min(max(int(room), 0), nodes - 1)
+    while smaller and math.prod(smaller) > room:
+        longest = len(smaller) - 1 - smaller[::-1].index(max(smaller))
+        smaller[longest] -= 1
+        if smaller[longest] < 2:
             return None
-    return sides or None
+    return smaller or None
