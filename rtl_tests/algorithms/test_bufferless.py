@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.bufferless import BUFFERLESS, search, snake
@@ -16,12 +17,9 @@ from torusfabric.collective import Collective
 from torusfabric.errors import InputError
 from torusfabric.topology import Torus, parse_topology
 
+plan = planner(BUFFERLESS, "allgather")
+
 ALLGATHER = Collective("allgather")
-
-
-def plan(topology, **options):
-    topology = topology if hasattr(topology, "ports") else Torus(topology)
-    return BUFFERLESS(topology, ALLGATHER, Options(**options))
 
 
 def is_bufferless(table):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import Circuits, Grid
@@ -20,18 +21,14 @@ from torusfabric.algorithms.circuit.diagonal.refine import capacities, new_level
 from torusfabric.algorithms.circuit.diagonal.square import axis_rounds, square_rounds
 from torusfabric.algorithms.circuit.segments import anchor, clog, piece_sizes, segment_rounds
 from torusfabric.analysis.check import check
-from torusfabric.collective import Collective, parse_collective
+from torusfabric.collective import Collective
 from torusfabric.errors import InputError
 from torusfabric.schedule import Rounds
 from torusfabric.topology import Torus, parse_topology
 
+plan = planner(DIAGONAL, "broadcast")
+
 SMALL = settings(derandomize=True, deadline=None, max_examples=60)
-
-
-def plan(sides, kind="broadcast", root=None, **options):
-    topology = Torus(sides)
-    collective = parse_collective(kind, root=root, nodes=topology.nodes)
-    return DIAGONAL(topology, collective, Options(**options))
 
 
 def checked(topology, circuits, ports):

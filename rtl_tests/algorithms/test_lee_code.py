@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 
-from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.lee_code import LEE_CODE
 from torusfabric.algorithms.circuit.lee_code.allgather import (
     lee_code_quotient,
@@ -18,11 +18,13 @@ from torusfabric.algorithms.circuit.lee_code.allgather import (
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.collective import Collective, parse_collective
+from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule import Rounds
 from torusfabric.schedule.quotient import Quotient, Send
 from torusfabric.topology import Torus
+
+plan = planner(LEE_CODE)
 
 SMALL = settings(derandomize=True, deadline=None, max_examples=40)
 
@@ -49,12 +51,6 @@ TAU = {
 
 def cube(i):
     return Torus([7**i] * 3)
-
-
-def plan(sides, kind, root=None, **options):
-    topology = Torus(sides)
-    collective = parse_collective(kind, root=root, nodes=topology.nodes)
-    return LEE_CODE(topology, collective, Options(**options))
 
 
 def quotient(i=1, large=False):

@@ -8,27 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 from waiting import shortest_wait
 
-from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.bipartite import match
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.scatter import port_trees
-from torusfabric.analysis.check import check
+from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.distance_bounds import delivery_steps
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Torus, parse_topology
 
+plan = planner(MATCHING)
+
 SMALL = settings(derandomize=True, deadline=None, max_examples=25)
-
-
-def plan(topology, kind, root=None, **options):
-    if not hasattr(topology, "ports"):
-        topology = Torus(topology)
-    collective = parse_collective(kind, root=root, nodes=topology.nodes)
-    return MATCHING(topology, collective, Options(**options))
 
 
 def all_sides(limit, longest=None, prefix=()):
@@ -174,17 +168,16 @@ def test_reductions_add_every_contribution_once(name, kind):
     halves = 2 if kind == "allreduce" else 1
     assert schedule.round_count == halves * delivery_steps(topology)
     assert schedule.chunks == (topology.nodes if kind == "allreduce" else 1)
-    for plain in (False, True):
-        report = check(schedule, plain=plain)
-        assert report.transfers == halves * topology.nodes * (topology.nodes - 1)
+    for prove in (check, check_rounds):
+        assert prove(schedule).transfers == halves * topology.nodes * (topology.nodes - 1)
 
 
 def test_reduction_out_of_order_is_found():
     schedule = plan((4, 4), "reduce-scatter")
     wrong = replace(schedule, offset=schedule.offset[::-1], chunk=schedule.chunk[::-1])
-    for plain in (False, True):
+    for prove in (check, check_rounds):
         with pytest.raises(ScheduleError):
-            check(wrong, plain=plain)
+            prove(wrong)
 
 
 def test_sums_of_a_table_list_the_subtree():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.max_flow import MAX_FLOW
@@ -15,18 +16,13 @@ from torusfabric.algorithms.circuit.max_flow.network import Network, path
 from torusfabric.algorithms.circuit.max_flow.search import best_flow, search
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
-from torusfabric.collective import Collective, parse_collective
+from torusfabric.collective import Collective
 from torusfabric.errors import InputError
 from torusfabric.topology import Torus, parse_topology
 
+plan = planner(MAX_FLOW, "broadcast")
+
 SMALL = settings(derandomize=True, deadline=None, max_examples=40)
-
-
-def plan(topology, kind="broadcast", root=None, **options):
-    if not hasattr(topology, "ports"):
-        topology = Torus(topology)
-    collective = parse_collective(kind, root=root, nodes=topology.nodes)
-    return MAX_FLOW(topology, collective, Options(**options))
 
 
 def meets_bound(topology, **options):

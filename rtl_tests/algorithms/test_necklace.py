@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 from waiting import shortest_wait
 
-from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.necklace import NECKLACE
 from torusfabric.algorithms.table.necklace.trees import Necklaces
-from torusfabric.analysis.check import check
-from torusfabric.collective import parse_collective
+from torusfabric.analysis.check import check, check_rounds
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Torus, parse_topology
+
+plan = planner(NECKLACE)
 
 #: n, k of all cubes that are planned with each collective, and larger ones for tables only.
 CUBES = [(1, 2), (1, 3), (1, 4), (1, 7), (2, 2), (2, 3), (2, 4), (2, 5), (2, 6), (3, 2), (3, 3),
@@ -29,11 +30,6 @@ LARGER = [(2, 8), (2, 9), (3, 5), (3, 6), (4, 4), (5, 3), (6, 2), (7, 2)]
 
 def cube(axes, side):
     return Torus((side,) * axes)
-
-
-def plan(topology, kind, root=None, **options):
-    collective = parse_collective(kind, root=root, nodes=topology.nodes)
-    return NECKLACE(topology, collective, Options(**options))
 
 
 def label(topology, node):
@@ -224,9 +220,8 @@ def test_reductions_add_every_contribution_once(axes, side, kind):
     chunks, halves = Necklaces(torus).even_chunks, 2 if kind == "allreduce" else 1
     assert schedule.round_count == halves * plan(torus, "allgather").round_count
     assert schedule.chunks == chunks * (torus.nodes if kind == "allreduce" else 1)
-    for plain in (False, True) if torus.nodes <= 32 else (False,):
-        report = check(schedule, plain=plain)
-        assert report.transfers == halves * chunks * torus.nodes * (torus.nodes - 1)
+    for prove in (check, check_rounds) if torus.nodes <= 32 else (check,):
+        assert prove(schedule).transfers == halves * chunks * torus.nodes * (torus.nodes - 1)
 
 
 def test_only_plus_ports_on_a_hypercube():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead import costs
@@ -24,10 +25,7 @@ from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Arrowhead, Torus
 
-
-def plan(order, *, root=0, **options):
-    """A planned broadcast."""
-    return SPANNING_TREE(Arrowhead(order), Collective("broadcast", root), Options(**options))
+plan = planner(SPANNING_TREE, "broadcast")
 
 
 def program_count(schedule):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from planners import planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
@@ -10,10 +11,7 @@ from torusfabric.collective import Collective
 from torusfabric.errors import InputError
 from torusfabric.topology import Arrowhead, Torus
 
-
-def plan(order, *, root=0, **options):
-    """A planned broadcast."""
-    return WORMHOLE_FOREST(Arrowhead(order), Collective("broadcast", root), Options(**options))
+plan = planner(WORMHOLE_FOREST, "broadcast")
 
 
 def program_count(schedule):

@@ -1,0 +1,30 @@
+"""Planning by one algorithm, with few words."""
+
+from torusfabric.algorithms import Options
+from torusfabric.collective import parse_collective
+from torusfabric.topology import Arrowhead, Topology, Torus, parse_topology
+
+__all__ = ["as_topology", "planner"]
+
+
+def as_topology(what):
+    """A topology, given itself, its name, the sides of a torus, or the order of an arrowhead."""
+    match what:
+        case Topology():
+            return what
+        case str():
+            return parse_topology(what)
+        case int():
+            return Arrowhead(what)
+    return Torus(tuple(what))
+
+
+def planner(algorithm, default=None):
+    """A function that plans a collective by an algorithm: of a topology, a name, and options."""
+
+    def plan(what, kind=default, root=None, **options):
+        topology = as_topology(what)
+        collective = parse_collective(kind, root=root, nodes=topology.nodes)
+        return algorithm(topology, collective, Options(**options))
+
+    return plan
