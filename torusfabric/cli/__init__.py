@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 from .. import __version__
 from ..errors import InputError, TorusfabricError
@@ -23,12 +25,12 @@ exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing, 130 in
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are ours."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         """Raise what argparse would print."""
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
 
 
-def make_parser():
+def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = Parser(
         prog="torusfabric",
@@ -47,7 +49,7 @@ def make_parser():
     return parser
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     try:
         arguments = make_parser().parse_args(argv)

@@ -2,28 +2,34 @@
 
 import contextlib
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..collective import Operator
 from ..errors import InputError, WorkFailed
 from ..fpga.selftest import BAUD
 from .arguments import positive
-from .command import add_command
+from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
-from .output import print_facts, print_json, progress_bar
+from .output import Progress, print_facts, print_json, progress_bar
 from .selection import add_selection
+
+if TYPE_CHECKING:
+    from ..fpga.board import Board, Built
+    from ..fpga.selftest.client import BoardClient
 
 __all__ = ["add_commands"]
 
 
-def add_commands(commands):
+def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     _add_boards(commands)
     _add_builds(commands)
     _add_talks(commands)
 
 
-def _add_boards(commands):
+def _add_boards(commands: Commands) -> None:
     """Add the command about boards."""
     boards = add_command(
         commands,
@@ -48,7 +54,7 @@ def _add_boards(commands):
     )
 
 
-def _add_builds(commands):
+def _add_builds(commands: Commands) -> None:
     """Add the commands that make bitstreams."""
     build = add_command(
         commands,
@@ -77,7 +83,7 @@ def _add_builds(commands):
     )
 
 
-def _add_talks(commands):
+def _add_talks(commands: Commands) -> None:
     """Add the commands that talk to a board."""
     monitor = add_command(
         commands,
@@ -117,7 +123,8 @@ def _add_talks(commands):
     )
 
 
-def _add_baud(parser):
+def _add_baud(parser: Any) -> None:
+    """Add the option of the serial line."""
     parser.add_argument(
         "--baud",
         metavar="N",
@@ -127,7 +134,8 @@ def _add_baud(parser):
     )
 
 
-def _add_build(parser):
+def _add_build(parser: ArgumentParser) -> None:
+    """Add what to build, and for which board."""
     add_selection(parser)
     add_fabric_options(parser)
     group = parser.add_argument_group("board")
@@ -137,7 +145,7 @@ def _add_build(parser):
     add("--force", action="store_true", help="build even what was built before")
 
 
-def run_boards(arguments):
+def run_boards(arguments: Namespace) -> int:
     """List the boards, or measure one."""
     from ..fpga.board import load_boards
 
@@ -151,7 +159,7 @@ def run_boards(arguments):
     return 0
 
 
-def _described(name, board):
+def _described(name: str, board: "Board") -> dict[str, Any]:
     """What there is to know of a board."""
     return {
         "name": name,
@@ -163,7 +171,7 @@ def _described(name, board):
     }
 
 
-def _print_boards(rows):
+def _print_boards(rows: list[dict[str, Any]]) -> None:
     """Print the list as a table, a line a board where nobody looks at a terminal."""
     from rich.console import Console
     from rich.table import Table
@@ -177,7 +185,7 @@ def _print_boards(rows):
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
-def _largest(row):
+def _largest(row: dict[str, Any]) -> str:
     """The largest torus that fits, and how that is known, for the table."""
     limit = row["largest"]
     if limit is None:
@@ -188,7 +196,7 @@ def _largest(row):
     return f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
 
 
-def _measure(arguments):
+def _measure(arguments: Namespace) -> int:
     """Build for a board until the largest torus that fits is found."""
     import tempfile
 
@@ -221,7 +229,7 @@ def _measure(arguments):
     return 0
 
 
-def _square_gather(side, width):
+def _square_gather(side: int, width: int) -> Any:
     """The fabric of an all-gather on a square torus, by the default algorithm."""
     from ..planning import compile, plan
     from ..planning.adapter import Fabric
@@ -229,7 +237,7 @@ def _square_gather(side, width):
     return Fabric(compile(plan(f"{side}x{side}", "allgather", check=False)), width=width)
 
 
-def _build(arguments):
+def _build(arguments: Namespace) -> tuple["Built", "Board"]:
     """Build what was selected."""
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
@@ -250,11 +258,11 @@ def _build(arguments):
     return built, board
 
 
-def _announced(bar, board, folder):
+def _announced(bar: Progress, board: "Board", folder: Path) -> Progress:
     """A progress bar; where there is no terminal for it, one line says that this takes a while."""
     said: list[str] = []
 
-    def advance(done, total, text):
+    def advance(done: int, total: int, text: str) -> None:
         if not said and not sys.stderr.isatty():
             print(
                 f"torusfabric: building for {board.name}: synthesis, place and route take a minute "
@@ -268,7 +276,7 @@ def _announced(bar, board, folder):
     return advance
 
 
-def _facts(built):
+def _facts(built: "Built") -> dict[str, Any]:
     """What to print of a build."""
     report = built.report
     used = [
@@ -292,7 +300,7 @@ def _facts(built):
     }
 
 
-def run_build(arguments):
+def run_build(arguments: Namespace) -> None:
     """Make a bitstream."""
     built, _ = _build(arguments)
     if arguments.json:
@@ -301,7 +309,7 @@ def run_build(arguments):
         print_facts(_facts(built))
 
 
-def run_flash(arguments):
+def run_flash(arguments: Namespace) -> None:
     """Make a bitstream and load it."""
     from ..fpga.board import flash, flash_command
 
@@ -318,14 +326,15 @@ def run_flash(arguments):
         print_facts(_facts(built) | {"loaded": command})
 
 
-def _client(arguments):
+def _client(arguments: Namespace) -> "BoardClient":
+    """The board at the other end of the serial line."""
     from ..fpga.selftest.client import BoardClient
     from ..fpga.selftest.serial_line import open_port
 
     return BoardClient(open_port(arguments.port, baud=arguments.baud))
 
 
-def run_monitor(arguments):
+def run_monitor(arguments: Namespace) -> int:
     """Do what is asked for on a board; returns 2 after a failed test."""
     client = _client(arguments)
     asked = arguments.do
@@ -333,10 +342,10 @@ def run_monitor(arguments):
         if sys.stdin.isatty() and not arguments.json:
             return _ask(client)
         asked = ["info", "test"]
-    return _do_all(client, asked, arguments.json)
+    return _do_all(client, asked, as_json=arguments.json)
 
 
-def _do_all(client, asked, as_json):
+def _do_all(client: "BoardClient", asked: list[str], *, as_json: bool) -> int:
     """Do some commands, and print each result as soon as it is there."""
     from ..fpga.selftest.monitor import perform
 
@@ -351,7 +360,7 @@ def _do_all(client, asked, as_json):
     return 2 if any(result.get("result") not in (None, "pass") for result in results) else 0
 
 
-def _ask(client):
+def _ask(client: "BoardClient") -> int:
     """Do what is typed, until there is no more."""
     from ..fpga.selftest.monitor import COMMANDS, perform
 
@@ -374,7 +383,7 @@ def _ask(client):
             print(error)
 
 
-def run_run(arguments):
+def run_run(arguments: Namespace) -> None:
     """Send data through a board; returns 2 if what arrives is not what must."""
     import numpy as np
 

@@ -1,14 +1,31 @@
 """How every command is added to the command line."""
 
-__all__ = ["add_command"]
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["Commands", "add_command"]
 
 
-def add_command(commands, name, run, text, example):
+class Commands(Protocol):
+    """What `ArgumentParser.add_subparsers` returns."""
+
+    def add_parser(self, name: str, *, help: str, description: str, epilog: str) -> ArgumentParser:
+        """Add a command."""
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[Namespace], int | None],
+    text: str,
+    example: str,
+) -> ArgumentParser:
     """Add a command.
 
     Parameters
     ----------
-    commands : what `add_subparsers` returns
+    commands : Commands
     name : str
     run : function of (Namespace) -> int or None
         Does the work; returns the exit status.

@@ -1,16 +1,23 @@
 """The command that puts algorithms side by side."""
 
-from ..planning import select
-from ..schedule import Switching
-from .command import add_command
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..planning import Selection, select
+from ..schedule import Schedule, Switching
+from .command import Commands, add_command
 from .fabric import add_fabric_options, operators_of
 from .output import print_json, print_table, progress_bar
 from .selection import add_selection, choose_schedule, parse_plan, parse_selection
 
+if TYPE_CHECKING:
+    from ..sweep.compare import Entry
+
 __all__ = ["add_commands"]
 
 
-def add_commands(commands):
+def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     compare = add_command(
         commands,
@@ -26,7 +33,7 @@ def add_commands(commands):
     )
 
 
-def run_compare(arguments):
+def run_compare(arguments: Namespace) -> None:
     """Compare, and print a table."""
     from ..fpga.synthesis.target import find_target
     from ..sweep.compare import Hardware, compare
@@ -63,7 +70,7 @@ def run_compare(arguments):
         print(f"{name} needs {needs}")
 
 
-def _selected(arguments):
+def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
     """What is compared: a selection, and perhaps the schedule of a file, by its name."""
     path = parse_plan(arguments)
     if path is None:
@@ -72,7 +79,7 @@ def _selected(arguments):
     return select(schedule.topology, schedule.collective), {path: schedule}
 
 
-def _print_entries(entries, target):
+def _print_entries(entries: Sequence["Entry"], target: str | None) -> None:
     """One row an algorithm; rounds of circuits and steps of one hop are told apart."""
     names = ["chunks", "rounds", "bound", "delta", "tau", "cycles", "classes", "rom_bits",
              "memories"]  # fmt: skip

@@ -1,7 +1,9 @@
 """The commands that make hardware: verilog, synth."""
 
+from argparse import Namespace
+
 from .arguments import positive
-from .command import add_command
+from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .selection import add_selection
@@ -9,7 +11,7 @@ from .selection import add_selection
 __all__ = ["add_commands"]
 
 
-def add_commands(commands):
+def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     verilog = add_command(
         commands,
@@ -61,7 +63,7 @@ def add_commands(commands):
     )
 
 
-def run_verilog(arguments):
+def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
 
@@ -83,7 +85,7 @@ def run_verilog(arguments):
         print_facts(facts | {"files": " ".join(facts["files"]), "origins": fabric.origins})
 
 
-def run_synth(arguments):
+def run_synth(arguments: Namespace) -> None:
     """Synthesize and report."""
     from .. import verilog
     from ..fpga.synthesis import synthesize

@@ -1,6 +1,8 @@
 """The commands of the planning side: algorithms, plan, draw, check."""
 
 import time
+from argparse import Namespace
+from typing import Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import schedule_facts
@@ -8,14 +10,14 @@ from ..draw import draw
 from ..schedule import Switching
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
-from .command import add_command
+from .command import Commands, add_command
 from .output import print_facts, print_json, print_table, progress_bar
 from .selection import add_selection, choose_schedule
 
 __all__ = ["add_commands"]
 
 
-def add_commands(commands):
+def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     add_command(
         commands,
@@ -63,7 +65,7 @@ def add_commands(commands):
     )
 
 
-def run_algorithms(arguments):
+def run_algorithms(arguments: Namespace) -> None:
     """List the catalogue."""
     rows = [
         {
@@ -84,7 +86,8 @@ def run_algorithms(arguments):
         )
 
 
-def _print(arguments, facts):
+def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
+    """Print what is known of a schedule."""
     if arguments.json:
         print_json(facts)
         return
@@ -94,7 +97,7 @@ def _print(arguments, facts):
     print_facts(shown)
 
 
-def run_plan(arguments):
+def run_plan(arguments: Namespace) -> None:
     """Plan, check, and write a schedule."""
     began = time.perf_counter()
     schedule = choose_schedule(arguments).schedule
@@ -107,7 +110,7 @@ def run_plan(arguments):
     _print(arguments, facts)
 
 
-def run_draw(arguments):
+def run_draw(arguments: Namespace) -> None:
     """Plan, check, and draw a schedule."""
     began = time.perf_counter()
     writable(arguments.output)
@@ -121,7 +124,7 @@ def run_draw(arguments):
     _print(arguments, facts | {"file": arguments.output})
 
 
-def run_check(arguments):
+def run_check(arguments: Namespace) -> None:
     """Check a schedule file, or what is planned."""
     began = time.perf_counter()
     if arguments.plan is None and arguments.collective is None:

@@ -1,11 +1,14 @@
 """The commands that show a fabric at work: simulate, animate."""
 
+from argparse import Namespace
+from typing import Any
+
 from ..analysis.facts import schedule_facts
 from ..errors import InputError, WorkFailed
 from ..planning import compile
 from ..schedule import Switching
 from .arguments import natural, positive
-from .command import add_command
+from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
 from .output import print_facts, print_json, progress_bar
 from .selection import add_selection, choose_schedule
@@ -13,7 +16,7 @@ from .selection import add_selection, choose_schedule
 __all__ = ["add_commands"]
 
 
-def add_commands(commands):
+def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     simulate = add_command(
         commands,
@@ -56,7 +59,7 @@ def add_commands(commands):
     _add_animate(commands)
 
 
-def _add_animate(commands):
+def _add_animate(commands: Commands) -> None:
     """Add the command that writes a page."""
     animate = add_command(
         commands,
@@ -72,7 +75,7 @@ def _add_animate(commands):
     )
 
 
-def run_animate(arguments):
+def run_animate(arguments: Namespace) -> None:
     """Write the page."""
     from ..draw.animate import animation
     from ..toolchain.files import writable, write_file
@@ -91,7 +94,7 @@ def run_animate(arguments):
         print_facts(facts)
 
 
-def run_simulate(arguments):
+def run_simulate(arguments: Namespace) -> None:
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
     from ..simulation.engines import check_wave, choose_engine
     from ..simulation.simulate import simulate
@@ -143,7 +146,8 @@ def run_simulate(arguments):
         raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
 
 
-def _print_simulation(result):
+def _print_simulation(result: dict[str, Any]) -> None:
+    """Print what a simulation found."""
     steps = "steps" if result["switching"] == Switching.STORE_AND_FORWARD else "rounds"
     speed = result.pop("node_cycles_per_second")
     names = (

@@ -1,12 +1,13 @@
 """The command sweep."""
 
 import argparse
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
 from ..errors import WorkFailed
 from .arguments import positive
-from .command import add_command
+from .command import Commands, add_command
 from .output import print_facts, print_json, progress_bar
 
 __all__ = ["add_commands"]
@@ -32,7 +33,7 @@ may be left out):
 """
 
 
-def add_commands(commands):
+def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     parser = add_command(
         commands,
@@ -65,7 +66,7 @@ def add_commands(commands):
     )
 
 
-def run_sweep(arguments):
+def run_sweep(arguments: Namespace) -> None:
     """Do what is missing, and sum up."""
     from ..sweep.grid import load, points
     from ..sweep.results import Results

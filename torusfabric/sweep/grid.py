@@ -44,7 +44,7 @@ from ..topology import parse_topology
 try:
     import tomllib
 except ImportError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+    import tomli as tomllib
 
 __all__ = ["AXES", "Axis", "Point", "key", "load", "points"]
 

@@ -10,7 +10,10 @@ import filelock
 from ..errors import InputError
 from .grid import Point, key
 
-__all__ = ["Results"]
+__all__ = ["Results", "Row"]
+
+#: A line of the file: a point, and what came of it.
+Row = dict[str, Any]
 
 
 class Results:
@@ -52,11 +55,11 @@ class Results:
         return key(point) in self._rows
 
     @property
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, Row]:
         """The rows, by key."""
         return self._rows
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: Row) -> None:
         """Keep a row, unless there is one with its key."""
         if row["key"] in self._rows:
             return
@@ -75,12 +78,12 @@ class Results:
         if not locked:
             raise InputError(f"Results must not be in use by another sweep, as {self._path} is")
 
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read(self) -> dict[str, Row]:
         """The rows that are there; half a line at the end is what a sweep died of, and goes."""
         self._file.seek(0)
         text = self._file.read()
         end = text.rfind(b"\n") + 1
-        rows: dict[str, dict[str, Any]] = {}
+        rows: dict[str, Row] = {}
         for number, line in enumerate(text[:end].splitlines(), start=1):
             try:
                 row = json.loads(line)

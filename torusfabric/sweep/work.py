@@ -15,13 +15,17 @@ import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from typing import Any
 
 from .. import __version__
 from ..errors import InputError, MissingTool, TorusfabricError, WorkFailed
+from ..schedule import Schedule
 from ..toolchain import tools
-from .grid import key
+from .grid import Point, key
+from .results import Results, Row
 
 __all__ = ["on_cluster", "on_cores", "run", "work"]
 
@@ -29,7 +33,12 @@ __all__ = ["on_cluster", "on_cores", "run", "work"]
 PATIENCE = 10
 
 
-def run(points, results, workers, progress=None):
+def run(
+    points: Sequence[Point],
+    results: Results,
+    workers: Callable[[list[Point]], Generator[Row, None, None]],
+    progress: Callable[[int, int, str], object] | None = None,
+) -> dict[str, Any]:
     """Do the points that are not done yet.
 
     Parameters
@@ -53,8 +62,8 @@ def run(points, results, workers, progress=None):
     """
     todo = [point for point in points if point not in results]
     kept, failed = len(points) - len(todo), []
-    tell = progress or (lambda *_: None)
-    tell(kept, len(points), "sweeping")
+    report = progress or (lambda *_: None)
+    report(kept, len(points), "sweeping")
     with contextlib.closing(workers(todo)) as rows:
         for count, row in enumerate(rows, start=kept + 1):
             if row["status"] == "missing":
@@ -63,19 +72,19 @@ def run(points, results, workers, progress=None):
                 failed.append(f"{describe(row)}: {row['reason']}")
             else:
                 results.add(row)
-            tell(count, len(points), describe(row))
+            report(count, len(points), describe(row))
     misfits = sum(results.rows[key(p)]["status"] == "misfit" for p in points if p in results)
     done = len(todo) - len(failed)
     return {"rows": len(points), "kept": kept, "done": done, "misfits": misfits, "failed": failed}
 
 
-def describe(point):
+def describe(point: Point) -> str:
     """A point in a few words."""
     names = ("plan", "topology", "collective", "algorithm", "width", "flits", "target", "mapping")
     return " ".join(str(point[name]) for name in ("step", *names) if name in point)
 
 
-def work(point):
+def work(point: Point) -> Row:
     """Do one thing: a row of results.
 
     Its ``status`` is done, misfit, failed, or missing (a tool).
@@ -93,7 +102,7 @@ def work(point):
     return {"key": key(point), **point, **outcome, **about}
 
 
-def _schedule(point):
+def _schedule(point: Point) -> Schedule:
     """The schedule of a point: planned, or from a file."""
     from ..planning import plan_selection, select
     from ..schedule.file import load
@@ -111,14 +120,14 @@ def _schedule(point):
     return plan_selection(selection)
 
 
-def _plan(point):
+def _plan(point: Point) -> dict[str, Any]:
     """Plan, check and measure."""
     from ..analysis.facts import schedule_facts
 
     return schedule_facts(_schedule(point))
 
 
-def _fabric(point):
+def _fabric(point: Point) -> Any:
     """The fabric of a point; what comes from a file is checked before."""
     from ..analysis.check import check
     from ..planning import compile
@@ -130,7 +139,7 @@ def _fabric(point):
     return Fabric(compile(schedule, flits=point.get("flits")), width=point["width"])
 
 
-def _simulate(point):
+def _simulate(point: Point) -> dict[str, Any]:
     """Simulate, and compare every word."""
     from ..simulation.simulate import simulate
 
@@ -143,7 +152,7 @@ def _simulate(point):
     return report.to_json()
 
 
-def _synth(point):
+def _synth(point: Point) -> dict[str, Any]:
     """Synthesize."""
     from .. import verilog
     from ..fpga.synthesis import Workplace, synthesize
@@ -163,7 +172,7 @@ def _synth(point):
 _STEPS = {"plan": _plan, "simulate": _simulate, "synth": _synth}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """A value of numbers and text alone, as JSON has them."""
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
@@ -176,22 +185,23 @@ def _plain(value):
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def _failed(point, reason):
+def _failed(point: Point, reason: str) -> Row:
+    """A row of what failed."""
     return {"key": key(point), **point, "status": "failed", "reason": reason}
 
 
-def on_cores(points, jobs=2):
+def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
     """Do points in processes of this machine; rows in the order in which they are done.
 
     Where a process dies, those that were under way are done again, one at a time, and the one
     whose process dies again has failed.
     """
-    waiting: deque[dict] = deque(points)
-    suspects: deque[dict] = deque()
+    waiting: deque[Point] = deque(points)
+    suspects: deque[Point] = deque()
     while waiting or suspects:
         alone = bool(suspects)
         source, most = (suspects, 1) if alone else (waiting, jobs)
-        running: dict[Future, dict] = {}
+        running: dict[Future[Row], Point] = {}
         try:
             with _pool(most) as pool:
                 while source or running:
@@ -212,7 +222,7 @@ def on_cores(points, jobs=2):
 
 
 @contextlib.contextmanager
-def _pool(jobs):
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes are ended, not waited for, when its user leaves early."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
@@ -227,29 +237,29 @@ def _pool(jobs):
         pool.shutdown()
 
 
-def _begin_worker():
+def _begin_worker() -> None:
     """See that this process and its tools end with the one that started it."""
 
-    def leave(*_):
+    def leave() -> None:
         tools.stop_all()
         os._exit(1)
 
-    def watch():
+    def watch() -> None:
         parent = multiprocessing.parent_process()
         if parent is not None:
             multiprocessing.connection.wait([parent.sentinel])
             leave()
 
-    def told(*_):
+    def stop(*_: object) -> None:
         # Not in the handler, which may have interrupted the holder of a lock that this needs.
         threading.Thread(target=leave, daemon=True).start()
 
     threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGTERM, told)
-    signal.signal(signal.SIGINT, told)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
 
 
-def on_cluster(points, address):
+def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
     """Do points on a Dask cluster; rows in the order in which they are done.
 
     What a worker was doing when it was lost is done by another. A result is fetched as soon as
