@@ -144,6 +144,13 @@ def lower_bound(
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> lower_bound(Torus(7, 7, 7), parse_collective("allgather"), switching=Switching.CIRCUIT)
+    4
     """
     if topology.nodes == 1:
         return 0

@@ -91,7 +91,7 @@ def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
     if arguments.json:
         print_json(facts)
         return
-    steps = "steps" if facts["switching"] == Switching.STORE_AND_FORWARD else "rounds"
+    steps = Switching(facts["switching"]).unit + "s"
     shown = {(steps if name == "rounds" else name): value for name, value in facts.items()}
     shown["checked"] = "every block reaches every node it is owed to, and no arc is used twice"
     print_facts(shown)

@@ -148,7 +148,7 @@ def run_simulate(arguments: Namespace) -> None:
 
 def _print_simulation(result: dict[str, Any]) -> None:
     """Print what a simulation found."""
-    steps = "steps" if result["switching"] == Switching.STORE_AND_FORWARD else "rounds"
+    steps = Switching(result["switching"]).unit + "s"
     speed = result.pop("node_cycles_per_second")
     names = (
         "topology",

@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import InputError
 from ..program import SwitchProgram
 from ..program.trace import arrivals
-from ..schedule import Switching
 from ..topology import Torus
 from .layout import arrowhead_layout, as_arrowhead, torus_layout
 
@@ -40,10 +39,10 @@ def animation(program: SwitchProgram, flits: int) -> str:
         If there is too much to show.
     """
     schedule = program.schedule
-    topology, step = schedule.topology, schedule.switching == Switching.STORE_AND_FORWARD
+    topology = schedule.topology
     if topology.nodes > MAX_NODES:
         raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
-    unit = "step" if step else "round"
+    unit = schedule.switching.unit
     count = schedule.round_count
     subtitle = (
         f"{count} {unit}{'s' * (count != 1)}, {schedule.switching}, {schedule.ports} ports; "

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..schedule import Schedule, Switching
+from ..schedule import Schedule
 from ..topology import Torus
 from .layout import arrowhead_layout, as_arrowhead, hexagon_layout, torus_layout
 from .picture import Key, Panel, Picture, Sketch
@@ -37,7 +37,7 @@ BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
 
 def unit(schedule: Schedule) -> str:
     """What the rounds of a schedule are called."""
-    return "step" if schedule.switching == Switching.STORE_AND_FORWARD else "round"
+    return schedule.switching.unit
 
 
 def titled(

@@ -46,6 +46,17 @@ class Flows:
         The feeder of each arc; itself if there is none.
     injected : ndarray of int32, shape (nodes, ports)
         The chunk that each arc carries in step 1, -1 for none.
+
+    Examples
+    --------
+    Two Hamiltonian cycles, each in both directions, are four flows along all nodes.
+
+    >>> from torusfabric.algorithms import find
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> flows = Flows.of(find("hamiltonian")(Torus(4, 4), parse_collective("allgather")))
+    >>> flows.length
+    array([16, 16, 16, 16], dtype=int32)
     """
 
     flow: IntArray

@@ -25,14 +25,19 @@ class Switching(Choice):
     --------
     >>> Switching("circuit") is Switching.CIRCUIT
     True
-    >>> f"{Switching.STORE_AND_FORWARD}"
-    'store-and-forward'
+    >>> f"{Switching.STORE_AND_FORWARD}", Switching.STORE_AND_FORWARD.unit
+    ('store-and-forward', 'step')
     """
 
     #: Each node on the way stores it: one hop a round, which then is also called a step.
     STORE_AND_FORWARD = "store-and-forward"
     #: A path of arcs is held for the whole round.
     CIRCUIT = "circuit"
+
+    @property
+    def unit(self) -> str:
+        """What a round is called: ``step`` or ``round``."""
+        return "step" if self == Switching.STORE_AND_FORWARD else "round"
 
 
 class Duplex(Choice):
