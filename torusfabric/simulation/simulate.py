@@ -163,7 +163,7 @@ def _report(
 def _speed(fabric: Fabric, runs: Sequence[EngineRun]) -> int:
     """Cycles of nodes that were simulated in a second of processor time, from start to done."""
     spent = sum(run.phases.run for run in runs)
-    return round(fabric.nodes * sum(run.edges for run in runs) / max(spent, 1e-9))
+    return round(int(fabric.nodes) * sum(run.edges for run in runs) / max(spent, 1e-9))
 
 
 def _some_roots(nodes: int) -> list[int]:

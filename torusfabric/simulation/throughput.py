@@ -14,14 +14,15 @@ def throughput(fabric: Fabric, cycles: float) -> float:
 
     Of a reduction, the results.
     """
-    layout, cycles = fabric.program.layout, max(cycles, 1)
+    layout, block_flits = fabric.program.layout, int(fabric.layout.block_flits)
+    cycles = max(cycles, 1)
     receivers = layout.receivers
     if layout.blocks.collective.reducing:
-        share = len(receivers) / fabric.nodes
-        return round(share * fabric.layout.recv_words / cycles, 4)
+        words = int(fabric.layout.recv_words)
+        return round(len(receivers) * words / (int(fabric.nodes) * cycles), 4)
     received = layout.received_block(receivers[:, None], np.arange(layout.recv_blocks)[None, :])
     foreign = int((layout.blocks.origin(received) != receivers[:, None]).sum())
-    return round(foreign * fabric.layout.block_flits / (fabric.nodes * cycles), 4)
+    return round(foreign * block_flits / (int(fabric.nodes) * cycles), 4)
 
 
 def throughput_bound(fabric: Fabric) -> float:

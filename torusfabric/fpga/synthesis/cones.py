@@ -77,7 +77,7 @@ class _Net:
     def __init__(self, module: dict[str, Any]) -> None:
         self._cells = module["cells"]
         self._driver: dict[object, str] = {}
-        self._readers: dict[object, list] = defaultdict(list)
+        self._readers: dict[object, list[str]] = defaultdict(list)
         for name, cell in self._cells.items():
             for port, direction in cell.get("port_directions", {}).items():
                 for bit in cell["connections"][port]:
@@ -104,7 +104,7 @@ class _Net:
 
     def at(self, bits: Sequence[Any]) -> dict[str, int]:
         """The flip-flop at each bit, and the table at that."""
-        found: dict[str, set] = {"luts": set(), "ffs": set()}
+        found: dict[str, set[str]] = {"luts": set(), "ffs": set()}
         for bit in bits:
             name = self._driver.get(bit)
             if name and self._kind(name) == "ffs":

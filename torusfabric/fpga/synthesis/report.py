@@ -46,12 +46,12 @@ class SynthesisReport:
 
     target: str
     mapping: str
-    classes: list[dict]
-    fabric: dict
+    classes: list[dict[str, Any]]
+    fabric: dict[str, Any]
     parts: dict[str, int]
-    modules: list[dict]
+    modules: list[dict[str, Any]]
     seeds: list[int]
-    runs: list[dict]
+    runs: list[dict[str, Any]]
     tools: dict[str, str]
 
     @property
@@ -121,7 +121,7 @@ class SynthesisReport:
 
     def _time(self) -> str:
         """What the tools took, as a line."""
-        times: dict[str, list] = {}
+        times: dict[str, list[float]] = {}
         for run in self.runs:
             times.setdefault(run["tool"], []).append(run["seconds"])
         return "; ".join(

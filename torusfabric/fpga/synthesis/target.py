@@ -334,11 +334,11 @@ def _logic_cells(module: dict[str, Any]) -> int:
             readers[bit] = readers.get(bit, 0) + 1
     tables = [c["connections"] for c in cells if c["type"] == "SB_LUT4"]
     outputs = {t["O"][0] for t in tables if readers.get(t["O"][0]) == 1}
-    alone = sum(
+    alone: int = sum(
         c["type"].startswith("SB_DFF") and c["connections"]["D"][0] not in outputs for c in cells
     )
     operands = {(t["I1"][0], t["I2"][0]) for t in tables}
-    chained = sum(
+    chained: int = sum(
         (c["connections"]["I0"][0], c["connections"]["I1"][0]) not in operands
         for c in cells
         if c["type"] == "SB_CARRY"
