@@ -54,7 +54,7 @@ def test_a_name_is_registered_once():
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         catalogue.register(MINE)
     with pytest.raises(InputError, match=r"^Algorithm must be an Algorithm, not 'matching'$"):
-        catalogue.register("matching")
+        catalogue.register("matching")  # type: ignore[arg-type]
 
 
 def entry(value):

@@ -65,10 +65,11 @@ def test_options_that_an_algorithm_does_not_know_are_refused(algorithm):
     """In words that name the option and the selection."""
     topology = parse_topology("4x4")
     collective = collective_on(algorithm.collectives[0], topology)
-    for name, value in (("trees", 1), ("broken_links", ((0, 0),)), ("seed", 3), ("large", True)):
+    for options in (Options(trees=1), Options(broken_links=((0, 0),)), Options(large=True)):
+        (name,) = options.given()
         if name not in algorithm.options:
             option = f"--{name.replace('_', '-')}"
             with pytest.raises(
                 InputError, match=f"^Algorithm {algorithm.name} needs {option} left"
             ):
-                algorithm(topology, collective, Options(**{name: value}))
+                algorithm(topology, collective, options)

@@ -142,7 +142,8 @@ def test_sides_of_two_have_parallel_links(sides):
 def hamiltonian_cycles_of(sides):
     """Every Hamiltonian cycle of a torus as link multiplicities, and those of the torus."""
     torus = Torus(sides)
-    links, total = {}, []
+    links: dict[frozenset[int], int] = {}
+    total: list[int] = []
     for node, port in product(range(torus.nodes), range(0, torus.ports, 2)):
         ends = frozenset((node, int(torus.neighbours[node, port])))
         number = links.setdefault(ends, len(links))
@@ -153,7 +154,7 @@ def hamiltonian_cycles_of(sides):
     def extend(path):
         for beside in set(torus.neighbours[path[-1]].tolist()):
             if len(path) == torus.nodes and beside == 0:
-                row = np.zeros(len(links), int)
+                row = np.zeros(len(links), np.int64)
                 for ends in zip(path, [*path[1:], 0], strict=True):
                     row[links[frozenset(ends)]] += 1
                 cycles.add(tuple(row))
@@ -216,7 +217,7 @@ def test_each_colour_is_one_cycle(sides):
     torus, axes = Torus(sides), range(len(sides))
     one_cycle = axes if decomposable(sides) else [0]
     for colour in one_cycle:
-        beside = [[] for _ in range(torus.nodes)]
+        beside: list[list[int]] = [[] for _ in range(torus.nodes)]
         for node, axis in zip(*np.nonzero(colours == colour), strict=True):
             other = int(torus.neighbours[node, 2 * axis])
             beside[node].append(other)

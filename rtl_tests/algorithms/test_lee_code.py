@@ -196,6 +196,7 @@ def test_missing_round_leaves_a_block_missing():
         check(short)
     holding = np.flatnonzero(schedule.labels % 7 == 0)
     assert at.value.node not in holding
+    assert at.value.block is not None
     assert at.value.block[1] == 0
 
 

@@ -14,6 +14,7 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.max_flow import MAX_FLOW
 from torusfabric.algorithms.circuit.max_flow.network import Network, path
 from torusfabric.algorithms.circuit.max_flow.search import best_flow, search
+from torusfabric.algorithms.circuit.max_flow.targets import Repulsion
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
@@ -168,11 +169,11 @@ def test_flow_serves_chosen_targets_first():
     informed = np.zeros(25, bool)
     informed[[0, 1, 2]] = True
 
-    class Near:
+    class Near(Repulsion):
         def targets(self, informed, count):
             return np.array([5, 6, 7])
 
-    flow = best_flow(network, informed, 2, Near()).todense()
+    flow = best_flow(network, informed, 2, Near(network.topology, None)).todense()
     assert flow[network.source].sum() == 6
     assert flow[[5, 6, 7], network.sink].tolist() == [1, 1, 1]
 

@@ -17,7 +17,7 @@ from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError
-from torusfabric.schedule import Pattern
+from torusfabric.schedule import Pattern, Switching
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")
@@ -189,7 +189,7 @@ def test_completion_follows_every_message(sides, random):
     feed = np.array([random.sample(range(torus.ports), torus.ports) for _ in range(torus.nodes)])
     steps = completion(torus, feed, limit=40)
     schedule = Pattern(
-        topology=torus, collective=ALLGATHER, algorithm="", switching="store-and-forward",
+        topology=torus, collective=ALLGATHER, algorithm="", switching=Switching.STORE_AND_FORWARD,
         ports=torus.ports, steps=40, feed=feed, inject=np.zeros_like(feed),
     )  # fmt: skip
     if steps is None:

@@ -39,7 +39,8 @@ def tables(plan):
 
 def crowds(schedule):
     """The most blocks that came by one in-port and leave in the same step."""
-    topology, came, most = schedule.topology, {}, 0
+    topology, most = schedule.topology, 0
+    came: dict = {}
     personal = schedule.destination is not None
     for step in range(schedule.round_count):
         leaving = defaultdict(set)
@@ -158,6 +159,7 @@ def test_same_seed_same_schedule():
 @pytest.mark.parametrize("axes", [2, 3, 4, 5])
 def test_few_turns_leave_a_path_for_any_axes(axes):
     turns = few_turns(Torus((3,) * axes))
+    assert turns is not None
     for one, other in combinations(range(axes), 2):
         assert (2 * other in turns[2 * one]) != (2 * one in turns[2 * other])
     starts = first_axes(axes)
@@ -176,7 +178,7 @@ def test_few_turns_are_for_tori_of_two_axes_or_more():
 
 def test_exchanges_take_their_hops_with_few_turns():
     schedule = schedule_of("8x8", "alltoall")
-    came = {}
+    came: dict = {}
     for step in range(schedule.round_count):
         for port in range(4):
             goal = int(schedule.destination[step, port])

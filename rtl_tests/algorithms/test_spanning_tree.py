@@ -3,6 +3,7 @@
 import math
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -224,7 +225,7 @@ def test_best_packets_needs_a_start_up_time(beta):
 
 
 MODEL = {"alpha": 7, "delta": 2, "tau": 3, "length": 120}
-STORED = {"beta": 5, "tau": 3, "length": 120}
+STORED: dict[str, Any] = {"beta": 5, "tau": 3, "length": 120}
 
 
 @pytest.mark.parametrize("order", range(6))
@@ -235,7 +236,7 @@ def test_claimed_costs_are_those_of_the_schedules(order):
         cost = schedule_cost(WORMHOLE_FOREST(topology, collective, Options(ports=ports)))
         assert cost.time(**MODEL) == pytest.approx(costs.forest_cost(order, ports=ports, **MODEL))
     for trees, packets in ((1, 1), (2, 1), (2, 5), (1, 4)):
-        options = {"trees": trees, "packets": packets}
+        options: dict[str, Any] = {"trees": trees, "packets": packets}
         cost = schedule_cost(plan(order, **options))
         assert cost.time(**STORED) == pytest.approx(costs.tree_cost(order, **options, **STORED))
 
@@ -258,7 +259,7 @@ def test_bounds_hold(order):
             bound = costs.circuit_bound(order, ports=ports, **model)
             assert bound <= costs.forest_cost(order, ports=ports, **model)
     for length in (6, 12, 1000):
-        model = {**STORED, "length": length}
+        model: dict[str, Any] = {**STORED, "length": length}
         packets = [p for p in range(1, 40) if length % (2 * p) == 0]
         best = min(costs.tree_cost(order, packets=p, **model) for p in packets)
         assert costs.store_and_forward_bound(order, **model) <= best

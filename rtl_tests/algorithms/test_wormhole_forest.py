@@ -9,6 +9,7 @@ from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError
+from torusfabric.schedule import Duplex
 from torusfabric.topology import Arrowhead, Torus
 
 plan = planner(WORMHOLE_FOREST, "broadcast")
@@ -117,4 +118,4 @@ def test_needs_an_arrowhead():
 def test_duplex_is_full_or_half():
     """Another word for duplex is refused before anything is planned."""
     with pytest.raises(InputError, match=r"^Duplex must be full or half, not 'both'$"):
-        Options(duplex="both")
+        Options(duplex=Duplex("both"))

@@ -19,8 +19,7 @@ def imported_rooms(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             above = here[: len(here) + 1 - node.level]
-            target = (*above, *(node.module or "").split("."))
-            target = [part for part in target if part]
+            target = [*above, *filter(None, (node.module or "").split("."))]
             names = target[:1] or [alias.name for alias in node.names]
             yield from (name for name in names if name in ROOMS)
 

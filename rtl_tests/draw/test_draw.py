@@ -16,7 +16,7 @@ from torusfabric.draw.cycles import number_cycles
 from torusfabric.draw.layout import arrowhead_layout, hexagon_layout, torus_layout
 from torusfabric.draw.svg import Svg, mix, ramp
 from torusfabric.errors import InputError
-from torusfabric.schedule import Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.schedule import Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.topology import Arrowhead, Torus
 
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -33,7 +33,7 @@ def pattern(torus, feed, inject, steps):
         topology=torus,
         collective=Collective("allgather"),
         algorithm="test",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=4,
         steps=steps,
         feed=feed,
@@ -74,7 +74,7 @@ def circuits(torus, rounds, *, kind="broadcast"):
         topology=torus,
         collective=Collective(kind, 0 if kind == "broadcast" else None),
         algorithm="paths",
-        switching="circuit",
+        switching=Switching.CIRCUIT,
         ports=4,
         transfers=tuple(transfers),
     )
@@ -227,7 +227,9 @@ def test_everything_lies_on_the_page():
     """No coordinate is outside the page."""
     for schedule in (forest(3), trees(3), rods_pattern(6, 5)):
         text = draw(schedule)
-        width, height = map(float, re.search(r'width="([\d.]+)" height="([\d.]+)"', text).groups())
+        ((width, height),) = np.array(
+            re.findall(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', text), float
+        )
         points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", text)
         x, y = np.array(points, float).T
         assert x.min() >= 0
@@ -342,7 +344,7 @@ def test_table_is_drawn_as_the_tree_of_node_0():
         topology=ring,
         collective=Collective("allgather"),
         algorithm="ring",
-        switching="store-and-forward",
+        switching=Switching.STORE_AND_FORWARD,
         ports=2,
         offset=np.array([[1, 4], [2, 3]]),
         chunk=np.zeros((2, 2), int),
@@ -399,9 +401,9 @@ def test_too_many_nodes():
 def test_empty_rounds():
     """A round without transfers, or a schedule without rounds, is a picture all the same."""
     torus = Torus((3, 3))
-    empty = Transfers(np.zeros(0, int), np.zeros((0, 0), np.int8), Listed.single([]))
+    empty = Transfers(np.zeros(0, int), np.zeros((0, 0), np.int8), Listed.single(np.zeros(0, int)))
     for transfers in ((), (empty,)):
-        for switching in ("circuit", "store-and-forward"):
+        for switching in Switching:
             schedule = Rounds(
                 topology=torus,
                 collective=Collective("broadcast", 0),
