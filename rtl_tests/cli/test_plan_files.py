@@ -177,22 +177,33 @@ def test_neither_a_selection_nor_a_file(capsys, command, tmp_path):
     assert "TOPOLOGY and COLLECTIVE must be given, or --plan FILE" in capsys.readouterr().err
 
 
-def test_what_cannot_be_built_is_refused_first(capsys, tmp_path):
-    """Sums that differ from node to node have no hardware; nothing is written."""
+def by_hand(path, kind, *rounds, root=None):
+    """Write a schedule for a ring of four, with all that is held in every transfer."""
+    collective = {"kind": kind} | ({"root": root} if root is not None else {})
     data = {
         "format": "torusfabric-schedule", "version": 1,
-        "topology": {"kind": "torus", "sides": [3]}, "collective": {"kind": "allreduce"},
+        "topology": {"kind": "torus", "sides": [4]}, "collective": collective,
         "algorithm": "by hand", "switching": "store-and-forward", "ports": 2, "chunks": 1,
-        "rounds": [
-            [{"path": [1, 0], "blocks": "all"}, {"path": [2, 0], "blocks": "all"}],
-            [{"path": [0, 1], "blocks": "all"}, {"path": [0, 2], "blocks": "all"}],
-        ],
+        "rounds": [[{"path": path, "blocks": "all"} for path in paths] for paths in rounds],
     }  # fmt: skip
-    (tmp_path / "plan.json").write_text(json.dumps(data))
-    assert main(["check", str(tmp_path / "plan.json")]) == 0
+    path.write_text(json.dumps(data))
+    return str(path)
+
+
+def test_sums_by_hand(capsys, tmp_path):
+    """A reduction whose file does not list the contributions is built all the same."""
+    path = by_hand(tmp_path / "plan.json", "reduce", [(2, 1), (3, 0)], [(1, 0)], root=0)
+    report = run_json(capsys, "simulate", "--plan", path, "--op", "max", "--width", "9")
+    assert (report["passed"], report["operator"]) == (True, "max")
+
+
+def test_what_cannot_be_built_is_refused_first(capsys, tmp_path):
+    """Sums that differ from node to node have no hardware; nothing is written."""
+    fold, spread = ([(2, 1), (3, 0)], [(1, 0)]), ([(0, 1), (0, 3)], [(1, 2)])
+    path = by_hand(tmp_path / "plan.json", "allreduce", *fold, *spread)
+    assert main(["check", path]) == 0
     capsys.readouterr()
-    words = ("verilog", "--plan", tmp_path / "plan.json", "-o", tmp_path / "out")
-    assert main(list(map(str, words))) == 1
+    assert main(["verilog", "--plan", path, "-o", str(tmp_path / "out")]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "allreduce" in err

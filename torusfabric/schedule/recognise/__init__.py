@@ -1,0 +1,104 @@
+"""Recognise the regularity of a schedule: whether it is a pattern or a table.
+
+A schedule that is read from a file lists transfers and says nothing of their regularity. Hardware
+depends on it: a `Pattern` needs little more than wires, a `Table` one program for all nodes.
+`recognise` reads the regularity off the transfers:
+
+- An all-gather in which each out-port always carries what the same in-port received in the step
+  before is a `Pattern`.
+- An all-gather, a total exchange, a reduce-scatter or an all-reduce that looks the same from every
+  node is a `Table`. What node 0 does is the candidate; all other nodes must do the same.
+
+What is both, such as an all-gather on a ring, becomes a `Pattern`, which has the smaller hardware
+and takes fewer cycles. An all-gather over circuits whose nodes send parts of what they hold is
+arranged by `Grouped` payloads, so that such a part lies in few places of a memory.
+
+The result lists exactly the same transfers in each round, and its arrays are canonical: -1 wherever
+nothing is used, one choice where several in-ports would do, groups numbered by their first blocks.
+So the form in which a schedule was written does not matter: planned and read from a file it is the
+same.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
+
+from ..base import Schedule
+from ..model import Switching
+from ..pattern import Pattern
+from ..rounds import Rounds
+from ..table import Table
+from .groups import grouped
+from .patterns import pattern_of_steps, pattern_of_table, without_unused_feeds
+from .steps import Irregular, steps_of
+from .sums import with_listed_sums
+from .tables import table_of_steps
+
+__all__ = ["recognise"]
+
+Form = TypeVar("Form", bound=Schedule)
+
+
+def recognise(schedule: Schedule) -> Schedule:
+    """The form of a schedule that has the smallest hardware.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of any form.
+
+    Returns
+    -------
+    Schedule
+        A `Pattern` or a `Table` that lists the same transfers; the schedule itself if it is in
+        its smallest form already.
+
+    Examples
+    --------
+    >>> from torusfabric.schedule import Rounds, Transfers
+    >>> from torusfabric.collective import Collective
+    >>> from torusfabric.topology import Torus
+    >>> import numpy as np
+    >>> swap = Transfers(np.arange(2), np.zeros((2, 1), np.int8))
+    >>> schedule = Rounds(topology=Torus([2]), collective=Collective("allgather"),
+    ...                   algorithm="swap", switching="store-and-forward", ports=1,
+    ...                   transfers=(swap,))
+    >>> recognise(schedule).form
+    'pattern'
+    """
+    match schedule:
+        case Pattern():
+            return without_unused_feeds(schedule)
+        case Table():
+            return _first_of(schedule, [pattern_of_table])
+        case Rounds():
+            return _from_rounds(schedule)
+    return schedule
+
+
+def _from_rounds(schedule: Rounds) -> Schedule:
+    """The smallest form of rounds."""
+    collective = schedule.collective
+    if collective.rooted:
+        return with_listed_sums(schedule) if collective.reducing else schedule
+    if schedule.switching == Switching.CIRCUIT:
+        plain = not (collective.reducing or collective.personal)
+        return grouped(schedule) if plain else schedule
+    if sum(map(len, schedule.transfers)) < schedule.topology.nodes:
+        return schedule  # some node does nothing, so that there is nothing regular in it
+    try:
+        steps = list(steps_of(schedule))
+    except Irregular:
+        return schedule
+    forms = pattern_of_steps, table_of_steps
+    return _first_of(schedule, [partial(form, steps=steps) for form in forms])
+
+
+def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:
+    """The first form that a schedule has; the schedule itself if it has none."""
+    for form in forms:
+        try:
+            return form(schedule)
+        except Irregular:
+            continue
+    return schedule

@@ -1,0 +1,80 @@
+"""The steps of a schedule in canonical order, so that two of them can be compared."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from ...topology import Topology
+from ..base import Schedule
+from ..held_blocks import HeldBlocks
+from ..transfers import Listed, Transfers
+
+__all__ = ["Ints", "Irregular", "Step", "agree", "common", "steps_of"]
+
+Ints = npt.NDArray[np.integer]
+
+
+class Irregular(Exception):
+    """The schedule does not have the form that is tried."""
+
+
+def common(schedule: Schedule) -> dict[str, Any]:
+    """What a schedule keeps in any form."""
+    names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
+    return {name: getattr(schedule, name) for name in names}
+
+
+class Step(NamedTuple):
+    """What moves in a step: the arcs in use, ascending, and the blocks on each, ascending.
+
+    Arc k, which is ``node * ports + port``, carries ``ids[indptr[k]:indptr[k + 1]]``.
+    """
+
+    arc: Ints
+    indptr: Ints
+    ids: Ints
+
+
+def steps_of(schedule: Schedule) -> Iterator[Step]:
+    """The steps of a schedule in which every path is one hop."""
+    rounds, holdings = list(schedule.rounds()), None
+    if any(len(t) and not isinstance(t.payload, Listed) for t in rounds):
+        try:
+            holdings = HeldBlocks(schedule.topology, schedule.blocks)
+        except InputError:
+            raise Irregular from None
+    for transfers in rounds:
+        listed = holdings.carry_out(transfers) if holdings else transfers
+        yield _one_step(schedule.topology, listed)
+
+
+def _one_step(topology: Topology, transfers: Transfers) -> Step:
+    """One step."""
+    none = np.empty(0, np.int64)
+    if not len(transfers):
+        return Step(none, np.zeros(1, np.int64), none)
+    assert isinstance(transfers.payload, Listed)
+    if (transfers.lengths != 1).any():
+        raise Irregular
+    arc = transfers.source.astype(np.int64) * topology.ports + transfers.hops[:, 0]
+    order = np.argsort(arc, kind="stable")
+    arc = arc[order]
+    if (arc[1:] == arc[:-1]).any():
+        raise Irregular
+    sizes = np.diff(transfers.payload.indptr)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    ids = np.asarray(transfers.payload.ids, np.int64)
+    ids = ids[np.lexsort((ids, np.repeat(rank, sizes)))]
+    return Step(arc, np.concatenate([[0], np.cumsum(sizes[order])]), ids)
+
+
+def agree(candidate: Schedule, steps: Sequence[Step]) -> bool:
+    """Whether a candidate lists the transfers of all steps, and no others."""
+    return all(
+        all(map(np.array_equal, _one_step(candidate.topology, transfers), step))
+        for transfers, step in zip(candidate.rounds(), steps, strict=True)
+    )
