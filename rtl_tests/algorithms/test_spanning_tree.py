@@ -259,10 +259,10 @@ def test_bounds_hold(order):
             bound = costs.circuit_bound(order, ports=ports, **model)
             assert bound <= costs.forest_cost(order, ports=ports, **model)
     for length in (6, 12, 1000):
-        model: dict[str, Any] = {**STORED, "length": length}
+        stored: dict[str, Any] = {**STORED, "length": length}
         packets = [p for p in range(1, 40) if length % (2 * p) == 0]
-        best = min(costs.tree_cost(order, packets=p, **model) for p in packets)
-        assert costs.store_and_forward_bound(order, **model) <= best
+        best = min(costs.tree_cost(order, packets=p, **stored) for p in packets)
+        assert costs.store_and_forward_bound(order, **stored) <= best
 
 
 def test_circuit_bound_counts_rounds():
