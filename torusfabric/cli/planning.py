@@ -93,7 +93,7 @@ def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
         return
     steps = Switching(facts["switching"]).unit + "s"
     shown = {(steps if name == "rounds" else name): value for name, value in facts.items()}
-    shown["checked"] = "every block reaches every node it is owed to, and no arc is used twice"
+    shown["checked"] = "every block reaches every node that must hold it, and no arc is used twice"
     print_facts(shown)
 
 
