@@ -63,7 +63,8 @@ def test_rom_in_icarus(depth, width, tmp_path):
     bench = f"""
     module bench;
       reg clk = 0; reg [{bits}:0] address = 0; wire [{width - 1}:0] data;
-      {ROM} #({contents.parameters}) rom (.clk(clk), .address(address[{bits - 1}:0]), .data(data));
+      {ROM} #({contents.parameters()})
+        rom (.clk(clk), .address(address[{bits - 1}:0]), .data(data));
       initial for (address = 0; address < {1 << bits}; address = address + 1) begin
         #1 clk = 1; #1 clk = 0; $display("%x", data);
       end
@@ -101,6 +102,7 @@ def test_addresses_are_cut_to_what_numbers_the_rows():
     ("rows", "width", "bits", "message"),
     [
         ([], 4, 4, r"^ROM x must have at least one row, not none$"),
+        ([0], 0, 1, r"^Rows of ROM x must have at least one bit, not 0$"),
         ([3, 16], 4, 4, r"^Rows of ROM x must be of 4 bits, not 0x10$"),
         ([0] * 5, 4, 2, r"^Address of ROM x must have 3 bits, not 2$"),
     ],

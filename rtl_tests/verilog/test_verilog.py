@@ -18,6 +18,7 @@ from verilog_bench import (
 
 from torusfabric import verilog
 from torusfabric.errors import InputError
+from torusfabric.rtl.netlist import Role
 from torusfabric.simulation.engines import AmaranthEngine
 
 FABRICS = [
@@ -28,6 +29,7 @@ FABRICS = [
     ("5x5", "allgather", "one-packet", 8, 3),
     ("arrowhead:1", "broadcast", "wormhole-forest", 65, 2),
     ("arrowhead:2", "broadcast", "spanning-tree", 8, 6),
+    ("6x8", "broadcast", "max-flow", 9, 2),  # with settings in ROMs
 ]
 
 
@@ -120,6 +122,19 @@ def test_modules_do_not_grow_with_the_torus():
     routers = [name for name in small.modules if name.startswith("router")]
     assert [small.modules[name] for name in routers] == [large.modules[name] for name in routers]
     assert routers == [name for name in large.modules if name.startswith("router")]
+
+
+def test_equal_contents_are_written_once():
+    """However many ROMs hold the same, the text has it once."""
+    fabric = fabric_of("8x8", "gather", "max-flow")
+    roms = list(fabric.netlist.having(Role.ROM))
+    design = verilog.emit(fabric, command="")
+    contents = {(rom.contents, rom.width) for rom in roms}
+    assert {(held.rows, held.width) for held in design.contents.values()} == contents
+    assert len(roms) > len(contents)
+    assert len(re.findall(r"^  localparam ", design.text, re.M)) >= len(contents)
+    assert design.text.count("_contents = ") == len(contents)
+    assert sum(design.instances["fabric"][name] for name in design.contents) == len(roms)
 
 
 def test_same_text_on_every_run(tmp_path):

@@ -225,6 +225,8 @@ class Netlist:
             net is driven already.
         """
         rows = tuple(int(row) for row in rows)
+        if width < 1:
+            raise ValueError(f"Rows of ROM {name} must have at least one bit, not {width}")
         if not rows:
             raise ValueError(f"ROM {name} must have at least one row, not none")
         for row in rows:

@@ -54,22 +54,29 @@ class RomContents:
         return max((len(self.rows) - 1).bit_length(), 1)
 
     @property
-    def parameters(self) -> str:
-        """The parameters of the module in Verilog."""
-        size = len(self.rows) * self.width
+    def bits(self) -> int:
+        """Bits of all rows."""
+        return len(self.rows) * self.width
+
+    def parameters(self, contents: str | None = None) -> str:
+        """The parameters of the module in Verilog, with the name of a constant or with all rows."""
+        return (
+            f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}), "
+            f".CONTENTS({contents or self.constant})"
+        )
+
+    @property
+    def constant(self) -> str:
+        """All rows as one constant in Verilog, the last row first."""
         value = 0
         for row in reversed(self.rows):
             value = value << self.width | row
         # A line for so many bits, for there are tools that do not take any length.
         pieces = [
-            f"{min(size - low, LINE_BITS)}'h{value >> low & (1 << LINE_BITS) - 1:x}"
-            for low in range(0, size, LINE_BITS)
+            f"{min(self.bits - low, LINE_BITS)}'h{value >> low & (1 << LINE_BITS) - 1:x}"
+            for low in range(0, self.bits, LINE_BITS)
         ]
-        contents = ",\n      ".join(reversed(pieces))
-        return (
-            f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}),\n"
-            f"    .CONTENTS({{{contents}}})"
-        )
+        return "{" + ",\n    ".join(reversed(pieces)) + "}"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 from .. import __version__
 from ..rtl.fabric import Fabric
-from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
+from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from .conversion import ModuleText, module_texts
 from .design import Design, RomContents, RouterShape, as_json
 from .manifest import manifest
@@ -61,7 +61,7 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         files["places.json"] = json.dumps(fabric.places()) + "\n"
     return Design(
         modules={name: module.text for name, module in modules.items()}
-        | {TOP: top_text(netlist, modules)},
+        | {TOP: _top_text(netlist, modules, names)},
         top=TOP,
         instances={name: module.children for name, module in modules.items() if module.children}
         | {TOP: dict(counts)},
@@ -165,8 +165,10 @@ def _collective(fabric: Fabric) -> str:
     return f"{collective} from any root" if "root" in fabric.netlist.inputs else str(collective)
 
 
-def top_text(netlist: Netlist, modules: dict[str, ModuleText]) -> str:
-    """The structural top of a netlist."""
+def _top_text(
+    netlist: Netlist, modules: dict[str, ModuleText], names: dict[RomContents, str]
+) -> str:
+    """The structural top of a netlist; contents of ROMs that are equal are there once."""
     ports = ["clk", "rst", *netlist.inputs, *netlist.outputs]
     lines = [f"module {TOP}({', '.join(ports)});", "  input clk;", "  input rst;"]
     for kind, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
@@ -176,6 +178,9 @@ def top_text(netlist: Netlist, modules: dict[str, ModuleText]) -> str:
         for name, width in netlist.nets.items()
         if name not in netlist.inputs
     ]
+    for contents, name in names.items():
+        constant = f"{name}_contents = {contents.constant}"
+        lines.append(f"  localparam {_range(contents.bits)}{constant};")
     for name, parts in netlist.wired.items():
         lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
     ports_of = {name: frozenset(module.ports) for name, module in modules.items()}
@@ -188,9 +193,10 @@ def top_text(netlist: Netlist, modules: dict[str, ModuleText]) -> str:
             if port in known
         ]
         pins += [f".{port}({net})" for port, net in instance.outputs.items()]
-        parameters = (
-            f" #(\n    {_rom_contents(instance).parameters}\n  )" if instance.module == ROM else ""
-        )
+        parameters = ""
+        if instance.role is Role.ROM:
+            contents = _rom_contents(instance)
+            parameters = f" #({contents.parameters(f'{names[contents]}_contents')})"
         lines.append(f"  {instance.module}{parameters} {instance.name} (")
         lines.append(",\n".join(f"    {pin}" for pin in pins) + "\n  );")
     return "\n".join([*lines, "endmodule\n"])

@@ -111,7 +111,7 @@ class Flow:
         """
         text, synth = self.design.modules[ROM], self._synth + self.family.no_pads
         contents = {name: self.design.contents[name] for name in names}
-        keys = {name: self._key("rom", synth, text, c.parameters) for name, c in contents.items()}
+        keys = {name: self._key("rom", synth, text, c.parameters()) for name, c in contents.items()}
         known = {name: self.cache.get(key) for name, key in keys.items()}
         unknown = {name: contents[name] for name in names if known[name] is None}
         if unknown:

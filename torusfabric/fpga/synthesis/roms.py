@@ -79,4 +79,4 @@ def router_with_roms(name: str, ports: Ports, roms: Mapping[str, RomContents]) -
 def _instance(contents: RomContents, name: str, address: str, data: str) -> str:
     """An instance of the ROM module."""
     pins = f".clk(clk), .address({address}), .data({data})"
-    return f"{ROM} #(\n    {contents.parameters}\n  ) {name} ({pins});\n"
+    return f"{ROM} #(\n    {contents.parameters()}\n  ) {name} ({pins});\n"

@@ -63,32 +63,38 @@ def wave_lines(fabric: Fabric) -> list[WaveLine]:
     """
     netlist = fabric.netlist
     whole = dict.fromkeys([*netlist.inputs, *netlist.nets])
-    of_node: dict[int, list[WaveLine]] = {}
+    ports: dict[int, list[WaveLine]] = {}
+    others: dict[int, list[WaveLine]] = {}
     for instance in netlist.instances:
         node = instance.node
         if node is not None:
-            of_node.setdefault(node, []).extend(_lines_of(instance, netlist, fabric))
+            ports.setdefault(node, []).extend(_port_lines(instance, netlist, fabric))
+            others.setdefault(node, []).extend(_other_lines(instance, netlist))
             for net in instance.outputs.values():
                 whole.pop(net, None)
     found = [WaveLine(None, net, *netlist.whole(net)) for net in whole if net not in netlist.wired]
-    for node in sorted(of_node):
-        found += sorted(of_node[node], key=lambda line: not line.name.startswith(("out_", "in_")))
+    for node in sorted(ports):
+        found += ports[node] + others[node]
     return found
 
 
-def _lines_of(instance: Instance, netlist: Netlist, fabric: Fabric) -> Iterator[WaveLine]:
-    """The lines of an instance of a node: those of each port if it is a router."""
-    node, names = instance.node, fabric.program.topology.port_names
+def _port_lines(instance: Instance, netlist: Netlist, fabric: Fabric) -> Iterator[WaveLine]:
+    """The lines of the ports of a node, if an instance is its router."""
+    if instance.role is not Role.ROUTER:
+        return
+    sent = netlist.words(instance.outputs["tx"], fabric.width)
+    for kind, parts in (("out", sent), ("in", instance.inputs.get("rx", ()))):
+        for name, part in zip(fabric.program.topology.port_names, parts, strict=False):
+            if not isinstance(part, Fixed):
+                yield WaveLine(instance.node, f"{kind}_{name}", part)
+
+
+def _other_lines(instance: Instance, netlist: Netlist) -> Iterator[WaveLine]:
+    """The lines of all else that an instance of a node gives."""
     routing = instance.role is Role.ROUTER
-    rest = {net for port, net in instance.outputs.items() if not (routing and port == "tx")}
-    if routing:
-        sent = netlist.words(instance.outputs["tx"], fabric.width)
-        for kind, parts in (("out", sent), ("in", instance.inputs.get("rx", ()))):
-            for name, part in zip(names, parts, strict=False):
-                if not isinstance(part, Fixed):
-                    yield WaveLine(node, f"{kind}_{name}", part)
-    for net in sorted(rest):
-        yield WaveLine(node, net.removesuffix(f"_{node}"), *netlist.whole(net))
+    nets = {net for port, net in instance.outputs.items() if not (routing and port == "tx")}
+    for net in sorted(nets):
+        yield WaveLine(instance.node, net.removesuffix(f"_{instance.node}"), *netlist.whole(net))
 
 
 def check_wave(wave: str | Path | None) -> None:
