@@ -8,6 +8,7 @@ from torusfabric.algorithms import find
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.planning import compile, plan, plan_selection, resolve, select
+from torusfabric.schedule import Table
 from torusfabric.topology import Torus
 
 
@@ -61,6 +62,7 @@ def test_schedules_are_checked():
 
     def wrong(*arguments):
         table = right.plan(*arguments)
+        assert isinstance(table, Table)
         return replace(table, offset=table.offset[:-1], chunk=table.chunk[:-1])
 
     broken = replace(right, plan=wrong)

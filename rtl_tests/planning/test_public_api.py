@@ -21,6 +21,7 @@ def test_names_are_those_that_type_checkers_see():
     seen = {
         alias.asname or alias.name: (node.module, alias.name)
         for node in block.body
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     assert sorted(seen) == sorted(PUBLIC)

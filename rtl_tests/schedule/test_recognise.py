@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.collective import COLLECTIVES, Collective, parse_collective
 from torusfabric.program import compile_program
-from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.recognise import recognise
 from torusfabric.topology import Arrowhead, Torus, parse_topology
@@ -105,7 +105,7 @@ def rounds(topology, kind, *transfers, **others):
     """Rounds of single hops."""
     return Rounds(
         topology=topology, collective=Collective(kind), algorithm="by hand",
-        switching="store-and-forward", ports=topology.ports, transfers=transfers, **others,
+        switching=Switching.STORE_AND_FORWARD, ports=topology.ports, transfers=transfers, **others,
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def test_a_table_that_is_oblivious_becomes_a_pattern():
     """Of two forms the one with the smaller hardware is taken, whatever form there was."""
     table = Table(
         topology=Torus([5]), collective=Collective("allgather"), algorithm="x", ports=2,
-        switching="store-and-forward", offset=np.array([[1, 4], [2, 3]]),
+        switching=Switching.STORE_AND_FORWARD, offset=np.array([[1, 4], [2, 3]]),
         chunk=np.zeros((2, 2), int),
     )  # fmt: skip
     found = recognise(table)
@@ -146,7 +146,7 @@ def test_one_transfer_less_is_irregular():
 def test_circuits_stay_in_rounds():
     """A schedule over circuits is no table, even if all its paths are one hop."""
     step = Transfers(np.arange(3), np.zeros((3, 1), np.int8), Listed.single(np.arange(3)))
-    schedule = replace(rounds(Torus([3]), "allgather", step), switching="circuit")
+    schedule = replace(rounds(Torus([3]), "allgather", step), switching=Switching.CIRCUIT)
     assert recognise(schedule) is schedule
 
 
@@ -159,11 +159,13 @@ def test_groups_are_numbered_by_their_first_blocks():
     def schedule(payload):
         fill = Transfers(np.array([1, 3]), np.array([[1], [0]], np.int8))
         parts = Transfers(np.array([0, 0]), np.array([[0], [1]], np.int8), payload)
-        return replace(rounds(Torus([4]), "allgather", fill, parts), switching="circuit")
+        return replace(rounds(Torus([4]), "allgather", fill, parts), switching=Switching.CIRCUIT)
 
     lists = Listed(np.array([0, 2, 3]), np.array([0, 1, 3]))
     for payload in (group([5, 5, 5, 2], [5, 2]), group([0, 0, 1, 7], [0, 7]), lists):
-        found = recognise(schedule(payload)).transfers[1].payload
+        _, parts = recognise(schedule(payload)).rounds()
+        found = parts.payload
+        assert isinstance(found, Grouped)
         assert found.group.tolist() == [0, 0, 1, 2]
         assert found.wanted.tolist() == [0, 2]
 
@@ -181,7 +183,7 @@ def patterns(draw):
     shape = topology.nodes, topology.ports
     return Pattern(
         topology=topology, collective=Collective("allgather"), algorithm="chance",
-        switching="store-and-forward", ports=topology.ports, chunks=chunks,
+        switching=Switching.STORE_AND_FORWARD, ports=topology.ports, chunks=chunks,
         steps=draw(st.integers(1, 6)), feed=random.integers(-1, topology.ports, shape),
         inject=random.integers(-1, chunks, shape),
     )  # fmt: skip
@@ -199,7 +201,7 @@ def tables(draw):
     goal = np.where(offset < 0, -1, random.integers(0, nodes, shape))
     return Table(
         topology=topology, collective=Collective(kind), algorithm="chance",
-        switching="store-and-forward", ports=topology.ports,
+        switching=Switching.STORE_AND_FORWARD, ports=topology.ports,
         chunks=share * (nodes if kind == "allreduce" else 1), offset=offset,
         chunk=np.where(offset < 0, -1, random.integers(0, share, shape)),
         destination=goal if kind == "alltoall" else None,

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,17 @@ from jsonschema import Draft202012Validator
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError
-from torusfabric.schedule import ALL, Everything, Grouped, Listed, Pattern, Rounds, Table, Transfers
+from torusfabric.schedule import (
+    ALL,
+    Everything,
+    Grouped,
+    Listed,
+    Pattern,
+    Rounds,
+    Switching,
+    Table,
+    Transfers,
+)
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.parsing import parse_schedule
 from torusfabric.schedule.schema import schema
@@ -26,7 +37,7 @@ def ring(nodes=6):
     """All-gather in both directions."""
     return Pattern(
         topology=Torus([nodes]), collective=Collective("allgather"), algorithm="ring", ports=2,
-        switching="store-and-forward", steps=nodes // 2, feed=np.tile([1, 0], (nodes, 1)),
+        switching=Switching.STORE_AND_FORWARD, steps=nodes // 2, feed=np.tile([1, 0], (nodes, 1)),
         inject=np.zeros((nodes, 2), int),
     )  # fmt: skip
 
@@ -35,15 +46,16 @@ def exchange():
     """Total exchange on three nodes."""
     return Table(
         topology=Torus([3]), collective=Collective("alltoall"), algorithm="table", ports=2,
-        switching="store-and-forward", offset=np.array([[1, 2]]), chunk=np.zeros((1, 2), int),
-        destination=np.array([[1, 2]]),
+        switching=Switching.STORE_AND_FORWARD, offset=np.array([[1, 2]]),
+        chunk=np.zeros((1, 2), int), destination=np.array([[1, 2]]),
     )  # fmt: skip
 
 
 def explicit(sides, collective, *rounds, **fields):
     """Rounds with circuit switching and all ports."""
     topology = Torus(sides)
-    known = {"switching": "circuit", "ports": topology.ports, "algorithm": "by hand"} | fields
+    known: dict[str, Any] = {"ports": topology.ports, "algorithm": "by hand"}
+    known |= {"switching": Switching.CIRCUIT} | fields
     return Rounds(topology=topology, collective=collective, transfers=tuple(rounds), **known)
 
 
@@ -91,10 +103,17 @@ def listed(schedule):
         hops = [[int(p) for p in row if p >= 0] for row in transfers.hops]
         payload = transfers.payload
         if isinstance(payload, Everything):
-            blocks = "all"
+            blocks: Any = "all"
         else:
             blocks = [b.tolist() for b in np.split(payload.ids, payload.indptr[1:-1])]
         yield transfers.source.tolist(), hops, blocks if len(hops) else "all"
+
+
+def ids(schedule: Rounds, number: int) -> list[int]:
+    """The numbers of the blocks that a round lists."""
+    payload = schedule.transfers[number].payload
+    assert isinstance(payload, Listed)
+    return payload.ids.tolist()
 
 
 # Round trips.
@@ -182,7 +201,7 @@ def written(tmp_path, data):
 def test_via_takes_names_and_numbers(port, tmp_path):
     """A link is named by the name or number of its out-port."""
     rounds = [[{"path": [0, 3, 4], "via": [port, "+1"], "blocks": "all"}]]
-    transfers = load(written(tmp_path, content(rounds=rounds))).transfers[0]
+    (transfers,) = load(written(tmp_path, content(rounds=rounds))).rounds()
     assert transfers.hops.tolist() == [[1, 2]]
 
 
@@ -198,9 +217,10 @@ def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
         rounds=rounds,
     )  # fmt: skip
     schedule = load(written(tmp_path, data))
+    assert isinstance(schedule, Rounds)
     assert isinstance(schedule.transfers[0].payload, Everything)
-    assert schedule.transfers[1].payload.ids.tolist() == [0, 1, 1]
-    assert schedule.transfers[2].payload.ids.tolist() == [0, 1, 2, 2]
+    assert ids(schedule, 1) == [0, 1, 1]
+    assert ids(schedule, 2) == [0, 1, 2, 2]
     assert check(schedule).round_blocks == (1, 2, 3)
 
 
@@ -216,8 +236,9 @@ def test_mixed_rounds_of_a_reduction(tmp_path):
         rounds=rounds,
     )  # fmt: skip
     schedule = load(written(tmp_path, data))
-    assert schedule.transfers[0].payload.ids.tolist() == [1, 2]
-    assert schedule.transfers[2].payload.ids.tolist() == [0, 1, 2, 3] * 2
+    assert isinstance(schedule, Rounds)
+    assert ids(schedule, 0) == [1, 2]
+    assert ids(schedule, 2) == [0, 1, 2, 3] * 2
     with pytest.raises(ScheduleError, match=r"^Round 3: node 2 \(2\) ends without block \(0, 0\)$"):
         check(schedule)
 

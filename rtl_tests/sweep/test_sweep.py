@@ -12,7 +12,7 @@ import pytest
 
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool
-from torusfabric.sweep.grid import AXES, key, load, points, tomllib
+from torusfabric.sweep.grid import AXES, key, load, points
 from torusfabric.sweep.results import Results
 from torusfabric.sweep.work import describe, on_cluster, on_cores, run, work
 
@@ -273,7 +273,9 @@ def test_help_tells_what_a_sweep_may_hold(write, capsys):
     assert end.value.code == 0
     _, _, example = capsys.readouterr().out.partition("may be left out):\n")
     path = write(textwrap.dedent(example))
-    assert set(tomllib.loads(path.read_text())) == {"steps", *AXES, "pnr", "seeds"} - {"plans"}
+    assert set(grid_module.tomllib.loads(path.read_text())) == {"steps", *AXES, "pnr", "seeds"} - {
+        "plans"
+    }
     assert len(points(load(path))) > 100
 
 
