@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,16 @@ def test_what_does_not_compile(options, message):
     """A program that cannot be made is refused in one line."""
     with pytest.raises(tf.InputError, match=f"^{message}"):
         tf.compile(tf.plan("4x4", "allgather"), **options)
+
+
+def test_the_example_of_the_readme(tmp_path, monkeypatch, capsys):
+    """What the README shows runs, and prints what it says; synthesis is tried elsewhere."""
+    readme = Path(__file__).parents[2] / "README.md"
+    (block,) = re.findall(r"```python\n(.*?)```", readme.read_text(), re.S)
+    lines = [line for line in block.splitlines() if "synthesize" not in line]
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(lines), {})
+    shown = [line.partition("#")[2].strip() for line in lines if line.startswith("print")]
+    assert capsys.readouterr().out.splitlines() == shown
+    assert (tmp_path / "plan.json").exists()
+    assert (tmp_path / "out" / "fabric.v").exists()
