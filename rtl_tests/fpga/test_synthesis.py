@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from torusfabric import verilog
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.fpga.synthesis import TARGETS, Workplace, flow, synthesize
 from torusfabric.fpga.synthesis.cones import fewest_tables
@@ -19,9 +20,10 @@ from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
 from torusfabric.fpga.synthesis.harness import HARNESS, harness
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.target import Cost, find_target, measure
+from torusfabric.rtl.netlist import ROM, Netlist
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
-from torusfabric.verilog.design import Design, RouterShape
+from torusfabric.verilog.design import Design, RomContents, RouterShape
 
 PORTS = 4
 
@@ -582,6 +584,71 @@ def test_registers_before_the_last_count_as_words():
     assert row["parts"]["settings"] == 2
 
 
+SWITCH = """
+module router(input clk, input select, input [7:0] own, input [7:0] in, output reg [7:0] out);
+  always @(posedge clk) out <= select ? own : in;
+endmodule
+"""
+
+
+def with_roms():
+    """Three routers that read their selects from ROMs of two different contents."""
+    rom = verilog.module_texts(rom_netlist())[ROM].text
+    dear = RomContents(tuple(k * k % 7 % 2 for k in range(40)), 1)
+    contents = {"dear": dear, "cheap": RomContents((0,) * 40, 1)}
+    top = f"""
+    module fabric(input clk, input [5:0] row, input [7:0] own, output [7:0] out);
+      wire [7:0] a, b;
+      wire x, y, z;
+      rom #({dear.parameters()}) rom_0 (.clk(clk), .address(row), .data(x));
+      rom #({contents["cheap"].parameters()}) rom_1 (.clk(clk), .address(row), .data(y));
+      rom #({contents["cheap"].parameters()}) rom_2 (.clk(clk), .address(row), .data(z));
+      router r_0 (.clk(clk), .select(x), .own(own), .in(out), .out(a));
+      router r_1 (.clk(clk), .select(y), .own(own), .in(a), .out(b));
+      router r_2 (.clk(clk), .select(z), .own(own), .in(b), .out(out));
+    endmodule
+    """
+    return Design(
+        modules={ROM: rom, "router": SWITCH, "fabric": top},
+        top="fabric",
+        instances={"fabric": {"router": 3, "dear": 1, "cheap": 2}},
+        classes=[("router", 3)],
+        outports={"router": ("out",)},
+        inports={"router": {"in": "crossbar", "own": "injection"}},
+        parts={"dear": "settings", "cheap": "settings"},
+        contents=contents,
+        settings={"router": {"select": {"dear": 1, "cheap": 2}}},
+    )
+
+
+def rom_netlist():
+    netlist = Netlist()
+    netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
+    return netlist
+
+
+def test_routers_have_the_dearest_of_their_roms(runs):
+    """A class costs what its routers cost with the dearest contents, which the report names."""
+    report = synthesize(with_roms(), "ice40-hx8k")
+    costs = {row["name"]: row for row in report.modules}
+    assert costs["dear"]["luts"] > costs["cheap"]["luts"] == 0
+    row = report.classes[0]
+    assert row["roms"] == ["dear"]
+    assert row["luts"] == costs["router"]["luts"] + costs["dear"]["luts"]
+    assert row["ffs"] == 8 + 1
+    assert row["parts"]["settings"] == costs["dear"]["luts"]
+    assert report.fabric["luts"] == 3 * costs["router"]["luts"] + costs["dear"]["luts"]
+    assert report.parts["settings"] == costs["dear"]["luts"]
+    assert runs.count(("yosys", "the ROMs")) == 1
+    assert "router: with the contents of dear, the dearest" in _text(report)
+
+
+def test_routers_are_placed_with_their_roms():
+    report = synthesize(with_roms(), "ice40-hx8k", pnr=True)
+    assert report.classes[0]["fmax_mhz"] > 50
+    assert report.fabric["fmax_mhz"] > 50
+
+
 def test_gowin(runs):
     report = synthesize(described(), "gowin-gw1nr-9")
     assert report.classes[0]["luts"] == report.classes[0]["ffs"] == PORTS * 8
@@ -604,14 +671,14 @@ def test_gowin_clock_rate():
     assert row["placed"]["DFF"] >= 3 * PORTS * 2
 
 
-def test_no_path_between_registers_is_told(monkeypatch):
-    real = flow._load
+def test_no_path_between_registers_is_reported(monkeypatch):
+    real = flow.load_json
 
     def load(path, tool, what):
         value = real(path, tool, what)
         return value | {"fmax": {}, "critical_paths": []} if "fmax" in value else value
 
-    monkeypatch.setattr(flow, "_load", load)
+    monkeypatch.setattr(flow, "load_json", load)
     report = synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[7])
     assert report.fabric["fmax_mhz"] is report.fabric["logic_mhz"] is None
     assert report.fabric["why"] == "nextpnr-ice40 found no path from register to register"

@@ -18,7 +18,7 @@ from .harness import HARNESS, Ports, harness
 from .roms import ROMS_TOP, roms_text
 from .target import FAMILIES, PINS, Cost, Family, Mapping, Target, measure
 
-__all__ = ["Flow"]
+__all__ = ["Flow", "load_json"]
 
 #: What place and route says of a design that is too large, as opposed to one that is wrong.
 _TOO_LARGE = re.compile(
@@ -178,7 +178,7 @@ class Flow:
             none = dict.fromkeys(("mhz", "placed", "logic_mhz"))
             return self.cache.put(key, none | {"why": reason, "seconds": seconds})
         seconds = _since(begun)
-        report = _load(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
+        report = load_json(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
         rates = [clock["achieved"] for clock in report["fmax"].values()]
         no_path = f"{self.family.pnr} found no path from register to register"
         result = {
@@ -231,7 +231,7 @@ class Flow:
         begun = time.perf_counter()
         tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what)
         seconds = _since(begun)
-        return _load(self.folder / f"{stem}.json", "yosys", what)["modules"], seconds
+        return load_json(self.folder / f"{stem}.json", "yosys", what)["modules"], seconds
 
 
 def _since(begun: float) -> float:
@@ -253,7 +253,7 @@ def _escape(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"\\{name}"
 
 
-def _load(path: Path, tool: str, what: str) -> dict[str, Any]:
+def load_json(path: Path, tool: str, what: str) -> dict[str, Any]:
     """The JSON value in a file that a tool wrote."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
