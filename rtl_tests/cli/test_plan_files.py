@@ -197,6 +197,14 @@ def test_sums_by_hand(capsys, tmp_path):
     assert (report["passed"], report["operator"]) == (True, "max")
 
 
+def test_sums_that_leave_one_after_another(capsys, tmp_path):
+    """A node that sends what it has, and later what came in between, sends everything once."""
+    rounds = [(1, 0), (3, 0)], [(2, 1)], [(1, 0)]
+    path = by_hand(tmp_path / "plan.json", "reduce", *rounds, root=0)
+    report = run_json(capsys, "simulate", "--plan", path, "--flits", "3")
+    assert (report["passed"], report["words_checked"]) == (True, 3)
+
+
 def test_what_cannot_be_built_is_refused_first(capsys, tmp_path):
     """Sums that differ from node to node have no hardware; nothing is written."""
     fold, spread = ([(2, 1), (3, 0)], [(1, 0)]), ([(0, 1), (0, 3)], [(1, 2)])

@@ -117,8 +117,11 @@ class _SumCompiler(RoundCompiler):
         return [np.unique(payload.ids[a:b] % chunks).tolist() for a, b in bounds]
 
     def _sent(self, node, messages):
-        """The chunks of each lane, and what its readers read."""
-        return messages, tuple(self._readers(node, message) for message in messages)
+        """The chunks of each lane, and what its readers read; the node keeps nothing of them."""
+        readers = tuple(self._readers(node, message) for message in messages)
+        for message in messages:
+            self.held[node] |= {chunk: [] for chunk in message}
+        return messages, readers
 
     def _readers(self, node, message):
         """What is added up for a message: a tuple of runs for each reader."""
