@@ -169,6 +169,20 @@ def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("simulate", "2x2", "--width", "8", "allgather"),
+        ("simulate", "--width", "8", "2x2", "allgather", "--flits", "2"),
+        ("check", "2x2", "--algorithm", "matching", "allgather"),
+        ("compare", "2x2", "--width", "4", "allgather"),
+    ],
+)
+def test_options_may_stand_anywhere(capsys, words):
+    """Topology and collective need not stand together."""
+    assert run_json(capsys, *words)["topology"] == "2x2"
+
+
 @pytest.mark.parametrize("command", ["simulate", "draw", "check", "compare", "synth", "verilog"])
 def test_neither_a_selection_nor_a_file(capsys, command, tmp_path):
     """What is missing is named."""

@@ -123,14 +123,11 @@ def add_selection(
         Whether a schedule file may be given instead.
     topology_help : str
     """
-    optional: dict[str, Any] = {"nargs": "?"} if plan else {}
-    parser.add_argument("topology", metavar="TOPOLOGY", help=topology_help, **optional)
-    parser.add_argument(
-        "collective",
-        metavar="COLLECTIVE",
-        help=f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}",
-        **optional,
-    )
+    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}"
+    for name, text in (("topology", topology_help), ("collective", kinds)):
+        positional = parser.add_argument(name, metavar=name.upper(), help=text)
+        # With nargs="?" it could not stand behind an option that follows the other one.
+        positional.required = not plan
     group = parser.add_argument_group("selection")
     if plan:
         group.add_argument(
