@@ -17,8 +17,8 @@ from torusfabric.algorithms import Options, find
 from torusfabric.algorithms.arrowhead import costs
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import parse_collective
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import choose_engine
 from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import Arrowhead
@@ -66,7 +66,7 @@ class Case:
 
     def simulated(self):
         """Clock cycles of the fabric, one flit a chunk, and whether they are those predicted."""
-        fabric = build_fabric(compile_program(self.schedule), width=8)
+        fabric = Fabric(compile_schedule(self.schedule), width=8)
         report = simulate(fabric, engine=choose_engine(fabric).engine)
         return f"{report.cycles}{'' if report.passed else ' WRONG'}"
 

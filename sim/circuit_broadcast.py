@@ -29,8 +29,8 @@ from torusfabric.analysis.bounds import spread_rounds
 from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
@@ -65,7 +65,7 @@ def cycles(schedule):
     AssertionError
         If a word is wrong.
     """
-    fabric = build_fabric(compile_program(schedule), width=8)
+    fabric = Fabric(compile_schedule(schedule), width=8)
     report = simulate(fabric, engine=AmaranthEngine(fabric))
     assert not report.words_wrong, report
     return report.predicted_cycles, report.cycles

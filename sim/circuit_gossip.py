@@ -30,8 +30,8 @@ from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import parse_collective
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import choose_engine
 from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import Torus
@@ -82,7 +82,7 @@ def run(schedule, flits):
     AssertionError
         If a word is wrong or the cycles are not those predicted.
     """
-    fabric = build_fabric(compile_program(schedule), width=32, flits=flits)
+    fabric = Fabric(compile_schedule(schedule, flits=flits), width=32)
     report = simulate(fabric, engine=choose_engine(fabric).engine)
     assert report.passed, report
     return report.cycles

@@ -23,8 +23,8 @@ import time
 from torusfabric.algorithms import Options, find
 from torusfabric.cli.output import print_json, print_table
 from torusfabric.collective import Collective
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import ENGINES, Engine
 from torusfabric.simulation.engines.routers import Routers
 from torusfabric.simulation.simulate import simulate
@@ -45,11 +45,11 @@ def measure(sides, engine, width):
     topology = parse_topology(sides)
     collective = Collective("allgather")
     schedule = find("hamiltonian")(topology, collective, Options())
-    fabric = build_fabric(compile_program(schedule), width=width)
+    fabric = Fabric(compile_schedule(schedule), width=width)
     began, used = time.perf_counter(), processor_time()
     made = MEASURED[engine](fabric)
     build, used = time.perf_counter() - began, processor_time() - used
-    runs = int(max(1, MEASURED_CYCLES[engine] / (fabric.nodes * fabric.cycles)))
+    runs = int(max(1, MEASURED_CYCLES[engine] / (fabric.nodes * fabric.predicted_cycles)))
     cycles, spent = made.measure(runs)
     whole, few = None, fabric.nodes * fabric.layout.recv_words <= MANY_WORDS
     if isinstance(made, Engine) and (few or engine != "amaranth"):

@@ -27,8 +27,8 @@ from torusfabric import verilog
 from torusfabric.algorithms import Options, find
 from torusfabric.collective import parse_collective
 from torusfabric.fpga.synthesis import synthesize
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.topology import parse_topology
 
 WIDTH = 32
@@ -79,7 +79,7 @@ def routers(case):
     topology = parse_topology(case.topology)
     collective = parse_collective(case.collective, nodes=topology.nodes)
     schedule = find(case.algorithm)(topology, collective, Options())
-    fabric = build_fabric(compile_program(schedule), width=WIDTH)
+    fabric = Fabric(compile_schedule(schedule), width=WIDTH)
     return verilog.emit(fabric, command="").routers()
 
 

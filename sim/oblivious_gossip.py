@@ -7,9 +7,9 @@ values that differ. (Those printed for d = 3 follow with 0.333 for 1/3 and 0.166
 row counts double receives too, which the formula for the one-packet algorithm leaves out.
 
 Steps: as claimed, the lower bound, as planned and checked, and clock cycles of the hardware in
-simulation, every word compared. An oblivious fabric takes two cycles more than it has steps. Where
-one-packet plans take more steps than claimed, it is for double receives: in three axes the paper
-counts none, and for two odd sides it gives no construction.
+simulation, every word compared. An oblivious fabric takes three cycles more than it has steps.
+Where one-packet plans take more steps than claimed, it is for double receives: in three axes the
+paper counts none, and for two odd sides it gives no construction.
 
 Figures 1 to 5 are drawn with -o. The size of figure 3 is not printed; 5x6 is drawn, and 6x6x4 for
 figures 4 and 5, layer by layer.
@@ -37,8 +37,8 @@ from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint
 from torusfabric.errors import TorusfabricError
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.schedule import Pattern, Switching
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain.files import writable, write_file
@@ -120,7 +120,7 @@ def run(schedule):
     AssertionError
         If a word is wrong or the cycles are not those predicted.
     """
-    report = simulate(build_fabric(compile_program(schedule), width=8))
+    report = simulate(Fabric(compile_schedule(schedule), width=8))
     assert report.passed, report
     return report.cycles
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from .fpga.synthesis.synthesize import synthesize
     from .planning import Program, compile, plan
-    from .planning.adapter import Fabric
+    from .rtl import Fabric
     from .schedule import Pattern, Rounds, Schedule, Table
     from .schedule.file import load, save
     from .simulation.simulate import simulate
@@ -88,7 +88,7 @@ _HOMES = {
     "errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
     "fpga.synthesis.synthesize": ("synthesize",),
     "planning": ("Program", "compile", "plan"),
-    "planning.adapter": ("Fabric",),
+    "rtl": ("Fabric",),
     "schedule": ("Pattern", "Rounds", "Schedule", "Table"),
     "schedule.file": ("load", "save"),
     "simulation.simulate": ("simulate",),

@@ -6,23 +6,13 @@ import shutil
 import subprocess
 
 import pytest
+from helpers import program_of
 
-from torusfabric.algorithms import Options, choose, find
 from torusfabric.cli import main
-from torusfabric.collective import parse_collective
 from torusfabric.draw.animate import animation
 from torusfabric.errors import InputError
-from torusfabric.program import compile_program
-from torusfabric.topology import parse_topology
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-def program_of(topology, kind, algorithm=None):
-    topology = parse_topology(topology)
-    collective = parse_collective(kind, root=None, nodes=topology.nodes)
-    plan = find(algorithm) if algorithm else choose(topology, collective, Options())
-    return compile_program(plan(topology, collective, Options()))
 
 
 def data_of(text):
@@ -42,7 +32,7 @@ def data_of(text):
 def test_a_replay_ends_with_what_is_owed(topology, kind, algorithm):
     program = program_of(topology, kind, algorithm)
     chunks, nodes = program.schedule.chunks, program.topology.nodes
-    data = data_of(animation(program, chunks))
+    data = data_of(animation(program))
     assert len(data["nodes"]) == len(data["names"]) == nodes
     assert len(data["rounds"]) == len(data["cycles"]) == program.schedule.round_count
     held = [set(ids) for ids in data["start"]]
@@ -60,11 +50,11 @@ def test_a_replay_ends_with_what_is_owed(topology, kind, algorithm):
         else:
             assert blocks == {(0, -1, c) for c in range(chunks)}
     assert data["cycles"] == sorted(data["cycles"])
-    assert data["cycles"][-1] == program.cycles(chunks) - 1
+    assert data["cycles"][-1] == program.cycles() - 1
 
 
 def test_page_needs_nothing_else():
-    text = animation(program_of("3x3", "allgather"), 2)
+    text = animation(program_of("3x3", "allgather"))
     assert text.startswith("<!doctype html>")
     assert "@" not in re.sub(r"<script id.*?</script>", "", text, flags=re.S)
     assert not re.search(r"https?:|src=|@import|url\(", text)
@@ -74,11 +64,11 @@ def test_page_needs_nothing_else():
 def test_too_much_to_show(monkeypatch):
     monkeypatch.setattr("torusfabric.draw.animate.MAX_NODES", 8)
     with pytest.raises(InputError, match=r"^Animation must have at most 8 nodes, not 9$"):
-        animation(program_of("3x3", "allgather"), 2)
+        animation(program_of("3x3", "allgather"))
     monkeypatch.setattr("torusfabric.draw.animate.MAX_NODES", 9)
     monkeypatch.setattr("torusfabric.draw.animate.MAX_BLOCKS", 100)
     with pytest.raises(InputError, match=r"^Animation must move at most 100 blocks"):
-        animation(program_of("3x3", "allgather"), 2)
+        animation(program_of("3x3", "allgather"))
 
 
 def test_command(tmp_path, capsys):
@@ -101,7 +91,7 @@ def test_command(tmp_path, capsys):
 def test_browser_shows_it(topology, kind, place, tmp_path):
     page, picture = tmp_path / "play.html", tmp_path / "play.png"
     program = program_of(topology, kind)
-    page.write_text(animation(program, program.schedule.chunks))
+    page.write_text(animation(program))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
     url = f"{page.as_uri()}#{place},origin,1"
     shown = subprocess.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import fabric_of
+from helpers import fabric_of, forgetful, misrouted
 from image_bench import (
     DIVISOR,
     bench,
@@ -31,30 +31,6 @@ needs_icebox = pytest.mark.skipif(
     tools.find("iverilog") is None or tools.find("icebox_vlog") is None,
     reason="needs iverilog and icebox_vlog",
 )
-
-
-def flipped(fabric):
-    """The same fabric with one bit wrong in the settings of its first class of routers."""
-    intact = fabric.netlist.modules["router_0"]
-
-    def broken():
-        router = intact()
-        router.crossbar.rom[0, 0] ^= 1
-        return router
-
-    fabric.netlist.modules["router_0"] = broken
-    return fabric
-
-
-def forgetful(topology, *, width=8, operator=None):
-    """A reduce-scatter in which something is left out of a sum on the way."""
-    fabric = fabric_of(topology, "reduce-scatter", "matching", operator=operator)
-    plan = fabric.program.plan(fabric.flits)
-    row, port = np.argwhere(plan.operand >= 0)[-1]
-    operand = plan.operand.copy()
-    operand[row, port] = plan.identity
-    fabric.program._plans[1] = replace(plan, operand=operand)
-    return type(fabric)(fabric.program, width=width, flits=fabric.flits)
 
 
 def say(lines):
@@ -101,20 +77,21 @@ def test_ice40_bitstream_passes(tmp_path):
     said = ice40_says(fabric, "icestick", tmp_path, send=send, lines=5)
     assert [v.passed for v in say(said[:2])] == [True, True]
     assert [v.run for v in say(said[:2])] == [1, 3]
-    assert [v.cycles for v in say(said[:2])] == [fabric.cycles] * 2
-    assert said[2:] == [f"done cycles={fabric.cycles:02x} predicted={fabric.cycles:x}", "1", "3"]
+    assert [v.cycles for v in say(said[:2])] == [fabric.predicted_cycles] * 2
+    cycles = fabric.predicted_cycles
+    assert said[2:] == [f"done cycles={cycles:02x} predicted={cycles:x}", "1", "3"]
 
 
 @needs_icebox
 def test_ice40_bitstream_with_a_wrong_setting(tmp_path):
     """One wrong bit of the settings in the source, and the bitstream names the first wrong word."""
-    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2))
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2, fault=misrouted)
     fault = simulate(fabric).first_wrong
     (verdict,) = say(ice40_says(fabric, "icestick", tmp_path))
     assert verdict.result == "fail"
     assert verdict.expected != verdict.got
     assert verdict.node <= fault.node
-    assert verdict.cycles == fabric.cycles
+    assert verdict.cycles == fabric.predicted_cycles
 
 
 @pytest.mark.long
@@ -139,7 +116,8 @@ def test_ice40_bitstream_that_adds(tmp_path, operator):
 @needs_icebox
 def test_ice40_bitstream_that_loses_a_contribution(tmp_path):
     """Where a sum leaves one contribution out, the bitstream names a word that is wrong."""
-    (verdict,) = say(ice40_says(forgetful("2x2", width=4), "icestick", tmp_path))
+    fabric = fabric_of("2x2", "reduce-scatter", "matching", width=4, fault=forgetful)
+    (verdict,) = say(ice40_says(fabric, "icestick", tmp_path))
     assert verdict.result == "fail"
     assert verdict.expected != verdict.got
 
@@ -156,7 +134,7 @@ def test_ecp5_layout_passes(tmp_path):
 @needs_iverilog
 def test_ecp5_layout_with_a_wrong_setting(tmp_path):
     """One wrong bit of the settings in the source, and the placed netlist fails."""
-    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2))
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2, fault=misrouted)
     (verdict,) = say(ecp5_says(fabric, tmp_path))
     assert verdict.result == "fail"
 
@@ -199,4 +177,4 @@ def test_ice40_bitstreams_of_all_collectives(tmp_path, topology, collective, alg
     fabric = fabric_of(topology, collective, algorithm, width=8, **options)
     (verdict,) = say(ice40_says(fabric, "ice40-hx8k", tmp_path))
     assert verdict.passed
-    assert verdict.cycles == fabric.cycles
+    assert verdict.cycles == fabric.predicted_cycles

@@ -87,10 +87,10 @@ def test_typed_commands(image):
         assert re.search(r"^topology +2x2\r$", said, re.MULTILINE)
         assert "commands: info, test [RUNS], " in said
         answers = {
-            "test 2": f"pass, {fabric.cycles} cycles as predicted",
+            "test 2": f"pass, {fabric.predicted_cycles} cycles as predicted",
             "": "",
             "write 1 0 a5 5a": "wrote 2 words",
-            "start": f"done in {fabric.cycles} cycles",
+            "start": f"done in {fabric.predicted_cycles} cycles",
             f"read 3 {base + 2} 2": "0a5 05a",
             "jump": "Command must be info, test [RUNS], ",
             "read 4 0": "Node must be from 0 to 3, not 4",

@@ -2,15 +2,13 @@
 """The tester: it passes what is right, and names what is wrong."""
 
 from copy import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
-from helpers import fabric_of
+from helpers import delay_end, fabric_of, forgetful, misrouted, with_operator
 from selftest_bench import COLLECTIVES, REDUCTIONS, run
-from test_bitstream import flipped, forgetful
 
 from torusfabric.collective import OPERATORS, Operator
 from torusfabric.errors import InputError
@@ -19,7 +17,6 @@ from torusfabric.fpga.selftest.tester import Result
 from torusfabric.fpga.selftest.tester import Tester as FabricTester
 from torusfabric.fpga.selftest.words import hash_word
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.sequencer import WaveSequencer
 
 
 def tried(fabric, runs=1, *, operator=None):
@@ -28,7 +25,7 @@ def tried(fabric, runs=1, *, operator=None):
     tested = fabric
     if operator is not None:
         tested = copy(fabric)
-        tested.program = replace(fabric.program, operator=operator)
+        tested.program = with_operator(fabric.program, operator)
     m.submodules.tester = tester = FabricTester(tested)
     m.submodules.fabric = design = Assembly(fabric.netlist)
     connect(m, tester.host, design)
@@ -69,7 +66,7 @@ def test_tester_of_other_widths(width):
 
 def test_tester_names_the_first_fault():
     """With a wrong bit in the settings, node, address and both words are named."""
-    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2))
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", flits=2, fault=misrouted)
     (found,) = tried(fabric)
     assert found["result"] == Result.WRONG
     origin, flit = divmod(found["address"] - fabric.layout.recv_base, 2)
@@ -93,14 +90,16 @@ def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
 @pytest.mark.parametrize("name", OPERATORS)
 def test_tester_finds_a_lost_contribution(name):
     """A part of a sum that is left out on the way is found, whatever the operator."""
-    found = tried(forgetful("3x3", operator=Operator(name)), runs=2)
+    fabric = fabric_of("3x3", "reduce-scatter", "matching", operator=Operator(name),
+                       fault=forgetful)  # fmt: skip
+    found = tried(fabric, runs=2)
     assert Result.WRONG in [f["result"] for f in found]
 
 
 def test_tester_gives_up():
     """A fabric that is not done when predicted is late, whatever its words."""
     fabric = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
-    fabric.netlist.modules["sequencer"] = lambda: WaveSequencer(steps=4, waves=20)
+    delay_end(fabric)
     assert tried(fabric)[0]["result"] == Result.LATE
 
 

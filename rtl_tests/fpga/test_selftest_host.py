@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from helpers import expected_words, fabric_of, random_messages
+from helpers import expected_words, fabric_of, misrouted, random_messages
 from selftest_bench import COLLECTIVES, REDUCTIONS
 from serial_bench import compiled, on_terminal
-from test_bitstream import flipped
 
 from torusfabric.cli import main
 from torusfabric.collective import Operator
@@ -91,12 +90,12 @@ def test_client(board):
         assert client.facts == json.loads(json.dumps(facts_of(fabric)))
         first = client.test(3)
         assert first.passed
-        assert first.cycles == first.predicted == fabric.cycles
+        assert first.cycles == first.predicted == fabric.predicted_cycles
         assert client.status() == first
         assert client.test().run == first.run + 1
         messages = random_messages(fabric, 5).astype(int)
         words, cycles = client.run(messages)
-        assert cycles == fabric.cycles
+        assert cycles == fabric.predicted_cycles
         assert words.dtype == np.uint16
         assert (words == messages.reshape(1, -1)).all()
         client.write(4, 1, [0xABC])
@@ -121,8 +120,8 @@ def test_monitor(board, capsys):
     options = [part for command in asked for part in ("-c", command)]
     assert main(["monitor", port, *options]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(rf"run \d+: pass, {fabric.cycles} cycles as predicted", lines[0])
-    assert lines[1:] == ["wrote 2 words", f"done in {fabric.cycles} cycles", "0a5 05a"]
+    assert re.fullmatch(rf"run \d+: pass, {fabric.predicted_cycles} cycles as predicted", lines[0])
+    assert lines[1:] == ["wrote 2 words", f"done in {fabric.predicted_cycles} cycles", "0a5 05a"]
     assert main(["monitor", port, "--json", *options]) == 0
     results = json.loads(capsys.readouterr().out)["results"]
     assert [r["command"] for r in results] == asked
@@ -139,7 +138,7 @@ def test_run(board, capsys, tmp_path):
     files = [str(tmp_path / "data.npy"), "-o", str(tmp_path / "gathered.npy")]
     assert main(["run", port, *files, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert (result["cycles"], result["words_wrong"]) == (fabric.cycles, 0)
+    assert (result["cycles"], result["words_wrong"]) == (fabric.predicted_cycles, 0)
     assert result["words_checked"] == 9 * 18
     gathered = np.load(tmp_path / "gathered.npy")
     assert gathered.shape == (9, 18)
@@ -221,7 +220,7 @@ def test_images_of_all_collectives(tmp_path, topology, collective, algorithm, op
 @pytest.mark.long
 def test_faulty_image(tmp_path):
     """With a faulty fabric the test fails, and so does sending data."""
-    fabric = flipped(fabric_of("2x2", "allgather", "hamiltonian", width=16, flits=2))
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=16, flits=2, fault=misrouted)
     with on_terminal(compiled(fabric, tmp_path)) as port:
         assert main(["monitor", port, "-c", "test"]) == 2
         np.save(tmp_path / "data.npy", np.arange(8).reshape(4, 2))

@@ -1,5 +1,6 @@
 """Where waves put blocks, against what each in-port receives in each step."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from helpers import fabric_of, program_of
 
 from torusfabric.errors import InputError
-from torusfabric.program import OWN
+from torusfabric.program import RouteMap
 
 SIZES_3D = ["3x3x3", "3x3x4", "4x3x3", "3x5x3", "3x6x4", "6x6x3", "6x6x4", "6x6x6", "6x9x5"]
 SIZES_4D = ["4x4x2x4", "4x4x4x4", "4x4x4x5", "4x6x4x4"]
@@ -16,7 +17,7 @@ SIZES_4D = ["4x4x2x4", "4x4x4x4", "4x4x4x5", "4x6x4x4"]
 def received(program):
     """The block at each in-port in each step, -1 for none: an array (nodes, ports, steps)."""
     topology = program.topology
-    blocks = np.full((topology.nodes, topology.ports, program.steps), -1)
+    blocks = np.full((topology.nodes, topology.ports, program.loop.rows), -1)
     for step, transfers in enumerate(program.schedule.rounds()):
         port = transfers.hops[:, 0]
         there = topology.neighbours[transfers.source, port], topology.opposite[port]
@@ -24,16 +25,26 @@ def received(program):
     return blocks
 
 
-def check_places(program):
+def located(program, mapped=None):
+    """Of every block that nodes receive: its number, and its memory and base in each node."""
+    layout, nodes = program.layout, np.arange(program.topology.nodes)[:, None]
+    index = np.arange(layout.recv_blocks)[None, :]
+    mapped = mapped or program.mode.receive_map
+    memory, base = mapped.locate(nodes, *divmod(index, layout.part_chunks))
+    return layout.received_block(nodes, index), memory, base
+
+
+def check_places(program, mapped=None):
     """Every node finds every block where that block is what arrives there."""
     nodes = np.arange(program.topology.nodes)[:, None]
-    blocks = program.layout.received_block(nodes, np.arange(program.layout.recv_blocks)[None, :])
-    bank, slot = program.locate(nodes, blocks)
-    assert (slot >= 0).all()
+    blocks, memory, base = located(program, mapped)
+    assert (base >= 0).all()
     own = program.blocks.origin(blocks) == nodes
-    assert ((bank == OWN) == own).all()
-    held = received(program)[np.broadcast_to(nodes, bank.shape), np.maximum(bank, 0), slot]
+    assert ((memory >= program.ports) == own).all()
+    port = np.where(own, 0, memory)
+    held = received(program)[np.broadcast_to(nodes, port.shape), port, base]
     assert (held == blocks)[~own].all()
+    assert (memory - program.ports == program.blocks.chunk(blocks))[own].all()
 
 
 @pytest.mark.parametrize("sides", [*product(range(2, 10), repeat=2)])
@@ -42,7 +53,7 @@ def test_one_packet_on_two_axes(sides):
     program = program_of("x".join(map(str, sides)), "allgather", "one-packet")
     check_places(program)
     # Nodes are passed through only where special columns were put in, for want of an even side.
-    tails = max(int(route.tail.max()) for route in program.routes)
+    tails = max(int(route.tail.max()) for route in program.mode.receive_map.routes)
     assert tails in (0, 3)
     assert not tails or any(side % 2 and side >= 5 for side in sides)
 
@@ -60,17 +71,19 @@ def test_hamiltonian(name):
     """Cycles through all nodes: no tails, two routes a chunk."""
     program = program_of(name, "allgather", "hamiltonian")
     check_places(program)
-    assert len(program.routes) == program.ports
-    assert not any(route.tail.any() for route in program.routes)
+    assert len(program.mode.receive_map.routes) == program.ports
+    assert not any(route.tail.any() for route in program.mode.receive_map.routes)
 
 
 def test_a_place_that_is_off_by_one_is_seen():
     """The comparison is not blind."""
     program = program_of("5x5", "allgather", "one-packet")
-    route = program.routes[0]
-    route.entry[route.entry >= 0] += 1
+    intact = program.mode.receive_map
+    assert isinstance(intact, RouteMap)
+    first, *others = intact.routes
+    later = replace(first, entry=first.entry + (first.entry >= 0))
     with pytest.raises(AssertionError):
-        check_places(program)
+        check_places(program, replace(intact, routes=(later, *others)))
 
 
 ALL = [
@@ -94,7 +107,7 @@ def test_a_core_names_each_block_once(topology, algorithm):
     repeats = 0
     for node in range(nodes):
         had = {(node, chunk) for chunk in range(chunks)}
-        for step, port in product(range(program.steps), range(fabric.ports)):
+        for step, port in product(range(program.loop.rows), range(fabric.ports)):
             block = arrived[node, port, step]
             name = program.blocks.name(block) if block >= 0 else None
             repeats += name in had
@@ -112,10 +125,8 @@ def test_a_core_names_each_block_once(topology, algorithm):
 def test_a_host_reads_each_block_from_one_place(topology, algorithm):
     """No two blocks of a node share a place."""
     program = program_of(topology, "allgather", algorithm)
-    nodes = np.arange(program.topology.nodes)[:, None]
-    blocks = program.layout.received_block(nodes, np.arange(program.layout.recv_blocks)[None, :])
-    bank, slot = program.locate(nodes, blocks)
-    for row in np.stack([bank, slot], axis=-1):
+    _, memory, base = located(program)
+    for row in np.stack([memory, base], axis=-1):
         assert len(np.unique(row, axis=0)) == program.layout.recv_blocks
 
 

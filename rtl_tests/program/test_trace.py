@@ -4,17 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from helpers import random_messages
+from helpers import fabric_of, plan, program_of, random_messages
 
-from torusfabric.algorithms import Options, find
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.program import compile_program
 from torusfabric.program.trace import arrivals, write_trace
-from torusfabric.rtl import build_fabric
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
-from torusfabric.topology import parse_topology
 
 CASES = [
     ("3x4", "allgather", "hamiltonian", 4),
@@ -29,12 +24,6 @@ CASES = [
     ("3x3", "allreduce", "matching", 7),
     ("4x4", "reduce", "max-flow", 3),
 ]
-
-
-def planned(topology, kind, algorithm):
-    topology = parse_topology(topology)
-    collective = parse_collective(kind, root=None, nodes=topology.nodes)
-    return compile_program(find(algorithm)(topology, collective, Options()))
 
 
 def links(fabric, messages):
@@ -62,14 +51,14 @@ def links(fabric, messages):
 
 @pytest.mark.parametrize(("topology", "kind", "algorithm", "flits"), CASES)
 def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flits):
-    program = planned(topology, kind, algorithm)
-    block, chunks = program.block_flits(flits * program.schedule.chunks), program.schedule.chunks
-    fabric = build_fabric(program, width=48, flits=flits * chunks)
+    chunks = plan(topology, kind, algorithm).chunks
+    fabric = fabric_of(topology, kind, algorithm, width=48, flits=flits * chunks)
+    program = fabric.program
     messages = random_messages(fabric, 5).astype(np.int64)
     seen, blocks = links(fabric, messages), program.blocks
-    sent = messages.reshape(fabric.nodes, program.layout.send_blocks, block)
+    sent = messages.reshape(fabric.nodes, program.layout.send_blocks, flits)
     count = 0
-    for arrival in arrivals(program, flits * chunks):
+    for arrival in arrivals(program):
         ids = np.array(arrival.blocks)
         place = blocks.chunk(ids)
         if blocks.collective.personal:
@@ -85,21 +74,21 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
         port = int(program.topology.opposite[arrival.port])
         cycles = [arrival.cycle + k * arrival.stride for k in range(arrival.flits)]
         words = [seen[cycle][near][port] for cycle in cycles]
-        got = [words[k : k + block] for k in range(0, len(words), block)]
+        got = [words[k : k + flits] for k in range(0, len(words), flits)]
         assert sorted(got) == sorted(wanted)
         assert arrival.path[-1] == arrival.node
         assert arrival.path[-2] == near
-        assert cycles[-1] < fabric.cycles
+        assert cycles[-1] < fabric.predicted_cycles
         count += 1
     assert count == sum(map(len, program.schedule.rounds()))
 
 
 def test_file(tmp_path):
-    program = planned("3x4", "allgather", "hamiltonian")
-    write_trace(program, 2, tmp_path / "trace.jsonl")
+    program = program_of("3x4", "allgather", "hamiltonian", flits=2)
+    write_trace(program, tmp_path / "trace.jsonl")
     head, *lines = map(json.loads, (tmp_path / "trace.jsonl").read_text().splitlines())
     assert head["format"] == "torusfabric-trace"
-    assert head["cycles"] == program.cycles(2)
+    assert head["cycles"] == program.cycles()
     assert head["topology"] == {"kind": "torus", "sides": [3, 4]}
     assert len(lines) == sum(map(len, program.schedule.rounds()))
     assert {line["port"] for line in lines} == {"+0", "-0", "+1", "-1"}
@@ -113,6 +102,6 @@ def test_file(tmp_path):
 
 
 def test_file_that_cannot_be_written(tmp_path):
-    program = planned("3x3", "allgather", "hamiltonian")
+    program = program_of("3x3", "allgather", "hamiltonian", flits=2)
     with pytest.raises(InputError, match=r"^File must be writable, not .*nowhere"):
-        write_trace(program, 2, tmp_path / "nowhere" / "trace.jsonl")
+        write_trace(program, tmp_path / "nowhere" / "trace.jsonl")

@@ -4,18 +4,20 @@ import json
 
 import numpy as np
 import pytest
-from helpers import as_executed, fabric_of, plan, program_of, random_messages
+from helpers import as_executed, cycles_of_rounds, fabric_of, program_of, random_messages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
 
 from torusfabric import verilog
+from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.program import OWN, compile_rooted, sharing
-from torusfabric.program.lanes import Run, arrange
-from torusfabric.rtl import build_fabric
+from torusfabric.program import Reads, Run
+from torusfabric.program.lanes import arrange
+from torusfabric.rtl.control import plan_control
+from torusfabric.rtl.sharing import sharing
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
 from torusfabric.simulation.simulate import simulate
@@ -58,28 +60,14 @@ OTHERS = [
 ]
 
 
-def stored(endpoint):
-    """Memories of a node, copies for further readers included."""
-    count = 0
-    for bank, depth in enumerate(endpoint.depth):
-        number = OWN if bank == len(endpoint.depth) - 1 else bank
-        count += max(len(sharing(endpoint.send, number)), 1) if depth else 0
-    return count
-
-
-def shortest(schedule, flits):
-    """Cycles of rounds of which each takes one, its longest path and its longest message."""
-    cost = schedule_cost(schedule)
-    return cost.time(alpha=1, delta=1, tau=1, length=flits)
-
-
 def check_run(topology, collective, algorithm, *, flits=2, engine=AmaranthEngine, **options):
     """No word is wrong, and every round is as short as its own path and message."""
     fabric = fabric_of(topology, collective, algorithm, flits=flits, **options)
     report = simulate(fabric, engine=engine(fabric))
     assert report.words_wrong == 0
     assert report.words_checked > 0
-    assert report.cycles == fabric.cycles == shortest(fabric.program.schedule, flits)
+    assert report.cycles == fabric.predicted_cycles
+    assert report.cycles == cycles_of_rounds(fabric.program.schedule, flits)
     return report
 
 
@@ -120,11 +108,11 @@ def test_gather(topology, algorithm, options):
     """Broadcasts run backwards; no memory holds more than the messages that come to it."""
     check_run(topology, "gather", algorithm, **options)
     program = program_of(topology, "gather", algorithm, **options)
-    root = program.endpoints[program.endpoint_class[options.get("root", 0)]]
-    assert sum(root.depth) == program.topology.nodes
+    depth = program.depth[program.variant_of]
+    assert depth[options.get("root", 0)].sum() == program.topology.nodes
+    received = [not memory.own for memory in program.memories]
     moved = sum(len(t.payload.ids) for t in program.schedule.rounds())
-    depths = [sum(program.endpoints[k].depth[:-1]) for k in program.endpoint_class]
-    assert sum(depths) == moved
+    assert depth[:, received].sum() == moved
 
 
 @pytest.mark.long
@@ -151,15 +139,15 @@ def test_length_of_each_round(collective, algorithm):
         await clock.tick()
         ctx.set(design.start, 0)
         while ctx.get(design.busy):
-            seen.append(ctx.get(design.net("round")))
+            seen.append(ctx.get(design.net("row")))
             await clock.tick()
 
     engine.simulate(testbench)
-    lengths = [t.lengths.max() for t in fabric.program.schedule.rounds()]
-    blocks = fabric.program.message
-    assert np.bincount(seen).tolist() == [
-        1 + hops + 3 * length for hops, length in zip(lengths, blocks, strict=True)
-    ]
+    found = check(fabric.program.schedule)
+    rounds = zip(found.round_hops, found.round_blocks, strict=True)
+    lengths = [1 + hops + 3 * blocks for hops, blocks in rounds]
+    # The cycle after the last slot, of the last write, shows the first row again.
+    assert np.bincount(seen).tolist() == [1 + lengths[0], *lengths[1:]]
 
 
 @pytest.mark.parametrize(("large", "depth"), [(False, [343, 344]), (True, [343, 344])])
@@ -170,18 +158,23 @@ def test_lee_code_memories(large, depth):
     time. Nothing is stored twice, apart from a neighbour's own block in the piece it gets.
     """
     program = program_of("7x7x7", "allgather", "lee-code", large=large)
-    assert len(program.endpoints) == len(program.class_sizes) == 7
-    assert max(map(stored, program.endpoints)) == program.ports + 1
-    assert sorted({sum(endpoint.depth) for endpoint in program.endpoints}) == depth
-    assert program.cycles(1) == (5 + 13 + 155 if large else 4 + 12 + 400)
-    code = program.endpoints[program.endpoint_class[0]]
-    runs = [[len(lane) for lane in lanes] for lanes in code.send]
+    endpoints = plan_control(program).endpoints
+    assert len(endpoints.shapes) == program.loop.variants == 7
+    copies = [sum(len(m.groups) or 1 for m in shape.memories) for shape in endpoints.shapes]
+    assert max(copies) == program.ports + 1
+    assert sorted(set(program.depth.sum(axis=1).tolist())) == depth
+    assert program.cycles() == 1 + (5 + 13 + 155 if large else 4 + 12 + 400)
+    code = program.variant_of[0]
+    runs = [
+        [int(reads.count[row, code]) for reads in program.loop.reads if reads.count[row, code]]
+        for row in range(program.loop.rows)
+    ]
     assert runs == ([[], [7], [49], [13] * 6, [13]] if large else [[], [7], [7], [7]])
 
 
 def test_large_lee_code_program():
     """The executed program gives every node every message."""
-    program = program_of("7x7x7", "allgather", "lee-code", large=True)
+    program = program_of("7x7x7", "allgather", "lee-code", flits=2, large=True)
     messages = np.arange(343 * 2).reshape(343, 2)
     assert (program.execute(messages) == messages.reshape(1, -1)).all()
 
@@ -221,10 +214,17 @@ def test_messages_that_cannot_be_arranged():
     """Where two lanes need the same bank all the time, the order stays, and there are copies."""
     places = {block: (0, block) for block in range(4)}
     assert arrange([[0, 1], [2, 3]], places) == [[0, 1], [2, 3]]
-    rounds = [[[Run(0, 0, 2)], [Run(0, 2, 2)]], [[Run(0, 0, 1)], [], [Run(1, 0, 3)]]]
-    assert sharing(rounds, 0) == [[0], [1]]
-    assert sharing(rounds, 1) == [[2]]
-    assert sharing([[[Run(0, 0, 1), Run(1, 0, 1)], [Run(1, 5, 1), Run(0, 9, 1)]]], 0) == [[0, 1]]
+    long = Reads.of_lists([[(Run(0, 0, 2),)], [(Run(0, 0, 1),)]])
+    other = Reads.of_lists([[(Run(0, 2, 2),)], [()]])
+    third = Reads.of_lists([[()], [(Run(1, 0, 3),)]])
+    assert sharing({0: long, 1: other}, 0, [0]) == ((0,), (1,))
+    assert sharing({2: third}, 1, [0]) == ((2,),)
+    crossed = (Run(0, 0, 1), Run(1, 0, 1)), (Run(1, 5, 1), Run(0, 9, 1))
+    first, second = (Reads.of_lists([[runs]]) for runs in crossed)
+    assert sharing({0: first, 1: second}, 0, [0]) == ((0, 1),)
+    # In different variants readers never meet.
+    apart = Reads.of_lists([[(Run(0, 0, 2),), ()]]), Reads.of_lists([[(), (Run(0, 0, 2),)]])
+    assert sharing(dict(enumerate(apart)), 0, [0, 1]) == ((0, 1),)
 
 
 @pytest.mark.parametrize(
@@ -240,15 +240,13 @@ def test_messages_that_cannot_be_arranged():
 )
 def test_any_root(topology, algorithm, options, flits):
     """One fabric broadcasts from every root in turn, in the cycles that a fixed root takes."""
-    schedule = plan(topology, "broadcast", algorithm, **options)
-    fabric = build_fabric(compile_rooted(schedule), width=8, flits=flits)
+    fixed = program_of(topology, "broadcast", algorithm, flits=flits, **options)
+    fabric = fabric_of(topology, "broadcast", algorithm, flits=flits, root="any", **options)
     report = simulate(fabric, roots=range(fabric.nodes))
     assert report.roots == tuple(range(fabric.nodes))
     assert report.words_wrong == 0
     assert report.words_checked == fabric.nodes**2 * flits
-    assert (
-        report.cycles == fabric_of(topology, "broadcast", algorithm, flits=flits, **options).cycles
-    )
+    assert report.cycles == fixed.cycles()
 
 
 @pytest.mark.long
@@ -256,7 +254,7 @@ def test_any_root(topology, algorithm, options, flits):
 @pytest.mark.parametrize("topology", ["5x7", "3x4x5", "8x8"])
 def test_any_root_of_many(topology, algorithm):
     """The same on larger tori."""
-    fabric = build_fabric(compile_rooted(plan(topology, "broadcast", algorithm)), width=8, flits=5)
+    fabric = fabric_of(topology, "broadcast", algorithm, flits=5, root="any")
     engine = CompiledEngine(fabric)
     report = simulate(fabric, roots=range(fabric.nodes), engine=engine)
     assert report.passed
@@ -268,10 +266,11 @@ def test_root_is_taken_at_the_start(tmp_path):
 
     The manifest has the port, and says that the root is open.
     """
-    fabric = build_fabric(compile_rooted(plan("4x4", "broadcast", "max-flow")), width=9, flits=3)
+    fabric = fabric_of("4x4", "broadcast", "max-flow", width=9, flits=3, root="any")
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["ports"]["root"] == {"direction": "input", "width": 4}
+    port = manifest["ports"]["root"]
+    assert (port["direction"], port["width"]) == ("input", 4)
     assert manifest["collective"] == {"kind": "broadcast", "root": "any"}
     if have_verilator():
         assert lint_verilator(tmp_path) == []
@@ -283,15 +282,15 @@ def test_root_is_taken_at_the_start(tmp_path):
     read = [range(base, base + count)] * fabric.nodes
     result = run_icarus(tmp_path, messages, read, starts=2, root=6)
     assert [list(map(int, row)) for row in result.words] == [messages[6]] * 16
-    assert result.cycles == fabric.cycles
+    assert result.cycles == fabric.predicted_cycles
 
 
 def test_rooted_program_on_data():
     """Executed, the program spreads the message of whatever root it is given."""
-    program = compile_rooted(plan("3x5", "broadcast", "max-flow"))
+    program = program_of("3x5", "broadcast", "max-flow", flits=3, root="any")
     messages = np.arange(45).reshape(15, 3)
     for root in range(15):
-        assert (program.execute(messages, root) == messages[root]).all()
+        assert (program.execute(messages, root=root) == messages[root]).all()
     with pytest.raises(InputError, match=r"^Roots must be left out for a fabric of one root"):
         simulate(fabric_of("3x3", "broadcast", "max-flow"), roots=[1])
 
@@ -323,8 +322,8 @@ def test_simulate_command_with_any_root(capsys):
     assert report["words_wrong"] == 0
     constants = {key: report[key] for key in ("alpha", "hop_cycles", "flit_cycles")}
     assert constants == {"alpha": 1, "hop_cycles": 1, "flit_cycles": 1}
-    assert report["constant_cycles"] == 0
-    assert report["cycles"] == report["rounds"] + report["delta"] + 4 * report["tau"]
+    assert report["constant_cycles"] == 1
+    assert report["cycles"] == report["rounds"] + report["delta"] + 4 * report["tau"] + 1
     assert f"= {report['cycles']} cycles" in report["cost_formula"]
 
 
@@ -340,15 +339,15 @@ def test_simulate_command_with_any_root(capsys):
 )
 def test_cost_formula(selection, flits):
     """The papers' cost formula with the hardware's constants gives the cycles, term by term."""
-    program = program_of(*selection)
-    cost, paper = program.cycle_cost(flits), schedule_cost(program.schedule)
-    assert cost.cycles == program.cycles(flits)
+    program = program_of(*selection, flits=flits)
+    cost, paper = program.mode.cost, schedule_cost(program.schedule)
+    assert cost.cycles == program.cycles()
     assert (cost.rounds, cost.flits) == (paper.rounds, paper.tau * flits)
     if paper.switching == "circuit":
-        assert (cost.hops, cost.constant_cycles) == (paper.delta, 0)
-        assert str(cost).startswith("alpha rounds + delta hops + tau flits = 1 * ")
+        assert (cost.hops, cost.constant_cycles) == (paper.delta, 1)
+        assert str(cost).startswith("alpha rounds + delta hops + tau flits + constant = 1 * ")
     else:
         assert (cost.alpha, cost.hop_cycles, cost.flit_cycles) == (0, 0, 1)
         assert str(cost).startswith("tau flits + constant = 1 * ")
     if selection[2] == "hamiltonian":
-        assert cost.constant_cycles == 2
+        assert cost.constant_cycles == 3

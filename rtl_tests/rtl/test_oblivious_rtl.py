@@ -8,8 +8,8 @@ from helpers import fabric_of, plan
 from torusfabric import verilog
 from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
 from torusfabric.simulation.simulate import simulate
 
 long = pytest.mark.long
@@ -39,13 +39,12 @@ def cases(algorithm, steps):
 
 
 def check_waves(topology, algorithm, steps, *, waves=1):
-    """No wrong word, and one cycle a step and wave and two more."""
+    """No wrong word, and one cycle a step and wave and three more."""
     schedule = plan(topology, "allgather", algorithm)
     assert check(schedule).rounds == schedule.steps == steps
-    program = compile_program(schedule)
-    fabric = build_fabric(program, width=8, flits=waves * schedule.chunks)
+    fabric = Fabric(compile_schedule(schedule, flits=waves * schedule.chunks), width=8)
     report = simulate(fabric)
-    assert report.cycles == report.predicted_cycles == waves * steps + 2
+    assert report.cycles == report.predicted_cycles == waves * steps + 3
     assert report.words_wrong == 0
     assert report.words_checked == fabric.nodes**2 * fabric.flits
     return report
@@ -104,7 +103,7 @@ def test_four_axes_of_four(algorithm, steps):
 
     fabric = fabric_of("4x4x4x4", "allgather", algorithm, width=8)
     report = simulate(fabric, engine=CompiledEngine(fabric))
-    assert report.cycles == report.predicted_cycles == steps + 2
+    assert report.cycles == report.predicted_cycles == steps + 3
     assert (report.words_wrong, report.words_checked) == (0, 256**2 * fabric.flits)
 
 

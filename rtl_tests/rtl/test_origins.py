@@ -7,7 +7,6 @@ from amaranth.back import rtlil
 from helpers import fabric_of, program_of
 
 from torusfabric.cli import main
-from torusfabric.rtl import build_fabric
 from torusfabric.rtl.origins import Origins, tag_cost
 
 
@@ -68,8 +67,10 @@ def test_positions_are_cheaper_than_tags(topology, algorithm):
 
 def test_tags_by_crossbar_inputs():
     """A crossbar input beyond the first costs a multiplexer a tag bit; one origin needs no tag."""
-    # A ring of 3: every out-port is fed from its node or from one in-port.
-    assert tag_cost(program_of("3", "allgather", "hamiltonian")) == (2 * 6, 2 * 6)
+    # A ring of 5: every out-port is fed from its node and then from one in-port.
+    assert tag_cost(program_of("5", "allgather", "hamiltonian")) == (3 * 10, 3 * 10)
+    # A ring of 3 has one step, in which every out-port is fed from its node.
+    assert tag_cost(program_of("3", "allgather", "hamiltonian")) == (2 * 6, 0)
     # The lee-code's crossbars have few inputs, mostly one.
     registers, multiplexers = tag_cost(program_of("7x7x7", "allgather", "lee-code"))
     assert registers == 9 * 343 * 6
@@ -84,9 +85,9 @@ def test_no_roms_in_a_core():
 
 def test_asking_changes_nothing():
     """The cost can be asked for again, and does not depend on the width and the length."""
-    program = program_of("5x5", "allgather", "one-packet")
-    fabric = build_fabric(program, width=8)
-    assert fabric.origins == fabric.origins == build_fabric(program, width=64, flits=3).origins
+    fabric = fabric_of("5x5", "allgather", "one-packet")
+    longer = fabric_of("5x5", "allgather", "one-packet", width=64, flits=3)
+    assert fabric.origins == fabric.origins == longer.origins
 
 
 def test_text_where_there_is_one_origin():

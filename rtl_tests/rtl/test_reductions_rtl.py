@@ -2,18 +2,27 @@
 
 import itertools
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import as_executed, check_run, expected_words, fabric_of, program_of
+from helpers import (
+    as_executed,
+    check_run,
+    expected_words,
+    fabric_of,
+    forgetful,
+    plan,
+    program_of,
+    with_operator,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
 
 from torusfabric import verilog
 from torusfabric.collective import OPERATORS, Operator
-from torusfabric.program.reduction_timing import ByCycle, ByStep, Sums
+from torusfabric.program import compile as compile_schedule
+from torusfabric.program.sum_timing import ByCycle, ByStep, Sums
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
 
@@ -39,16 +48,21 @@ ROOTED = [
 ]
 
 
+def check_execution(schedule, flits):
+    """Execute the program of a schedule, with so many flits a block, on random data."""
+    program = compile_schedule(schedule, flits=flits * schedule.chunks)
+    size = program.topology.nodes, program.send_words
+    messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
+    words, receives = expected_words(program, messages)
+    assert (program.execute(messages)[receives] == words[receives]).all()
+
+
 @pytest.mark.parametrize("flits", [1, 2, 5])
 @pytest.mark.parametrize(("topology", "collective"), [*TABLES, ("8x8", "allreduce")])
 def test_executed_tables(topology, collective, flits):
     """By the cycle or by the step, with any latency, each contribution is added once."""
     for latency in (1, 3):
-        program = program_of(topology, collective, "matching", latency=latency)
-        size = program.topology.nodes, program.layout.send_blocks * flits
-        messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
-        words, _ = expected_words(program, messages)
-        assert (program.execute(messages) == words).all()
+        check_execution(plan(topology, collective, "matching", latency=latency), flits)
 
 
 @pytest.mark.parametrize("flits", [1, 4])
@@ -56,20 +70,12 @@ def test_executed_tables(topology, collective, flits):
 @pytest.mark.parametrize("topology", ["3x3", "4x4", "5x5", "2x2x2x2", "3x3x3"])
 def test_executed_necklace(topology, collective, flits):
     """Tables that were not made for adders are served too."""
-    program = program_of(topology, collective, "necklace")
-    size = program.topology.nodes, program.layout.send_blocks * flits
-    messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
-    words, _ = expected_words(program, messages)
-    assert (program.execute(messages) == words).all()
+    check_execution(plan(topology, collective, "necklace"), flits)
 
 
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_executed_rounds(topology, algorithm, options):
-    program = program_of(topology, "reduce", algorithm, **options)
-    size = program.topology.nodes, program.layout.send_blocks * 3
-    messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
-    words, owed = expected_words(program, messages)
-    assert (program.execute(messages)[owed] == words[owed]).all()
+    check_execution(plan(topology, "reduce", algorithm, **options), 3)
 
 
 @pytest.mark.parametrize("topology", ["4x4", "5x5", "3x3x3", "2x2x2x2"])
@@ -77,7 +83,7 @@ def test_executed_rounds(topology, algorithm, options):
 @pytest.mark.parametrize("flits", [1, 3, 8])
 def test_timing(topology, collective, flits):
     """No link carries two words at once, sums leave once complete, none are combined at once."""
-    table = program_of(topology, collective, "matching").schedule
+    table = plan(topology, collective, "matching")
     sums = Sums(table)
     timings = [(ByStep(sums, table, flits), flits)]
     if flits == 1:
@@ -95,25 +101,27 @@ def test_timing(topology, collective, flits):
 
 def test_cycles_in_figures():
     """Sums of 8x8 in 16 steps; a run takes little more, once the pipeline is full."""
-    program = program_of("8x8", "reduce-scatter", "matching")
     for flits in (8, 64):
-        plan = program.plan(flits)
-        assert (plan.period, plan.skew.max()) == (flits, 3)
-        assert program.cycles(flits) == 16 * flits + 3 + 1 + 3 + program.wait(flits)
+        program = program_of("8x8", "reduce-scatter", "matching", flits=flits)
+        assert (set(program.loop.duration), max(program.loop.select_skew)) == ({flits}, 3)
+        assert program.cycles() == 16 * flits + 3 + 1 + 3 + program.timing.wait
 
 
 @pytest.mark.parametrize("flits", [1, 4])
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_cycles_of_rounds(topology, algorithm, options, flits):
-    """1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root."""
-    program = program_of(topology, "reduce", algorithm, **options)
-    schedule, cycles = program.schedule, 1 + program.schedule.chunks * flits
+    """1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root.
+
+    And one more, as any program in rounds.
+    """
+    schedule = plan(topology, "reduce", algorithm, **options)
+    cycles = 1 + schedule.chunks * flits + 1
     for transfers in schedule.rounds():
         payload = transfers.payload
         bounds = zip(payload.indptr[:-1], payload.indptr[1:], strict=True)
         sums = [len(np.unique(payload.ids[a:b] % schedule.chunks)) for a, b in bounds]
         cycles += 1 + int(transfers.lengths.max()) + max(sums) * flits
-    assert program.cycles(flits * schedule.chunks) == cycles
+    assert compile_schedule(schedule, flits=flits * schedule.chunks).cycles() == cycles
 
 
 @pytest.mark.parametrize(("topology", "collective"), TABLES)
@@ -121,7 +129,7 @@ def test_tables(topology, collective):
     """On every torus of the list, with operators in turn."""
     number = TABLES.index((topology, collective))
     operator = Operator(OPERATORS[number % 6], bool(number % 2))
-    chunks = program_of(topology, collective, "matching").schedule.chunks
+    chunks = plan(topology, collective, "matching").chunks
     for flits in (1, 2):
         check_run(fabric_of(topology, collective, "matching", width=6, flits=flits * chunks,
                             operator=operator))  # fmt: skip
@@ -189,7 +197,7 @@ def test_a_wrong_operator_is_found(collective):
     algorithm = "max-flow" if collective == "reduce" else "matching"
     fabric = fabric_of("3x3", collective, algorithm, operator=Operator("min"))
     engine = AmaranthEngine(fabric)
-    fabric.program = replace(fabric.program, operator=Operator("add"))
+    fabric.program = with_operator(fabric.program, Operator("add"))
     report = simulate(fabric, engine=engine)
     assert report.words_wrong
     assert "as sum" in str(report.first_wrong)
@@ -197,14 +205,8 @@ def test_a_wrong_operator_is_found(collective):
 
 def test_a_sum_that_leaves_too_early_is_found():
     """A plan in which an out-port takes a word before it is complete gives wrong sums."""
-    fabric = fabric_of("4x4", "reduce-scatter", "matching")
-    plan = fabric.program.plan(fabric.flits)
-    row, port = np.argwhere(plan.operand >= 0)[-1]
-    operand = plan.operand.copy()
-    operand[row, port] = plan.identity
-    fabric.program._plans[1] = replace(plan, operand=operand)
-    report = simulate(type(fabric)(fabric.program, width=8, flits=1))
-    assert report.words_wrong
+    fabric = fabric_of("4x4", "reduce-scatter", "matching", fault=forgetful)
+    assert simulate(fabric).words_wrong
 
 
 @settings(derandomize=True, deadline=None, max_examples=10)
@@ -261,7 +263,7 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
     result = run_icarus(tmp_path, messages, places, starts=2)
     for node in np.nonzero(owed)[0]:
         assert list(map(int, result.words[node])) == executed[node].tolist()
-    assert result.cycles == fabric.cycles
+    assert result.cycles == fabric.predicted_cycles
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), [

@@ -6,13 +6,10 @@ import subprocess
 
 import numpy as np
 import pytest
-from helpers import random_messages
+from helpers import fabric_of, random_messages
 
-from torusfabric.algorithms import Options, choose
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, MissingTool, WorkFailed
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import (
     AmaranthEngine,
     CompiledEngine,
@@ -22,7 +19,6 @@ from torusfabric.simulation.engines import (
 )
 from torusfabric.simulation.engines.verilator import have_verilator
 from torusfabric.toolchain import cxx, tools
-from torusfabric.topology import parse_topology
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 needs_gtkwave = pytest.mark.skipif(
@@ -46,13 +42,6 @@ ENGINES = [
 
 #: Names of lines of the whole that every fabric has.
 WHOLE = {"start", "host_we", "host_node", "host_addr", "host_rdata", "busy", "done", "cycles"}
-
-
-def fabric_of(topology="3x3", kind="allgather", **settings):
-    topology = parse_topology(topology)
-    collective = parse_collective(kind, root=None, nodes=topology.nodes)
-    schedule = choose(topology, collective, Options())(topology, collective, Options())
-    return build_fabric(compile_program(schedule), **{"width": 8} | settings)
 
 
 def run(engine, options, fabric, wave):
@@ -130,7 +119,7 @@ def shown_values(wave):
 @pytest.mark.parametrize("suffix", [".vcd", pytest.param(".fst", marks=needs_gtkwave)])
 @pytest.mark.parametrize(("engine", "options"), ENGINES)
 def test_views_name_signals_that_exist(engine, options, suffix, tmp_path):
-    fabric, wave = fabric_of(), tmp_path / f"fabric{suffix}"
+    fabric, wave = fabric_of("3x3", "allgather"), tmp_path / f"fabric{suffix}"
     run(engine, options, fabric, wave)
     assert {path.name for path in tmp_path.iterdir()} == {wave.name, "fabric.gtkw"}
     names = viewed(tmp_path / "fabric.gtkw")
@@ -148,7 +137,7 @@ def test_views_name_signals_that_exist(engine, options, suffix, tmp_path):
 @needs_gtkwave
 def test_view_names_the_waves(tmp_path):
     wave = tmp_path / "fabric.fst"
-    run(AmaranthEngine, {}, fabric_of("2x2"), wave)
+    run(AmaranthEngine, {}, fabric_of("2x2", "allgather"), wave)
     view = (tmp_path / "fabric.gtkw").read_text()
     assert f'[dumpfile] "{wave}"' in view
     assert view.count("@c00200") == view.count("@1401200") == 4
@@ -196,7 +185,7 @@ def test_engines_show_the_same(engine, options, topology, kind, width, tmp_path)
 @needs_gtkwave
 @pytest.mark.parametrize(("engine", "options"), ENGINES)
 def test_both_formats_hold_the_same(engine, options, tmp_path):
-    fabric = fabric_of("2x2")
+    fabric = fabric_of("2x2", "allgather")
     for name in ("one.vcd", "one.fst"):
         run(engine, options, fabric, tmp_path / name)
     assert shown_values(tmp_path / "one.vcd") == shown_values(tmp_path / "one.fst")
@@ -212,7 +201,7 @@ def test_names_of_files():
 def test_fst_needs_a_tool(monkeypatch):
     monkeypatch.setattr(tools, "find", lambda name: None)
     with pytest.raises(MissingTool, match=r"^Tool vcd2fst was not found: install .* gtkwave ") as e:
-        choose_engine(fabric_of("2x2"), wave="a.fst")
+        choose_engine(fabric_of("2x2", "allgather"), wave="a.fst")
     assert "\n" not in str(e.value)
 
 
@@ -225,13 +214,13 @@ def test_failing_tool_leaves_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("VCD2FST", str(false))
     (tmp_path / "here").mkdir()
     with pytest.raises(WorkFailed, match=r"^vcd2fst failed on the waves: no room"):
-        run(AmaranthEngine, {}, fabric_of("2x2"), tmp_path / "here" / "a.fst")
+        run(AmaranthEngine, {}, fabric_of("2x2", "allgather"), tmp_path / "here" / "a.fst")
     assert not list((tmp_path / "here").iterdir())
 
 
 @pytest.mark.parametrize(("engine", "options"), ENGINES[:2])
 def test_interrupt_leaves_nothing(engine, options, tmp_path):
-    fabric = fabric_of("2x2")
+    fabric = fabric_of("2x2", "allgather")
 
     def interrupt(done, total):
         raise KeyboardInterrupt
@@ -244,9 +233,9 @@ def test_interrupt_leaves_nothing(engine, options, tmp_path):
 
 @pytest.mark.parametrize(("engine", "options"), ENGINES[:2])
 def test_waves_of_a_fabric_that_does_not_end_are_kept(engine, options, monkeypatch, tmp_path):
-    fabric = fabric_of()
+    fabric = fabric_of("3x3", "allgather")
     messages, made = random_messages(fabric, 1), engine(fabric, wave=tmp_path / "a.vcd", **options)
-    monkeypatch.setattr(type(fabric), "cycles", property(lambda self: -14))
+    monkeypatch.setattr(Fabric, "predicted_cycles", -14)
     with pytest.raises(WorkFailed, match=r"^Fabric must be done "):
         made.run(messages)
     samples = shown_values(tmp_path / "a.vcd")

@@ -1,43 +1,68 @@
 """What several tests need: fabrics by name, and their messages."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from torusfabric import collective as collectives
-from torusfabric.algorithms import Options, find
+from torusfabric.algorithms import Options, choose, find
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import parse_collective
-from torusfabric.program import compile_program
-from torusfabric.rtl import build_fabric
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
+from torusfabric.rtl.control import plan_control
+from torusfabric.rtl.netlist import Role
+from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.topology import parse_topology
 
 __all__ = [
     "as_executed",
     "check_run",
+    "cycles_of_rounds",
+    "delay_end",
     "expected_words",
     "fabric_of",
+    "flip_setting",
+    "forgetful",
+    "misrouted",
     "plan",
     "program_of",
     "random_messages",
+    "with_loop",
+    "with_operator",
 ]
 
 
-def plan(topology, collective, algorithm, *, root=None, **options):
-    """A schedule, by names."""
+def plan(topology, collective, algorithm=None, *, root=None, **options):
+    """A schedule, by names; by the best algorithm that fits unless one is named."""
     topology = parse_topology(topology)
     collective = parse_collective(collective, root=root, nodes=topology.nodes)
-    return find(algorithm)(topology, collective, Options(**options))
+    options = Options(**options)
+    algorithm = find(algorithm) if algorithm else choose(topology, collective, options)
+    return algorithm(topology, collective, options)
 
 
-def program_of(topology, collective, algorithm, *, operator=None, **options):
-    """A switch program, by names."""
-    return compile_program(plan(topology, collective, algorithm, **options), operator)
+def program_of(topology, collective, algorithm=None, *, flits=None, operator=None, root=None,
+               **options):  # fmt: skip
+    """A program, by names; the root is a node, or ``"any"``."""
+    any_root = root == "any"
+    schedule = plan(topology, collective, algorithm, root=None if any_root else root, **options)
+    return compile_schedule(
+        schedule,
+        flits=flits,
+        operators=[operator] if operator else [],
+        root="any" if any_root else None,
+    )
 
 
-def fabric_of(topology, collective, algorithm, *, width=8, flits=None, top="host", operator=None,
-              **options):  # fmt: skip
-    """A fabric, by names."""
-    program = program_of(topology, collective, algorithm, operator=operator, **options)
-    return build_fabric(program, width=width, flits=flits, top=top)
+def fabric_of(topology, collective, algorithm=None, *, width=8, top="host", fault=None, **options):
+    """A fabric, by names; options are those of `program_of`.
+
+    A fault is a function from a program to one with a fault, such as `misrouted`.
+    """
+    program = program_of(topology, collective, algorithm, **options)
+    return Fabric(fault(program) if fault else program, width=width, top=top)
 
 
 def random_messages(fabric, seed):
@@ -52,13 +77,13 @@ def expected_words(program, messages, root=None, width=64):
     return collectives.expected_words(
         program.layout,
         messages,
-        operator=program.operator if program.blocks.collective.reducing else None,
+        operator=program.operator,
         width=width,
         root=root,
     )
 
 
-def as_executed(fabric, seed=1):
+def as_executed(fabric, seed=1, root=None):
     """Random messages, and what the executed program says the host reads.
 
     Returns
@@ -66,17 +91,72 @@ def as_executed(fabric, seed=1):
     messages : list of (list of int)
     words : ndarray of Python int, shape (nodes, receive words)
     """
-    messages, program = random_messages(fabric, seed), fabric.program
-    width = {"width": fabric.width} if program.blocks.collective.reducing else {}
-    return messages.tolist(), program.execute(np.array(messages), **width)
+    messages = random_messages(fabric, seed)
+    return messages.tolist(), fabric.program.execute(messages, root=root, width=fabric.width)
 
 
-def check_run(fabric, engine=AmaranthEngine, **settings):
+def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
     """Run a fabric; compare with the executed program and with what must be delivered."""
-    messages, executed = as_executed(fabric)
+    messages, executed = as_executed(fabric, root=root)
     dtype = np.uint64 if fabric.width <= 64 else object
-    words, receives = expected_words(fabric.program, np.array(messages, dtype), width=fabric.width)
+    sent = np.array(messages, dtype)
+    words, receives = expected_words(fabric.program, sent, root=root, width=fabric.width)
     assert (executed[receives] == words[receives]).all()
-    run = engine(fabric, **settings).run(messages)
+    roots = {} if root is None else {"roots": [root]}
+    (run,) = engine(fabric, **settings).run_many([messages], **roots)
     assert (np.array(run.words, dtype)[receives] == executed[receives]).all()
-    assert run.cycles == run.edges == fabric.cycles
+    assert run.cycles == run.edges == fabric.predicted_cycles
+
+
+def cycles_of_rounds(schedule, flits):
+    """Cycles of rounds that each take one, their longest path and message; and one more in all."""
+    cost = schedule_cost(schedule)
+    return cost.rounds + cost.delta + cost.tau * flits + 1
+
+
+def with_loop(program, **changes):
+    """A program with something changed in its loop, for planted faults."""
+    mode = replace(program.mode, loop=replace(program.loop, **changes))
+    return replace(program, modes=(mode,))
+
+
+def with_operator(program, operator):
+    """A program that combines words by another operator."""
+    return replace(program, modes=(replace(program.mode, operators=(operator,)),))
+
+
+def misrouted(program):
+    """Plant a fault in a program: a router passes on a word by a port for another."""
+    select = program.loop.select.copy()
+    one, other = select[:, 0, 0], select[:, 0, 1]
+    row = np.argmax((one >= 0) & (other >= 0) & (one != other))
+    assert one[row] != other[row]
+    select[row, 0, 0] = other[row]
+    return with_loop(program, select=select)
+
+
+def forgetful(program):
+    """Plant a fault in a table of sums: something is left out of a sum on the way."""
+    operand = program.loop.operand.copy()
+    row, _, port = np.argwhere((operand >= 0) & (operand < program.loop.identity))[-1]
+    operand[row, 0, port] = program.loop.identity
+    return with_loop(program, operand=operand)
+
+
+def flip_setting(fabric, *, node):
+    """Plant a fault in a fabric: flip a bit in the first row of the settings of a node's router."""
+    instances = fabric.netlist.instances
+    (number,) = (
+        k for k, instance in enumerate(instances)
+        if instance.role is Role.ROM and f"setting_{node}" in instance.outputs.values()
+    )  # fmt: skip
+    first, *others = instances[number].contents
+    instances[number] = replace(instances[number], contents=(first ^ 1, *others))
+
+
+def delay_end(fabric, *, flits=20):
+    """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
+    timing = with_loop(fabric.program, flits=flits).timing
+    bits = len(fabric.netlist.modules["sequencer"]().read_0)
+    control = plan_control(fabric.program)
+    fabric.netlist.modules["sequencer"] = lambda: Sequencer(timing, control, address_bits=bits)

@@ -79,10 +79,11 @@ def test_bad_input(capsys, words, message):
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "rom_bits", "memories", "memory_bits"),
     [
-        # The wires of two settings; a memory for what is sent and one for what arrives, a chunk.
-        ("4x4", "allgather", "one-packet", 2 * 16, 1, None),
-        # One bank an in-port; a single word of its own is a register.
-        ("5x5", "allgather", "bufferless", None, 4, 25 * 8 * 24),
+        # Both settings of all routers follow from whether a row is the first: no ROM. What arrives
+        # is one memory, and a single word of its own is a register.
+        ("4x4", "allgather", "one-packet", 0, 1, None),
+        # All in-ports store at the same address: one memory, as wide as all of them.
+        ("5x5", "allgather", "bufferless", None, 1, 25 * 8 * 24),
         # The root broadcasts one word: nobody has a memory.
         ("3x3", "broadcast", "max-flow", None, 0, 0),
     ],

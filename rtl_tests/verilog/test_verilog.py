@@ -56,7 +56,7 @@ def test_simulated_again(tmp_path, topology, collective, algorithm, width, flits
     read = [range(base, base + count)] * fabric.nodes
     result = run_icarus(folder, messages, read, starts=2)
     assert [list(map(int, row)) for row in result.words] == executed.tolist()
-    assert result.cycles == AmaranthEngine(fabric).run(messages).cycles == fabric.cycles
+    assert result.cycles == AmaranthEngine(fabric).run(messages).cycles == fabric.predicted_cycles
 
 
 def test_simulated_in_verilator(tmp_path):
@@ -69,7 +69,7 @@ def test_simulated_in_verilator(tmp_path):
     read = [range(base, base + count)] * fabric.nodes
     result = run_verilator(emitted(tmp_path, fabric), messages, read, starts=2)
     assert [list(map(int, row)) for row in result.words] == executed.tolist()
-    assert result.cycles == fabric.cycles
+    assert result.cycles == fabric.predicted_cycles
 
 
 @pytest.mark.parametrize("top", ["host", "core"])
@@ -154,7 +154,7 @@ def test_manifest_says_what_a_testbench_needs(tmp_path):
     manifest = json.loads((emitted(tmp_path, fabric) / "manifest.json").read_text())
     assert manifest["files"] == ["fabric.v"]
     assert manifest["nodes"] == 24
-    assert manifest["predicted_cycles"] == fabric.cycles == 26
+    assert manifest["predicted_cycles"] == fabric.predicted_cycles == 27
     assert manifest["topology"] == {"kind": "torus", "sides": [4, 6]}
     assert manifest["collective"] == {"kind": "allgather"}
     assert manifest["algorithm"] == "hamiltonian"
@@ -205,7 +205,7 @@ def test_manifest_predicts_cycles(topology, collective, algorithm, flits):
     assert entry["from"] == -(-flits // mode["chunks"])
     assert entry["per_flit"] > 0
     cycles = entry["constant"] + entry["per_flit"] * entry["from"]
-    assert cycles == manifest["predicted_cycles"] == fabric.cycles
+    assert cycles == manifest["predicted_cycles"] == fabric.predicted_cycles
 
 
 def test_streams_of_a_core():
@@ -213,7 +213,7 @@ def test_streams_of_a_core():
     fabric = fabric_of("3x4", "allgather", "hamiltonian", width=16, flits=4, top="core")
     engine = AmaranthEngine(fabric, gated=True)
     design, arrivals = engine.design, fabric.places()["arrivals"]
-    steps, chunks, waves = fabric.program.steps, 2, 2
+    steps, chunks, waves = fabric.program.schedule.steps, 2, 2
     rng = np.random.default_rng(1)
     words = rng.integers(0, 1 << 16, (12, chunks, waves)).tolist()
     got = {}
@@ -226,7 +226,7 @@ def test_streams_of_a_core():
                 ctx.set(Cat(*clocks), -clock)
 
         ctx.set(design.start, 1)
-        for _ in range(fabric.cycles + 1):
+        for _ in range(fabric.predicted_cycles + 1):
             wave = ctx.get(design.tx_address)
             enable, address = ctx.get(design.rx_enable), ctx.get(design.rx_address)
             if enable:

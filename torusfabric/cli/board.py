@@ -232,7 +232,7 @@ def _measure(arguments: Namespace) -> int:
 def _square_gather(side: int, width: int) -> Any:
     """The fabric of an all-gather on a square torus, by the default algorithm."""
     from ..planning import compile, plan
-    from ..planning.adapter import Fabric
+    from ..rtl import Fabric
 
     return Fabric(compile(plan(f"{side}x{side}", "allgather", check=False)), width=width)
 

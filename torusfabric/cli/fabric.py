@@ -113,7 +113,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False, top: str = "hos
     InputError
         If something is unknown, does not fit, or cannot be built.
     """
-    from ..planning.adapter import Fabric
+    from ..rtl import Fabric
 
     chosen = choose_schedule(arguments, any_root=any_root, flits=arguments.flits)
     schedule = chosen.schedule

@@ -76,7 +76,7 @@ def run_verilog(arguments: Namespace) -> None:
         "modules": len(design.modules),
         "router_classes": len(design.classes),
         "lines": design.text.count("\n"),
-        "predicted_cycles": fabric.cycles,
+        "predicted_cycles": fabric.predicted_cycles,
         "origins": fabric.origins.to_json(),
     } | made.facts
     if arguments.json:

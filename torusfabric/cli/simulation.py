@@ -85,7 +85,7 @@ def run_animate(arguments: Namespace) -> None:
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     program = compile(schedule, flits=arguments.flits)
-    text = animation(program.switch_program, program.flits)
+    text = animation(program)
     write_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.json:
@@ -123,7 +123,7 @@ def run_simulate(arguments: Namespace) -> None:
     if arguments.trace:
         from ..program.trace import write_trace
 
-        write_trace(fabric.program, fabric.flits, arguments.trace)
+        write_trace(fabric.program, arguments.trace)
     result = report.to_json() | {
         "delta": facts["delta"],
         "tau": facts["tau"],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..program import SwitchProgram
+from ..program import Program
 from ..program.trace import arrivals
 from ..topology import Torus
 from .layout import arrowhead_layout, as_arrowhead, torus_layout
@@ -19,15 +19,13 @@ __all__ = ["animation"]
 MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
 
 
-def animation(program: SwitchProgram, flits: int) -> str:
+def animation(program: Program) -> str:
     """The text of a page, complete in itself.
 
     Parameters
     ----------
-    program : SwitchProgram
+    program : Program
         Of one root.
-    flits : int
-        Flits of a message, for the clock cycles.
 
     Returns
     -------
@@ -38,7 +36,7 @@ def animation(program: SwitchProgram, flits: int) -> str:
     InputError
         If there is too much to show.
     """
-    schedule = program.schedule
+    schedule, flits = program.schedule, program.flits
     topology = schedule.topology
     if topology.nodes > MAX_NODES:
         raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
@@ -46,11 +44,11 @@ def animation(program: SwitchProgram, flits: int) -> str:
     count = schedule.round_count
     subtitle = (
         f"{count} {unit}{'s' * (count != 1)}, {schedule.switching}, {schedule.ports} ports; "
-        f"{program.cycles(flits)} clock cycles for {flits} flit{'s' * (flits != 1)}"
+        f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     text = (files("torusfabric.draw") / "animate.html").read_text(encoding="utf-8")
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
-    data = _content(program, flits) | {"unit": unit}
+    data = _content(program) | {"unit": unit}
     values = {
         "TITLE": html.escape(title),
         "SUBTITLE": html.escape(subtitle),
@@ -61,7 +59,7 @@ def animation(program: SwitchProgram, flits: int) -> str:
     return text
 
 
-def _content(program: SwitchProgram, flits: int) -> dict[str, Any]:
+def _content(program: Program) -> dict[str, Any]:
     """What the page shows, as plain values."""
     schedule, topology = program.schedule, program.topology
     layout = (
@@ -77,7 +75,7 @@ def _content(program: SwitchProgram, flits: int) -> dict[str, Any]:
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
     for block, node in enumerate(np.broadcast_to(blocks.precondition(ids), ids.shape).tolist()):
         start[node].append(block)
-    rounds, cycles = _rounds(program, flits)
+    rounds, cycles = _rounds(program)
     columns = [np.broadcast_to(column, ids.shape) for column in (origin, destination, chunk)]
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
@@ -98,12 +96,12 @@ def _content(program: SwitchProgram, flits: int) -> dict[str, Any]:
     }
 
 
-def _rounds(program: SwitchProgram, flits: int) -> tuple[list[list[Any]], list[int]]:
+def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
     """What moves in each round, and the cycle in which the last of it is there."""
     moved = 0
     rounds: list[list[Any]] = [[] for _ in range(program.schedule.round_count)]
     cycles = [0] * len(rounds)
-    for arrival in arrivals(program, flits):
+    for arrival in arrivals(program):
         moved += len(arrival.blocks)
         if moved > MAX_BLOCKS:
             raise InputError(f"Animation must move at most {MAX_BLOCKS} blocks, not more")

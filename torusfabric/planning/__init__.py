@@ -5,7 +5,7 @@ and checks. `compile` makes the program of a schedule. All rooms above come here
 for an algorithm or compiles by itself.
 """
 
-from .adapter import Program, compile
+from ..program import Program, compile
 from .plans import plan, plan_selection, resolve
 from .selection import PlanOptions, Selection, select
 

@@ -10,10 +10,10 @@ from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
 from ..collective import Collective
 from ..errors import InputError
+from ..program import compile
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
 from ..topology import Topology
-from .adapter import compile
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:

@@ -13,10 +13,13 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-__all__ = ["Run", "arrange", "sharing"]
+__all__ = ["OWN", "BlockRun", "arrange"]
+
+#: Bank number of the memory that holds what a node itself sends.
+OWN = -1
 
 
-class Run(NamedTuple):
+class BlockRun(NamedTuple):
     """Consecutive blocks of one bank that a node sends: ``length`` from place ``slot`` on."""
 
     bank: int
@@ -86,39 +89,3 @@ def _timetable(work, length):
         span = int(work[np.arange(columns), match].min())
         work[np.arange(columns), match] -= span
         yield span, match[:rows].tolist()
-
-
-def sharing(rounds, bank):
-    """Which lanes can share one read port of a bank, since they never read it at the same time.
-
-    Parameters
-    ----------
-    rounds : sequence of (sequence of (sequence of Run))
-        The runs that each lane reads in each round.
-    bank : int
-
-    Returns
-    -------
-    list of (list of int)
-        Lanes in groups; each group needs a copy of the bank of its own.
-    """
-    busy: dict[int, set] = {}
-    for number, lanes in enumerate(rounds):
-        for lane, runs in enumerate(lanes):
-            time = 0
-            for run in runs:
-                if run.bank == bank:
-                    busy.setdefault(lane, set()).update(
-                        (number, t) for t in range(time, time + run.length)
-                    )
-                time += run.length
-    groups: list[tuple[list[int], set]] = []
-    for lane, times in sorted(busy.items()):
-        for members, taken in groups:
-            if not taken & times:
-                members.append(lane)
-                taken |= times
-                break
-        else:
-            groups.append(([lane], set(times)))
-    return [members for members, _ in groups]

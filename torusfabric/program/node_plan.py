@@ -4,10 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["FOREVER", "MEMORY_AGE", "Bank", "NodePlan", "merge_columns"]
-
-#: Cycles from the arrival of a word to its departure by way of a memory.
-MEMORY_AGE = 3
+__all__ = ["FOREVER", "Bank", "NodePlan"]
 
 #: Step until which a word is kept that the host may ask for.
 FOREVER = 1 << 60
@@ -41,6 +38,14 @@ class NodePlan:
     banks: tuple[Bank, ...]
     own: tuple[Bank, ...]
     select: np.ndarray
+    slot: np.ndarray
+    own_bank: np.ndarray
+    own_slot: np.ndarray
+
+    @property
+    def result_bank(self):
+        """Where a node keeps what is delivered to it, numbered over `banks` and `own`."""
+        raise NotImplementedError
 
     @property
     def steps(self):
@@ -56,40 +61,3 @@ class NodePlan:
     def depth(self):
         """Blocks of the largest bank."""
         return max(bank.depth for bank in (*self.banks, *self.own))
-
-
-def merge_columns(columns, kinds=None):
-    """Let columns that may always be equal be one.
-
-    Parameters
-    ----------
-    columns : list of ndarray of int
-        With -1 where a value does not matter.
-    kinds : list, optional
-        Only columns of the same kind are made one.
-
-    Returns
-    -------
-    merged : list of ndarray of int
-        With 0 for what does not matter.
-    place : list of int
-        The number of each column among the merged ones.
-    """
-    merged: list[np.ndarray] = []
-    place: list[int] = []
-    first: list[int] = []  # a column that went into each merged one
-    kinds = kinds or [0] * len(columns)
-    for number, column in enumerate(columns):
-        for k, other in enumerate(merged):
-            if (
-                kinds[first[k]] == kinds[number]
-                and not ((column >= 0) & (other >= 0) & (column != other)).any()
-            ):
-                merged[k] = np.maximum(column, other)
-                place.append(k)
-                break
-        else:
-            place.append(len(merged))
-            merged.append(column)
-            first.append(number)
-    return [np.maximum(column, 0) for column in merged], place

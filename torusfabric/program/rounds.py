@@ -1,34 +1,58 @@
-"""Programs of round schedules: circuits that are set up round by round.
+"""Programs of schedules in rounds: circuits that are set up round by round.
 
-In a round every node with something to send streams it over its local lanes, and the crossbars on
-the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest path
-of ``h`` hops and a longest message of ``m`` flits. What arrives at an in-port is appended to the
-bank of that port, unless the node has all of it already, so the place of every block is known in
-advance. Blocks that a later round takes apart by groups are sent group by group, so that a group
-lies in few runs.
+In a round every node with something to send streams it over its lanes, and the crossbars on the
+way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest path of
+``h`` hops and a longest message of ``m`` flits. What arrives at an in-port is appended to the
+memory of that port, unless the node has all of it already, so the address of every block is known
+in advance. Blocks that a later round takes apart by groups are sent group by group, so that a
+group lies in few runs.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import groupby
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..schedule import Everything, Grouped
-from .base import IDLE, OWN, CycleCost, SwitchProgram, classify
-from .lanes import Run, arrange
+from .address_map import DirectMap, NodeMap
+from .cost import CycleCost
+from .lanes import OWN, BlockRun, arrange
+from .program import Mode, Program, block_flits
+from .values import IDLE, MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
+from .variants import number_equal
 
-__all__ = ["EndpointProgram", "Receipt", "RoundCompiler", "RoundProgram", "Run", "check_places",
-           "compile_rounds"]  # fmt: skip
+if TYPE_CHECKING:
+    from ..collective import Operator
+    from ..schedule import Schedule
+
+__all__ = [
+    "DRAIN",
+    "NOTHING",
+    "Receipt",
+    "RoundCompiler",
+    "check_places",
+    "compile_rounds",
+    "round_cycles",
+]
 
 #: More places than this (nodes times blocks) are not followed one by one.
 MAX_PLACES = 2**22
 
-#: Clock edges of a round beyond its hops and flits: the read of the first flit from its memory.
+#: Clock edges of a round beyond its hops and flits: the write of the last flit.
 SETUP = 1
+
+#: Cycles from the last slot to done: the last round includes the write of its last flit.
+DRAIN = 1
+
+
+def round_cycles(hops, flits):
+    """Cycles of rounds with longest paths of so many hops and longest messages of so many flits."""
+    return SETUP + hops + flits
 
 
 class Receipt(NamedTuple):
@@ -43,150 +67,62 @@ NOTHING = Receipt(0, 0)
 
 
 @dataclass(frozen=True)
-class EndpointProgram:
-    """What the nodes of one endpoint class send and receive.
+class NodeProgram:
+    """What a node does, in blocks.
 
     Parameters
     ----------
-    send : tuple of tuple of (tuple of Run)
-        ``send[round][reader]`` lists the runs read; empty where the reader is idle. Without
-        `groups` each reader is a lane.
+    select : bytes
+        The settings of its crossbar.
+    send : tuple of tuple of (tuple of tuple of BlockRun)
+        ``send[round][lane][reader]`` lists the runs read; empty where the lane is idle.
     receive : tuple of (tuple of Receipt)
         ``receive[round][port]`` is what is stored of what arrives at an in-port.
     depth : tuple of int
-        Blocks that each in-port's bank holds, followed by those of the node's own send memory.
-    groups : tuple of (tuple of int)
-        The readers whose words are combined for each lane.
+        Blocks that each in-port's memory holds, followed by those of the send memory.
     """
 
+    select: bytes
     send: tuple
     receive: tuple
-    depth: tuple
-    groups: tuple = ()
+    depth: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RoundProgram(SwitchProgram):
+def compile_rounds(schedule: Schedule, flits: int, operator: Operator | None = None) -> Program:
     """The program of a schedule in rounds.
 
     Parameters
     ----------
-    hops : ndarray of int, shape (rounds,)
-        The longest path of each round.
-    message : ndarray of int, shape (rounds,)
-        The longest message of each round, in blocks.
-    endpoint_class : ndarray of int32, shape (nodes,)
-    endpoints : tuple of EndpointProgram
-        One for each endpoint class.
-    bank, slot : ndarray of int, shape (nodes, view blocks)
-        Where each block of the host's view of a node's receive memory lies; slot -1 for nowhere.
-    """
-
-    hops: np.ndarray
-    message: np.ndarray
-    endpoint_class: np.ndarray
-    endpoints: tuple[EndpointProgram, ...]
-    bank: np.ndarray
-    slot: np.ndarray
-
-    @property
-    def rounds(self):
-        """Number of rounds."""
-        return len(self.hops)
-
-    @cached_property
-    def lengths(self):
-        """The different lengths of the messages of each round in blocks, the longest first."""
-        found: list[set] = [{int(message)} for message in self.message]
-        for endpoint in self.endpoints:
-            for number, row in enumerate(endpoint.receive):
-                found[number] |= {receipt.length for receipt in row} - {0}
-            for number, lanes in enumerate(endpoint.send):
-                found[number] |= {sum(run.length for run in runs) for runs in lanes} - {0}
-        return [sorted(lengths, reverse=True) for lengths in found]
-
-    def durations(self, flits):
-        """Clock cycles of each round, for messages of so many flits."""
-        return SETUP + self.hops + self.message * self.block_flits(flits)
-
-    def cycles(self, flits):
-        return int(self.durations(flits).sum())
-
-    def cycle_cost(self, flits):
-        moved = int(self.message.sum()) * self.block_flits(flits)
-        return CycleCost(self.rounds, int(self.hops.sum()), moved, alpha=SETUP, hop_cycles=1)
-
-    @cached_property
-    def _view_index(self):
-        """The place of each block in the host's view, for each node: a dictionary a node."""
-        index = np.arange(self.layout.recv_blocks)
-        nodes = np.arange(self.topology.nodes)[:, None]
-        return self.layout.received_block(nodes, index[None, :])
-
-    def locate(self, nodes, blocks):
-        nodes, blocks = np.broadcast_arrays(nodes, blocks)
-        place = (self._view_index[nodes] == blocks[..., None]).argmax(axis=-1)
-        return self.bank[nodes, place], self.slot[nodes, place]
-
-    def execute(self, messages):
-        nodes = self.topology.nodes
-        flits = messages.shape[1] // self.layout.send_blocks
-        own = messages.reshape(nodes, self.layout.send_blocks, flits)
-        memory = [{OWN: list(own[node])} for node in range(nodes)]
-        for number in range(self.rounds):
-            arriving = []
-            for node in range(nodes):
-                for lane, runs in enumerate(self.endpoints[self.endpoint_class[node]].send[number]):
-                    if runs:
-                        message = [
-                            b for r in runs for b in memory[node][r.bank][r.slot :][: r.length]
-                        ]
-                        arriving += [(end, message) for end in self._ends(number, node, lane)]
-            for (node, port), message in arriving:
-                memory[node].setdefault(port, []).extend(message)
-        view = np.zeros((nodes, self.layout.recv_blocks, flits), messages.dtype)
-        for node, place in np.argwhere(self.slot >= 0):
-            view[node, place] = memory[node][self.bank[node, place]][self.slot[node, place]]
-        return view.reshape(nodes, -1)
-
-    def _ends(self, number, node, lane):
-        """The (node, in-port) at which what enters a router by a local lane leaves the fabric."""
-        topology = self.topology
-        heads = [(node, self.ports + lane)]
-        while heads:
-            here, source = heads.pop()
-            for port in np.nonzero(self.select[number, self.node_class[here]] == source)[0]:
-                there = int(topology.neighbours[here, port]), int(topology.opposite[port])
-                heads.append(there)
-                endpoint = self.endpoints[self.endpoint_class[there[0]]]
-                if endpoint.receive[number][there[1]].length:
-                    yield there
-
-
-def compile_rounds(schedule):
-    """The switch program of a schedule in rounds.
-
-    Parameters
-    ----------
     schedule : Schedule
+    flits : int
+        Flits of a message.
+    operator : Operator, optional
+        Of a reduction to a root.
 
     Returns
     -------
-    RoundProgram
+    Program
 
     Raises
     ------
     InputError
-        If there are too many places to follow, one for each node and block it holds.
+        If there are too many places to follow, one for each node and block it holds, or a message
+        of so many flits cannot be cut into equal chunks.
     """
+    block = block_flits(schedule, flits)
+    if operator:
+        from .round_sums import SumCompiler
+
+        check_places(schedule.topology.nodes * schedule.chunks)
+        return SumCompiler(schedule).program(block, flits, (operator,))
     places = schedule.topology.nodes * schedule.blocks.count
     if schedule.blocks.collective.personal:
         places //= schedule.topology.nodes
     check_places(places)
-    return RoundCompiler(schedule).program()
+    return RoundCompiler(schedule).program(block, flits)
 
 
-def check_places(places):
+def check_places(places: int) -> None:
     """Refuse what has too many places to follow."""
     if places > MAX_PLACES:
         raise InputError(
@@ -208,7 +144,6 @@ class RoundCompiler:
         self.select: list[np.ndarray] = []
         self.send: list[dict] = []
         self.receive: list[dict] = []
-        self.ends: list[np.ndarray] = []
         self.hops: list[int] = []
         self.message: list[int] = []
         self._own_blocks()
@@ -294,7 +229,7 @@ class RoundCompiler:
     def _sent(self, node, messages):
         """The messages of a node's lanes in the order in which they are sent, and as runs."""
         messages = arrange(messages, self.held[node])
-        return messages, tuple(self._runs(node, message) for message in messages)
+        return messages, tuple((self._runs(node, message),) for message in messages)
 
     def _runs(self, node, payload):
         """Where the blocks of a message lie in its sender's memories, as runs."""
@@ -303,15 +238,13 @@ class RoundCompiler:
         runs, start = [], 0
         for _, group in groupby(steps):
             bank, slot = places[start]
-            runs.append(Run(bank, slot, len(list(group))))
+            runs.append(BlockRun(bank, slot, len(list(group))))
             start += runs[-1].length
         return tuple(runs)
 
     def _deliver(self, destinations, ports, lengths, payloads):
         """Append each message that brings something new to the bank of its in-port."""
         receive: dict[int, dict] = {}
-        ends = np.zeros(self.fill.shape, bool)
-        ends[destinations, ports] = True
         arrivals = zip(destinations, ports.tolist(), lengths.tolist(), payloads, strict=True)
         for node, port, length, payload in arrivals:
             held = self.held[node]
@@ -323,47 +256,137 @@ class RoundCompiler:
                 held.setdefault(block, (port, first + k))
             self.fill[node, port] += len(payload)
         self.receive.append(receive)
-        self.ends.append(ends)
 
-    def _endpoint(self, node):
-        """The program of one node's endpoint."""
+    def _node(self, node):
+        """The program of one node."""
         ports = range(self.topology.ports)
-        receive = tuple(
-            tuple(row.get(node, {}).get(port, NOTHING) for port in ports) for row in self.receive
+        return NodeProgram(
+            np.stack([select[node] for select in self.select]).tobytes(),
+            tuple(row.get(node, ()) for row in self.send),
+            tuple(
+                tuple(row.get(node, {}).get(port, NOTHING) for port in ports)
+                for row in self.receive
+            ),
+            (*self.fill[node].tolist(), self.own[node]),
         )
-        send = tuple(row.get(node, ()) for row in self.send)
-        return EndpointProgram(send, receive, (*self.fill[node].tolist(), self.own[node]))
 
     def _place(self, node, block):
         """Where a node keeps a block; slot -1 for nowhere."""
         return self.held[node].get(block, (OWN, -1))
 
-    def program(self, kind=RoundProgram, **others):
-        """The whole program."""
-        nodes = self.topology.nodes
-        rows = np.stack(self.select, axis=1) if self.select else np.empty((nodes, 0, 0), np.int16)
-        # A node's program is what its crossbar does and what it takes off the links.
-        taken = np.stack(self.ends, axis=1).reshape(nodes, -1)
-        node_class, first = classify(np.hstack([rows.reshape(nodes, -1), taken]))
-        endpoints: dict[EndpointProgram, int] = {}
-        endpoint_class = [
-            endpoints.setdefault(self._endpoint(node), len(endpoints)) for node in range(nodes)
-        ]
-        bare = kind(
-            schedule=self.schedule,
-            select=rows[first].transpose(1, 0, 2),
-            node_class=node_class,
-            hops=np.array(self.hops),
-            message=np.array(self.message),
-            endpoint_class=np.array(endpoint_class, np.int32),
-            endpoints=tuple(endpoints),
-            bank=np.empty(0),
-            slot=np.empty(0),
-            **others,
+    def program(self, block: int, flits: int, operators: tuple[Operator, ...] = ()) -> Program:
+        """The whole program, for messages of so many flits in blocks of so many."""
+        schedule, topology = self.schedule, self.topology
+        programs = [self._node(node) for node in range(topology.nodes)]
+        variant_of, first = number_equal(programs)
+        variants = [programs[node] for node in first]
+        hops, message = np.array(self.hops), np.array(self.message) * block
+        duration = round_cycles(hops, message)
+        starts = np.concatenate([[0], np.cumsum(duration)[:-1]])
+        lanes, reads = _reads(variants, topology.ports, block)
+        loop = Loop(
+            order=Order.ROW,
+            duration=duration,
+            flits=1,
+            drain=DRAIN,
+            select=np.stack([select[first] for select in self.select]),
+            delayed=(),
+            lanes=lanes,
+            reads=reads,
+            writes=_writes(variants, topology.ports, block),
+            departure=np.broadcast_to(starts[:, None], (len(starts), topology.ports)),
+            stride=1,
         )
-        wanted = bare._view_index
+        mode = Mode(
+            schedule=schedule,
+            operators=operators,
+            loop=loop,
+            send_map=DirectMap(topology.ports, schedule.chunks, block),
+            receive_map=self._receive_map(variant_of, block),
+            cost=CycleCost(
+                len(duration), int(hops.sum()), int(message.sum()), alpha=SETUP, hop_cycles=1,
+                constant_cycles=DRAIN,
+            ),
+            known_by="round and place",
+        )  # fmt: skip
+        made = {
+            port
+            for row in self.receive
+            for ports in row.values()
+            for port, receipt in ports.items()
+            if not receipt.hops
+        }
+        memories = [
+            Memory((port, MADE) if port in made else (port,)) for port in range(topology.ports)
+        ]
+        return Program(
+            topology=topology,
+            flits=flits,
+            modes=(mode,),
+            memories=(*memories, Memory((), own=True)),
+            depth=np.array([variant.depth for variant in variants]) * block,
+            variant_of=variant_of,
+        )
+
+    def _receive_map(self, variant_of, block):
+        """Where each block of the host's view of a node's receive memory lies."""
+        schedule, nodes = self.schedule, np.arange(self.topology.nodes)
+        layout = schedule.collective.layout(self.topology, schedule.chunks)
+        index = np.arange(layout.recv_blocks)
+        wanted = layout.received_block(nodes[:, None], index[None, :])
         places = [
             [self._place(node, block) for block in row] for node, row in enumerate(wanted.tolist())
         ]
-        table = np.array(places).reshape(nodes, -1, 2)
-        return replace(bare, bank=table[..., 0], slot=table[..., 1])
+        shape = (len(nodes), layout.recv_parts, layout.part_chunks, 2)
+        bank, slot = np.moveaxis(np.array(places).reshape(shape), -1, 0)
+        memory = np.where(bank == OWN, self.topology.ports, bank)
+        return NodeMap(memory, np.where(slot >= 0, slot * block, -1), variant_of)
+
+
+def _reads(variants: list[NodeProgram], ports: int, block: int):
+    """Lanes, and what their readers read: as many of each as any variant needs."""
+    rounds = range(len(variants[0].send))
+    most: list[int] = []
+    for variant in variants:
+        for lanes in variant.send:
+            most += [0] * (len(lanes) - len(most))
+            for lane, readers in enumerate(lanes):
+                most[lane] = max(most[lane], len(readers))
+    ends = np.cumsum([0, *most]).tolist()
+    groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends))
+    reads = []
+    for lane, count in enumerate(most):
+        for k in range(count):
+            table = [
+                [_cell(variant.send[number], lane, k, ports, block) for variant in variants]
+                for number in rounds
+            ]
+            reads.append(Reads.of_lists(table))
+    return groups, tuple(reads)
+
+
+def _cell(lanes: tuple, lane: int, reader: int, ports: int, block: int) -> tuple[Run, ...]:
+    """What a reader reads in a round: what changes nothing, while others of its lane read more."""
+    if lane >= len(lanes):
+        return ()
+    readers = lanes[lane]
+    if reader >= len(readers):
+        return (Run(NEUTRAL, 0, block * sum(run.length for run in readers[0])),)
+    names = {OWN: ports, NEUTRAL: NEUTRAL}
+    return tuple(
+        Run(names.get(run.bank, run.bank), run.slot * block, run.length * block)
+        for run in readers[reader]
+    )
+
+
+def _writes(variants: list[NodeProgram], ports: int, block: int) -> tuple[Writes, ...]:
+    """What the memory of each in-port stores: appended to what it has already."""
+    table = np.array([variant.receive for variant in variants], int)
+    hops, length = table.transpose(3, 2, 1, 0)
+    writes = []
+    for port in range(ports):
+        words = length[port] * block
+        base = np.where(words > 0, np.cumsum(words, axis=0) - words, -1)
+        source = np.where(hops[port] > 0, port, MADE)
+        writes.append(Writes(base, words, hops[port], source))
+    return tuple(writes)

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .node_plan import FOREVER, MEMORY_AGE, Bank, NodePlan
+from .node_plan import FOREVER, Bank, NodePlan
+from .timing import MEMORY_AGE
 
 __all__ = ["TablePlan", "plan_table"]
 

@@ -1,160 +1,183 @@
-"""Programs of tables: one for all nodes.
+"""Programs of tables: the same for all nodes.
 
-A table tells every node to do the same in every step. So where a block lies, when it is read, and
-what feeds each out-port does not depend on the node: one sequencer tells all nodes, and there is
-one kind of router. A step takes a cycle for each flit of a block, and no pause is needed between
-steps.
+A table lets every node do the same in every step. So where a block lies, when it is read, and what
+feeds each out-port does not depend on the node: there is one variant, and the sequencer's ROM
+serves all nodes. A step takes a cycle for each flit of a block, and no pause is needed between
+steps. Blocks are forwarded as `table_plan` says, sums as `sum_plan` says.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .base import OWN, SwitchProgram
-from .table_plan import plan_table
+from .address_map import DirectMap, OffsetMap
+from .cost import CycleCost
+from .program import Mode, Program, block_flits
+from .sum_plan import SumPlan, plan_sums
+from .table_plan import TablePlan, plan_table
+from .timing import LINK
+from .values import IntArray, Loop, Memory, Order, Reads, Writes
 
-__all__ = ["TableProgram", "compile_tables"]
+if TYPE_CHECKING:
+    from ..collective import Operator
+    from ..schedule import Table
+    from .node_plan import NodePlan
 
-#: Clock edges from the start pulse to done beyond one a step: read address, memory, out-port, and
-#: memory write, less the first edge.
-OVERHEAD = 3
+__all__ = ["compile_table"]
 
-#: Cycles by which a write of the host may be late, for the first read comes as late.
-SPARE = 1
-
-#: Cycles in which the place of a word that the host writes is looked up.
+#: Cycles in which the address of a word that the host writes is looked up, by offset and chunk.
 LOOK_UP = 4
 
 #: The same where only its chunk matters.
 CHUNK_LOOK_UP = 2
 
 
-def needs_divider(parts, flits):
-    """Cycles to find out in which of several parts of so many flits an address lies."""
-    return (parts - 1).bit_length() if flits & (flits - 1) else 0
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TableProgram(SwitchProgram):
-    """The program of a `Table` that moves blocks; `ReductionProgram` is for sums.
-
-    ``select`` holds the settings for blocks of one flit; `plan` those for others.
-    """
-
-    @cached_property
-    def _plans(self):
-        return {}
-
-    def plan(self, flits):
-        """What every node does, for messages of so many flits: a `TablePlan`."""
-        block = self.block_flits(flits)
-        if block not in self._plans:
-            self._plans[block] = plan_table(self.schedule, block)
-        return self._plans[block]
-
-    @property
-    def steps(self):
-        """Steps of the table."""
-        return self.schedule.round_count
-
-    def located(self, flits):
-        """Whether what the host writes has to be put in another order."""
-        return len(self.plan(flits).own) > 1 or self.blocks.collective.personal
-
-    def write_delay(self, flits):
-        """Cycles by which a word that the host writes arrives later than it could."""
-        if not self.located(flits):
-            return 0
-        if not self.blocks.collective.personal:
-            return CHUNK_LOOK_UP
-        return LOOK_UP + needs_divider(self.topology.nodes, flits)
-
-    def wait(self, flits):
-        """Cycles to wait at the start, for what the host wrote last."""
-        return max(self.write_delay(flits) - SPARE, 0)
-
-    def cycles(self, flits):
-        return self.block_flits(flits) * self.steps + OVERHEAD + self.wait(flits)
-
-    def locate(self, nodes, blocks):
-        nodes, blocks = np.broadcast_arrays(nodes, blocks)
-        offset = self.topology.subtract(nodes, self.blocks.origin(blocks))
-        plan, chunk = self.plan(self.schedule.chunks), self.blocks.chunk(blocks)
-        bank = np.where(offset == 0, OWN, plan.bank[offset, chunk])
-        slot = plan.slot[offset, chunk]
-        if self.blocks.collective.personal:
-            slot = np.where(self.blocks.destination(blocks) == nodes, slot, -1)
-        return bank, slot
-
-    def execute(self, messages):
-        topology, chunks = self.topology, self.schedule.chunks
-        nodes, flits = np.arange(topology.nodes), messages.shape[1] // self.layout.send_blocks
-        plan = self.plan(flits * chunks)
-        own = [np.zeros((len(nodes), bank.depth, flits), messages.dtype) for bank in plan.own]
-        sent = messages.reshape(len(nodes), self.layout.send_blocks // chunks, chunks, flits)
-        for index, bank in np.ndenumerate(plan.own_bank):
-            goal = topology.add(nodes, index[0]) if plan.own_bank.shape[0] > 1 else 0
-            own[bank][:, plan.own_slot[index]] = sent[nodes, goal, index[1]]
-        banks = [np.zeros((len(nodes), bank.depth, flits), messages.dtype) for bank in plan.banks]
-        arrived: list[np.ndarray] = []
-        near = topology.neighbours
-        upstream = near, np.broadcast_to(topology.opposite, near.shape)
-        for step in range(plan.steps):
-            link = np.zeros((len(nodes), plan.ports, flits), messages.dtype)
-            for port in np.nonzero(plan.select[step] >= 0)[0]:
-                link[:, port] = self._source(plan, step, port, arrived, banks, own)
-            arrived.append(link[upstream])
-            for bank, words in zip(plan.banks, banks, strict=True):
-                if bank.write[step] >= 0:
-                    words[:, bank.write[step]] = arrived[-1][:, bank.port]
-        return self._view(plan, nodes, banks, own)
-
-    @staticmethod
-    def _source(plan, step, port, arrived, banks, own):
-        """What all nodes send by a port in a step."""
-        source = plan.select[step, port]
-        if source < plan.ports:
-            return arrived[step - 1][:, source]
-        source -= plan.ports
-        if source < len(plan.delayed):
-            # Two cycles are two steps, or one step of two flits.
-            age = 2 if plan.by_waves else 1
-            return arrived[step - age][:, plan.delayed[source]]
-        source -= len(plan.delayed)
-        if source < len(banks):
-            return banks[source][:, plan.banks[source].read[step]]
-        source -= len(banks)
-        return own[source][:, plan.own[source].read[step]]
-
-    def _view(self, plan, nodes, banks, own):
-        """What the host reads: at each node, for each origin and chunk."""
-        shape = (len(nodes), self.layout.recv_blocks, banks[0].shape[2])
-        view = np.zeros(shape, banks[0].dtype)
-        for index in range(self.layout.recv_blocks):
-            origin, chunk = divmod(index, self.schedule.chunks)
-            offset = self.topology.subtract(nodes, origin)
-            bank, slot = plan.bank[offset, chunk], plan.slot[offset, chunk]
-            for node in nodes[slot >= 0]:
-                where = own if offset[node] == 0 else banks
-                view[node, index] = where[bank[node]][node, slot[node]]
-        return view.reshape(len(nodes), -1)
-
-
-def compile_tables(table):
-    """The switch program of a table.
+def compile_table(table: Table, flits: int, operator: Operator | None) -> Program:
+    """The program of a table.
 
     Parameters
     ----------
     table : Table
-        Not a reduction, and with at least one step.
+        With at least one step.
+    flits : int
+        Flits of a message.
+    operator : Operator or None
+        Of a table of sums.
 
     Returns
     -------
-    TableProgram
+    Program
+
+    Raises
+    ------
+    InputError
+        If a message of so many flits cannot be cut into equal chunks.
     """
-    return TableProgram(
+    block = block_flits(table, flits)
+    topology, sums = table.topology, table.collective.reducing
+    plan = plan_sums(table, block) if sums else plan_table(table, block)
+    loop = _sum_loop(plan, table, block) if isinstance(plan, SumPlan) else _loop(plan, block)
+    delay = _write_delay(table, plan, block)
+    moved = table.round_count * block
+    cycles = loop.slots + loop.drain + max(delay - 1, 0)
+    mode = Mode(
         schedule=table,
-        select=plan_table(table, 1).select[:, None].astype(np.int16),
-        node_class=np.zeros(table.topology.nodes, np.int32),
+        operators=(operator,) if operator else (),
+        loop=loop,
+        send_map=_send_map(table, plan, block),
+        receive_map=OffsetMap(topology, plan.result_bank, _words(plan.slot, block)),
+        write_delay=delay,
+        cost=CycleCost(table.round_count, 0, moved, constant_cycles=cycles - moved),
+        known_by="step and port",
+    )
+    memories = [Memory((bank.port,)) for bank in plan.banks] + [
+        Memory((), own=True) for _ in plan.own
+    ]
+    return Program(
+        topology=topology,
+        flits=flits,
+        modes=(mode,),
+        memories=tuple(memories),
+        depth=np.array([[bank.depth * block for bank in (*plan.banks, *plan.own)]]),
+        variant_of=np.zeros(topology.nodes, np.int32),
+    )
+
+
+def _words(slot: IntArray, block: int) -> IntArray:
+    """Places in blocks as addresses; -1 stays."""
+    return np.where(slot >= 0, slot * block, -1)
+
+
+def _send_map(table: Table, plan: NodePlan, block: int) -> DirectMap | OffsetMap:
+    """Where a node keeps what it sends."""
+    if len(plan.own) == 1 and not table.collective.reducing and not table.collective.personal:
+        return DirectMap(len(plan.banks), table.chunks, block)
+    memory = plan.own_bank + len(plan.banks)
+    return OffsetMap(table.topology, memory, _words(plan.own_slot, block), ahead=True)
+
+
+def _write_delay(table: Table, plan: NodePlan, block: int) -> int:
+    """Cycles by which a word that the host writes arrives later than it could."""
+    if isinstance(_send_map(table, plan, block), DirectMap):
+        return 0
+    layout = table.collective.layout(table.topology, table.chunks)
+    if layout.send_parts == 1:
+        return CHUNK_LOOK_UP
+    return LOOK_UP + division_cycles(layout.send_parts, layout.part_chunks * block)
+
+
+def division_cycles(parts: int, flits: int) -> int:
+    """Cycles to find out in which of several parts of so many flits an address lies."""
+    return (parts - 1).bit_length() if flits & (flits - 1) else 0
+
+
+def _lanes(plan: NodePlan, first: int, settings: list[IntArray], block: int) -> tuple:
+    """The banks that are read, as readers, and the settings with these numbered as lanes."""
+    banks = [*plan.banks, *plan.own]
+    end = first + len(banks)
+    used = np.unique(np.concatenate(settings, axis=None))
+    read = used[(used >= first) & (used < end)]
+    reads = tuple(
+        Reads.single(k, _words(banks[k].read[:, None], block), block, banks[k].skew)
+        for k in (read - first).tolist()
+    )
+    lane = first + np.searchsorted(read, np.maximum(settings, first))
+    lanes = [
+        np.where(values < first, values, np.where(values >= end, first + len(read), lane[k]))
+        for k, values in enumerate(settings)
+    ]
+    return reads, [values[:, None].astype(np.int16) for values in lanes]
+
+
+def _writes(plan: NodePlan, block: int, skew: IntArray) -> tuple[Writes, ...]:
+    """What the banks for arrivals store."""
+    writes = []
+    for bank in plan.banks:
+        base = _words(bank.write[:, None], block)
+        length, hops, port = (np.full_like(base, value) for value in (block, 1, bank.port))
+        writes.append(Writes(base, length, hops, port, skew=int(skew[bank.port])))
+    return tuple(writes)
+
+
+def _loop(plan: TablePlan, block: int) -> Loop:
+    """The rows of a table of blocks: its steps."""
+    reads, (select,) = _lanes(plan, plan.ports + len(plan.delayed), [plan.select], block)
+    starts = np.arange(plan.steps) * plan.period
+    return Loop(
+        order=Order.FLIT if plan.by_waves else Order.ROW,
+        duration=np.full(plan.steps, plan.period),
+        flits=block if plan.by_waves else 1,
+        drain=LINK,
+        select=select,
+        delayed=plan.delayed,
+        lanes=tuple((k,) for k in range(len(reads))),
+        reads=reads,
+        writes=_writes(plan, block, np.zeros(plan.ports, int)),
+        departure=np.broadcast_to(starts[:, None], plan.select.shape),
+        stride=plan.steps if plan.by_waves else 1,
+    )
+
+
+def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
+    """The rows of a table of sums."""
+    first = plan.ports + len(plan.delayed)
+    reads, (select, operand) = _lanes(plan, first, [plan.select, plan.operand], block)
+    near = plan.skew[table.topology.opposite]
+    return Loop(
+        order=Order.FLIT if plan.by_waves else Order.ROW,
+        duration=np.full(plan.steps, plan.period),
+        flits=block if plan.by_waves else 1,
+        drain=LINK + plan.tail,
+        select=select,
+        select_skew=tuple(plan.skew.tolist()),
+        operand=operand,
+        operand_skew=tuple(near.tolist()),
+        delayed=plan.delayed,
+        lanes=tuple((k,) for k in range(len(reads))),
+        reads=reads,
+        writes=_writes(plan, block, near),
+        departure=plan.leaves,
+        stride=plan.steps if plan.by_waves else 1,
     )

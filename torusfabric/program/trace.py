@@ -13,15 +13,8 @@ import numpy as np
 from ..errors import InputError
 from ..schedule.held_blocks import HeldBlocks
 from ..toolchain.files import writing_text
-from . import ReductionProgram, RoundProgram, TableProgram, WaveProgram
 
 __all__ = ["Arrival", "arrivals", "write_trace"]
-
-#: Cycle of the first flit of step 1 of a wave, and of a table: settings or address, and memory.
-WAVE_START, TABLE_START = 2, 3
-
-#: Cycles of a round before the first flit leaves its sender: address, and memory.
-ROUND_START = 1
 
 
 class Arrival(NamedTuple):
@@ -54,15 +47,13 @@ class Arrival(NamedTuple):
     blocks: list[int]
 
 
-def arrivals(program, flits):
+def arrivals(program):
     """All arrivals of a collective, round by round.
 
     Parameters
     ----------
-    program : SwitchProgram
+    program : Program
         Of one root.
-    flits : int
-        Flits of a message.
 
     Yields
     ------
@@ -73,9 +64,10 @@ def arrivals(program, flits):
     InputError
         If the program is for any root, or too large to follow.
     """
+    if program.any_root:
+        raise InputError("Trace must be of a fabric of one root, not of any root")
     schedule, topology = program.schedule, program.topology
-    block = program.block_flits(flits)
-    clock = _clock(program, flits)
+    block, timing = program.block_flits, program.timing
     held = HeldBlocks(topology, schedule.blocks)
     for number, transfers in enumerate(schedule.rounds(), 1):
         listed = held.carry_out(transfers)
@@ -83,10 +75,10 @@ def arrivals(program, flits):
         lengths = listed.lengths.tolist()
         bounds, ids = listed.listed.indptr.tolist(), listed.listed.ids.tolist()
         for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
-            cycle, stride = clock(number, ports[k][0], hops)
+            cycle = timing.arrival(number - 1, ports[k][0], hops)
             blocks = ids[bounds[k] : bounds[k + 1]]
             yield Arrival(
-                number, cycle, stride, _length(schedule, blocks) * block,
+                number, cycle, program.loop.stride, _length(schedule, blocks) * block,
                 path[hops], int(topology.opposite[ports[k][hops - 1]]),
                 path[: hops + 1], ports[k][:hops], blocks,
             )  # fmt: skip
@@ -99,33 +91,12 @@ def _length(schedule, blocks):
     return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
 
 
-def _clock(program, flits):
-    """A function of (round, first port, hops): the first flit's cycle, and cycles between flits."""
-    block, steps = program.block_flits(flits), program.schedule.round_count
-    if isinstance(program, WaveProgram):
-        return lambda number, port, hops: (WAVE_START + number - 1, steps)
-    if isinstance(program, ReductionProgram):
-        plan, start = program.plan(flits), TABLE_START + program.wait(flits)
-        stride = plan.steps if plan.by_waves else 1
-        return lambda number, port, hops: (start + int(plan.leaves[number - 1, port]), stride)
-    if isinstance(program, TableProgram):
-        start = TABLE_START + program.wait(flits)
-        if program.plan(flits).by_waves:
-            return lambda number, port, hops: (start + number - 1, steps)
-        return lambda number, port, hops: (start + (number - 1) * block, 1)
-    if isinstance(program, RoundProgram):
-        begin = np.cumsum([0, *program.durations(flits)]).tolist()
-        return lambda number, port, hops: (begin[number - 1] + ROUND_START + hops, 1)
-    raise InputError("Trace must be of a fabric of one root, not of any root")
-
-
-def write_trace(program, flits, path):
+def write_trace(program, path):
     """Write a trace as JSON lines: one that says of what, then one for each arrival.
 
     Parameters
     ----------
-    program : SwitchProgram
-    flits : int
+    program : Program
     path : str or Path
 
     Raises
@@ -134,11 +105,11 @@ def write_trace(program, flits, path):
         If the file cannot be written, or the program cannot be followed.
     """
     with writing_text(path) as file:
-        for line in _lines(program, flits):
+        for line in _lines(program):
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def _lines(program, flits):
+def _lines(program):
     """The lines of a trace as plain values."""
     schedule, names = program.schedule, program.topology.port_names
     yield {
@@ -147,11 +118,11 @@ def _lines(program, flits):
         "topology": schedule.topology.to_json(),
         "collective": schedule.collective.to_json(),
         "algorithm": schedule.algorithm,
-        "flits": flits,
-        "cycles": program.cycles(flits),
+        "flits": program.flits,
+        "cycles": program.cycles(),
     }
     blocks = schedule.blocks
-    for arrival in arrivals(program, flits):
+    for arrival in arrivals(program):
         ids = np.array(arrival.blocks, np.int64)
         columns = [blocks.origin(ids), blocks.chunk(ids)]
         if blocks.collective.personal:

@@ -1,5 +1,5 @@
-"""Hardware: builds what a switch program says, and decides nothing."""
+"""Hardware: builds what a program says, and decides nothing."""
 
-from .fabric import build_fabric
+from .fabric import Fabric, Top
 
-__all__ = ["build_fabric"]
+__all__ = ["Fabric", "Top"]

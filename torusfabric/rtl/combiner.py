@@ -62,12 +62,12 @@ class Combiner(Leaf):
         self._delayed, self._width = delayed, width
         super().__init__(
             {
-                "select": In(max(crossbar.rom.shape[1], 1)),
                 "enable": In(1),
                 "rx": In(ports * width),
-                "inject": In(max(lanes, 1) * width),
+                "inject": In(lanes * width),
                 "result": Out((ports + len(delayed)) * width),
             }
+            | ({"select": In(crossbar.rom.shape[1])} if crossbar.rom.shape[1] else {})
         )
         self.result = Signal((ports + len(delayed)) * width, reset_less=True)
 
@@ -75,7 +75,8 @@ class Combiner(Leaf):
         m = Module()
         width, arriving = self._width, self.words("rx", self._width)
         # A copy of its own in every node keeps the fan-out of the select registers small.
-        select = Signal(len(self.value("select")), reset_less=True)
+        bits = self._crossbar.rom.shape[1]
+        select = Signal(bits, name="select_here", reset_less=True)
         there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
         neutral = Const(self._operator.identity(width), width)
         words = [*there, *self.words("inject", width), neutral]
@@ -86,5 +87,6 @@ class Combiner(Leaf):
         ]
         with m.If(self.value("enable")):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
-            m.d.sync += select.eq(self.value("select"))
+            if bits:
+                m.d.sync += select.eq(self.value("select"))
         return m

@@ -1,51 +1,147 @@
-"""Fabrics: which hardware carries out which kind of program."""
+# amaranth: UnusedElaboratable=no
+"""The fabric: routers, operators, endpoints, one sequencer, and a top around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import ReductionProgram, RootedProgram, TableProgram, WaveProgram
-from .base_fabric import Fabric
-from .reduction_fabric import ReductionFabric
-from .rooted_fabric import RootedFabric
-from .round_fabric import RoundFabric
-from .table_fabric import TableFabric
-from .wave_fabric import WaveFabric
+from ..program import RouteMap
+from .assembly import Assembly
+from .blueprint import Blueprint, Top
+from .common_parts import add_host, add_root_unit, add_sequencer
+from .control import plan_control
+from .core_places import core_places
+from .endpoint_parts import add_endpoints, add_streams
+from .host_layout import HostLayout
+from .locators import Locator
+from .memories import address_width
+from .origins import Origins, tag_cost
+from .router_parts import add_combiners, add_routers
 
-__all__ = ["Fabric", "build_fabric"]
+if TYPE_CHECKING:
+    from ..program import Program
+
+__all__ = ["Fabric", "Top"]
 
 #: The widest flit.
 MAX_WIDTH = 1024
 
 
-def build_fabric(program, *, width=32, flits=None, top="host"):
-    """The hardware of a switch program.
+class Fabric(wiring.Component):
+    """The hardware of a program.
+
+    It is a component: it can be a submodule of a design, be simulated in a testbench, and be
+    converted. Everything is in the domain ``sync``. Engines and the `verilog` room read the same
+    structure from `netlist`.
 
     Parameters
     ----------
-    program : SwitchProgram
+    program : Program
     width : int
         Bits of a flit, 1 to 1024.
-    flits : int, optional
-        Flits of a message; by default one for each chunk.
-    top : str
-        ``host`` or ``core``.
+    top : {"host", "core"} or Top
+        Whether one memory-mapped port serves all nodes, or every node has ports of its own.
 
-    Returns
+    Members
     -------
-    Fabric
+    start : In(1)
+        A pulse of one cycle starts a run; ignored while busy.
+    busy, done : Out(1)
+        Busy from the edge after the start until done; done stays until the next start.
+    cycles : Out(32)
+        Clock edges from the start pulse to done.
+    host_we, host_node, host_addr, host_wdata : In
+        One write an edge into a node's memory; host top only.
+    host_rdata : Out(width)
+        The word at `host_node`, `host_addr`, `read_latency` edges later; host top only.
+    root : In
+        The root, taken with `start`, where any is possible.
 
     Raises
     ------
     InputError
-        If the width is out of range, or a message cannot be cut into equal chunks.
+        If the width is out of range.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
+    >>> fabric = tf.Fabric(program, width=8)
+    >>> fabric.nodes, fabric.read_latency
+    (6, 8)
     """
-    if not 1 <= width <= MAX_WIDTH:
-        raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
-    flits = program.schedule.chunks if flits is None else flits
-    program.block_flits(flits)
-    kinds: dict[type, type[Fabric]] = {
-        ReductionProgram: ReductionFabric,
-        RootedProgram: RootedFabric,
-        TableProgram: TableFabric,
-        WaveProgram: WaveFabric,
-    }
-    kind = kinds.get(type(program), RoundFabric)
-    return kind(program, width=width, flits=flits, top=top)
+
+    # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
+    _MustUse__silence = True
+
+    def __init__(self, program: Program, *, width: int = 32, top: Top | str = Top.HOST) -> None:
+        if not 1 <= width <= MAX_WIDTH:
+            raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
+        self.program, self.width, self.flits = program, width, program.flits
+        self.top = Top(top)
+        self.nodes, self.ports = program.topology.nodes, program.ports
+        self.layout = HostLayout(program)
+        plan = Blueprint(program, plan_control(program), width, self.top)
+        self.netlist, self.read_latency = plan.netlist, 0
+        self._locators: list[Callable[[], Locator]] = []
+        self._build(plan)
+        super().__init__(
+            {name: In(bits) for name, bits in self.netlist.inputs.items()}
+            | {name: Out(bits) for name, bits in self.netlist.outputs.items()}
+        )
+
+    def _build(self, plan: Blueprint) -> None:
+        """Fill the netlist."""
+        net, program = plan.netlist, self.program
+        net.add_input("start")
+        if program.any_root:
+            net.add_input("root", address_width(self.nodes))
+        if self.top is Top.HOST:
+            self.read_latency, self._locators = add_host(plan, self.layout)
+        add_sequencer(plan)
+        if program.any_root:
+            add_root_unit(plan)
+        if self.top is Top.CORE and isinstance(program.mode.receive_map, RouteMap):
+            add_streams(plan)
+        else:
+            add_endpoints(plan)
+        if program.loop.combining:
+            add_combiners(plan)
+        self.router_classes = add_routers(plan)
+        for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
+            net.add_output(name, width)
+
+    @property
+    def predicted_cycles(self) -> int:
+        """Clock edges from the start pulse to done."""
+        return self.program.cycles()
+
+    @property
+    def write_delay(self) -> int:
+        """Edges beyond two that a write takes; runs begin as much later."""
+        return self.program.mode.write_delay if self.top is Top.HOST else 0
+
+    @property
+    def origins(self) -> Origins:
+        """How origins are known, and what that costs."""
+        rom_bits = sum(make().rom_bits() for make in self._locators)
+        return Origins(self.program.mode.known_by, rom_bits, *tag_cost(self.program))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.assembly = assembly = Assembly(self.netlist)
+        for name in self.netlist.inputs:
+            m.d.comb += getattr(assembly, name).eq(getattr(self, name))
+        for name in self.netlist.outputs:
+            m.d.comb += getattr(self, name).eq(getattr(assembly, name))
+        return m
+
+    def places(self) -> dict[str, Any]:
+        """What the user of a core has to know; see `torusfabric.rtl.core_places`."""
+        return core_places(self.program)

@@ -3,42 +3,15 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program import RootedProgram, WaveProgram, needs_divider
+from .delays import delayed
 from .memories import address_width, choose
 from .netlist import Leaf
 
-__all__ = ["RADIX", "Host", "HostMap", "ReadMux", "mux_levels"]
+__all__ = ["RADIX", "Host", "ReadMux", "mux_levels"]
 
 #: Inputs of a read multiplexer: two 4-input look-up tables a bit, and the fewest levels of them.
 RADIX = 4
 DIGIT = 2
-
-
-class HostMap:
-    """The address map of a node behind the host port, and what it takes to serve it.
-
-    Parameters
-    ----------
-    program : SwitchProgram
-    flits : int
-        Flits of a message.
-    """
-
-    def __init__(self, program, flits):
-        self.program = program
-        self.flits = flits
-        self.block_flits = program.block_flits(flits)
-        self.part_flits = program.layout.part_chunks * self.block_flits
-        self.send_words = program.layout.send_blocks * self.block_flits
-        self.recv_words = program.layout.recv_blocks * self.block_flits
-        self.send_base = 0
-        # A power of two, so that one address bit tells the parts and no subtraction is needed.
-        self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
-        self.address_bits = address_width(2 * self.recv_base)
-
-    def divider_stages(self, parts):
-        """Cycles to find out in which of so many parts an address lies."""
-        return 0 if parts == 1 else needs_divider(parts, self.part_flits)
 
 
 def mux_levels(nodes):
@@ -91,7 +64,7 @@ class Host(Leaf):
 
     Parameters
     ----------
-    layout : HostMap
+    layout : HostLayout
     locator : Locator
     width : int
         Bits of a word.
@@ -105,19 +78,19 @@ class Host(Leaf):
     -------
     host_we, host_node, host_addr, host_wdata : In
         The host port.
-    write_node, write_chunk, write_address, write_data, write_enable : Out
+    write_node, write_bank, write_address, write_data, write_enable : Out
         A write into a send memory.
-    read_node, read_bank, next_bank, read_address, own_address : Out
-        A read; `read_bank` comes one cycle after the address, `next_bank` with it.
+    read_node, read_bank, read_address : Out
+        A read.
     select_k : Out(2)
         What level k of the read multiplexers passes on.
     """
 
     def __init__(self, layout, locator, width, address_bits, write_locator=None):
         self._layout, self._locator, self._write_locator = layout, locator, write_locator
-        nodes = layout.program.topology.nodes
+        nodes = layout.nodes
         self._levels = len(mux_levels(nodes))
-        chunks = address_width(layout.program.layout.part_chunks)
+        chunks = address_width(layout.part_chunks)
         super().__init__(
             {
                 "host_we": In(1),
@@ -125,15 +98,13 @@ class Host(Leaf):
                 "host_addr": In(layout.address_bits),
                 "host_wdata": In(width),
                 "write_node": Out(address_width(nodes)),
-                "write_chunk": Out(len(write_locator.bank) if write_locator else chunks),
+                "write_bank": Out(len(write_locator.bank) if write_locator else chunks),
                 "write_address": Out(address_bits),
                 "write_data": Out(width),
                 "write_enable": Out(1),
                 "read_node": Out(address_width(nodes)),
                 "read_bank": Out(len(locator.bank)),
-                "next_bank": Out(len(locator.bank)),
                 "read_address": Out(address_bits),
-                "own_address": Out(address_width(layout.block_flits)),
             }
             | {f"select_{k}": Out(address_width(RADIX)) for k in range(self._levels)}
         )
@@ -141,7 +112,7 @@ class Host(Leaf):
     @property
     def _read_stages(self):
         """Cycles to find out the origin of an address that is read."""
-        return self._layout.divider_stages(self._layout.program.layout.recv_parts)
+        return self._layout.division_stages(self._layout.recv_parts)
 
     @property
     def read_latency(self):
@@ -158,10 +129,10 @@ class Host(Leaf):
             self._write(m)
         else:
             self._write_located(m)
-        later = locator.delayed
+        later = delayed
         node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
-        origin, flit = self._divide(m, address, self._layout.program.layout.recv_parts)
+        origin, flit = self._divide(m, address, self._layout.recv_parts)
         chunk, flit = self._split(flit)
         m.d.comb += [
             locator.node.eq(node),
@@ -170,10 +141,8 @@ class Host(Leaf):
             locator.flit.eq(flit),
             self.read_node.eq(later(m, node, locator.latency)),
             self.read_address.eq(locator.address),
-            self.own_address.eq(locator.address),
         ]
-        m.d.comb += self.next_bank.eq(locator.bank)
-        m.d.sync += self.read_bank.eq(self.next_bank)
+        m.d.comb += self.read_bank.eq(locator.bank)
         select = later(m, self.read_node, 2)
         for level in range(self._levels):
             digit = later(m, select[DIGIT * level :][:DIGIT], level)
@@ -184,12 +153,12 @@ class Host(Leaf):
         """Register a write, and tell chunks apart where each has a bank of its own."""
         address = self.value("host_addr")
         chunk, place = Const(0), address[:-1]
-        if isinstance(self._layout.program, RootedProgram | WaveProgram):
+        if self._layout.bank_by_chunk:
             chunk, place = self._split(place)
         m.d.sync += [
             self.write_enable.eq(self.value("host_we") & ~address[-1]),
             self.write_node.eq(self.value("host_node")),
-            self.write_chunk.eq(chunk),
+            self.write_bank.eq(chunk),
             self.write_address.eq(place),
             self.write_data.eq(self.value("host_wdata")),
         ]
@@ -197,10 +166,10 @@ class Host(Leaf):
     def _write_located(self, m):
         """Find the place of a word, and pass the rest of the write on as late."""
         m.submodules.write_locator = locator = self._write_locator
-        later, parts = locator.delayed, self._layout.program.layout.send_parts
+        later, parts = delayed, self._layout.send_parts
         address = self.value("host_addr")
         destination, flit = self._divide(m, later(m, address[:-1], 1), parts)
-        wait = 1 + self._layout.divider_stages(parts)
+        wait = 1 + self._layout.division_stages(parts)
         chunk, flit = self._split(flit)
         node = later(m, self.value("host_node"), wait)
         m.d.comb += [
@@ -209,7 +178,7 @@ class Host(Leaf):
             locator.chunk.eq(chunk),
             locator.flit.eq(flit),
             self.write_node.eq(later(m, node, locator.latency)),
-            self.write_chunk.eq(locator.bank),
+            self.write_bank.eq(locator.bank),
             self.write_address.eq(locator.address),
             self.write_data.eq(later(m, self.value("host_wdata"), wait + locator.latency)),
         ]
@@ -222,7 +191,7 @@ class Host(Leaf):
 
     def _split(self, flit):
         """Chunk, and flit within it, of a flit of a message."""
-        size, chunks = self._layout.block_flits, self._layout.program.layout.part_chunks
+        size, chunks = self._layout.block_flits, self._layout.part_chunks
         if chunks == 1:
             return Const(0), flit
         if not size & (size - 1):
@@ -238,7 +207,7 @@ class Host(Leaf):
 
     def _divide(self, m, address, parts):
         """Part, and flit within it, of an address; one cycle for each bit of the part."""
-        flits, stages = self._layout.part_flits, self._layout.divider_stages(parts)
+        flits, stages = self._layout.part_flits, self._layout.division_stages(parts)
         if parts == 1:
             return Const(0), address
         if not stages:
@@ -248,7 +217,7 @@ class Host(Leaf):
         rest = address
         for k in reversed(range(stages)):
             fits = rest >= flits << k
-            quotient = [self._locator.delayed(m, bit, 1) for bit in quotient]
+            quotient = [delayed(m, bit, 1) for bit in quotient]
             taken, remaining = Signal(reset_less=True), Signal(len(address), reset_less=True)
             m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (flits << k), rest))]
             quotient.insert(0, taken)

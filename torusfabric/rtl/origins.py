@@ -64,16 +64,17 @@ def tag_cost(program):
 
     Parameters
     ----------
-    program : SwitchProgram
+    program : Program
 
     Returns
     -------
     (int, int)
     """
-    topology = program.topology
+    topology, loop = program.topology, program.loop
     tag = 0 if program.blocks.single_origin else (topology.nodes - 1).bit_length()
-    ordered = np.sort(program.select, axis=0)
+    ordered = np.sort(loop.select, axis=0)
     changes = np.diff(ordered, axis=0, prepend=-1) > 0
     inputs = (changes & (ordered >= 0)).sum(axis=0)
-    multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ program.class_sizes
+    nodes = np.bincount(program.variant_of, minlength=loop.variants)
+    multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ nodes
     return tag * topology.nodes * topology.ports, tag * int(multiplexers)

@@ -4,11 +4,10 @@ import numpy as np
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from .locator import Locator
 from .memories import address_width, choose
 from .netlist import Leaf
 
-__all__ = ["RootUnit", "RootedLocator"]
+__all__ = ["RootUnit"]
 
 
 class RootUnit(Leaf):
@@ -53,19 +52,4 @@ class RootUnit(Leaf):
                 offsets = [Const((place - k) % side, bits) for k in range(side)]
                 with m.If(taken):
                     m.d.sync += getattr(self, f"offset_{axis}_{place}").eq(choose(offsets, at))
-        return m
-
-
-class RootedLocator(Locator):
-    """Finds chunks: every node keeps them in the same way, and knows whether it is the root."""
-
-    latency = 1
-
-    def __init__(self, program, flits):
-        nodes, chunks = program.topology.nodes, program.schedule.chunks
-        super().__init__(nodes=nodes, chunks=chunks, flits=flits, banks=chunks, depth=flits)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
         return m

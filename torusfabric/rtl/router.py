@@ -1,140 +1,106 @@
-"""The router: a crossbar with a register at each out-port, and a ROM of its settings."""
+"""The router: a crossbar with a register at each out-port."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import crossbar_words, plan_crossbar
-from .memories import add_rom, choose
+from .crossbar import Crossbar, crossbar_words
 from .netlist import Leaf
 
-__all__ = ["RoundRouter", "Router", "Switch"]
-
-#: A ROM of more rows than this is read from a memory instead of being made of logic.
-LOGIC_ROWS = 64
+__all__ = ["Router"]
 
 
-class Switch(Leaf):
-    """A crossbar with a register at each out-port.
+class Router(Leaf):
+    """Forwards words from in-ports, registers behind them, and lanes to out-ports.
 
-    Parameters
-    ----------
-    crossbar : Crossbar
-    told : shape
-        Of the input that tells what to select; 0 where there is nothing to select.
-    name : str
-        The name of that input.
-    lanes : int
-        Number of local lanes.
-    width : int
-        Bits of a word.
-    """
-
-    def __init__(self, crossbar, *, name, told, lanes, width):
-        ports = len(crossbar.outputs)
-        self._crossbar, self._width = crossbar, width
-        super().__init__(
-            ({name: In(told)} if told else {})
-            | {
-                "enable": In(1),
-                "rx": In(ports * width),
-                "inject": In(max(lanes, 1) * width),
-                "tx": Out(ports * width),
-            }
-        )
-        self.tx = Signal(ports * width, reset_less=True)
-
-    @property
-    def crossbar(self):
-        """The crossbar that is built."""
-        return self._crossbar
-
-
-class RoundRouter(Switch):
-    """Forwards words from in-ports and local lanes to out-ports, as its select registers say.
-
-    One hop takes one cycle, and every out-port passes a word in every cycle. The select registers
-    are those of a ROM beside it.
+    One hop takes one cycle, and every out-port passes a word in every cycle. An out-port that
+    always passes on the same input is made of wires and a register.
 
     Parameters
     ----------
     crossbar : Crossbar
+        Its inputs are the in-ports, then the registers behind some of them, then lanes.
+    local : sequence of bool
+        Of each select register, whether it is one of the node's ROM; the others are copies of what
+        the sequencer gives, a copy in every node, for few loads make a fast clock.
+    delayed : sequence of int
+        The in-ports with a register behind them.
     lanes : int
-        Number of local lanes.
-    width : int
-        Bits of a word.
-    """
-
-    def __init__(self, crossbar, *, lanes, width):
-        told = crossbar.rom.shape[1]
-        super().__init__(crossbar, name="select", told=told, lanes=lanes, width=width)
-
-    def elaborate(self, platform):
-        m = Module()
-        words = self.words("rx", self._width) + self.words("inject", self._width)
-        select = self.value("select") if self._crossbar.kinds else Const(0, 0)
-        out = crossbar_words(m, self._crossbar, words, select, self._width, keep=self.alone)
-        with m.If(self.value("enable")):
-            m.d.sync += self.tx.eq(Cat(*out))
-        return m
-
-
-class Router(Switch):
-    """Forwards words from in-ports and local lanes to out-ports.
-
-    One hop takes one cycle, and every out-port passes a word in every cycle. A setting takes effect
-    on the words that enter one cycle after it is given. With a single setting the crossbar is made
-    of wires.
-
-    Parameters
-    ----------
-    select : ndarray of int, shape (settings, ports)
-        What feeds each out-port: an in-port, a lane counted from the number of ports, or negative
-        where it does not matter.
-    lanes : int
-        Number of local lanes.
+        Number of local inputs.
     width : int
         Bits of a word.
 
     Members
     -------
+    select : In
+        What the sequencer gives, a cycle before the words that it concerns enter; if any.
     setting : In
-        The row of the ROM.
+        The node's ROM, with the words that it concerns; if any.
     enable : In(1)
         Whether words advance.
     rx : In(ports * width)
         A word from each in-port.
     inject : In(lanes * width)
-        A word from each local lane.
+        A word from each lane, if any.
     tx : Out(ports * width)
         A word to each out-port.
     """
 
-    def __init__(self, select, lanes, width):
-        told = range(max(len(select), 2))
-        super().__init__(plan_crossbar(select), name="setting", told=told, lanes=lanes, width=width)
+    def __init__(
+        self,
+        crossbar: Crossbar,
+        *,
+        local: Sequence[bool] = (),
+        delayed: Sequence[int] = (),
+        lanes: int = 0,
+        width: int,
+    ) -> None:
+        ports = len(crossbar.outputs)
+        self._crossbar, self._local = crossbar, tuple(local) or (False,) * crossbar.rom.shape[1]
+        self._delayed, self._lanes, self._width = delayed, lanes, width
+        count = len(self._local)
+        inputs = {
+            "select": count - sum(self._local),
+            "setting": sum(self._local),
+            "inject": lanes * width,
+        }
+        super().__init__(
+            {name: In(bits) for name, bits in inputs.items() if bits}
+            | {"enable": In(1), "rx": In(ports * width), "tx": Out(ports * width)}
+        )
+        self.tx = Signal(ports * width, reset_less=True)
 
     @property
-    def logic_bits(self):
-        """Bits of settings that are made of logic, rather than read from a memory."""
-        rows, columns = self._crossbar.rom.shape
-        return 0 if rows > LOGIC_ROWS else rows * columns
+    def crossbar(self) -> Crossbar:
+        """The crossbar that is built."""
+        return self._crossbar
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
         m = Module()
-        select = self._settings(m)
-        words = self.words("rx", self._width) + self.words("inject", self._width)
-        out = crossbar_words(m, self._crossbar, words, select, self._width, keep=self.alone)
+        width = self._width
+        arriving = self.words("rx", width)
+        later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
+        words = arriving + later + (self.words("inject", width) if self._lanes else [])
+        select = self._select(m)
+        out = crossbar_words(m, self._crossbar, words, select, width, keep=self.alone)
         with m.If(self.value("enable")):
             m.d.sync += self.tx.eq(Cat(*out))
+            m.d.sync += [
+                word.eq(arriving[port]) for port, word in zip(self._delayed, later, strict=True)
+            ]
         return m
 
-    def _settings(self, m):
+    def _select(self, m: Module) -> list:
         """The select registers."""
-        rows, width = self._crossbar.rows, self._crossbar.rom.shape[1]
-        if not width:
-            return Const(0, 0)
-        if len(rows) > LOGIC_ROWS:
-            return add_rom(m, "rom", rows=rows, width=width, address=self.value("setting"))
-        select = Signal(width, reset_less=True)
-        m.d.sync += select.eq(choose([Const(row, width) for row in rows], self.value("setting")))
-        return select
+        central, local = iter(()), iter(())
+        if not all(self._local):
+            copied = Signal(len(self.value("select")), name="select_here", reset_less=True)
+            with m.If(self.value("enable")):
+                m.d.sync += copied.eq(self.value("select"))
+            central = iter(copied)
+        if any(self._local):
+            local = iter(self.value("setting"))
+        return [next(local if here else central) for here in self._local]

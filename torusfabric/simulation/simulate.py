@@ -69,7 +69,7 @@ def simulate(
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allreduce"), flits=9), width=16)
     >>> report = tf.simulate(fabric)
-    >>> report.words_wrong, report.cycles == fabric.cycles
+    >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
     chosen = "root" in fabric.netlist.inputs
@@ -144,13 +144,13 @@ def _report(
         nodes=fabric.nodes,
         width=fabric.width,
         flits=fabric.flits,
-        router_classes=len(program.class_sizes),
+        router_classes=len(fabric.router_classes),
         origins=fabric.origins,
         rounds=schedule.round_count,
         bound=bound(schedule),
         cycles=cycles.pop() if len(cycles) == 1 else -1,
-        predicted_cycles=fabric.cycles,
-        cycle_cost=program.cycle_cost(fabric.flits),
+        predicted_cycles=fabric.predicted_cycles,
+        cycle_cost=program.mode.cost,
         throughput=throughput(fabric, sum(run.edges for run in runs) / len(runs)),
         throughput_bound=throughput_bound(fabric),
         clocks=clocks,

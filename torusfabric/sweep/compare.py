@@ -11,7 +11,7 @@ from ..analysis.facts import schedule_facts
 from ..collective import Operator
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
-from ..planning.adapter import Fabric
+from ..rtl import Fabric
 from ..rtl.inventory import take_inventory
 from ..schedule import Schedule
 
@@ -188,8 +188,8 @@ def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
     except InputError as error:
         return Entry(**planned, reason=str(error))
     built: dict[str, Any] = {
-        "cycles": fabric.cycles,
-        "classes": len(fabric.program.class_sizes),
+        "cycles": fabric.predicted_cycles,
+        "classes": len(fabric.router_classes),
         **take_inventory(fabric)._asdict(),
     }
     target = hardware.target

@@ -131,7 +131,7 @@ def _fabric(point: Point) -> Any:
     """The fabric of a point; what comes from a file is checked before."""
     from ..analysis.check import check
     from ..planning import compile
-    from ..planning.adapter import Fabric
+    from ..rtl import Fabric
 
     schedule = _schedule(point)
     if "plan" in point:

@@ -38,7 +38,7 @@ MEANINGS = {
     "host_addr": PortMeaning("write", "the address in the memory of the node"),
     "host_wdata": PortMeaning("write", "the word to write"),
     "host_rdata": PortMeaning("read", "the word at an address, read_latency edges after it"),
-    "write_chunk": PortMeaning("write", "the bank of the send memory to write"),
+    "write_bank": PortMeaning("write", "the send memory to write"),
     "write_address": PortMeaning("write", "the address in the bank to write"),
     "write_data": PortMeaning("write", "the word to write"),
     "write_enable": PortMeaning("write", "writes write_data"),
@@ -81,7 +81,7 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "recv_base": layout.recv_base,
         "recv_words": layout.recv_words,
         "read_latency": fabric.read_latency,
-        "predicted_cycles": fabric.cycles,
+        "predicted_cycles": fabric.predicted_cycles,
         "modes": [_mode(fabric)],
         "topology": schedule.topology.to_json(),
         "collective": schedule.collective.to_json() | _chosen_root(fabric),
@@ -89,7 +89,7 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "algorithm": schedule.algorithm,
         "chunks": schedule.chunks,
         "rounds": schedule.round_count,
-        "router_classes": len(program.class_sizes),
+        "router_classes": len(fabric.router_classes),
         "command": command,
         "schedule_digest": schedule.digest,
     }
@@ -141,9 +141,13 @@ def _mode(fabric: Fabric) -> dict[str, Any]:
 
 def _cycles(fabric: Fabric) -> dict[str, int]:
     """The cycles of a run with n flits a chunk: constant + per_flit * n, from some n on."""
-    cost = fabric.program.cycle_cost(fabric.flits)
+    cost = fabric.program.mode.cost
     flits = -(-fabric.flits // fabric.program.schedule.chunks)
     # What does not grow with the length alone holds for this length only.
     moved = cost.flits * cost.flit_cycles
     per_flit = 0 if moved % flits else moved // flits
-    return {"from": flits, "constant": fabric.cycles - per_flit * flits, "per_flit": per_flit}
+    return {
+        "from": flits,
+        "constant": fabric.predicted_cycles - per_flit * flits,
+        "per_flit": per_flit,
+    }

@@ -114,15 +114,15 @@ def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     drivers = netlist.drivers()
     roms = {net: len(netlist.instances[k].contents) for net, (k, _) in drivers.items()}
     rows = max((roms.get(part.net, 0) for router in instances.values()
-                for part in router.inputs.get("select", ()) if isinstance(part, Part)),
+                for part in router.inputs.get("setting", ()) if isinstance(part, Part)),
                default=0)  # fmt: skip
     shapes = {}
     for name in routers:
         inputs = instances[name].inputs
-        injected = sum(part.width for part in inputs["inject"]) // fabric.width
+        injected = sum(part.width for part in inputs.get("inject", ())) // fabric.width
         ports = netlist.nets[instances[name].outputs["tx"]] // fabric.width
-        # Of its own ROM, or of those in front of routers; otherwise the selects are inputs.
-        settings = len(fabric.program.select) if "setting" in inputs else rows
+        # Of the ROM in front of it; without one the sequencer gives the select bits.
+        settings = rows if "setting" in inputs else 0
         # More words than ports cannot leave at once.
         shapes[name] = RouterShape(ports, min(injected, ports), fabric.width, settings)
     return shapes
@@ -147,7 +147,8 @@ def header(fabric: Fabric, command: str) -> str:
     schedule = fabric.program.schedule
     lines = [
         f"{schedule.topology} {_collective(fabric)} by {schedule.algorithm}: "
-        f"{fabric.width} bits a flit, {fabric.flits} flits a message, {fabric.cycles} cycles",
+        f"{fabric.width} bits a flit, {fabric.flits} flits a message, "
+        f"{fabric.predicted_cycles} cycles",
         f"made by torusfabric {__version__}:",
         f"  {command}",
     ]

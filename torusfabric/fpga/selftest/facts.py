@@ -32,5 +32,5 @@ def facts_of(fabric: "Fabric") -> Facts:
         "send_words": layout.send_words,
         "recv_base": layout.recv_base,
         "recv_words": layout.recv_words,
-        "predicted_cycles": fabric.cycles,
+        "predicted_cycles": fabric.predicted_cycles,
     }

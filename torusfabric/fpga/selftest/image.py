@@ -34,7 +34,7 @@ RUN, CYCLES, NODE, ADDRESS, EXPECTED, GOT, WORD = (
 
 def template_of(fabric: "Fabric") -> Template:
     """The lines that the image sends."""
-    inputs, predicted = fabric.netlist.inputs, fabric.cycles
+    inputs, predicted = fabric.netlist.inputs, fabric.predicted_cycles
     numbers = {
         RUN: 16,
         CYCLES: (predicted + PATIENCE).bit_length(),

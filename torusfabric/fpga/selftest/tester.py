@@ -39,7 +39,7 @@ def host_port(fabric: "Fabric") -> wiring.Signature:
 def sent_words(fabric: "Fabric") -> SentWords:
     """The words that the nodes of a fabric send in a test."""
     collective = fabric.program.schedule.collective
-    operator = fabric.program.operator if collective.reducing else Operator()
+    operator = fabric.program.operator or Operator()
     return SentWords(collective, fabric.nodes, fabric.width, operator)
 
 
@@ -86,7 +86,7 @@ class Tester(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the state machine of a test."""
         m = Module()
-        fabric, host, predicted = self._fabric, self.host, self._fabric.cycles
+        fabric, host, predicted = self._fabric, self.host, self._fabric.predicted_cycles
         m.submodules.word = word = ExpectedWord(sent_words(fabric))
         # The word is computed while the one to compare is read.
         read = fabric.read_latency + 1

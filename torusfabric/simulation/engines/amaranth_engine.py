@@ -240,11 +240,11 @@ class HostDriver:
         ctx.set(design.start, 1)
         await self._clock.tick()
         ctx.set(design.start, 0)
-        edges, limit = 0, self._fabric.cycles + PATIENCE
+        edges, limit = 0, self._fabric.predicted_cycles + PATIENCE
         while not ctx.get(design.done):
             if not ctx.get(design.busy) or edges == limit:
                 raise WorkFailed(
-                    f"Fabric must be done {self._fabric.cycles} edges after its start, "
+                    f"Fabric must be done {self._fabric.predicted_cycles} edges after its start, "
                     f"not {'busy' if ctx.get(design.busy) else 'idle'} after {edges}"
                 )
             await self._clock.tick()

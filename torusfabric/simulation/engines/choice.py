@@ -50,7 +50,7 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     instances = [instance for instance in fabric.netlist.instances if instance.node is not None]
     pins = sum(len(instance.inputs) for instance in instances) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
-    run = words_moved(fabric) * word + fabric.nodes * fabric.cycles * node_cycle
+    run = words_moved(fabric) * word + fabric.nodes * fabric.predicted_cycles * node_cycle
     return fabric.nodes * node + repeat * run, BUILD + len(fabric.netlist.modules) * PER_MODULE
 
 

@@ -111,7 +111,7 @@ def run_task(
     task = CTask(
         chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
         recv_base=layout.recv_base, recv_words=layout.recv_words, latency=fabric.read_latency,
-        write_delay=fabric.write_delay, patience=fabric.cycles + PATIENCE,
+        write_delay=fabric.write_delay, patience=fabric.predicted_cycles + PATIENCE,
         send=send.ctypes.data, recv=recv.ctypes.data,
     )  # fmt: skip
     words = total or words_moved(fabric)
@@ -119,7 +119,7 @@ def run_task(
     if outcome:
         state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
         raise WorkFailed(
-            f"Fabric must be done {fabric.cycles} edges after its start, "
+            f"Fabric must be done {fabric.predicted_cycles} edges after its start, "
             f"not {state} after {task.edges}"
         )
     phases = PhaseTimes(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
@@ -130,10 +130,10 @@ def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
     """Run collectives on whatever is in memory; returns all cycles, and seconds."""
     cycles, spent = 0, 0
     for _ in range(runs):
-        task = CTask(chunks=1, patience=fabric.cycles + PATIENCE)
+        task = CTask(chunks=1, patience=fabric.predicted_cycles + PATIENCE)
         if call(task):
             raise WorkFailed(
-                f"Fabric must be done {fabric.cycles} edges after its start, not later"
+                f"Fabric must be done {fabric.predicted_cycles} edges after its start, not later"
             )
         cycles, spent = cycles + task.edges, spent + task.run_ns
     return cycles, spent / 1e9

@@ -77,7 +77,7 @@ class Routers:
         seconds : float
             Of processor time.
         """
-        task = CTask(chunks=1, patience=runs * self._fabric.cycles)
+        task = CTask(chunks=1, patience=runs * self._fabric.predicted_cycles)
         with Session(self._model, self._fabric, gated=True, vcd=None) as session:
             # Busy, and never done: it ends when it has been waited for long enough.
             session.inputs["busy"][0] = 1

@@ -6,7 +6,7 @@ The result is in a register behind the adder one cycle later. From there an out-
 adder takes it, or a register behind that, or a memory, as words of other tables are taken off their
 in-ports (see `table_plan`).
 
-When that happens is told by `reduction_timing`: by the cycle, or by the step. Skews cost nothing in
+When that happens is told by `sum_timing`: by the cycle, or by the step. Skews cost nothing in
 the nodes, for only the sequencer has to tell them later; but memories that are read with different
 skews cannot be one.
 """
@@ -17,14 +17,15 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from .node_plan import FOREVER, MEMORY_AGE, Bank, NodePlan
-from .reduction_timing import Arrival, ByCycle, ByStep, Sums
+from .node_plan import FOREVER, Bank, NodePlan
+from .sum_timing import Arrival, ByCycle, ByStep, Sums
+from .timing import MEMORY_AGE
 
-__all__ = ["ReductionPlan", "plan_reduction"]
+__all__ = ["SumPlan", "plan_sums"]
 
 
 @dataclass(frozen=True, eq=False)
-class ReductionPlan(NodePlan):
+class SumPlan(NodePlan):
     """The program of a node, the same for all.
 
     What feeds an out-port or an adder is numbered as in `TablePlan`, with the registers behind the
@@ -101,7 +102,7 @@ class ReductionPlan(NodePlan):
         return self.ports + len(self.delayed) + len(self.banks) + len(self.own)
 
 
-def plan_reduction(table, flits):
+def plan_sums(table, flits):
     """Plan what a node does.
 
     Parameters
@@ -113,7 +114,7 @@ def plan_reduction(table, flits):
 
     Returns
     -------
-    ReductionPlan
+    SumPlan
         The one that takes fewer cycles: by the cycle, or by the step.
     """
     sums = Sums(table)
@@ -190,7 +191,7 @@ class _Planner:
             bank[offset, chunk], slot[offset, chunk] = place[word]
         if self.table.collective.personal:
             bank, slot = bank[:1], slot[:1]
-        return ReductionPlan(
+        return SumPlan(
             by_waves=isinstance(self.timing, ByCycle),
             flits=self.flits,
             period=self.timing.period,

@@ -3,10 +3,11 @@
 import numpy as np
 from amaranth.hdl import Cat, Module, Mux, Signal
 
-from .locator import Locator
-from .memories import address_width
+from ..delays import delayed
+from ..memories import address_width
+from .base import Locator
 
-__all__ = ["OffsetLocator", "block_address"]
+__all__ = ["OffsetLocator"]
 
 
 def block_address(slot, flit, flits):
@@ -51,12 +52,12 @@ class OffsetLocator(Locator):
         key = self._offsets(m) if len(self._bank) > 1 else []
         wait = self.latency - 2
         if self._bank.shape[1] > 1:
-            key.append(self.delayed(m, self.chunk, wait))
+            key.append(delayed(m, self.chunk, wait))
         table = self.columns(Cat(*reversed(key)))
         bank = table.read(self._rows(self._bank, key))
         slot = table.read(block_base(self._rows(self._slot, key), self._flits))
         table.build(m, "table")
-        flit = self.delayed(m, self.flit, wait + 1)
+        flit = delayed(m, self.flit, wait + 1)
         m.d.sync += [self.bank.eq(bank), self.address.eq(block_address(slot, flit, self._flits))]
         return m
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Arrival", "ByCycle", "ByStep", "Sums"]
+from .timing import SUM_AGE
 
-#: Cycles from the arrival of a word to the departure of the sum it went into, at the least.
-ADD_AND_SEND = 2
+__all__ = ["Arrival", "ByCycle", "ByStep", "Sums"]
 
 
 class Arrival(NamedTuple):
@@ -84,7 +83,7 @@ class ByCycle:
         taken: dict = defaultdict(set)
         for step, port, key, partial, goal in sums.leaves:
             before = [self._at[a] for a in sums.feeding(key, partial)]
-            time = max(before, default=-ADD_AND_SEND) + ADD_AND_SEND
+            time = max(before, default=-SUM_AGE) + SUM_AGE
             busy = free[port] | taken[goal] if partial else free[port]
             while time in busy:
                 time += 1
@@ -137,7 +136,7 @@ def _period(sums, ports, flits):
     period : int
     skew : ndarray of int, shape (ports,)
     """
-    reach = ports + ADD_AND_SEND
+    reach = ports + SUM_AGE
     ages: set = set()
     apart: set = set()
     for step, port, key, partial, _ in sums.leaves:
@@ -162,7 +161,7 @@ def _skews(period, ports, limit, ages, apart):
     def fits(skew):
         port = len(skew) - 1
         return all(
-            n * period + skew[g] - skew[q] >= ADD_AND_SEND for n, q, g in ages if max(g, q) == port
+            n * period + skew[g] - skew[q] >= SUM_AGE for n, q, g in ages if max(g, q) == port
         ) and all(n * period + skew[g] - skew[q] for n, q, g in apart if max(g, q) == port)
 
     def extend(skew):

@@ -1,0 +1,184 @@
+"""Every algorithm and collective of the catalogue, every engine and every top: the same checks.
+
+Whoever adds an algorithm, a topology or an engine has it checked here: the schedule is valid, the
+executed program delivers what the collective means, the hardware does the same to the word and to
+the cycle, and a file gives back the same schedule.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from core_bench import run_core, run_stream_core
+from helpers import check_run, expected_words, fabric_of, plan, random_messages
+
+from torusfabric.algorithms import CATALOGUE, Options
+from torusfabric.analysis.check import check
+from torusfabric.collective import COLLECTIVES, parse_collective
+from torusfabric.program import compile as compile_schedule
+from torusfabric.rtl import Fabric
+from torusfabric.schedule.file import load, save
+from torusfabric.schedule.held_blocks import HeldBlocks
+from torusfabric.simulation.engines import ENGINES
+from torusfabric.simulation.engines.verilator import have_verilator
+from torusfabric.toolchain import cxx
+from torusfabric.topology import parse_topology
+
+TOPOLOGIES = ("2x3", "3x3", "2x2x2", "3x4", "5", "arrowhead:1", "arrowhead:2")
+
+#: For what fits none of these.
+OTHERS = [
+    *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
+    ("7x7x7", "allgather", "lee-code"),
+]
+
+
+def selections():
+    """Topology, collective and algorithm, by names, wherever they fit."""
+    for name in TOPOLOGIES:
+        topology = parse_topology(name)
+        for kind in COLLECTIVES:
+            collective = parse_collective(kind, nodes=topology.nodes)
+            for algorithm in CATALOGUE:
+                if algorithm.why_not(topology, collective, Options()) is None:
+                    yield name, kind, algorithm.name
+    yield from OTHERS
+
+
+SELECTIONS = list(selections())
+
+every_selection = pytest.mark.parametrize(
+    "selection",
+    [
+        pytest.param(names, id="-".join(names), marks=[pytest.mark.long] * (names[0] == "7x7x7"))
+        for names in SELECTIONS
+    ],
+)
+
+planned = cache(plan)
+
+
+@cache
+def compiled(names):
+    """The program of a selection, with two flits a block."""
+    schedule = planned(*names)
+    return compile_schedule(schedule, flits=2 * schedule.chunks)
+
+
+def test_no_algorithm_is_left_out():
+    """Every algorithm is checked with each of its collectives."""
+    wanted = {(entry.name, kind) for entry in CATALOGUE for kind in entry.collectives}
+    assert {(algorithm, kind) for _, kind, algorithm in SELECTIONS} == wanted
+
+
+@every_selection
+def test_schedule_is_valid(selection):
+    """Messages hold what their senders have, no arc is used twice, all is delivered."""
+    schedule = planned(*selection)
+    assert check(schedule).rounds == schedule.round_count
+
+
+@every_selection
+def test_executed_program(selection):
+    """The executed program delivers what the collective means."""
+    program = compiled(selection)
+    size = program.topology.nodes, program.send_words
+    messages = np.random.default_rng(1).integers(0, 1 << 40, size, np.uint64)
+    words, receives = expected_words(program, messages)
+    assert receives.any()
+    assert (program.execute(messages)[receives] == words[receives]).all()
+
+
+@every_selection
+def test_hardware(selection):
+    """The hardware does what the executed program does, in the cycles predicted."""
+    check_run(Fabric(compiled(selection), width=9))
+
+
+def transfers(schedule):
+    """What moves in each round: (source, path, blocks) of each transfer, in any order."""
+    held = HeldBlocks(schedule.topology, schedule.blocks)
+    for moved in schedule.rounds():
+        listed = held.carry_out(moved)
+        ids, bounds = listed.payload.ids.tolist(), listed.payload.indptr.tolist()
+        yield sorted(
+            (source, hops, sorted(ids[first:end]))
+            for source, hops, first, end in zip(
+                listed.source.tolist(), listed.hops.tolist(), bounds, bounds[1:], strict=False
+            )
+        )
+
+
+@every_selection
+def test_file(selection, tmp_path):
+    """A file gives back the same transfers."""
+    schedule = planned(*selection)
+    save(schedule, tmp_path / "plan.json")
+    assert list(transfers(load(tmp_path / "plan.json"))) == list(transfers(schedule))
+
+
+#: A fabric of each form of schedule and each way to combine.
+FORMS = {
+    "pattern": ("2x3", "allgather", "one-packet", {"flits": 2}),
+    "pattern-of-chunks": ("2x2", "allgather", "hamiltonian", {"flits": 4}),
+    "table": ("2x3", "alltoall", "matching", {"flits": 2}),
+    "table-of-sums": ("2x3", "reduce-scatter", "matching", {"flits": 2, "operator": "min"}),
+    "rounds": ("2x3", "scatter", "matching", {"flits": 2, "root": 1}),
+    "rounds-of-sums": ("2x3", "reduce", "max-flow", {"flits": 2, "operator": "xor"}),
+    "any-root": ("2x3", "broadcast", "max-flow", {"flits": 2, "root": "any"}),
+}
+
+every_form = pytest.mark.parametrize("form", FORMS)
+
+
+def fabric_of_form(form, **settings):
+    """The fabric of a form."""
+    *names, options = FORMS[form]
+    return fabric_of(*names, **options, **settings)
+
+
+def engine_marks(name, form):
+    """What an engine needs, and whether it takes long to build."""
+    if name == "amaranth":
+        return []
+    marks = [pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")]
+    if name == "verilator":
+        marks.append(pytest.mark.skipif(not have_verilator(), reason="no Verilator"))
+    if name == "verilator" or form not in ("pattern", "table", "rounds"):
+        marks.append(pytest.mark.long)
+    return marks
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        pytest.param(name, form, id=f"{name}-{form}", marks=engine_marks(name, form))
+        for name in ENGINES
+        for form in FORMS
+    ],
+)
+def test_engine(name, form):
+    """Every engine runs every form to the word and to the cycle."""
+    settings = {} if name == "amaranth" else {"optimize": 0}
+    root = 4 if form == "any-root" else None
+    check_run(fabric_of_form(form, width=9), ENGINES[name], root=root, **settings)
+
+
+@every_form
+def test_core(form):
+    """A core delivers the same at the places that it documents."""
+    fabric = fabric_of_form(form, width=9, top="core")
+    messages, root = random_messages(fabric, 1), 4 if form == "any-root" else None
+    words, receives = expected_words(fabric.program, messages, root=root, width=9)
+    if form.startswith("pattern"):
+        found = run_stream_core(fabric, messages)
+        nodes = range(fabric.nodes)
+        assert len(found) == fabric.nodes * (fabric.nodes - 1) * fabric.flits
+        for node in nodes:
+            sent = words[node].reshape(fabric.nodes, fabric.flits)
+            for origin in set(nodes) - {node}:
+                arrived = [found[origin, flit, node] for flit in range(fabric.flits)]
+                assert arrived == sent[origin].tolist()
+    else:
+        got = run_core(fabric, messages, starts=2, root=root)
+        assert (got[receives] == words[receives]).all()

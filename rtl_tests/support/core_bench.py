@@ -1,0 +1,119 @@
+"""Running cores, in which every node has ports of its own, in Amaranth's simulator."""
+
+import numpy as np
+from amaranth.sim import Simulator
+
+from torusfabric.rtl.assembly import Assembly
+
+__all__ = ["run_core", "run_stream_core"]
+
+
+def run_core(fabric, messages, *, starts=1, root=None):
+    """Write all send memories at once, run, and read all blocks; returns words and cycles."""
+    design, places = Assembly(fabric.netlist), fabric.places()
+    block, nodes = fabric.layout.block_flits, range(fabric.nodes)
+    found: list[list] = [[] for _ in nodes]
+
+    async def write(ctx):
+        for k in range(fabric.layout.send_words):
+            for node in nodes:
+                number, flit = divmod(k, block)
+                bank, address = 0, k
+                if "sent" in places:
+                    bank, first = places["sent"][node][number]
+                    address = first + flit
+                elif root is not None:
+                    bank, address = number, flit
+                # A node with a single bank to write has no port to choose it.
+                if bank or hasattr(design, f"write_bank_{node}"):
+                    ctx.set(getattr(design, f"write_bank_{node}"), bank)
+                ctx.set(getattr(design, f"write_address_{node}"), address)
+                ctx.set(getattr(design, f"write_data_{node}"), int(messages[node][k]))
+                ctx.set(getattr(design, f"write_enable_{node}"), 1)
+            await ctx.tick()
+        for node in nodes:
+            ctx.set(getattr(design, f"write_enable_{node}"), 0)
+
+    async def read(ctx):
+        for k in range(fabric.layout.recv_words):
+            number, flit = divmod(k, block)
+            for node in nodes:
+                place = places["places"][node][number]
+                if place is not None:
+                    ctx.set(getattr(design, f"read_bank_{node}"), place[0])
+                    ctx.set(getattr(design, f"read_address_{node}"), place[1] + flit)
+            await ctx.tick().repeat(2)
+            for node in nodes:
+                found[node].append(ctx.get(getattr(design, f"read_data_{node}")))
+
+    async def testbench(ctx):
+        await write(ctx)
+        if root is not None:
+            ctx.set(design.root, root)
+        for _ in range(starts):
+            ctx.set(design.start, 1)
+            await ctx.tick()
+            ctx.set(design.start, 0)
+            edges = 0
+            while not ctx.get(design.done):
+                await ctx.tick()
+                edges += 1
+                assert edges <= fabric.predicted_cycles
+            assert edges == ctx.get(design.cycles) == fabric.predicted_cycles
+        await read(ctx)
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return np.array(found, np.uint64)
+
+
+def run_stream_core(fabric, messages):
+    """Feed the nodes of an oblivious core, and record what arrives.
+
+    Returns
+    -------
+    dict
+        The word that arrived, by (origin, flit of the message, node), where it arrives first.
+    """
+    design, block = Assembly(fabric.netlist), fabric.layout.block_flits
+    loop, width = fabric.program.loop, fabric.width
+    arrivals, found = fabric.places()["arrivals"], {}
+
+    def feed(ctx, flit):
+        for node, words in enumerate(messages.tolist()):
+            lanes = [words[lane * block + flit] << lane * width for lane in range(len(loop.lanes))]
+            ctx.set(getattr(design, f"inject_{node}"), sum(lanes))
+
+    def record(ctx):
+        wave, step = divmod(ctx.get(design.rx_address), loop.rows)
+        for node, ports in enumerate(arrivals):
+            words = ctx.get(getattr(design, f"receive_{node}"))
+            for port, names in enumerate(ports):
+                if names[step] is not None:
+                    origin, chunk = names[step]
+                    word = words >> port * width & (1 << width) - 1
+                    found[origin, chunk * block + wave, node] = word
+
+    async def testbench(ctx):
+        ctx.set(design.start, 1)
+        await ctx.tick()
+        ctx.set(design.start, 0)
+        edges, flit = 0, None
+        while not ctx.get(design.done):
+            if flit is not None:
+                feed(ctx, flit)
+            flit = ctx.get(design.tx_address)
+            if ctx.get(design.rx_enable):
+                record(ctx)
+            await ctx.tick()
+            edges += 1
+            assert edges <= fabric.predicted_cycles
+        assert edges == ctx.get(design.cycles) == fabric.predicted_cycles
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return found

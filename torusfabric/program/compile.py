@@ -1,0 +1,110 @@
+"""`compile`: the program of a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..collective import Operator
+from ..errors import InputError
+from ..schedule import Pattern, Schedule, Table
+from .any_root import compile_any_root
+from .patterns import compile_pattern
+from .rounds import compile_rounds
+from .tables import compile_table
+
+if TYPE_CHECKING:
+    from .program import Program
+
+__all__ = ["compile"]
+
+
+def compile(
+    schedule: Schedule,
+    *,
+    flits: int | None = None,
+    operators: Sequence[Operator | str] = (),
+    root: str | None = None,
+    **others: object,
+) -> Program:
+    """The program that carries out a schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        A checked schedule.
+    flits : int, optional
+        Flits of a message; by default one for each chunk.
+    operators : sequence of (Operator or str), optional
+        How a reduction combines words (default ``add``); one at present.
+    root : {"any"}, optional
+        Lets the root of a broadcast be chosen at the start of each run; the schedule is that for
+        node 0.
+    **others
+        Nothing at present: lengths chosen at run time and several collectives are refused.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    InputError
+        If there is nothing to build, because a single node already holds all there is; if a message
+        of so many flits cannot be cut into equal chunks; or if operators do not apply.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.compile(tf.plan(tf.Torus(4, 4), "allgather"), flits=2).cycles()
+    11
+    """
+    for name in others:
+        raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
+    if not isinstance(schedule, Schedule):
+        raise InputError(
+            f"Schedule must be one schedule, not {type(schedule).__name__}: several in a fabric "
+            "are not supported yet"
+        )
+    if schedule.topology.nodes == 1 or not schedule.round_count:
+        raise InputError(
+            f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
+        )
+    flits = schedule.chunks if flits is None else flits
+    operator = _operator(schedule, operators)
+    if root == "any":
+        if schedule.collective.root != 0:
+            raise InputError(
+                f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
+            )
+        return compile_any_root(schedule, flits)
+    if root is not None:
+        raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
+    collective = schedule.collective
+    if collective.reducing and not collective.rooted and not isinstance(schedule, Table):
+        raise InputError(
+            f"Schedule of a {collective.kind} must be the same at every node for hardware, "
+            "not differ between nodes"
+        )
+    if isinstance(schedule, Pattern):
+        return compile_pattern(schedule, flits)
+    if isinstance(schedule, Table):
+        return compile_table(schedule, flits, operator)
+    return compile_rounds(schedule, flits, operator)
+
+
+def _operator(schedule: Schedule, operators: Sequence[Operator | str]) -> Operator | None:
+    """The operator of a reduction, None for what combines nothing."""
+    chosen = [item if isinstance(item, Operator) else Operator(item) for item in operators]
+    collective = schedule.collective
+    if not collective.reducing:
+        if chosen:
+            raise InputError(
+                f"Operators must be left out for {collective.kind}, which combines nothing, "
+                f"not {', '.join(map(str, chosen))}"
+            )
+        return None
+    if len(chosen) > 1:
+        names = ", ".join(map(str, chosen))
+        raise InputError(f"Operators must be one in a fabric of one collective, not {names}")
+    return chosen[0] if chosen else Operator()

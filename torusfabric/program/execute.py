@@ -1,0 +1,262 @@
+"""Execution of a program on data: the one model of the hardware, cycle by cycle.
+
+All nodes are vectors. Each clock edge moves words as the routers, operators and memories do; where
+a word goes and when follows from the rows of the program and from `Timing` alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .timing import ADDRESS, LINK, SETTING
+from .values import MADE, NEUTRAL, IntArray, Loop, Order, Reads
+
+if TYPE_CHECKING:
+    from .program import Program
+
+__all__ = ["execute"]
+
+Words = np.ndarray
+
+
+def execute(program: Program, words: Words, *, root: int | None = None, width: int = 64) -> Words:
+    """Carry out a program; see `Program.execute`."""
+    machine = _Machine(program, words, root or 0, width)
+    machine.run()
+    return machine.received()
+
+
+class _Slots:
+    """Which row and flit each slot presents.
+
+    Attributes
+    ----------
+    row, flit : ndarray of int, shape (slots,)
+        In a loop by rows, ``flit`` counts the cycles of the row.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        if loop.order is Order.FLIT:
+            self.row = np.tile(np.arange(loop.rows), loop.flits)
+            self.flit = np.repeat(np.arange(loop.flits), loop.rows)
+        else:
+            self.row = np.repeat(np.arange(loop.rows), loop.duration)
+            starts = np.cumsum(loop.duration) - loop.duration
+            self.flit = np.arange(len(self.row)) - starts[self.row]
+
+    def at(self, slot: int) -> tuple[int, int] | None:
+        """Row and flit of a slot, or None where there is no such slot."""
+        if not 0 <= slot < len(self.row):
+            return None
+        return int(self.row[slot]), int(self.flit[slot])
+
+
+class _Machine:
+    """All nodes of a fabric."""
+
+    def __init__(self, program: Program, words: Words, root: int, width: int) -> None:
+        self.program, self.width, self.root = program, width, root
+        self.loop, self.slots = program.loop, _Slots(program.loop)
+        topology = program.topology
+        self.nodes = np.arange(topology.nodes)
+        self.offset = topology.subtract(self.nodes, root) if program.any_root else self.nodes
+        self.variant = program.variant_of[self.offset]
+        depth = program.depth.max(axis=0)
+        self.first = np.cumsum(depth) - depth
+        self.pitch = np.array([memory.pitch for memory in program.memories])
+        # One word more, for what is read where nothing is.
+        shape = (topology.nodes, int(depth.sum()) + 1)
+        self.memory = np.zeros(shape, words.dtype)
+        self.operator = program.operator
+        if self.operator:
+            self.memory[:, -1] = self.operator.identity(width)
+        self._load(words)
+        ports = topology.ports
+        self.upstream = topology.neighbours, topology.opposite[None, :]
+        self.link = np.zeros((topology.nodes, ports), words.dtype)
+        self.result, self.later = self.link, self.link
+        self.read = np.zeros((topology.nodes, len(self.loop.reads)), words.dtype)
+        self._bases = [self._single_bases(reads) for reads in self.loop.reads]
+        self._rows: dict[int, tuple[int, IntArray]] = {}
+
+    def _places(self, parts: int, *, receive: bool) -> tuple[IntArray, IntArray]:
+        """Memory addresses of all blocks of a node, as the host orders them, and their pitches."""
+        program, layout = self.program, self.program.layout
+        mapped = program.mode.receive_map if receive else program.mode.send_map
+        part, chunk = divmod(np.arange(parts * layout.part_chunks), layout.part_chunks)
+        memory, base = mapped.locate(self.nodes[:, None], part[None, :], chunk[None, :])
+        memory, base = np.broadcast_arrays(memory, base)
+        if receive and program.any_root:
+            base = np.where((self.offset == 0)[:, None], 0, base)
+        start = np.where(base >= 0, self.first[memory] + base, -1)
+        flit = np.arange(program.block_flits)
+        pitch = np.where(base >= 0, self.pitch[memory], 0)
+        return start[..., None] + pitch[..., None] * flit, base
+
+    def _load(self, words: Words) -> None:
+        """Write what the nodes send into their memories."""
+        address, _ = self._places(self.program.layout.send_parts, receive=False)
+        there = address.reshape(len(self.nodes), -1)
+        for node in range(len(self.nodes)):
+            known = there[node] >= 0
+            self.memory[node, there[node][known]] = words[node][known]
+
+    def received(self) -> Words:
+        """What the host reads at each node."""
+        address, base = self._places(self.program.layout.recv_parts, receive=True)
+        flat = address.reshape(len(self.nodes), -1)
+        words = self.memory[self.nodes[:, None], flat]
+        absent = np.repeat(base < 0, self.program.block_flits, axis=1)
+        words[absent] = 0
+        return words
+
+    def run(self) -> None:
+        """Pass all edges of a run; cycle 0 is the first slot."""
+        for cycle in range(self.loop.slots + self.loop.drain):
+            arriving = self.link[self.upstream]
+            result = self._combined(cycle, arriving) if self.loop.combining else None
+            stored = self.result if self.loop.combining else arriving
+            link = self._forwarded(cycle, stored)
+            read = self._read(cycle)
+            self._store(cycle, stored)
+            self.read, self.link = read, link
+            self.later = stored
+            if result is not None:
+                self.result = result
+
+    def _setting(self, cycle: int, delay: int) -> tuple[int, int] | None:
+        return self.slots.at(cycle - delay)
+
+    def _lane_words(self) -> Words:
+        """The word of each lane: of one reader, or of several combined."""
+        lanes = []
+        for group in self.loop.lanes:
+            word = self.read[:, group[0]]
+            for reader in group[1:]:
+                assert self.operator is not None
+                word = self.operator.combine(word, self.read[:, reader], self.width)
+            lanes.append(word)
+        shape = (len(self.nodes), 0)
+        return np.stack(lanes, axis=1) if lanes else np.zeros(shape, self.link.dtype)
+
+    def _sources(self, stored: Words) -> Words:
+        """Everything that an out-port or an operator can select."""
+        neutral = self.memory[:, -1:]
+        later = self.later[:, list(self.loop.delayed)]
+        return np.concatenate([stored, later, self._lane_words(), neutral], axis=1)
+
+    def _chosen(
+        self, cycle: int, settings: IntArray, skews: tuple[int, ...], delay: int, sources: Words
+    ) -> Words:
+        """What each out-port or operator selects in a cycle; what is idle keeps zeros."""
+        chosen = np.zeros_like(self.link)
+        rows = {skew: self._setting(cycle, delay + skew) for skew in {0, *skews}}
+        for port in range(self.link.shape[1]):
+            at = rows[skews[port] if skews else 0]
+            if at is None:
+                continue
+            row = settings[at[0]]
+            source = row[self.variant if len(row) > 1 else 0, port]
+            source = np.broadcast_to(source, len(self.nodes))
+            word = sources[self.nodes, np.maximum(source, 0)]
+            chosen[:, port] = np.where(source >= 0, word, chosen[:, port])
+        return chosen
+
+    def _forwarded(self, cycle: int, stored: Words) -> Words:
+        """What is on the links after the next edge."""
+        sources = self._sources(stored)
+        return self._chosen(cycle, self.loop.select, self.loop.select_skew, SETTING, sources)
+
+    def _combined(self, cycle: int, arriving: Words) -> Words:
+        """What the operators behind the in-ports make."""
+        assert self.loop.operand is not None
+        assert self.operator is not None
+        sources = self._sources(self.result)
+        other = self._chosen(cycle, self.loop.operand, self.loop.operand_skew, LINK, sources)
+        return self.operator.combine(arriving, other, self.width)
+
+    def _read(self, cycle: int) -> Words:
+        """The words that memories give after the next edge."""
+        words = np.empty_like(self.read)
+        for reader, reads in enumerate(self.loop.reads):
+            at = self._setting(cycle, ADDRESS + reads.skew)
+            if at is None:
+                words[:, reader] = self.read[:, reader]
+                continue
+            address = self._address(reader, *at)
+            address = address[self.variant] if len(address) > 1 else address[0]
+            words[:, reader] = self.memory[self.nodes, address]
+        return words
+
+    def _single_bases(self, reads: Reads) -> IntArray | None:
+        """First addresses, shape (rows, variants), of a reader of at most one run a row."""
+        if reads.count.max() > 1:
+            return None
+        there = (reads.count > 0) & (_at(reads.memory, reads.start) != NEUTRAL)
+        memory = np.where(there, _at(reads.memory, reads.start), 0)
+        return np.where(there, self.first[memory] + _at(reads.base, reads.start), -1)
+
+    def _address(self, reader: int, row: int, flit: int) -> IntArray:
+        """The address that each variant reads in a slot; the last one where it reads nothing."""
+        bases, reads = self._bases[reader], self.loop.reads[reader]
+        if bases is not None:
+            pitch = self.pitch[_at(reads.memory, reads.start[row])]
+            inside = (bases[row] >= 0) & (flit < _at(reads.length, reads.start[row]))
+            return np.where(inside, bases[row] + flit * pitch, -1)
+        known, table = self._rows.get(reader, (-1, bases))
+        if known != row:
+            table = self._row_addresses(reader, row)
+            self._rows[reader] = (row, table)
+        assert table is not None
+        return table[:, min(flit, table.shape[1] - 1)]
+
+    def _row_addresses(self, reader: int, row: int) -> IntArray:
+        """Addresses of all words that variants read in a row, one after another."""
+        reads, lists = self.loop.reads[reader], []
+        for variant in range(reads.count.shape[1]):
+            words: list[int] = []
+            for run in reads.at(row, variant):
+                if run.memory == NEUTRAL:
+                    words += [-1] * run.length
+                else:
+                    start, pitch = self.first[run.memory] + run.base, self.pitch[run.memory]
+                    words += range(int(start), int(start + pitch * run.length), int(pitch))
+            lists.append(words)
+        longest = max(map(len, lists))
+        table = np.full((len(lists), longest + 1), -1)
+        for variant, words in enumerate(lists):
+            table[variant, : len(words)] = words
+        return table
+
+    def _store(self, cycle: int, stored: Words) -> None:
+        """Store what has arrived."""
+        timing = self.program.timing
+        for number, writes in enumerate(self.loop.writes):
+            for hops in np.unique(writes.hops[writes.base >= 0]).tolist():
+                at = self._setting(cycle, timing.store_delay(hops, writes.skew))
+                if at is not None:
+                    self._store_after(number, hops, at, stored)
+
+    def _store_after(self, number: int, hops: int, at: tuple[int, int], stored: Words) -> None:
+        """Store what has arrived over so many hops."""
+        writes, (row, flit) = self.loop.writes[number], at
+        variant = self.variant if writes.base.shape[1] > 1 else np.zeros_like(self.variant)
+        base, port = writes.base[row][variant], writes.port[row][variant]
+        there = (base >= 0) & (writes.hops[row][variant] == hops)
+        there &= flit < writes.length[row][variant]
+        nodes = self.nodes[there]
+        if not len(nodes):
+            return
+        made = self._lane_words()[:, :1] if (port == MADE).any() else stored[:, :1]
+        word = np.where(port == MADE, made[:, 0], stored[self.nodes, np.maximum(port, 0)])
+        address = self.first[number] + base[there] + flit * self.pitch[number]
+        self.memory[nodes, address] = word[there]
+
+
+def _at(values: IntArray, index: IntArray) -> IntArray:
+    """Values at indices; the last one past the end, and 0 of none."""
+    if not len(values):
+        return np.zeros_like(index)
+    return values[np.minimum(index, len(values) - 1)]

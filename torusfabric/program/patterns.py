@@ -1,0 +1,101 @@
+"""Programs of oblivious schedules: the waves of a `Pattern`.
+
+Every router knows two settings: inject (the first row of a wave) and forward (all later rows). A
+message of L flits in C chunks travels as L / C waves, one after another without a gap. Whatever
+arrives in a row is stored at ``wave * steps + row`` of its in-port's memory, in every node alike;
+which block that is follows from the position of the in-arc on its flow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..schedule.flows import Flows
+from .address_map import DirectMap, RouteMap
+from .cost import CycleCost
+from .program import Mode, Program, block_flits
+from .routes import routes_of
+from .timing import LINK
+from .values import IDLE, Loop, Memory, Order, Reads, Writes
+from .variants import classify
+
+if TYPE_CHECKING:
+    from ..schedule import Pattern
+
+__all__ = ["compile_pattern"]
+
+
+def compile_pattern(pattern: Pattern, flits: int) -> Program:
+    """The program of an oblivious schedule.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    flits : int
+        Flits of a message.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    InputError
+        If a message of so many flits cannot be cut into equal chunks.
+    """
+    waves, steps = block_flits(pattern, flits), pattern.steps
+    ports, chunks = pattern.topology.ports, pattern.chunks
+    inject = np.where(pattern.inject >= 0, ports + pattern.inject, IDLE)
+    forward = np.where(pattern.feed >= 0, pattern.feed, IDLE)
+    variant_of, first = classify(np.hstack([inject, forward]))
+    select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
+    select[0] = inject[first]
+    loop = Loop(
+        order=Order.FLIT,
+        duration=np.ones(steps, int),
+        flits=waves,
+        drain=LINK,
+        select=select,
+        delayed=(),
+        lanes=tuple((chunk,) for chunk in range(chunks)),
+        reads=tuple(_injection(ports + chunk, select, waves) for chunk in range(chunks)),
+        writes=tuple(_storage(port, select, waves) for port in range(ports)),
+        departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
+        stride=steps,
+    )
+    received = tuple(Memory((port,), pitch=steps) for port in range(ports))
+    own = tuple(Memory((), own=True) for _ in range(chunks))
+    routes = tuple(routes_of(pattern, Flows.of(pattern)))
+    mode = Mode(
+        schedule=pattern,
+        loop=loop,
+        send_map=DirectMap(ports, chunks, waves, by_chunk=True),
+        receive_map=RouteMap(routes, steps, ports),
+        cost=CycleCost(steps, 0, steps * waves, constant_cycles=loop.drain),
+        known_by="position on the stream",
+    )
+    return Program(
+        topology=pattern.topology,
+        flits=flits,
+        modes=(mode,),
+        memories=received + own,
+        depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
+        variant_of=variant_of,
+    )
+
+
+def _injection(source: int, select: np.ndarray, waves: int) -> Reads:
+    """The reads of a chunk that is injected in the first row."""
+    base = np.full(select.shape[:2], -1)
+    base[0] = 0
+    return Reads.single(source, base, waves)
+
+
+def _storage(port: int, select: np.ndarray, waves: int) -> Writes:
+    """The writes of an in-port's memory: every row, in all nodes alike."""
+    shape = select.shape[:2]
+    base = np.broadcast_to(np.arange(shape[0])[:, None], shape)
+    length, hops, ports = (np.broadcast_to(value, shape) for value in (waves, 1, port))
+    return Writes(base, length, hops, ports)

@@ -1,0 +1,240 @@
+"""`Program`: what all routers and endpoints of a fabric do."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .timing import Timing
+from .values import IntArray, Loop, Memory
+
+if TYPE_CHECKING:
+    from ..collective import Blocks, Operator
+    from ..collective.layout import Layout
+    from ..schedule import Schedule
+    from ..topology import Topology
+    from .address_map import AddressMap
+    from .cost import CycleCost
+
+__all__ = ["Mode", "Program", "block_flits"]
+
+
+def block_flits(schedule: Schedule, flits: int) -> int:
+    """Flits of one block, given the flits of a message.
+
+    Raises
+    ------
+    InputError
+        If a message of so many flits cannot be cut into equal chunks.
+    """
+    chunks = schedule.chunks
+    if flits < 1 or flits % chunks:
+        values = ", ".join(str(chunks * k) for k in (1, 2, 3))
+        raise InputError(
+            f"Flits must be a positive multiple of {chunks} ({values}, ..), because "
+            f"{schedule.algorithm} cuts a message into {chunks} chunks, not {flits}"
+            if chunks > 1
+            else f"Flits must be at least 1, not {flits}"
+        )
+    return flits // chunks
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mode:
+    """One collective that a fabric carries out.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What it was compiled from.
+    operators : tuple of Operator
+        How a reduction combines words; empty where nothing is combined.
+    any_root : bool
+        Whether the root is chosen at the start of a run; data are then by the offset of a node
+        from the root.
+    loop : Loop
+    send_map, receive_map : AddressMap
+        Where a node keeps what it sends, and what it has received.
+    write_delay : int
+        Cycles by which a word that the host writes arrives later than it could.
+    cost : CycleCost
+        What the cycles are made of.
+    known_by : str
+        How a receiver identifies the origin of a word.
+    """
+
+    schedule: Schedule
+    operators: tuple[Operator, ...] = ()
+    any_root: bool = False
+    loop: Loop
+    send_map: AddressMap
+    receive_map: AddressMap
+    write_delay: int = 0
+    cost: CycleCost
+    known_by: str
+
+    @property
+    def timing(self) -> Timing:
+        """When what happens."""
+        return Timing(self.loop, self.write_delay)
+
+    @property
+    def operator(self) -> Operator | None:
+        """The operator, or None where nothing is combined."""
+        return self.operators[0] if self.operators else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Program:
+    """What all routers and endpoints of a fabric do, for messages of a fixed length.
+
+    Parameters
+    ----------
+    topology : Topology
+    flits : int
+        Flits of a message.
+    modes : tuple of Mode
+        One at present.
+    memories : tuple of Memory
+        The memories of a node.
+    depth : ndarray of int, shape (variants, memories)
+        Words of each memory.
+    variant_of : ndarray of int, shape (nodes,)
+        The variant of each node; with any root, of the node at each offset from the root.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching"), flits=4)
+    >>> program.cycles()
+    11
+    """
+
+    topology: Topology
+    flits: int
+    modes: tuple[Mode, ...]
+    memories: tuple[Memory, ...]
+    depth: IntArray
+    variant_of: IntArray
+
+    @property
+    def mode(self) -> Mode:
+        """The only mode."""
+        return self.modes[0]
+
+    @property
+    def schedule(self) -> Schedule:
+        """What the only mode was compiled from."""
+        return self.mode.schedule
+
+    @property
+    def loop(self) -> Loop:
+        """The rows of the only mode."""
+        return self.mode.loop
+
+    @property
+    def timing(self) -> Timing:
+        """When what happens in the only mode."""
+        return self.mode.timing
+
+    @property
+    def operator(self) -> Operator | None:
+        """The operator of the only mode."""
+        return self.mode.operator
+
+    @property
+    def any_root(self) -> bool:
+        """Whether the root is chosen at the start of a run."""
+        return self.mode.any_root
+
+    @property
+    def ports(self) -> int:
+        """Number of ports of a node."""
+        return self.topology.ports
+
+    @property
+    def block_flits(self) -> int:
+        """Flits of a block."""
+        return self.flits // self.schedule.chunks
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The numbered blocks."""
+        return self.schedule.blocks
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The memory layout of a node as the host addresses it."""
+        return self.schedule.collective.layout(self.topology, self.schedule.chunks)
+
+    @property
+    def send_words(self) -> int:
+        """Words that a node sends, as the host writes them."""
+        return self.layout.send_blocks * self.block_flits
+
+    @property
+    def recv_words(self) -> int:
+        """Words that a node receives, as the host reads them."""
+        return self.layout.recv_blocks * self.block_flits
+
+    def cycles(self) -> int:
+        """Clock edges from the start pulse to done."""
+        return self.timing.cycles
+
+    def execute(self, words: np.ndarray, *, root: int | None = None, width: int = 64) -> np.ndarray:
+        """Carry out the program on data, cycle by cycle, as the hardware does.
+
+        Parameters
+        ----------
+        words : ndarray, shape (nodes, send words)
+            What each node sends, as the host writes it.
+        root : int, optional
+            The root of this run, for a program of any root (default 0).
+        width : int
+            Bits of a word.
+
+        Returns
+        -------
+        ndarray, shape (nodes, receive words)
+            What the host reads at each node; 0 where nothing is delivered.
+        """
+        from .execute import execute
+
+        return execute(self, words, root=root, width=width)
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
+        digest = hashlib.sha256()
+        mode = self.mode
+        _update(digest, (self.topology.to_json(), self.flits, self.memories, self.depth))
+        _update(digest, (self.variant_of, mode.any_root, mode.write_delay, mode.loop))
+        _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        schedule = self.schedule
+        return (
+            f"<Program {schedule.topology} {schedule.collective} by {schedule.algorithm}: "
+            f"{self.flits} flits, {self.cycles()} cycles, {self.digest[:12]}>"
+        )
+
+
+def _update(digest: Any, value: Any) -> None:
+    """Feed a value into a digest."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value, dtype="<i8").data)
+    elif isinstance(value, tuple):
+        for item in value:
+            _update(digest, item)
+    elif is_dataclass(value):
+        for item in fields(value):
+            _update(digest, getattr(value, item.name))
+    else:
+        digest.update(repr(value).encode())

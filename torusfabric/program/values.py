@@ -1,0 +1,249 @@
+"""The program representation: what every router and endpoint does, as plain data.
+
+A run steps through the *rows* of a `Loop`. In a row no crossbar setting changes: each out-port
+passes on what one of its sources brings, readers stream runs of words out of memories, and
+memories store what arrives. Nodes that do the same are of one *variant*; all data are arrays with
+an axis of rows and an axis of variants. How variants become modules and ROM contents is decided by
+`torusfabric.rtl`, from these arrays alone.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["IDLE", "MADE", "NEUTRAL", "Loop", "Memory", "Order", "Reads", "Run", "Writes"]
+
+IntArray = NDArray[np.integer[Any]]
+
+#: Setting of an out-port whose value does not matter in a row.
+IDLE = -1
+
+#: Memory number of the word that changes nothing (see `Operator.identity`).
+NEUTRAL = -2
+
+#: In-port number of what a node makes itself: the word of its first lane.
+MADE = -1
+
+
+class Order(enum.Enum):
+    """How a loop runs through rows and flits."""
+
+    #: All rows for the first flit of each block, then for the second, ..
+    FLIT = "flit"
+    #: All flits in each row.
+    ROW = "row"
+
+
+class Run(NamedTuple):
+    """Consecutive words of a memory that a reader reads: ``length`` words from ``base`` on."""
+
+    memory: int
+    base: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory that every node has, though it may be of no words in some variants.
+
+    Parameters
+    ----------
+    ports : tuple of int
+        The in-ports whose words it stores, or `MADE`.
+    own : bool
+        Whether the host writes into it what the node sends.
+    pitch : int
+        From the address of a flit of a block to that of the next.
+    """
+
+    ports: tuple[int, ...]
+    own: bool = False
+    pitch: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """What a reader reads: runs of each row and variant, one after another.
+
+    Row ``r`` of variant ``v`` has the runs ``start[r, v]`` to ``start[r, v] + count[r, v] - 1``.
+
+    Parameters
+    ----------
+    start, count : ndarray of int, shape (rows, variants)
+    memory, base, length : ndarray of int, shape (runs,)
+        The memory (or `NEUTRAL`), the first address, and the number of words; in a loop by flits
+        the words that are read in all, one each time the row comes.
+    skew : int
+        By how many cycles it reads later than others.
+    """
+
+    start: IntArray
+    count: IntArray
+    memory: IntArray
+    base: IntArray
+    length: IntArray
+    skew: int = 0
+
+    @classmethod
+    def single(cls, memory: int, base: IntArray, length: int, skew: int = 0) -> Reads:
+        """Reads of at most one run a row, always of the same memory and length.
+
+        Parameters
+        ----------
+        memory : int
+        base : ndarray of int, shape (rows, variants)
+            First addresses, -1 where nothing is read.
+        length : int
+        skew : int
+        """
+        there = base >= 0
+        count = there.astype(np.int32)
+        start = (np.cumsum(count).reshape(count.shape) - count).astype(np.int32)
+        bases = base[there]
+        return cls(
+            start, count, np.full(len(bases), memory), bases, np.full(len(bases), length), skew
+        )
+
+    @classmethod
+    def of_lists(cls, runs: list[list[tuple[Run, ...]]]) -> Reads:
+        """Reads from a list of rows of a list of variants of runs."""
+        count = np.array([[len(cell) for cell in row] for row in runs], np.int32)
+        start = (np.cumsum(count).reshape(count.shape) - count).astype(np.int32)
+        flat = [run for row in runs for cell in row for run in cell]
+        table = np.array(flat, np.int64).reshape(-1, 3)
+        return cls(start, count, table[:, 0], table[:, 1], table[:, 2])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.count.shape[0])
+
+    def at(self, row: int, variant: int) -> tuple[Run, ...]:
+        """The runs of a row of a variant."""
+        first = int(self.start[row, variant])
+        chosen = slice(first, first + int(self.count[row, variant]))
+        columns = (self.memory[chosen], self.base[chosen], self.length[chosen])
+        return tuple(Run(*map(int, run)) for run in zip(*columns, strict=True))
+
+    def words(self, row: int, variant: int) -> int:
+        """Words read in a row of a variant."""
+        first = int(self.start[row, variant])
+        return int(self.length[first : first + int(self.count[row, variant])].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Writes:
+    """What a memory stores of what arrives.
+
+    Parameters
+    ----------
+    base : ndarray of int, shape (rows, variants)
+        The address of the first word, -1 where nothing is stored.
+    length : ndarray of int, shape (rows, variants)
+        Words stored; in a loop by flits one each time the row comes.
+    hops : ndarray of int, shape (rows, variants)
+        Hops from the sender; 0 for what the node makes itself.
+    port : ndarray of int, shape (rows, variants)
+        The in-port, or `MADE`.
+    skew : int
+        By how many cycles it stores later than others.
+    """
+
+    base: IntArray
+    length: IntArray
+    hops: IntArray
+    port: IntArray
+    skew: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The rows of a run, and in which order they are stepped through.
+
+    Sources are numbered: in-ports, then the registers behind the in-ports of `delayed`, then lanes.
+
+    Parameters
+    ----------
+    order : Order
+    duration : ndarray of int, shape (rows,)
+        Cycles of each row; 1 in a loop by flits.
+    flits : int
+        How often the rows are stepped through in a loop by flits; else 1.
+    drain : int
+        Cycles from the last slot of the last row to `done`.
+    select : ndarray of int16, shape (rows, variants, ports)
+        The source that feeds each out-port, or `IDLE`.
+    select_skew : tuple of int
+        By how many cycles each out-port changes later than others.
+    delayed : tuple of int
+        The in-ports with a second register.
+    lanes : tuple of (tuple of int)
+        The readers whose words are combined for each lane; most lanes have one.
+    reads : tuple of Reads
+        One a reader.
+    writes : tuple of Writes
+        One a memory that the fabric writes, in the order of the memories.
+    operand : ndarray of int16, shape (rows, 1, ports), or None
+        Where every in-port has an operator behind it: the source that is combined with what
+        arrives, `identity` for what is only passed on, `IDLE` where nothing arrives.
+    operand_skew : tuple of int
+    departure : ndarray of int, shape (steps of the schedule, ports)
+        The slot, and skew, in which a sender reads the first flit of what it sends by a port.
+    stride : int
+        Cycles between the flits of a block.
+    """
+
+    order: Order
+    duration: IntArray
+    flits: int
+    drain: int
+    select: IntArray
+    delayed: tuple[int, ...]
+    lanes: tuple[tuple[int, ...], ...]
+    reads: tuple[Reads, ...]
+    writes: tuple[Writes, ...]
+    departure: IntArray
+    stride: int
+    select_skew: tuple[int, ...] = ()
+    operand: IntArray | None = None
+    operand_skew: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.duration)
+
+    @property
+    def variants(self) -> int:
+        """Number of variants."""
+        return int(self.select.shape[1])
+
+    @property
+    def ports(self) -> int:
+        """Number of ports of a node."""
+        return int(self.select.shape[2])
+
+    @property
+    def first_lane(self) -> int:
+        """The number of the first lane among the sources."""
+        return self.ports + len(self.delayed)
+
+    @property
+    def identity(self) -> int:
+        """The operand that changes nothing."""
+        return self.first_lane + len(self.lanes)
+
+    @property
+    def combining(self) -> bool:
+        """Whether every in-port has an operator behind it."""
+        return self.operand is not None
+
+    @property
+    def slots(self) -> int:
+        """Cycles in which a row and a flit are presented."""
+        return int(self.duration.sum()) * self.flits

@@ -1,0 +1,151 @@
+"""What those who build the netlist of a fabric share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..schedule.model import Choice
+from .memories import address_width
+from .netlist import Netlist, Part
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from ..program.values import Loop
+    from ..topology import Topology
+    from .control import Control
+
+__all__ = ["Blueprint", "Top"]
+
+
+class Top(Choice):
+    """The interface of a fabric."""
+
+    #: One memory-mapped port serves all nodes.
+    HOST = "host"
+    #: Every node has ports of its own.
+    CORE = "core"
+
+
+@dataclass(frozen=True, eq=False)
+class Blueprint:
+    """A fabric to be built, and the netlist that is filled.
+
+    Parameters
+    ----------
+    program : Program
+    control : Control
+    width : int
+        Bits of a flit.
+    top : Top
+    netlist : Netlist
+    """
+
+    program: Program
+    control: Control
+    width: int
+    top: Top
+    netlist: Netlist = field(default_factory=Netlist)
+
+    @property
+    def loop(self) -> Loop:
+        """The rows of the program."""
+        return self.program.loop
+
+    @property
+    def topology(self) -> Topology:
+        """The topology."""
+        return self.program.topology
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.program.topology.nodes
+
+    @property
+    def ports(self) -> int:
+        """Ports of a node."""
+        return self.program.topology.ports
+
+    @cached_property
+    def address_bits(self) -> int:
+        """Bits of the address of a memory."""
+        return address_width(int(self.program.depth.max()))
+
+    @cached_property
+    def variant_of(self) -> list[int]:
+        """The variant of each node; with any root, that of the node at each offset from it."""
+        return [int(variant) for variant in self.program.variant_of]
+
+    @cached_property
+    def _senders(self) -> list[list[int]]:
+        return [[int(node) for node in row] for row in self.topology.neighbours]
+
+    def arriving(self, node: int) -> tuple[Part, ...]:
+        """The words at a node's in-ports: slices of what its neighbours send."""
+        sent = zip(self._senders[node], self.topology.opposite.tolist(), strict=True)
+        return tuple(Part(f"tx_{there}", port * self.width, self.width) for there, port in sent)
+
+    def incoming(self, node: int) -> tuple[Part, ...]:
+        """The words at a node's in-ports that are stored and forwarded: results, if combined."""
+        if not self.loop.combining:
+            return self.arriving(node)
+        return tuple(Part(f"result_{node}", q * self.width, self.width) for q in range(self.ports))
+
+    def lanes(self, node: int, chosen: tuple[int, ...] | None = None) -> tuple[Part, ...]:
+        """The words of lanes of a node, all by default."""
+        numbers = range(len(self.loop.lanes)) if chosen is None else chosen
+        return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in numbers)
+
+    def read_net(self, node: int) -> str:
+        """The net of the word read at a node."""
+        alone = self.nodes == 1 and self.top is Top.HOST
+        return "host_rdata" if alone else f"read_data_{node}"
+
+    def offset(self, node: int) -> tuple[Part, ...]:
+        """The offset of a node from the root: one coordinate after the other."""
+        places = self.topology.coordinates(np.array([node]))[:, 0].tolist()
+        names = [f"offset_{axis}_{place}" for axis, place in enumerate(places)]
+        return tuple(Part(name, 0, self.netlist.nets[name]) for name in names)
+
+    def add_row_rom(
+        self, net: str, node: int, row: str, bits: int, contents: list[tuple[int, ...]]
+    ) -> None:
+        """A ROM of a node that the sequencer steps through.
+
+        Parameters
+        ----------
+        net : str
+            That shows what is read.
+        node : int
+        row : str
+            The net of the row.
+        bits : int
+        contents : list of (tuple of int)
+            Of each variant, what is read in each row.
+        """
+        address = self.netlist.whole(row)
+        table = contents[self.variant_of[node]]
+        if self.program.any_root:
+            address += self.offset(node)
+            table = self._by_offset(contents)
+        self.netlist.add_rom(
+            f"rom_{net}", rows=table, width=bits, address=address, output=net, node=node
+        )
+
+    def _by_offset(self, contents: list[tuple[int, ...]]) -> tuple[int, ...]:
+        """Contents for all offsets, addressed by row and then by coordinates."""
+        topology, row_bits = self.topology, address_width(self.loop.rows)
+        places = topology.coordinates(np.arange(topology.nodes))
+        key, shift = np.zeros(topology.nodes, int), row_bits
+        for place, side in zip(places, topology.moduli, strict=True):
+            key |= place << shift
+            shift += address_width(side)
+        table = [0] * (int(key.max()) + (1 << row_bits))
+        for offset, start in enumerate(key.tolist()):
+            rows = contents[self.variant_of[offset]]
+            table[start : start + len(rows)] = rows
+        return tuple(table)

@@ -1,0 +1,267 @@
+"""Control: which data of a program live in the sequencer, and which in the nodes.
+
+A program's data have an axis of variants. What is equal at all nodes becomes a *column* of the
+sequencer, which exists once; what differs becomes contents of a ROM beside the node. Variants of
+the same structure share one module, its *shape*: routers whose out-ports select from the same sets
+of inputs, endpoints with the same memories, readers and writers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..program.timing import LINK, SETTING
+from ..program.values import IDLE, IntArray, Loop
+from .crossbar import Crossbar, plan_crossbar
+from .endpoint_plan import EndpointPlan, plan_endpoints
+from .windows import Windows
+
+if TYPE_CHECKING:
+    from ..program import Program
+
+__all__ = ["Column", "Control", "RouterPlan", "plan_control"]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A value that the sequencer gives to all nodes, row by row.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (rows,)
+    delay : int
+        Cycles from a slot to the register that holds it, at the nodes.
+    """
+
+    values: IntArray
+    delay: int
+
+
+@dataclass(frozen=True, eq=False)
+class RouterPlan:
+    """A router module, and the contents of its ROMs.
+
+    Parameters
+    ----------
+    crossbar : Crossbar
+        Its inputs are in-ports, registers behind them, then lanes.
+    lanes : dict of int to (tuple of int)
+        Of each variant of this shape, the lane of the program that each local input brings.
+    central : tuple of int or None
+        For each select register the column of the sequencer that it copies; None where its values
+        come from the node's ROM.
+    contents : dict of int to (tuple of int)
+        Of each variant of this shape, the rows of its ROM.
+    """
+
+    crossbar: Crossbar
+    lanes: dict[int, tuple[int, ...]]
+    central: tuple[int | None, ...]
+    contents: dict[int, tuple[int, ...]]
+
+    @property
+    def local_bits(self) -> int:
+        """Bits of a row of the ROM."""
+        return sum(column is None for column in self.central)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of the sequencer that are copied."""
+        return tuple(column for column in self.central if column is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """How a program is divided between the sequencer and the nodes.
+
+    Parameters
+    ----------
+    selects : tuple of Column
+        Select bits that are equal at all nodes, for routers and operators.
+    operands : Crossbar or None
+        In front of the operators, with one column of `selects` a select register.
+    operand_columns : tuple of int
+    routers : tuple of RouterPlan
+    router_of : ndarray of int, shape (variants,)
+    windows : Windows
+    endpoints : EndpointPlan
+    """
+
+    selects: tuple[Column, ...]
+    operands: Crossbar | None
+    operand_columns: tuple[int, ...]
+    routers: tuple[RouterPlan, ...]
+    router_of: IntArray
+    windows: Windows
+    endpoints: EndpointPlan
+
+    @property
+    def router_rows(self) -> bool:
+        """Whether any router has a ROM."""
+        return any(router.local_bits for router in self.routers)
+
+
+def plan_control(program: Program) -> Control:
+    """Divide a program between the sequencer and the nodes."""
+    loop = program.loop
+    shapes, router_of = _router_shapes(loop, one=program.any_root)
+    columns = _Columns()
+    planned = [_planned(loop, sources, members) for sources, members in shapes]
+    common = _common_columns(planned)
+    routers = tuple(
+        _router(plan, members, columns, common)
+        for plan, (_, members) in zip(planned, shapes, strict=True)
+    )
+    operands, operand_columns = _operands(loop, columns)
+    windows = Windows.of(loop)
+    return Control(
+        tuple(columns.columns),
+        operands,
+        operand_columns,
+        routers,
+        router_of,
+        windows,
+        plan_endpoints(program, windows),
+    )
+
+
+class _Columns:
+    """Columns of select bits; equal ones are one."""
+
+    def __init__(self) -> None:
+        self.columns: list[Column] = []
+        self._known: dict[tuple[bytes, int], int] = {}
+
+    def add(self, values: IntArray, delay: int) -> int:
+        """The number of a column."""
+        key = np.asarray(values, np.int8).tobytes(), delay
+        if key not in self._known:
+            self._known[key] = len(self.columns)
+            self.columns.append(Column(values, delay))
+        return self._known[key]
+
+
+def _router_shapes(loop: Loop, *, one: bool) -> tuple[list, IntArray]:
+    """The different sets of sources of out-ports, and the variants that have them.
+
+    Returns
+    -------
+    shapes : list of (tuple of (tuple of int), list of int)
+        The sources of each out-port, with lanes as in the program; and variants. Lanes are told
+        apart by the order in which out-ports use them only.
+    shape_of : ndarray of int, shape (variants,)
+    """
+    used = [
+        [tuple(np.unique(column[column >= 0]).tolist()) for column in loop.select[:, v].T]
+        for v in range(loop.variants)
+    ]
+    if one:
+        every = [tuple(sorted(set().union(*sets))) for sets in zip(*used, strict=True)]
+        return [(tuple(every), list(range(loop.variants)))], np.zeros(loop.variants, int)
+    shapes: dict[tuple, int] = {}
+    members: list[list[int]] = []
+    shape_of = np.empty(loop.variants, int)
+    for variant, sources in enumerate(used):
+        names = _lane_names(sources, loop.first_lane)
+        key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
+        shape_of[variant] = shapes.setdefault(key, len(shapes))
+        if shape_of[variant] == len(members):
+            members.append([])
+        members[shape_of[variant]].append(variant)
+    return [(key, variants) for key, variants in zip(shapes, members, strict=True)], shape_of
+
+
+def _lane_names(sources: list[tuple[int, ...]], first: int) -> dict[int, int]:
+    """New numbers of lanes, in the order in which out-ports use them."""
+    names: dict[int, int] = {}
+    for sets in sources:
+        for source in sets:
+            if source >= first:
+                names.setdefault(source, first + len(names))
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """A crossbar over all rows of all variants of a shape."""
+
+    crossbar: Crossbar
+    values: IntArray  # variants, rows, select registers
+    lanes: list[tuple[int, ...]]  # of each variant, the lane of each local input
+
+
+def _planned(loop: Loop, sources: tuple, members: list[int]) -> _Planned:
+    """The crossbar of a shape: select registers are shared where that suits all its variants."""
+    first = loop.first_lane
+    stacked, lanes = [], []
+    for variant in members:
+        rows = loop.select[:, variant].astype(int)
+        used = [tuple(np.unique(column[column >= 0]).tolist()) for column in rows.T]
+        # Where one shape serves different sets of inputs, its lanes are those of the program.
+        renamed = all(len(s) == len(u) for s, u in zip(sources, used, strict=True))
+        names = _lane_names(used if renamed else list(sources), first)
+        if not renamed:
+            names = {lane: lane for lane in range(first, max(names, default=first - 1) + 1)}
+        rename = np.arange(max(first, *names, 0) + 1) if names else np.arange(first + 1)
+        for lane, name in names.items():
+            rename[lane] = name
+        stacked.append(np.where(rows >= 0, rename[np.maximum(rows, 0)], IDLE))
+        lanes.append(tuple(lane - first for lane in sorted(names, key=names.__getitem__)))
+    unique, inverse = np.unique(np.concatenate(stacked), axis=0, return_inverse=True)
+    crossbar = plan_crossbar(unique, loop.select_skew or (0,) * loop.ports)
+    values = crossbar.rom[inverse.ravel()].reshape(len(members), loop.rows, -1)
+    return _Planned(crossbar, values, lanes)
+
+
+def _common_columns(planned: list[_Planned]) -> set[tuple[bytes, int]]:
+    """Select bits that every router with any select bits has, alike in all variants."""
+    found: set[tuple[bytes, int]] | None = None
+    for plan in planned:
+        if plan.values.shape[2]:
+            here = {
+                (np.asarray(plan.values[0, :, k], np.int8).tobytes(), int(plan.crossbar.kinds[k]))
+                for k in range(plan.values.shape[2])
+                if (plan.values[:, :, k] == plan.values[0, :, k]).all()
+            }
+            found = here if found is None else found & here
+    return found or set()
+
+
+def _router(
+    plan: _Planned, members: list[int], columns: _Columns, common: set[tuple[bytes, int]]
+) -> RouterPlan:
+    """A router module."""
+    central: list[int | None] = []
+    local = []
+    for k in range(plan.values.shape[2]):
+        values, skew = plan.values[0, :, k], int(plan.crossbar.kinds[k])
+        alike = (plan.values[:, :, k] == values).all()
+        if alike and (np.asarray(values, np.int8).tobytes(), skew) in common:
+            central.append(columns.add(values, SETTING + skew))
+        else:
+            central.append(None)
+            local.append(k)
+    weights = [1 << bit for bit in range(len(local))]
+    contents = {
+        variant: tuple(
+            sum(w for w, bit in zip(weights, row, strict=True) if bit)
+            for row in plan.values[place][:, local].tolist()
+        )
+        for place, variant in enumerate(members)
+    }
+    lanes = dict(zip(members, plan.lanes, strict=True))
+    return RouterPlan(plan.crossbar, lanes, tuple(central), contents)
+
+
+def _operands(loop: Loop, columns: _Columns) -> tuple[Crossbar | None, tuple[int, ...]]:
+    """The crossbar in front of the operators, and the columns of its select registers."""
+    if loop.operand is None:
+        return None, ()
+    crossbar = plan_crossbar(loop.operand[:, 0].astype(int), loop.operand_skew)
+    numbers = tuple(
+        columns.add(crossbar.rom[:, k], LINK + int(kind)) for k, kind in enumerate(crossbar.kinds)
+    )
+    return crossbar, numbers

@@ -1,0 +1,16 @@
+"""Delay lines."""
+
+from amaranth.hdl import Const, Module, Signal, Value
+
+__all__ = ["delayed"]
+
+
+def delayed(m: Module, value: Value, cycles: int) -> Value:
+    """A value some cycles later; a constant stays one."""
+    if isinstance(value, Const):
+        return value
+    for _ in range(cycles):
+        later = Signal(len(value), reset_less=True)
+        m.d.sync += later.eq(value)
+        value = later
+    return value

@@ -1,0 +1,146 @@
+# amaranth: UnusedElaboratable=no
+"""The endpoints of a fabric with their ROMs; or, in a core without memories, ports of each node."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..program import DirectMap
+from .blueprint import Blueprint, Top
+from .common_parts import column_net
+from .endpoint import Endpoint, EndpointSettings
+from .endpoint_plan import Address
+from .memories import address_width
+from .netlist import Fixed, Part, Parts, Role
+
+__all__ = ["add_endpoints", "add_streams"]
+
+
+def add_streams(plan: Blueprint) -> None:
+    """Ports for every node of a core: the words it sends, and those that arrive.
+
+    A cycle after ``tx_address`` shows a number w, ``inject_N`` is to be flit w of each chunk of
+    node N. While ``rx_enable``, ``receive_N`` is what arrives at each in-port, and ``rx_address``
+    counts wave * steps + step - 1.
+    """
+    net, lanes = plan.netlist, len(plan.loop.lanes)
+    for node in range(plan.nodes):
+        net.add_input(f"inject_{node}", lanes * plan.width, node=node)
+        net.wire_output(f"receive_{node}", plan.arriving(node), node=node)
+    steps, flits = plan.loop.rows, plan.loop.flits
+    for name, source, bits in (
+        ("tx_address", "read_0", address_width(flits)),
+        ("rx_enable", "store_0", 1),
+        ("rx_address", "write_0", address_width(steps * flits)),
+    ):
+        net.wire_output(name, (Part(column_net(source), 0, bits),))
+
+
+def add_endpoints(plan: Blueprint) -> None:
+    """Add one endpoint a node, one module a shape."""
+    endpoints, settings = plan.control.endpoints, _settings(plan)
+    modules = []
+    for number, shape in enumerate(endpoints.shapes):
+        make = partial(Endpoint, shape, settings)
+        plan.netlist.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+        modules.append(_Wiring(plan, number, make()))
+    for node, variant in enumerate(plan.variant_of):
+        number = int(endpoints.shape_of[0 if plan.program.any_root else variant])
+        modules[number].add(node)
+
+
+def _settings(plan: Blueprint) -> EndpointSettings:
+    """What all endpoints have in common."""
+    program, receive = plan.program, plan.program.mode.receive_map
+    half = receive.base if program.any_root and isinstance(receive, DirectMap) else 0
+    return EndpointSettings(
+        ports=plan.ports,
+        width=plan.width,
+        nodes=plan.nodes,
+        address_bits=plan.address_bits,
+        memories=len(program.memories),
+        own=sum(memory.own for memory in program.memories),
+        windows=plan.control.windows,
+        private=plan.top is Top.CORE,
+        half=half,
+        offset_bits=sum(map(address_width, plan.topology.moduli)) if half else 0,
+        operator=None if plan.loop.combining else program.operator,
+    )
+
+
+#: What every endpoint gets from the host.
+BUS = ("write_node", "write_bank", "write_address", "write_data", "write_enable", "read_node",
+       "read_bank", "read_address")  # fmt: skip
+
+
+class _Wiring:
+    """Adds instances of one endpoint module.
+
+    Parameters
+    ----------
+    plan : Blueprint
+    number : int
+        Of the module.
+    module : Endpoint
+    """
+
+    def __init__(self, plan: Blueprint, number: int, module: Endpoint) -> None:
+        self._plan, self._number = plan, number
+        self._shape = plan.control.endpoints.shapes[number]
+        self._members = module.signature.members
+        self._lane_bits = len(module.inject) if "inject" in self._members else 0
+        net = plan.netlist
+        # What is the same for all nodes.
+        self._common: dict[str, Parts] = {"busy": net.whole("busy")}
+        columns = (name for name in self._members if column_net(name) in net.nets)
+        self._common |= {name: net.whole(column_net(name)) for name in columns if name != "busy"}
+        if plan.top is Top.HOST:
+            self._common |= {name: net.low(name, self._members[name].shape) for name in BUS}
+
+    def add(self, node: int) -> None:
+        """Add the endpoint of a node, and its ROMs."""
+        plan, net, members = self._plan, self._plan.netlist, self._members
+        number: Parts = (Fixed(node, address_width(plan.nodes)),)
+        inputs = self._common | {"rx": plan.incoming(node), "node": number}
+        outputs = {"read_data": (plan.read_net(node), plan.width)}
+        if "offset" in members:
+            inputs["offset"] = plan.offset(node)
+        if "row" in members:
+            rows = [contents.rows for contents in plan.control.endpoints.contents]
+            plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows)
+            inputs["row"] = net.whole(f"row_{node}")
+        if self._lane_bits:
+            outputs["inject"] = (f"inject_{node}", self._lane_bits)
+        for place, reader in enumerate(self._shape.readers):
+            if reader.address is Address.RUNS:
+                inputs[f"run_{place}"] = self._add_runs(node, place, reader.runs)
+                outputs[f"run_address_{place}"] = (f"run_address_{place}_{node}", reader.runs[3])
+        if plan.top is Top.CORE:
+            inputs |= self._private(node) | {"write_node": number, "read_node": number}
+        name, module = f"endpoint_at_{node}", f"endpoint_{self._number}"
+        net.add(name, module, inputs=inputs, outputs=outputs, node=node)
+
+    def _add_runs(self, node: int, place: int, widths: tuple[int, int, int, int]) -> Parts:
+        """The ROM of runs of a reader; returns what it shows."""
+        plan, net = self._plan, f"run_{place}_{node}"
+        table = plan.control.endpoints.contents[plan.variant_of[node]].runs[place]
+        address = (Part(f"run_address_{place}_{node}", 0, widths[3]),)
+        bits = sum(widths[:3])
+        plan.netlist.add_rom(
+            f"rom_{net}", rows=table, width=bits, address=address, output=net, node=node
+        )
+        return plan.netlist.whole(net)
+
+    def _private(self, node: int) -> dict[str, Parts]:
+        """Ports for one node: it writes its send memory, and reads its memories."""
+        net, members = self._plan.netlist, self._members
+        names = ["write_address", "write_data", "write_enable", "read_bank", "read_address"]
+        ports: dict[str, Parts] = {}
+        if sum(memory.own for memory in self._plan.program.memories) > 1:
+            names.insert(0, "write_bank")
+        else:
+            ports["write_bank"] = (Fixed(0, 1),)
+        for name in names:
+            ports[name] = net.add_input(f"{name}_{node}", members[name].shape, node=node)
+        net.add_output(f"read_data_{node}", self._plan.width, node=node)
+        return ports

@@ -1,0 +1,51 @@
+"""The addresses of the host port."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..program import DirectMap
+from ..program.tables import division_cycles
+from .memories import address_width
+
+if TYPE_CHECKING:
+    from ..program import Program
+
+__all__ = ["HostLayout"]
+
+
+class HostLayout:
+    """Where the host finds what a node sends, and what it has received.
+
+    Parameters
+    ----------
+    program : Program
+
+    Attributes
+    ----------
+    block_flits, part_flits : int
+        Flits of a block, and of a part of a node's memory.
+    send_base, recv_base : int
+        First addresses.
+    send_words, recv_words : int
+    address_bits : int
+    """
+
+    def __init__(self, program: Program) -> None:
+        layout = program.layout
+        self.nodes = program.topology.nodes
+        self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
+        self.part_chunks = layout.part_chunks
+        self.block_flits = program.block_flits
+        self.part_flits = layout.part_chunks * self.block_flits
+        self.send_words, self.recv_words = program.send_words, program.recv_words
+        self.send_base = 0
+        # A power of two, so that one address bit chooses and no subtraction is needed.
+        self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
+        self.address_bits = address_width(2 * self.recv_base)
+        send = program.mode.send_map
+        self.bank_by_chunk = isinstance(send, DirectMap) and send.by_chunk
+
+    def division_stages(self, parts: int) -> int:
+        """Cycles to find out in which of so many parts an address lies."""
+        return 0 if parts == 1 else division_cycles(parts, self.part_flits)

@@ -1,0 +1,57 @@
+# amaranth: UnusedElaboratable=no
+"""Locators: where a node stores a flit, for the host that asks by origin.
+
+Nodes store what arrives in the order in which it arrives. A locator turns (node, origin, chunk,
+flit) into a memory and an address, once for the whole fabric: no flit carries a header, and no node
+translates anything. There is one for each form of address map.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...program import DirectMap, NodeMap, OffsetMap, Program, RouteMap
+from .base import Locator
+from .chunk import ChunkLocator
+from .node import NodeLocator
+from .offset import OffsetLocator
+from .route import RouteLocator
+
+__all__ = ["Locator", "locator_of", "write_locator_of"]
+
+
+def locator_of(program: Program) -> Callable[[], Locator]:
+    """How to make the locator of what nodes have received."""
+    match program.mode.receive_map:
+        case RouteMap():
+            return lambda: RouteLocator(program)
+        case NodeMap():
+            return lambda: NodeLocator(program)
+        case OffsetMap() as mapped:
+            memory = np.where(mapped.base >= 0, mapped.memory, 0)
+            return lambda: OffsetLocator(
+                program.topology,
+                memory,
+                np.maximum(mapped.base, 0) // program.block_flits,
+                flits=program.block_flits,
+                banks=len(program.memories),
+            )
+        case _:
+            return lambda: ChunkLocator(program)
+
+
+def write_locator_of(program: Program) -> Callable[[], Locator] | None:
+    """How to make the locator of what nodes send; None where the host's order is that of memory."""
+    mapped = program.mode.send_map
+    if isinstance(mapped, DirectMap):
+        return None
+    assert isinstance(mapped, OffsetMap)
+    own = [number for number, memory in enumerate(program.memories) if memory.own]
+    return lambda: OffsetLocator(
+        program.topology,
+        np.maximum(mapped.memory - own[0], 0),
+        mapped.base // program.block_flits,
+        flits=program.block_flits,
+        banks=len(own),
+        ahead=mapped.ahead,
+    )

@@ -1,0 +1,121 @@
+"""Locators of programs without symmetry: by tables of nodes."""
+
+import numpy as np
+from amaranth.hdl import Cat, Module, Mux, Signal
+
+from ..delays import delayed
+from .base import Locator
+
+__all__ = ["NodeLocator"]
+
+
+class NodeLocator(Locator):
+    """Finds blocks in a table.
+
+    Where all nodes of a variant store what has the same offset from them in the same place,
+    the table has a row for each variant and offset; else one for each node and origin.
+
+    Parameters
+    ----------
+    program : Program
+        With a `NodeMap`.
+    """
+
+    def __init__(self, program):
+        self._program, self._map = program, program.mode.receive_map
+        topology, chunks = program.topology, program.schedule.chunks
+        self._parts = self._map.memory.shape[1]
+        self._by_offset = self._rows_by_offset()
+        self.latency = 2 if self._by_offset is None else 4
+        super().__init__(
+            nodes=topology.nodes,
+            chunks=chunks,
+            flits=program.block_flits,
+            banks=len(program.memories),
+            depth=max(int(program.depth.max()), 1),
+        )
+
+    def _places(self):
+        """Memory and base of each (node, part, chunk)."""
+        places = self._map.memory, np.maximum(self._map.base, 0)
+        return tuple(self._drop_single(place) for place in places)
+
+    @staticmethod
+    def _drop_single(table):
+        """Leave out the axes of part and chunk where there is only one."""
+        return table.squeeze(tuple(axis for axis in (1, 2) if table.shape[axis] == 1))
+
+    def _rows_by_offset(self):
+        """The table by variant and offset, or None where a table by node is smaller or needed."""
+        program, topology = self._program, self._program.topology
+        if self._parts == 1 or topology.nodes**2 * program.schedule.chunks <= DIRECT_ROWS:
+            return None
+        nodes = np.arange(topology.nodes)
+        origin = topology.add(nodes[:, None], nodes[None, :])
+        bank, base = (place[nodes[:, None], origin] for place in self._places())
+        rows = []
+        for number in range(len(program.depth)):
+            members = np.nonzero(self._map.variant_of == number)[0]
+            for place in (bank, base):
+                if (place[members] != place[members[0]]).any():
+                    return None
+            rows.append((bank[members[0]], base[members[0]]))
+        chunks = program.schedule.chunks
+        shape = (len(rows), *topology.moduli, *([chunks] if chunks > 1 else []))
+        place = np.ravel_multi_index(tuple(topology.coordinates(nodes)), topology.moduli)
+        order = np.argsort(place)
+        return tuple(
+            np.stack(places)[:, order].reshape(shape) for places in zip(*rows, strict=True)
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        if self._by_offset is None:
+            wait, places = 0, self._places()
+            key = [self.node, *([self.origin] if self._parts > 1 else [])]
+        else:
+            wait, places = 2, self._by_offset
+            key = self._variant_and_offset(m)
+        if self._program.schedule.chunks > 1:
+            key.append(delayed(m, self.chunk, wait))
+        table = self.columns(Cat(*reversed(key)))
+        bank, base = (_table(values, [len(part) for part in key]) for values in places)
+        bank, base = table.read(bank), table.read(base)
+        table.build(m, "table")
+        flit = delayed(m, self.flit, wait + 1)
+        m.d.sync += [self.bank.eq(bank), self.address.eq(base + flit)]
+        return m
+
+    def _variant_and_offset(self, m):
+        """The key of a table by variant and offset, after two cycles."""
+        topology = self._program.topology
+        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
+        number = delayed(m, by_node.read(self._map.variant_of), 1)
+        places = topology.coordinates(np.arange(topology.nodes))
+        offsets = []
+        for place, side in zip(places, topology.moduli, strict=True):
+            difference = by_origin.read(place) - by_node.read(place)
+            offset = Signal(range(side), reset_less=True)
+            m.d.sync += offset.eq(Mux(difference < 0, difference + side, difference))
+            offsets.append(offset)
+        by_node.build(m, "nodes")
+        by_origin.build(m, "origins")
+        return [number, *offsets]
+
+
+#: A table of at most so many rows is addressed by node and origin; it needs no subtraction.
+DIRECT_ROWS = 4096
+
+
+def _table(values, bits):
+    """A table as rows that are addressed by its indices, side by side.
+
+    Parameters
+    ----------
+    values : ndarray of int
+    bits : list of int
+        Width of each index, that of the first axis first.
+    """
+    return np.pad(
+        values, [(0, (1 << b) - n) for b, n in zip(bits, values.shape, strict=True)]
+    ).ravel()

@@ -1,0 +1,100 @@
+# amaranth: UnusedElaboratable=no
+"""The routers of a fabric, with their ROMs, and the operators behind in-ports."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from .blueprint import Blueprint
+from .combiner import Combiner
+from .control import RouterPlan
+from .netlist import Part, Parts, Role
+from .router import Router
+
+__all__ = ["add_combiners", "add_routers"]
+
+
+def _select(columns: tuple[int, ...]) -> tuple[Part, ...]:
+    """Some of the select bits that the sequencer gives."""
+    return tuple(Part("select", column, 1) for column in columns)
+
+
+def add_combiners(plan: Blueprint) -> None:
+    """Add one operator unit a node, all alike."""
+    net, loop = plan.netlist, plan.loop
+    crossbar, operator = plan.control.operands, plan.program.operator
+    assert crossbar is not None
+    assert operator is not None
+    make = partial(
+        Combiner,
+        crossbar,
+        operator=operator,
+        delayed=loop.delayed,
+        lanes=len(loop.lanes),
+        width=plan.width,
+    )
+    net.add_module("combiner", make, role=Role.COMBINER)
+    common: dict[str, Parts] = {"enable": net.whole("busy")}
+    if plan.control.operand_columns:
+        common["select"] = _select(plan.control.operand_columns)
+    bits = (plan.ports + len(loop.delayed)) * plan.width
+    for node in range(plan.nodes):
+        inputs = common | {"rx": plan.arriving(node), "inject": plan.lanes(node)}
+        outputs = {"result": (f"result_{node}", bits)}
+        net.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
+
+
+def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
+    """Add one router a node, one module a shape.
+
+    Returns
+    -------
+    list of (str, int)
+        Each module, and for how many nodes.
+    """
+    control, loop = plan.control, plan.loop
+    # Behind operators, the second registers are theirs.
+    delayed = () if loop.combining else loop.delayed
+    more = len(loop.delayed) if loop.combining else 0
+    for number, router in enumerate(control.routers):
+        make = partial(
+            Router,
+            router.crossbar,
+            local=[column is None for column in router.central],
+            delayed=delayed,
+            lanes=more + len(next(iter(router.lanes.values()))),
+            width=plan.width,
+        )
+        plan.netlist.add_module(f"router_{number}", make, role=Role.ROUTER)
+    counts = [0] * len(control.routers)
+    for node, variant in enumerate(plan.variant_of):
+        shown = 0 if plan.program.any_root else variant
+        number = int(control.router_of[shown])
+        counts[number] += 1
+        _add_router(plan, node, f"router_{number}", control.routers[number], shown)
+    return [(f"router_{number}", count) for number, count in enumerate(counts)]
+
+
+def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, variant: int) -> None:
+    """The router of a node, and its ROM."""
+    net = plan.netlist
+    inputs: dict[str, Parts] = {"enable": net.whole("busy"), "rx": plan.incoming(node)}
+    words = (*_later_results(plan, node), *plan.lanes(node, router.lanes[variant]))
+    if words:
+        inputs["inject"] = words
+    if router.columns:
+        inputs["select"] = _select(router.columns)
+    if router.local_bits:
+        contents = [router.contents.get(v, ()) for v in range(plan.loop.variants)]
+        plan.add_row_rom(f"setting_{node}", node, "setting_row", router.local_bits, contents)
+        inputs["setting"] = net.whole(f"setting_{node}")
+    outputs = {"tx": (f"tx_{node}", plan.ports * plan.width)}
+    net.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
+
+
+def _later_results(plan: Blueprint, node: int) -> tuple[Part, ...]:
+    """The second registers behind the operators of a node."""
+    if not plan.loop.combining:
+        return ()
+    places = range(plan.ports, plan.ports + len(plan.loop.delayed))
+    return tuple(Part(f"result_{node}", place * plan.width, plan.width) for place in places)

@@ -1,0 +1,61 @@
+"""Windows: how long messages are in each row, for nodes whose messages differ.
+
+Window k of a row is its k-th longest message. The sequencer signals to all nodes, cycle by cycle,
+whether a flit within a window is read, and how many cycles ago one was: a *phase*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..program.values import Loop, Order
+
+__all__ = ["Windows"]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The lengths of messages.
+
+    Parameters
+    ----------
+    lengths : tuple of (tuple of int)
+        Of each row, the different lengths in words, the longest first.
+    reach : int
+        The longest path of all rows, in hops.
+    """
+
+    lengths: tuple[tuple[int, ...], ...]
+    reach: int
+
+    @classmethod
+    def of(cls, loop: Loop) -> Windows:
+        """The windows of a loop; none in a loop by flits."""
+        reach = max((int(writes.hops.max(initial=0)) for writes in loop.writes), default=0)
+        if loop.order is Order.FLIT:
+            return cls(((),) * loop.rows, reach)
+        found: list[set[int]] = [set() for _ in range(loop.rows)]
+        for writes in loop.writes:
+            stored = np.where(writes.base >= 0, writes.length, 0)
+            for row, lengths in enumerate(stored):
+                found[row] |= set(np.unique(lengths).tolist()) - {0}
+        for reads in loop.reads:
+            for row in range(loop.rows):
+                variants = range(reads.count.shape[1])
+                found[row] |= {reads.words(row, variant) for variant in variants} - {0}
+        return cls(tuple(tuple(sorted(lengths, reverse=True)) for lengths in found), reach)
+
+    @property
+    def count(self) -> int:
+        """The most windows of a row."""
+        return max(map(len, self.lengths))
+
+    def number(self, row: int, length: int) -> int:
+        """The window of a length in a row."""
+        return self.lengths[row].index(length)
+
+    def column(self, number: int) -> list[int]:
+        """The length of a window in every row, 0 where a row has none."""
+        return [row[number] if number < len(row) else 0 for row in self.lengths]
