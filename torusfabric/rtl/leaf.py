@@ -18,6 +18,9 @@ class Leaf(wiring.Component):
     `words` give what drives an input in either case.
     """
 
+    # Many leaves are made to be asked for their ports only, and so never elaborated.
+    _MustUse__silence = True
+
     def __init__(self, signature: Mapping[str, wiring.Member]) -> None:
         self._bound: dict[str, list[Value]] = {}
         super().__init__(signature)
