@@ -67,8 +67,8 @@ def test_one_memory_an_in_port_and_four_inputs_an_out_port(name, kind, latency, 
     check(schedule)
     assert crowds(schedule) == 1
     plan = plan_table(schedule, flits)
-    assert len(plan.banks) == topology.ports
-    assert len(plan.own) == (1 if kind == "allgather" else topology.ports)
+    assert len(plan.receive_memories) == topology.ports
+    assert len(plan.send_memories) == (1 if kind == "allgather" else topology.ports)
     assert max(inputs(plan)) <= 4
 
 
@@ -105,7 +105,7 @@ def test_words_past_memories_take_few_tables(name, kind, most):
 @pytest.mark.parametrize("name", ["4x4", "5x5", "4x6", "8x8"])
 def test_blocks_of_an_all_gather_need_not_rest(name):
     plan = plan_table(schedule_of(name, "allgather"), 1)
-    assert not any((bank.read >= 0).any() for bank in plan.banks)
+    assert not any((memory.read >= 0).any() for memory in plan.receive_memories)
 
 
 def test_chunks_are_sent_from_one_memory():
@@ -114,7 +114,10 @@ def test_chunks_are_sent_from_one_memory():
             schedule = schedule_of(name, "allgather", latency, chunks=4)
             check(schedule)
             plan = plan_table(schedule, 4)
-            assert (len(plan.banks), len(plan.own)) == (schedule.topology.ports, 1)
+            assert (len(plan.receive_memories), len(plan.send_memories)) == (
+                schedule.topology.ports,
+                1,
+            )
             assert schedule.round_count == delivery_steps(schedule.topology, 4, latency)
 
 
@@ -123,7 +126,7 @@ def test_parallel_links_take_two_memories():
     schedule = schedule_of("2x9", "allgather", chunks=4)
     assert schedule.round_count == 17
     assert crowds(schedule) == 1
-    assert len(plan_table(schedule, 4).own) == 2
+    assert len(plan_table(schedule, 4).send_memories) == 2
 
 
 def test_arrowheads_have_small_routers():

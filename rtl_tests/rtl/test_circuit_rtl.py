@@ -15,7 +15,7 @@ from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.errors import InputError
 from torusfabric.program import Reads, Run
-from torusfabric.program.lanes import arrange
+from torusfabric.program.send_order import Location, arrange
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.sharing import sharing
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
@@ -193,27 +193,29 @@ def test_full_lee_code(large, flits):
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data())
 def test_arranged_messages_never_meet(data):
-    """Messages of equal length that fit are put in an order in which no two read a bank at once."""
-    lanes = data.draw(st.integers(2, 5))
-    banks = data.draw(st.integers(lanes, 6))
+    """Messages of equal length that fit are ordered so that no two read a memory at once."""
+    injections = data.draw(st.integers(2, 5))
+    memories = data.draw(st.integers(injections, 6))
     length = data.draw(st.integers(1, 12))
     # A sum of permutations is what fits, and everything that fits is a part of one.
-    orders = [data.draw(st.permutations(range(banks))) for _ in range(length)]
-    chosen = [[order[lane] for order in orders] for lane in range(lanes)]
-    places, messages = {}, []
+    orders = [data.draw(st.permutations(range(memories))) for _ in range(length)]
+    chosen = [[order[number] for order in orders] for number in range(injections)]
+    locations, messages = {}, []
     for row in chosen:
-        messages.append(list(range(len(places), len(places) + length)))
-        places |= {block: (bank, block) for block, bank in zip(messages[-1], row, strict=True)}
-    arranged = arrange([sorted(m, key=lambda b: places[b]) for m in messages], places)
+        messages.append(list(range(len(locations), len(locations) + length)))
+        locations |= {
+            block: Location(memory, block) for block, memory in zip(messages[-1], row, strict=True)
+        }
+    arranged = arrange([sorted(m, key=lambda b: locations[b]) for m in messages], locations)
     assert [sorted(message) for message in arranged] == messages
     for at_once in zip(*arranged, strict=True):
-        assert len({places[block][0] for block in at_once}) == lanes
+        assert len({locations[block].memory for block in at_once}) == injections
 
 
 def test_messages_that_cannot_be_arranged():
-    """Where two lanes need the same bank all the time, the order stays, and there are copies."""
-    places = {block: (0, block) for block in range(4)}
-    assert arrange([[0, 1], [2, 3]], places) == [[0, 1], [2, 3]]
+    """Where two injection ports always need the same memory, the order stays; there are copies."""
+    locations = {block: Location(0, block) for block in range(4)}
+    assert arrange([[0, 1], [2, 3]], locations) == [[0, 1], [2, 3]]
     long = Reads.of_lists([[(Run(0, 0, 2),)], [(Run(0, 0, 1),)]])
     other = Reads.of_lists([[(Run(0, 2, 2),)], [()]])
     third = Reads.of_lists([[()], [(Run(1, 0, 3),)]])

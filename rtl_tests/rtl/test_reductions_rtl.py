@@ -22,7 +22,7 @@ from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilat
 from torusfabric import verilog
 from torusfabric.collective import OPERATORS, Operator
 from torusfabric.program import compile as compile_schedule
-from torusfabric.program.sum_timing import ByCycle, ByStep, Sums
+from torusfabric.program.sum_timing import ByCycle, ByStep, SumTransfers
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
 
@@ -84,18 +84,18 @@ def test_executed_rounds(topology, algorithm, options):
 def test_timing(topology, collective, flits):
     """No link carries two words at once, sums leave once complete, none are combined at once."""
     table = plan(topology, collective, "matching")
-    sums = Sums(table)
-    timings = [(ByStep(sums, table, flits), flits)]
+    transfers = SumTransfers(table)
+    timings = [(ByStep(transfers, table, flits), flits)]
     if flits == 1:
-        timings.append((ByCycle(sums, table.topology), 1))
+        timings.append((ByCycle(transfers, table.topology), 1))
     for timing, length in timings:
-        busy = sorted((port, timing.time(step, port)) for step, port, *_ in sums.leaves)
+        busy = sorted((port, timing.time(step, port)) for step, port, *_ in transfers.departures)
         for (port, first), (other, second) in itertools.pairwise(busy):
             assert port != other or second - first >= length
-        for step, port, key, partial, _ in sums.leaves:
-            for arrival in sums.feeding(key, partial):
+        for step, port, key, partial, _ in transfers.departures:
+            for arrival in transfers.feeding(key, partial=partial):
                 assert timing.time(step, port) - timing.time(*arrival) >= 2
-        for arrivals in sums.joins.values():
+        for arrivals in transfers.joins.values():
             assert len({timing.time(*arrival) for arrival in arrivals}) == len(arrivals)
 
 

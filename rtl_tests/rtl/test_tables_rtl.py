@@ -73,23 +73,23 @@ def test_executed_program(topology, collective, algorithm, options, flits):
 @pytest.mark.parametrize("flits", [1, 2, 5])
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
 def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, flits):
-    """A word is read after it was written and before its place is taken, once a memory and step."""
+    """A word is read after it was written and before its slot is reused, once a memory and step."""
     node = plan_table(plan(topology, collective, algorithm, **options), flits)
     cycles = 1 if node.by_waves else flits
-    for bank in node.banks:
+    for memory in node.receive_memories:
         written: dict[int, list[int]] = {}
-        for step, place in enumerate(bank.write.tolist()):
-            if place >= 0:
-                written.setdefault(place, []).append(step)
-        for step in np.nonzero(bank.read >= 0)[0].tolist():
-            before = [w for w in written[bank.read[step]] if w < step]
+        for step, slot in enumerate(memory.write.tolist()):
+            if slot >= 0:
+                written.setdefault(slot, []).append(step)
+        for step in np.nonzero(memory.read >= 0)[0].tolist():
+            before = [w for w in written[memory.read[step]] if w < step]
             assert (step - max(before)) * cycles >= MEMORY_AGE
-            assert not any((step - w) * cycles in (1, 2) for w in written[bank.read[step]])
-        assert bank.depth == len(written)
+            assert not any((step - w) * cycles in (1, 2) for w in written[memory.read[step]])
+        assert memory.depth == len(written)
     for offset, chunk in np.argwhere(node.slot >= 0).tolist():
         if offset:
-            bank = node.banks[node.bank[offset, chunk]]
-            assert (bank.write == node.slot[offset, chunk]).sum() >= 1
+            memory = node.receive_memories[node.memory[offset, chunk]]
+            assert (memory.write == node.slot[offset, chunk]).sum() >= 1
     assert (node.slot >= 0).all()
 
 

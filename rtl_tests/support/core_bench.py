@@ -83,8 +83,11 @@ def run_stream_core(fabric, messages):
 
     def feed(ctx, flit):
         for node, words in enumerate(messages.tolist()):
-            lanes = [words[lane * block + flit] << lane * width for lane in range(len(loop.lanes))]
-            ctx.set(getattr(design, f"inject_{node}"), sum(lanes))
+            injected = [
+                words[number * block + flit] << number * width
+                for number in range(len(loop.injections))
+            ]
+            ctx.set(getattr(design, f"inject_{node}"), sum(injected))
 
     def record(ctx):
         wave, step = divmod(ctx.get(design.rx_address), loop.rows)

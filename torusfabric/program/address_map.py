@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .values import IntArray
+from ..topology import IntArray
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -65,6 +65,14 @@ class DirectMap(AddressMap):
         Whether each chunk has a memory of its own.
     base : int
         Where the first block begins.
+
+    Examples
+    --------
+    Chunk 1 of part 2, with two chunks of four flits a part, is the sixth block of memory 3.
+
+    >>> memory, base = DirectMap(3, chunks=2, flits=4).locate(0, 2, 1)
+    >>> int(memory), int(base)
+    (3, 20)
     """
 
     memory: int
@@ -99,6 +107,17 @@ class OffsetMap(AddressMap):
         By offset and chunk; with one row the offset does not matter.
     ahead : bool
         Whether offsets are those of the part from the node, rather than the other way round.
+
+    Examples
+    --------
+    On a ring of three, what is at offset 1 from its origin lies in memory 1: for node 0, what comes
+    from node 2.
+
+    >>> from torusfabric.topology import Torus
+    >>> offsets = OffsetMap(Torus(3), memory=np.array([[0], [1], [2]]), base=np.zeros((3, 1), int))
+    >>> memory, base = offsets.locate([0, 0, 0], [0, 1, 2], 0)
+    >>> memory.tolist(), base.tolist()
+    ([0, 2, 1], [0, 0, 0])
     """
 
     topology: Topology
@@ -130,8 +149,18 @@ class NodeMap(AddressMap):
     ----------
     memory, base : ndarray of int, shape (nodes, parts, chunks)
     variant_of : ndarray of int, shape (nodes,)
-        Nodes of a variant store what has the same offset from them in the same place, if any
+        Nodes of a variant store what has the same offset from them at the same address, if any
         regularity is there at all.
+
+    Examples
+    --------
+    Two nodes and two parts; node 1 never holds part 0.
+
+    >>> base = np.array([[[0], [4]], [[-1], [0]]])
+    >>> nodes = NodeMap(memory=np.zeros((2, 2, 1), int), base=base, variant_of=np.array([0, 1]))
+    >>> memory, base = nodes.locate([[0], [1]], [[0, 1]], 0)
+    >>> base.tolist()
+    [[0, 4], [-1, 0]]
     """
 
     memory: IntArray
@@ -163,6 +192,18 @@ class RouteMap(AddressMap):
     steps : int
     own : int
         The memory of the node's own chunk 0.
+
+    Examples
+    --------
+    On a Hamiltonian cycle of nine nodes in two directions, a block takes four steps at most, so
+    that it lies at 0 to 3 of the memory of the in-port it arrived by.
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
+    >>> routes = tf.compile(schedule, flits=2).mode.receive_map
+    >>> memory, base = routes.locate(0, np.arange(9), 0)
+    >>> int(base.max()), int(memory[0])
+    (3, 4)
     """
 
     routes: tuple[Route, ...]

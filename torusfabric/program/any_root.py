@@ -1,28 +1,30 @@
 """Programs of broadcasts whose root is chosen anew for every run.
 
 Topologies are Cayley graphs, so a broadcast planned for node 0 serves any root: a node does what
-the plan says for its offset from the root. A chunk comes to a node once; from where and when
+the plan says for its offset from the root. A chunk arrives at a node once; from where and when
 follows from the offset too. Each chunk has a memory of two halves, the lower for what the node
 would send as the root, the upper for what it has received.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..schedule import Everything, Grouped
+from ..topology import BoolArray, IntArray
 from .address_map import DirectMap
+from .circuits import set_up_circuits
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
-from .rounds import DRAIN, SETUP, round_cycles
-from .values import IDLE, IntArray, Loop, Memory, Order, Reads, Writes
+from .timing import ROUND_DRAIN, ROUND_SETUP, round_cycles, starts
+from .values import Loop, Memory, Order, Reads, Writes
 from .variants import classify
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
+    from ..schedule import Schedule, Transfers
 
 __all__ = ["compile_any_root"]
 
@@ -45,6 +47,16 @@ def compile_any_root(schedule: Schedule, flits: int) -> Program:
     ------
     InputError
         If it is no broadcast, or a message combines chunks.
+
+    Examples
+    --------
+    Each of nine nodes does what the plan says for its offset from the root.
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan(tf.Torus(3, 3), "broadcast", algorithm="diagonal")
+    >>> program = compile_any_root(schedule, schedule.chunks)
+    >>> program.any_root, len(program.variant_of)
+    (True, 9)
     """
     if schedule.collective.kind != "broadcast":
         kind = schedule.collective.kind
@@ -52,15 +64,12 @@ def compile_any_root(schedule: Schedule, flits: int) -> Program:
     topology, chunks = schedule.topology, schedule.chunks
     block = block_flits(schedule, flits)
     half = 1 << (block - 1).bit_length()
-    rows, came, hops = _follow(schedule)
-    # A node does what its settings say, and stores what comes when it comes.
-    arrival = np.full((topology.nodes, chunks, 3), -1)
-    for (node, chunk), how in came.items():
-        arrival[node, chunk] = how
-    flat = np.hstack([rows.reshape(len(rows), -1), arrival.reshape(len(rows), -1)])
+    select, arrival, hops = _follow(schedule)
+    # A node does what its settings say, and stores what arrives when it arrives.
+    flat = np.hstack([values.reshape(topology.nodes, -1) for values in (select, arrival)])
     variant_of, first = classify(flat)
     used = [tuple(np.unique(arrival[1:, chunk, 2]).tolist()) for chunk in range(chunks)]
-    loop = _loop(rows[first].transpose(1, 0, 2), arrival[first], first == 0, hops, half, block)
+    loop = _loop(select[first].transpose(1, 0, 2), arrival[first], first == 0, hops, half, block)
     mode = Mode(
         schedule=schedule,
         any_root=True,
@@ -71,9 +80,9 @@ def compile_any_root(schedule: Schedule, flits: int) -> Program:
             loop.rows,
             int(hops.sum()),
             loop.rows * block,
-            alpha=SETUP,
+            alpha=ROUND_SETUP,
             hop_cycles=1,
-            constant_cycles=DRAIN,
+            constant_cycles=ROUND_DRAIN,
         ),
         known_by="the root",
     )
@@ -94,7 +103,6 @@ def _loop(
     rounds, _, ports = select.shape
     chunks = range(arrival.shape[1])
     duration = round_cycles(hops, np.full(rounds, block))
-    starts = np.concatenate([[0], np.cumsum(duration)[:-1]])
     # The root reads its own message, all others what they have received.
     base = np.where(root, 0, half)[None, :]
     sends = [(select == ports + chunk).any(axis=2) for chunk in chunks]
@@ -102,15 +110,15 @@ def _loop(
         order=Order.ROW,
         duration=duration,
         flits=1,
-        drain=DRAIN,
+        drain=ROUND_DRAIN,
         select=select,
         delayed=(),
-        lanes=tuple((chunk,) for chunk in chunks),
+        injections=tuple((chunk,) for chunk in chunks),
         reads=tuple(
             Reads.single(chunk, np.where(sends[chunk], base, -1), block) for chunk in chunks
         ),
         writes=tuple(_writes(arrival[:, chunk], rounds, half, block) for chunk in chunks),
-        departure=np.broadcast_to(starts[:, None], (rounds, ports)),
+        departure=np.broadcast_to(starts(duration)[:, None], (rounds, ports)),
         stride=1,
     )
 
@@ -122,48 +130,57 @@ def _writes(arrival: IntArray, rounds: int, half: int, block: int) -> Writes:
     return Writes(np.where(here, half, -1), np.where(here, block, 0), hops, port)
 
 
-def _follow(schedule):
-    """What crossbars do, and how chunks come.
+class _Followed(NamedTuple):
+    """What nodes do, by their offset from the root.
 
-    Returns
-    -------
-    rows : ndarray of int, shape (nodes, rounds, ports)
-    came : dict of (int, int) to (int, int, int)
-        Node and chunk to round, hops and in-port.
+    Parameters
+    ----------
+    select : ndarray of int16, shape (nodes, rounds, ports)
+        What feeds each out-port.
+    arrival : ndarray of int, shape (nodes, chunks, 3)
+        Round, hops and in-port by which each chunk arrives; -1 at the root.
     hops : ndarray of int, shape (rounds,)
         The longest path of each round.
     """
-    topology, root = schedule.topology, schedule.collective.root
+
+    select: IntArray
+    arrival: IntArray
+    hops: IntArray
+
+
+def _follow(schedule: Schedule) -> _Followed:
+    """What crossbars do, and how chunks arrive."""
+    topology = schedule.topology
     held = np.zeros((topology.nodes, schedule.chunks), bool)
-    held[root] = True
-    rows, came, longest = [], {}, []
+    held[schedule.collective.root] = True
+    arrival = np.full((*held.shape, 3), -1)
+    select, longest = [], []
     for number, transfers in enumerate(schedule.rounds()):
         chunks = _chunks(transfers, held)
-        walk, hops = transfers.walk(topology), transfers.hops
-        select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
-        entry = topology.ports + chunks
-        for hop in range(hops.shape[1]):
-            on = hops[:, hop] >= 0
-            select[walk[on, hop], hops[on, hop]] = entry[on]
-            entry = np.where(on, topology.opposite[hops[:, hop]], entry)
-        rows.append(select)
+        circuits = set_up_circuits(topology, transfers, chunks)
+        select.append(circuits.select)
         longest.append(int(transfers.lengths.max(initial=0)))
-        ends = np.stack([walk[:, -1], chunks, transfers.lengths, entry], axis=1)
-        for node, chunk, length, port in ends.tolist():
+        ends = circuits.destination, chunks, transfers.lengths, circuits.in_port
+        for node, chunk, hops, port in zip(*(column.tolist() for column in ends), strict=True):
             if not held[node, chunk]:
                 held[node, chunk] = True
-                came[node, chunk] = number, length, port
-    return np.stack(rows, axis=1), came, np.array(longest)
+                arrival[node, chunk] = number, hops, port
+    return _Followed(np.stack(select, axis=1), arrival, np.array(longest))
 
 
-def _chunks(transfers, held):
-    """The chunk that each transfer carries."""
+def _chunks(transfers: Transfers, held: BoolArray) -> IntArray:
+    """The chunk that each transfer carries.
+
+    Raises
+    ------
+    InputError
+        If one carries several.
+    """
     match transfers.payload:
-        case Everything() | Grouped():
+        case Everything():
             carried = held[transfers.source]
-            if isinstance(transfers.payload, Grouped):
-                group, wanted = transfers.payload.group, transfers.payload.wanted
-                carried = carried & (group[None, :] == wanted[:, None])
+        case Grouped(group=group, wanted=wanted):
+            carried = held[transfers.source] & (group[None, :] == wanted[:, None])
         case listed:
             carried = np.zeros((len(transfers), held.shape[1]), bool)
             number = np.repeat(np.arange(len(transfers)), np.diff(listed.indptr))
@@ -173,4 +190,5 @@ def _chunks(transfers, held):
         raise InputError(
             f"Root must be a node number where a message combines {most} chunks, not any"
         )
-    return carried.argmax(axis=1)
+    chunk: IntArray = carried.argmax(axis=1)
+    return chunk

@@ -21,6 +21,11 @@ class CycleCost:
         Cycles to start a round, for a hop, and for a flit.
     constant_cycles : int
         Cycles once a run.
+
+    Examples
+    --------
+    >>> print(CycleCost(rounds=4, hops=0, flits=12, constant_cycles=3))
+    tau flits + constant = 1 * 12 + 3 = 15 cycles
     """
 
     rounds: int

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .timing import ADDRESS, LINK, SETTING
-from .values import MADE, NEUTRAL, IntArray, Loop, Order, Reads
+from ..topology import IntArray
+from .timing import ADDRESS, LINK, SETTING, starts
+from .values import MADE, NEUTRAL, Loop, Order, Reads
 
 if TYPE_CHECKING:
     from .program import Program
@@ -22,7 +23,17 @@ Words = np.ndarray
 
 
 def execute(program: Program, words: Words, *, root: int | None = None, width: int = 64) -> Words:
-    """Carry out a program; see `Program.execute`."""
+    """Carry out a program; see `Program.execute`.
+
+    Examples
+    --------
+    Every node sends its number, and receives the numbers of all.
+
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching"))
+    >>> execute(program, np.arange(9)[:, None])[4]
+    array([0, 1, 2, 3, 4, 5, 6, 7, 8])
+    """
     machine = _Machine(program, words, root or 0, width)
     machine.run()
     return machine.received()
@@ -43,8 +54,7 @@ class _Slots:
             self.flit = np.repeat(np.arange(loop.flits), loop.rows)
         else:
             self.row = np.repeat(np.arange(loop.rows), loop.duration)
-            starts = np.cumsum(loop.duration) - loop.duration
-            self.flit = np.arange(len(self.row)) - starts[self.row]
+            self.flit = np.arange(len(self.row)) - starts(loop.duration)[self.row]
 
     def at(self, slot: int) -> tuple[int, int] | None:
         """Row and flit of a slot, or None where there is no such slot."""
@@ -81,7 +91,7 @@ class _Machine:
         self._bases = [self._single_bases(reads) for reads in self.loop.reads]
         self._rows: dict[int, tuple[int, IntArray]] = {}
 
-    def _places(self, parts: int, *, receive: bool) -> tuple[IntArray, IntArray]:
+    def _addresses(self, parts: int, *, receive: bool) -> tuple[IntArray, IntArray]:
         """Memory addresses of all blocks of a node, as the host orders them, and their pitches."""
         program, layout = self.program, self.program.layout
         mapped = program.mode.receive_map if receive else program.mode.send_map
@@ -97,7 +107,7 @@ class _Machine:
 
     def _load(self, words: Words) -> None:
         """Write what the nodes send into their memories."""
-        address, _ = self._places(self.program.layout.send_parts, receive=False)
+        address, _ = self._addresses(self.program.layout.send_parts, receive=False)
         there = address.reshape(len(self.nodes), -1)
         for node in range(len(self.nodes)):
             known = there[node] >= 0
@@ -105,7 +115,7 @@ class _Machine:
 
     def received(self) -> Words:
         """What the host reads at each node."""
-        address, base = self._places(self.program.layout.recv_parts, receive=True)
+        address, base = self._addresses(self.program.layout.recv_parts, receive=True)
         flat = address.reshape(len(self.nodes), -1)
         words = self.memory[self.nodes[:, None], flat]
         absent = np.repeat(base < 0, self.program.block_flits, axis=1)
@@ -127,25 +137,26 @@ class _Machine:
                 self.result = result
 
     def _setting(self, cycle: int, delay: int) -> tuple[int, int] | None:
+        """Row and flit of the slot of so many cycles ago."""
         return self.slots.at(cycle - delay)
 
-    def _lane_words(self) -> Words:
-        """The word of each lane: of one reader, or of several combined."""
-        lanes = []
-        for group in self.loop.lanes:
+    def _injected(self) -> Words:
+        """The word of each injection port: of one reader, or of several combined."""
+        injected = []
+        for group in self.loop.injections:
             word = self.read[:, group[0]]
             for reader in group[1:]:
                 assert self.operator is not None
                 word = self.operator.combine(word, self.read[:, reader], self.width)
-            lanes.append(word)
+            injected.append(word)
         shape = (len(self.nodes), 0)
-        return np.stack(lanes, axis=1) if lanes else np.zeros(shape, self.link.dtype)
+        return np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
 
     def _sources(self, stored: Words) -> Words:
         """Everything that an out-port or an operator can select."""
         neutral = self.memory[:, -1:]
         later = self.later[:, list(self.loop.delayed)]
-        return np.concatenate([stored, later, self._lane_words(), neutral], axis=1)
+        return np.concatenate([stored, later, self._injected(), neutral], axis=1)
 
     def _chosen(
         self, cycle: int, settings: IntArray, skews: tuple[int, ...], delay: int, sources: Words
@@ -249,7 +260,7 @@ class _Machine:
         nodes = self.nodes[there]
         if not len(nodes):
             return
-        made = self._lane_words()[:, :1] if (port == MADE).any() else stored[:, :1]
+        made = self._injected()[:, :1] if (port == MADE).any() else stored[:, :1]
         word = np.where(port == MADE, made[:, 0], stored[self.nodes, np.maximum(port, 0)])
         address = self.first[number] + base[there] + flit * self.pitch[number]
         self.memory[nodes, address] = word[there]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..schedule.flows import Flows
+from ..topology import IntArray
 from .address_map import DirectMap, RouteMap
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
@@ -44,6 +45,16 @@ def compile_pattern(pattern: Pattern, flits: int) -> Program:
     ------
     InputError
         If a message of so many flits cannot be cut into equal chunks.
+
+    Examples
+    --------
+    Two flits in two chunks are one wave; every in-port has a memory, and so has every chunk.
+
+    >>> import torusfabric as tf
+    >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
+    >>> program = compile_pattern(pattern, flits=2)
+    >>> pattern.chunks, program.loop.rows, len(program.memories)
+    (2, 4, 6)
     """
     waves, steps = block_flits(pattern, flits), pattern.steps
     ports, chunks = pattern.topology.ports, pattern.chunks
@@ -59,7 +70,7 @@ def compile_pattern(pattern: Pattern, flits: int) -> Program:
         drain=LINK,
         select=select,
         delayed=(),
-        lanes=tuple((chunk,) for chunk in range(chunks)),
+        injections=tuple((chunk,) for chunk in range(chunks)),
         reads=tuple(_injection(ports + chunk, select, waves) for chunk in range(chunks)),
         writes=tuple(_storage(port, select, waves) for port in range(ports)),
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
@@ -86,14 +97,14 @@ def compile_pattern(pattern: Pattern, flits: int) -> Program:
     )
 
 
-def _injection(source: int, select: np.ndarray, waves: int) -> Reads:
+def _injection(source: int, select: IntArray, waves: int) -> Reads:
     """The reads of a chunk that is injected in the first row."""
     base = np.full(select.shape[:2], -1)
     base[0] = 0
     return Reads.single(source, base, waves)
 
 
-def _storage(port: int, select: np.ndarray, waves: int) -> Writes:
+def _storage(port: int, select: IntArray, waves: int) -> Writes:
     """The writes of an in-port's memory: every row, in all nodes alike."""
     shape = select.shape[:2]
     base = np.broadcast_to(np.arange(shape[0])[:, None], shape)

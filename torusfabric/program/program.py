@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..topology import IntArray
 from .timing import Timing
-from .values import IntArray, Loop, Memory
+from .values import Loop, Memory
 
 if TYPE_CHECKING:
     from ..collective import Blocks, Operator

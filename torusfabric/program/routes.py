@@ -1,13 +1,23 @@
-"""Where waves put blocks: the places of in-arcs and origins on their flows.
+"""Where waves put blocks: the positions of in-arcs and origins on their flows.
 
 All that arrives at an in-port comes along one flow. On a flow of length m, what a node receives
 in step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step
 in which a block arrives is a difference of two numbers, one for the node and one for the origin.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from ..topology import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from ..schedule import Pattern
+    from ..schedule.flows import Flows
 
 __all__ = ["Route", "routes_of"]
 
@@ -34,12 +44,12 @@ class Route:
 
     chunk: int
     length: int
-    position: np.ndarray
-    port: np.ndarray
-    entry: np.ndarray
-    tail: np.ndarray
+    position: IntArray
+    port: IntArray
+    entry: IntArray
+    tail: IntArray
 
-    def step(self, nodes, origin, chunk):
+    def step(self, nodes: IntArray, origin: IntArray, chunk: IntArray) -> IntArray:
         """The step in which blocks arrive, elementwise; 0 where they never do on this route."""
         position, entry = self.position[nodes], self.entry[origin]
         step = position - entry
@@ -48,7 +58,7 @@ class Route:
         return np.where(there & (step > self.tail[nodes]), step, 0)
 
 
-def routes_of(pattern, flows):
+def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     """All routes of an oblivious schedule.
 
     Parameters
@@ -59,6 +69,17 @@ def routes_of(pattern, flows):
     Returns
     -------
     list of Route
+
+    Examples
+    --------
+    A ring of four in both directions: two flows, along each of which every node receives.
+
+    >>> import torusfabric as tf
+    >>> from torusfabric.schedule.flows import Flows
+    >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
+    >>> routes = routes_of(pattern, Flows.of(pattern))
+    >>> len(routes), routes[0].length
+    (4, 9)
     """
     topology = pattern.topology
     ports = np.arange(topology.ports)
@@ -79,7 +100,7 @@ def routes_of(pattern, flows):
     return routes
 
 
-def _tails(pattern, flows):
+def _tails(pattern: Pattern, flows: Flows) -> IntArray:
     """Steps in which each arc does not carry its flow yet.
 
     An arc that leaves a flow carries it from the first step on if it injects what the next arc of
@@ -94,7 +115,9 @@ def _tails(pattern, flows):
     return tail
 
 
-def _ranked(chosen, ports, *values):
+def _ranked(
+    chosen: BoolArray, ports: IntArray, *values: IntArray
+) -> Iterator[tuple[IntArray, ...]]:
     """Split a choice of a few arcs a node into arrays of at most one arc a node.
 
     Yields

@@ -6,27 +6,34 @@ The result is in a register behind the adder one cycle later. From there an out-
 adder takes it, or a register behind that, or a memory, as words of other tables are taken off their
 in-ports (see `table_plan`).
 
-When that happens is told by `sum_timing`: by the cycle, or by the step. Skews cost nothing in
-the nodes, for only the sequencer has to tell them later; but memories that are read with different
+When that happens is decided by `sum_timing`: by the cycle, or by the step. Skews cost nothing in
+the nodes, for only the sequencer delays their signals; but memories that are read with different
 skews cannot be one.
 """
+
+from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from .node_plan import FOREVER, Bank, NodePlan
-from .sum_timing import Arrival, ByCycle, ByStep, Sums
+from ..topology import IntArray
+from .node_plan import FOREVER, NodePlan, PlannedMemory
+from .sum_timing import Arrival, ByCycle, ByStep, SumKey, SumTiming, SumTransfers
 from .timing import MEMORY_AGE
+
+if TYPE_CHECKING:
+    from ..schedule import Table
 
 __all__ = ["SumPlan", "plan_sums"]
 
 
 @dataclass(frozen=True, eq=False)
 class SumPlan(NodePlan):
-    """The program of a node, the same for all.
+    """What a node does, the same for all.
 
     What feeds an out-port or an adder is numbered as in `TablePlan`, with the registers behind the
     adders in the place of the in-ports.
@@ -42,67 +49,62 @@ class SumPlan(NodePlan):
         Cycles from one row to the next, at least `flits` unless by waves.
     skew : ndarray of int, shape (ports,)
         By how many cycles words leave later by each out-port.
-    leaves : ndarray of int, shape (table steps, ports)
+    departure : ndarray of int, shape (table steps, ports)
         The cycle, counted from the first row, in which the first flit is on the link that leaves by
         a port in a step of the table; -1 for none.
     delayed : tuple of int
         The adders with a second register.
-    banks, own : tuple of Bank
+    receive_memories, send_memories : tuple of PlannedMemory
         Memories for results, and for the node's own contributions.
     select : ndarray of int, shape (rows, ports)
         What feeds each out-port, -1 for nothing.
     operand : ndarray of int, shape (rows, ports)
         What is added to what arrives at each in-port, -1 where nothing arrives; `identity` for
         what is only passed on.
-    bank, slot : ndarray of int, shape (nodes, chunks) or (1, chunks)
+    memory, slot : ndarray of int, shape (nodes, chunks) or (1, chunks)
         Where a node keeps complete sums, by its offset from their owner.
-    own_bank, own_slot : ndarray of int, shape (nodes, chunks)
+    send_memory, send_slot : ndarray of int, shape (nodes, chunks)
         Where a node keeps its contributions, by the offset to their owner.
     """
 
     by_waves: bool
     flits: int
     period: int
-    skew: np.ndarray
-    leaves: np.ndarray
+    skew: IntArray
+    departure: IntArray
     delayed: tuple[int, ...]
-    banks: tuple[Bank, ...]
-    own: tuple[Bank, ...]
-    select: np.ndarray
-    operand: np.ndarray
-    bank: np.ndarray
-    slot: np.ndarray
-    own_bank: np.ndarray
-    own_slot: np.ndarray
+    receive_memories: tuple[PlannedMemory, ...]
+    send_memories: tuple[PlannedMemory, ...]
+    select: IntArray
+    operand: IntArray
+    memory: IntArray
+    slot: IntArray
+    send_memory: IntArray
+    send_slot: IntArray
 
     @property
-    def result_bank(self):
-        """Where a node keeps results, numbered over `banks` and `own`."""
-        return self.bank
+    def result_memory(self) -> IntArray:
+        """The number among `memories` of that in which a node keeps what is delivered to it."""
+        return self.memory
 
     @property
-    def last(self):
-        """The cycle in which the first flit of the last word is on its link."""
-        return int(self.leaves.max())
-
-    @property
-    def tail(self):
+    def tail(self) -> int:
         """Cycles by which the last word is written later than the last row ends."""
         idle = 0 if self.by_waves else self.period - self.flits
         return 0 if self.by_waves else max(int(self.skew.max()) + 1 - idle, 0)
 
     @property
-    def duration(self):
+    def duration(self) -> int:
         """Cycles of all rows and of the tail."""
         return self.steps * self.period * (self.flits if self.by_waves else 1) + self.tail
 
     @property
-    def identity(self):
+    def identity(self) -> int:
         """The number of the word that changes nothing."""
-        return self.ports + len(self.delayed) + len(self.banks) + len(self.own)
+        return self.ports + len(self.delayed) + len(self.memories)
 
 
-def plan_sums(table, flits):
+def plan_sums(table: Table, flits: int) -> SumPlan:
     """Plan what a node does.
 
     Parameters
@@ -116,225 +118,310 @@ def plan_sums(table, flits):
     -------
     SumPlan
         The one that takes fewer cycles: by the cycle, or by the step.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plan = plan_sums(tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching"), flits=1)
+    >>> plan.by_waves, plan.duration
+    (True, 3)
     """
-    sums = Sums(table)
-    timings: list[ByCycle | ByStep] = [ByCycle(sums, table.topology)]
+    transfers = SumTransfers(table)
+    timings: list[SumTiming] = [ByCycle(transfers, table.topology)]
     if flits > 1:
-        timings.append(ByStep(sums, table, flits))
-    plans = [_Planner(table, sums, timing, flits).plan() for timing in timings]
+        timings.append(ByStep(transfers, table, flits))
+    plans = [_Planner(table, transfers, timing, flits).plan() for timing in timings]
     return min(plans, key=lambda plan: plan.duration)
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """What takes a word a cycle at most: an out-port, or the adder behind an in-port."""
+
+    port: int
+    adds: bool
+
+
+@dataclass(frozen=True)
+class Own:
+    """A node's own contribution to a sum."""
+
+    key: SumKey
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The word that changes nothing."""
+
+
+#: A word that a consumer takes: a result, by the arrival that completed it, or one of the others.
+Word: TypeAlias = Arrival | Own | Identity
+
+
+@dataclass(frozen=True)
+class FromAdder:
+    """The register behind an adder, or, if later, the one behind that."""
+
+    port: int
+    later: bool
+
+
+@dataclass(frozen=True)
+class FromMemory:
+    """The memory of the results of an adder that a consumer reads."""
+
+    consumer: Consumer
+    port: int
+
+
+@dataclass(frozen=True)
+class FromSend:
+    """The memory of contributions that a consumer reads."""
+
+    consumer: Consumer
+
+
+#: What feeds an out-port or an adder.
+Source: TypeAlias = FromAdder | FromMemory | FromSend | Identity
+
+#: What a memory keeps: results, by their arrivals, or contributions, by their sums.
+Kept = TypeVar("Kept", Arrival, SumKey)
+
+#: What each consumer reads in each step.
+ReadWords: TypeAlias = dict[Consumer, dict[int, Kept]]
+
+
+@dataclass
+class _Shared(Generic[Kept]):
+    """A memory that several consumers read: what in each row, and with which skew."""
+
+    consumers: list[Consumer]
+    rows: dict[int, Kept]
+    skew: int
 
 
 class _Planner:
     """Plans one timing of a table.
 
-    A *consumer* is an out-port ``("out", g)`` or an adder ``("add", q)``. It takes a word a cycle
-    at most, so that a memory of its own is always free for it; memories of several consumers are
-    made one where they never are read at once.
+    A consumer takes a word a cycle at most, so that a memory of its own is always free for it;
+    memories of several consumers are made one where they never are read at once.
     """
 
-    def __init__(self, table, sums, timing, flits):
-        self.table, self.sums, self.timing, self.flits = table, sums, timing, flits
+    def __init__(
+        self, table: Table, transfers: SumTransfers, timing: SumTiming, flits: int
+    ) -> None:
+        self.table, self.transfers, self.timing, self.flits = table, transfers, timing, flits
         self.ports = table.topology.ports
-        self.opposite = table.topology.opposite.tolist()
-        self.taken: dict = defaultdict(dict)  # what each consumer takes in which step
-        self.last_use: dict = defaultdict(int)
+        self.opposite: list[int] = table.topology.opposite.tolist()
+        self.words: dict[Consumer, dict[int, Word]] = defaultdict(dict)
+        self.last_use: dict[Arrival, int] = defaultdict(int)
+        self.source: dict[tuple[Consumer, int], Source] = {}
+        self.complete: dict[SumKey, Arrival] = {}
+        self.memory_of: dict[tuple[Consumer, int], int] = {}
+        self.send_memory_of: dict[Consumer, int] = {}
         self._follow()
 
-    def _arrives(self, arrival):
+    def _arrives(self, arrival: Arrival) -> int:
         """The cycle in which a word is at an in-port, and at the adder behind it."""
         return self.timing.time(arrival.step, arrival.port)
 
-    def _arc(self, consumer):
+    def _link(self, consumer: Consumer) -> int:
         """The out-port of the link in front of or behind a consumer."""
-        kind, port = consumer
-        return port if kind == "out" else self.opposite[port]
+        return self.opposite[consumer.port] if consumer.adds else consumer.port
 
-    def _takes(self, consumer, step):
+    def _takes(self, consumer: Consumer, step: int) -> int:
         """The cycle in which a consumer takes a word."""
-        return self.timing.time(step, self._arc(consumer)) - (consumer[0] == "out")
+        return self.timing.time(step, self._link(consumer)) - (not consumer.adds)
 
-    def _read(self, consumer, step):
+    def _read(self, consumer: Consumer, step: int) -> tuple[int, int]:
         """The row and skew in which a consumer reads a memory."""
-        return self.timing.row(step, self._arc(consumer), int(consumer[0] == "add"))
+        return self.timing.row(step, self._link(consumer), int(consumer.adds))
 
-    def _follow(self):
+    def _follow(self) -> None:
         """Find out what every consumer takes when."""
-        results: dict = {}
-        for key, arrivals in self.sums.joins.items():
-            before: Arrival | tuple = ("own", key)
+        results: dict[SumKey, Arrival] = {}
+        for key, arrivals in self.transfers.joins.items():
+            before: Word = Own(key)
             for arrival in sorted(arrivals, key=self._arrives):
-                self._take(("add", self.opposite[arrival.port]), arrival.step, before)
-                before = arrival
-            results[key] = before
-        for arrival in self.sums.passes.values():
-            self._take(("add", self.opposite[arrival.port]), arrival.step, ("identity",))
-        self.complete: dict = {key: word for key, word in results.items() if key[0] == 0}
-        self.complete |= self.sums.passes
-        for step, port, key, partial, _ in self.sums.leaves:
+                self._take(self._adder(arrival), arrival.step, before)
+                before = results[key] = arrival
+        for arrival in self.transfers.passes.values():
+            self._take(self._adder(arrival), arrival.step, Identity())
+        self.complete = {key: word for key, word in results.items() if key[0] == 0}
+        self.complete |= self.transfers.passes
+        for step, port, key, partial, _ in self.transfers.departures:
             found = results if partial else self.complete
-            self._take(("out", port), step, found.get(key, ("own", key)))
+            self._take(Consumer(port, adds=False), step, found.get(key, Own(key)))
 
-    def _take(self, consumer, step, word):
-        self.taken[consumer][step] = word
+    def _adder(self, arrival: Arrival) -> Consumer:
+        return Consumer(self.opposite[arrival.port], adds=True)
+
+    def _take(self, consumer: Consumer, step: int, word: Word) -> None:
+        self.words[consumer][step] = word
         if isinstance(word, Arrival):
             self.last_use[word] = max(self.last_use[word], self._takes(consumer, step))
 
-    def plan(self):
+    def plan(self) -> SumPlan:
         """The plan."""
         delayed, waiting = self._bypass()
-        banks, place = self._results(waiting)
-        own, own_bank, own_slot = self._own()
-        select, operand = self._sources(delayed, len(banks), len(own))
-        bank, slot = np.full((2, *own_bank.shape), -1)
+        receive, location = self._receive_memories(waiting)
+        send, send_memory, send_slot = self._send_memories()
+        select, operand = self._sources(delayed, len(receive), len(send))
+        memory, slot = np.full((2, *send_memory.shape), -1)
         for (offset, chunk), word in self.complete.items():
-            bank[offset, chunk], slot[offset, chunk] = place[word]
+            memory[offset, chunk], slot[offset, chunk] = location[word]
         if self.table.collective.personal:
-            bank, slot = bank[:1], slot[:1]
+            memory, slot = memory[:1], slot[:1]
         return SumPlan(
             by_waves=isinstance(self.timing, ByCycle),
             flits=self.flits,
             period=self.timing.period,
             skew=self.timing.skew,
-            leaves=self._leaves(),
+            departure=self._departure(),
             delayed=delayed,
-            banks=banks,
-            own=own,
+            receive_memories=receive,
+            send_memories=send,
             select=select,
             operand=operand,
-            bank=bank,
+            memory=memory,
             slot=slot,
-            own_bank=own_bank,
-            own_slot=own_slot,
+            send_memory=send_memory,
+            send_slot=send_slot,
         )
 
-    def _leaves(self):
-        leaves = np.full(self.table.offset.shape, -1)
-        for step, port, *_ in self.sums.leaves:
-            leaves[step, port] = self.timing.time(step, port)
-        return leaves
+    def _departure(self) -> IntArray:
+        """When the first flit of each word is on its link, by step and port."""
+        cycle = np.full(self.table.offset.shape, -1)
+        for step, port, *_ in self.transfers.departures:
+            cycle[step, port] = self.timing.time(step, port)
+        return cycle
 
-    def _sources(self, delayed, banks, own):
+    def _sources(
+        self, delayed: tuple[int, ...], receiving: int, sending: int
+    ) -> tuple[IntArray, IntArray]:
         """What feeds each out-port and adder in each row, as numbers."""
         first = self.ports + len(delayed)
-        number: dict[tuple, int] = {("sum", q): q for q in range(self.ports)}
-        number |= {("delay", q): self.ports + k for k, q in enumerate(delayed)}
-        number |= {("bank", consumer, q): first + k for (consumer, q), k in self.bank_of.items()}
-        number |= {("own", consumer): first + banks + k for consumer, k in self.own_of.items()}
-        number |= {("identity",): first + banks + own}
+        number: dict[Source, int] = {FromAdder(q, later=False): q for q in range(self.ports)}
+        number |= {FromAdder(q, later=True): self.ports + k for k, q in enumerate(delayed)}
+        number |= {FromMemory(*key): first + k for key, k in self.memory_of.items()}
+        first += receiving
+        number |= {FromSend(consumer): first + k for consumer, k in self.send_memory_of.items()}
+        number |= {Identity(): first + sending}
         select, operand = np.full((2, self.timing.rows, self.ports), -1)
         for (consumer, step), source in self.source.items():
-            row, _ = self.timing.row(step, self._arc(consumer))
-            (select if consumer[0] == "out" else operand)[row, consumer[1]] = number[source]
+            row, _ = self.timing.row(step, self._link(consumer))
+            (operand if consumer.adds else select)[row, consumer.port] = number[source]
         return select, operand
 
-    def _bypass(self):
+    def _bypass(self) -> tuple[tuple[int, ...], dict[int, ReadWords[Arrival]]]:
         """Choose what does not wait in a memory; the rest by in-port and consumer."""
-        self.source: dict = {}
-        waiting: dict = defaultdict(lambda: defaultdict(dict))
+        waiting: dict[int, ReadWords[Arrival]] = defaultdict(lambda: defaultdict(dict))
         delayed = set()
-        for consumer, words in self.taken.items():
+        for consumer, words in self.words.items():
             for step, word in words.items():
                 if not isinstance(word, Arrival):
-                    source = ("own", consumer) if word[0] == "own" else word
-                    self.source[consumer, step] = source
+                    self.source[consumer, step] = (
+                        FromSend(consumer) if isinstance(word, Own) else word
+                    )
                     continue
-                q = self.opposite[word.port]
+                port = self.opposite[word.port]
                 age = self._takes(consumer, step) - self._arrives(word)
                 if age >= MEMORY_AGE:
-                    waiting[q][consumer][step] = word
-                    self.source[consumer, step] = ("bank", consumer, q)
+                    waiting[port][consumer][step] = word
+                    self.source[consumer, step] = FromMemory(consumer, port)
                 else:
-                    self.source[consumer, step] = ("sum" if age == 1 else "delay", q)
-                    delayed |= {q} if age == 2 else set()
+                    self.source[consumer, step] = FromAdder(port, later=age > 1)
+                    delayed |= {port} if age > 1 else set()
         return tuple(sorted(delayed)), waiting
 
-    def _merge(self, taken):
-        """Put consumers together that can share a memory.
-
-        Parameters
-        ----------
-        taken : dict
-            What each consumer reads in each step.
-
-        Returns
-        -------
-        list of (list of consumers, dict of row to word, skew)
-        """
-        groups: list[tuple[list, dict, int]] = []
-        for consumer, words in sorted(taken.items(), key=lambda item: -len(item[1])):
+    def _share(self, reads: ReadWords[Kept]) -> list[_Shared[Kept]]:
+        """Put consumers together that can share a memory, those that read most first."""
+        groups: list[_Shared[Kept]] = []
+        for consumer, words in sorted(reads.items(), key=lambda item: -len(item[1])):
             rows = {self._read(consumer, step)[0]: word for step, word in words.items()}
             skew = self._read(consumer, next(iter(words)))[1]
-            for members, there, other in groups:
-                clash = any(there.get(row, word) != word for row, word in rows.items())
-                if skew == other and not clash:
-                    members.append(consumer)
-                    there |= rows
+            for group in groups:
+                clash = any(group.rows.get(row, word) != word for row, word in rows.items())
+                if skew == group.skew and not clash:
+                    group.consumers.append(consumer)
+                    group.rows.update(rows)
                     break
             else:
-                groups.append(([consumer], rows, skew))
+                groups.append(_Shared([consumer], dict(rows), skew))
         return groups
 
-    def _results(self, waiting):
+    def _receive_memories(
+        self, waiting: dict[int, ReadWords[Arrival]]
+    ) -> tuple[tuple[PlannedMemory, ...], dict[Arrival, tuple[int, int]]]:
         """Memories for results.
 
         Returns
         -------
-        banks : tuple of Bank
-        place : dict
-            Bank and slot of each complete sum.
+        memories : tuple of PlannedMemory
+        location : dict of Arrival to (int, int)
+            Memory and slot of each complete sum.
         """
-        kept: dict = defaultdict(set)
+        kept: dict[int, set[Arrival]] = defaultdict(set)
         for word in self.complete.values():
             kept[self.opposite[word.port]].add(word)
-        self.bank_of: dict = {}
-        banks: list[Bank] = []
-        place: dict = {}
-        for q in range(self.ports):
-            groups = self._merge(waiting[q]) or [([], {}, 0)] * bool(kept[q])
-            for number, (members, rows, skew) in enumerate(groups):
-                self.bank_of |= {(consumer, q): len(banks) for consumer in members}
-                stay = set() if number else kept[q]
-                slots, bank = self._fill(q, rows, skew, stay)
-                place |= {word: (len(banks), slots[word]) for word in stay}
-                banks.append(bank)
-        return tuple(banks), place
+        memories: list[PlannedMemory] = []
+        location: dict[Arrival, tuple[int, int]] = {}
+        for port in range(self.ports):
+            groups = self._share(waiting[port])
+            if kept[port] and not groups:
+                groups = [_Shared([], {}, 0)]
+            for number, group in enumerate(groups):
+                self.memory_of |= {(consumer, port): len(memories) for consumer in group.consumers}
+                stay = set() if number else kept[port]
+                slots, memory = self._fill(port, group, stay)
+                location |= {word: (len(memories), slots[word]) for word in stay}
+                memories.append(memory)
+        return tuple(memories), location
 
-    def _fill(self, q, rows, skew, stay):
-        """Give each word of a memory a place, which is used again once the word is not needed."""
+    def _fill(
+        self, port: int, group: _Shared[Arrival], stay: set[Arrival]
+    ) -> tuple[dict[Arrival, int], PlannedMemory]:
+        """Give each word of a memory a slot, which is used again once the word is not needed."""
         write, read = np.full((2, self.timing.rows), -1)
-        slots: dict = {}
+        slots: dict[Arrival, int] = {}
         free: list[int] = []
         leaving: list[tuple[int, int]] = []
-        for word in sorted({*rows.values(), *stay}, key=self._arrives):
-            # A word may be written just after the last read of another in its place.
+        for word in sorted({*group.rows.values(), *stay}, key=self._arrives):
+            # A word may be written just after the last read of another from its slot.
             while leaving and leaving[0][0] <= self._arrives(word) + 1:
                 heappush(free, heappop(leaving)[1])
             slots[word] = heappop(free) if free else len(leaving)
             end = FOREVER if word in stay else self.last_use[word]
             heappush(leaving, (end, slots[word]))
             write[self.timing.row(word.step, word.port)[0]] = slots[word]
-        for row, word in rows.items():
+        for row, word in group.rows.items():
             read[row] = slots[word]
-        return slots, Bank(q, max(slots.values(), default=-1) + 1, write, read, skew)
+        depth = max(slots.values(), default=-1) + 1
+        return slots, PlannedMemory(port, depth, write, read, group.skew)
 
-    def _own(self):
-        """Memories for what a node contributes."""
+    def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
+        """Memories for what a node contributes.
+
+        Returns
+        -------
+        memories : tuple of PlannedMemory
+        memory, slot : ndarray of int, shape (nodes, chunks)
+            Where each contribution lies.
+        """
         topology, chunks = self.table.topology, 1 + int(self.table.chunk.max())
-        taken: dict = defaultdict(dict)
-        for consumer, words in self.taken.items():
+        reads: ReadWords[SumKey] = defaultdict(dict)
+        for consumer, words in self.words.items():
             for step, word in words.items():
-                if not isinstance(word, Arrival) and word[0] == "own":
-                    taken[consumer][step] = word[1]
-        bank, slot = np.full((2, topology.nodes, chunks), -1)
-        self.own_of: dict = {}
-        own: list[Bank] = []
-        for members, rows, skew in self._merge(taken):
-            self.own_of |= dict.fromkeys(members, len(own))
+                if isinstance(word, Own):
+                    reads[consumer][step] = word.key
+        memory, slot = np.full((2, topology.nodes, chunks), -1)
+        memories: list[PlannedMemory] = []
+        for group in self._share(reads):
+            self.send_memory_of |= dict.fromkeys(group.consumers, len(memories))
             write, read = np.full((2, self.timing.rows), -1)
-            for place, (row, (offset, chunk)) in enumerate(sorted(rows.items())):
+            for number, (row, (offset, chunk)) in enumerate(sorted(group.rows.items())):
                 goal = int(topology.subtract(0, offset))
-                bank[goal, chunk], slot[goal, chunk] = len(own), place
-                read[row] = place
-            own.append(Bank(-1, len(rows), write, read, skew))
-        return tuple(own), bank, slot
+                memory[goal, chunk], slot[goal, chunk] = len(memories), number
+                read[row] = number
+            memories.append(PlannedMemory(-1, len(group.rows), write, read, group.skew))
+        return tuple(memories), memory, slot

@@ -7,14 +7,24 @@ flit of longer ones. By the step, for long messages, all flits of a block go by 
 each port has a *skew*, a number of cycles by which all nodes do later what has to do with its link.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from ..topology import IntArray
 from .timing import SUM_AGE
 
-__all__ = ["Arrival", "ByCycle", "ByStep", "Sums"]
+if TYPE_CHECKING:
+    from ..schedule import Table
+    from ..topology import Topology
+
+__all__ = ["Arrival", "ByCycle", "ByStep", "Departure", "SumKey", "SumTiming", "SumTransfers"]
+
+#: A sum at a node: (offset of the node from its owner, chunk); the owner has offset 0.
+SumKey: TypeAlias = tuple[int, int]
 
 
 class Arrival(NamedTuple):
@@ -24,46 +34,70 @@ class Arrival(NamedTuple):
     port: int
 
 
-class Sums:
+class Departure(NamedTuple):
+    """A word that leaves every node.
+
+    Parameters
+    ----------
+    step, port : int
+    key : SumKey
+        What leaves.
+    partial : bool
+        Whether it is a partial sum, rather than a complete one.
+    joins : SumKey
+        The sum that it joins, or becomes, at the node that it arrives at.
+    """
+
+    step: int
+    port: int
+    key: SumKey
+    partial: bool
+    joins: SumKey
+
+
+class SumTransfers:
     """What arrives and leaves at a node, and what goes into what.
+
+    Parameters
+    ----------
+    table : Table
+        A reduction.
 
     Attributes
     ----------
-    joins : dict
-        The arrivals of each partial sum (offset of the node from the owner, chunk).
-    passes : dict
+    joins : dict of SumKey to (list of Arrival)
+        The arrivals that go into each partial sum.
+    passes : dict of SumKey to Arrival
         The arrival of each complete sum at a node that does not own it.
-    leaves : list of (step, port, key, partial, goal)
-        What leaves (a key), whether as a partial sum, and the sum that it joins.
+    departures : list of Departure
     """
 
-    def __init__(self, table):
+    def __init__(self, table: Table) -> None:
         topology = table.topology
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
         here = topology.subtract(there, topology.generators[ports])
-        self.joins: dict = defaultdict(list)
-        self.passes: dict = {}
-        self.leaves = []
-        for step, port, to, by, part in zip(
-            *(x.tolist() for x in (steps, ports, there, here, chunk)), strict=True
-        ):
+        self.joins: dict[SumKey, list[Arrival]] = defaultdict(list)
+        self.passes: dict[SumKey, Arrival] = {}
+        self.departures: list[Departure] = []
+        columns = (steps, ports, there, here, chunk)
+        for step, port, to, by, part in zip(*(x.tolist() for x in columns), strict=True):
             partial = step < table.reducing
-            self.leaves.append((step, port, (by, part), partial, (to, part)))
+            self.departures.append(Departure(step, port, (by, part), partial, (to, part)))
             if partial:
                 self.joins[to, part].append(Arrival(step, port))
             else:
                 self.passes.setdefault((to, part), Arrival(step, port))
 
-    def feeding(self, key, partial):
+    def feeding(self, key: SumKey, *, partial: bool) -> list[Arrival]:
         """The arrivals that have to come before a sum leaves."""
         if partial or key[0] == 0:
             return self.joins.get(key, [])
         return [self.passes[key]]
 
 
-class ByCycle:
-    """Every word leaves as early as it can, in the order of the steps; a row is a cycle.
+class SumTiming(Protocol):
+    """When the words of a table of sums are on their links.
 
     Attributes
     ----------
@@ -73,62 +107,90 @@ class ByCycle:
         By how many cycles what has to do with each out-port, and the link behind it, comes later
         than its row.
     rows : int
+        Number of rows.
     """
 
-    period = 1
+    period: int
+    skew: IntArray
+    rows: int
 
-    def __init__(self, sums, topology):
+    def time(self, step: int, port: int) -> int:
+        """The cycle in which the first flit that leaves by a port in a step is on the link."""
+
+    def row(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
+        """The row and skew of what happens so many cycles after a word of a step is on a link."""
+
+
+class ByCycle(SumTiming):
+    """Every word leaves as early as it can, in the order of the steps; a row is a cycle.
+
+    Parameters
+    ----------
+    transfers : SumTransfers
+    topology : Topology
+    """
+
+    def __init__(self, transfers: SumTransfers, topology: Topology) -> None:
         self._at: dict[tuple[int, int], int] = {}
-        free: list[set] = [set() for _ in range(topology.ports)]
-        taken: dict = defaultdict(set)
-        for step, port, key, partial, goal in sums.leaves:
-            before = [self._at[a] for a in sums.feeding(key, partial)]
+        used: list[set[int]] = [set() for _ in range(topology.ports)]
+        joined: dict[SumKey, set[int]] = defaultdict(set)
+        for step, port, key, partial, joins in transfers.departures:
+            before = [self._at[a] for a in transfers.feeding(key, partial=partial)]
             time = max(before, default=-SUM_AGE) + SUM_AGE
-            busy = free[port] | taken[goal] if partial else free[port]
+            busy = used[port] | joined[joins] if partial else used[port]
             while time in busy:
                 time += 1
             self._at[step, port] = time
-            free[port].add(time)
+            used[port].add(time)
             if partial:
-                taken[goal].add(time)
+                joined[joins].add(time)
+        self.period = 1
         self.skew = np.zeros(topology.ports, int)
         # An adder reads memories a row later than an out-port.
         self.rows = max(self._at.values()) + 2
 
-    def time(self, step, port):
+    def time(self, step: int, port: int) -> int:
         """The cycle in which what leaves by a port in a step is on the link."""
         return self._at[step, port]
 
-    def row(self, step, port, late=0):
+    def row(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
         """The row and skew of what happens so many cycles after a word of a step is on a link."""
         return self._at[step, port] + late, 0
 
 
-class ByStep:
-    """The steps of the table, at regular intervals; a row is a step. See `ByCycle`.
+class ByStep(SumTiming):
+    """The steps of the table, at regular intervals; a row is a step.
 
     Parameters
     ----------
-    sums : Sums
+    transfers : SumTransfers
     table : Table
     flits : int
         Flits of a block.
     """
 
-    def __init__(self, sums, table, flits):
+    def __init__(self, transfers: SumTransfers, table: Table, flits: int) -> None:
         self.rows = table.round_count
-        self.period, self.skew = _period(sums, table.topology.ports, flits)
+        self.period, self.skew = _period(transfers, table.topology.ports, flits)
 
-    def time(self, step, port):
+    def time(self, step: int, port: int) -> int:
         """The cycle in which the first flit that leaves by a port in a step is on the link."""
         return step * self.period + int(self.skew[port])
 
-    def row(self, step, port, late=0):
+    def row(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
         """The row and skew of what happens so many cycles after a word of a step is on a link."""
         return step, int(self.skew[port]) + late
 
 
-def _period(sums, ports, flits):
+class _Rule(NamedTuple):
+    """Two links, and by how many steps the second is used later than the first."""
+
+    steps: int
+    first: int
+    second: int
+
+
+def _period(transfers: SumTransfers, ports: int, flits: int) -> tuple[int, IntArray]:
     """The shortest period, and skews that allow it.
 
     Returns
@@ -137,16 +199,17 @@ def _period(sums, ports, flits):
     skew : ndarray of int, shape (ports,)
     """
     reach = ports + SUM_AGE
-    ages: set = set()
-    apart: set = set()
-    for step, port, key, partial, _ in sums.leaves:
-        ages |= {(step - a.step, a.port, port) for a in sums.feeding(key, partial)}
-    for arrivals in sums.joins.values():
+    ages: set[_Rule] = set()  # from an arrival to a departure
+    apart: set[_Rule] = set()  # between arrivals for one sum
+    for step, port, key, partial, _ in transfers.departures:
+        feeding = transfers.feeding(key, partial=partial)
+        ages |= {_Rule(step - a.step, a.port, port) for a in feeding}
+    for arrivals in transfers.joins.values():
         for k, later in enumerate(arrivals):
-            apart |= {(later.step - a.step, a.port, later.port) for a in arrivals[:k]}
+            apart |= {_Rule(later.step - a.step, a.port, later.port) for a in arrivals[:k]}
     # What lies further apart in steps keeps the rules with any skews.
-    ages = {rule for rule in ages if rule[0] <= reach}
-    apart = {rule for rule in apart if rule[0] <= reach}
+    ages = {rule for rule in ages if rule.steps <= reach}
+    apart = {rule for rule in apart if rule.steps <= reach}
     for period in range(flits, flits + reach + 1):
         for limit in range(ports):
             skew = _skews(period, ports, limit, ages, apart)
@@ -155,16 +218,21 @@ def _period(sums, ports, flits):
     raise AssertionError("a period of ports + 1 cycles always will do")
 
 
-def _skews(period, ports, limit, ages, apart):
+def _skews(
+    period: int, ports: int, limit: int, ages: set[_Rule], apart: set[_Rule]
+) -> list[int] | None:
     """Skews up to a limit that keep all rules, or None; by trying port after port."""
 
-    def fits(skew):
+    def interval(rule: _Rule, skew: list[int]) -> int:
+        return rule.steps * period + skew[rule.second] - skew[rule.first]
+
+    def fits(skew: list[int]) -> bool:
         port = len(skew) - 1
         return all(
-            n * period + skew[g] - skew[q] >= SUM_AGE for n, q, g in ages if max(g, q) == port
-        ) and all(n * period + skew[g] - skew[q] for n, q, g in apart if max(g, q) == port)
+            interval(rule, skew) >= SUM_AGE for rule in ages if max(rule[1:]) == port
+        ) and all(interval(rule, skew) for rule in apart if max(rule[1:]) == port)
 
-    def extend(skew):
+    def extend(skew: list[int]) -> list[int] | None:
         if len(skew) == ports:
             return skew
         for value in range(limit + 1):

@@ -4,26 +4,33 @@ A word that arrived ``k`` cycles ago is taken straight off its in-port (k = 1), 
 behind it (k = 2), or out of a memory (k >= 3: it is written, read, and on its way again). So a
 table runs at a step a cycle whatever its latency, and a table that never lets a word rest needs no
 memory on its way. Each memory has one write port and one read port; where two words that came by
-the same in-port leave in the same step, the second has a memory of its own, which keeps words only
-while they wait.
+the same in-port leave in the same step, the second has a further memory of that in-port, which
+keeps words only while they wait.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .node_plan import FOREVER, Bank, NodePlan
+from ..topology import IntArray
+from .node_plan import FOREVER, NodePlan, PlannedMemory
 from .timing import MEMORY_AGE
+
+if TYPE_CHECKING:
+    from ..schedule import Table
 
 __all__ = ["TablePlan", "plan_table"]
 
 
 @dataclass(frozen=True, eq=False)
 class TablePlan(NodePlan):
-    """The program of a node, the same for all.
+    """What a node does, the same for all.
 
     Parameters
     ----------
@@ -34,60 +41,108 @@ class TablePlan(NodePlan):
         Flits of a block.
     delayed : tuple of int
         The in-ports with a register behind them.
-    banks : tuple of Bank
+    receive_memories : tuple of PlannedMemory
         What arrives is kept in the first `ports` of them, one for each in-port; those after that
         keep words that wait.
-    own : tuple of Bank
+    send_memories : tuple of PlannedMemory
         What a node sends.
     select : ndarray of int, shape (steps, ports)
         What feeds each out-port, -1 for nothing: an in-port; numbered after those, a register of
-        `delayed`; after those, a bank of `banks` and then of `own`.
-    bank, slot : ndarray of int, shape (nodes, chunks)
-        Where a node keeps what is delivered to it, by its offset from the origin; the bank of what
-        is its own is counted in `own`.
-    own_bank, own_slot : ndarray of int, shape (destinations, chunks)
+        `delayed`; after those, one of `memories`.
+    memory, slot : ndarray of int, shape (nodes, chunks)
+        Where a node keeps what is delivered to it, by its offset from the origin; the memory of
+        what is its own is counted in `send_memories`.
+    send_memory, send_slot : ndarray of int, shape (destinations, chunks)
         Where a node keeps what it sends, by the offset to its destination if it has one.
     """
 
     by_waves: bool
     flits: int
     delayed: tuple[int, ...]
-    banks: tuple[Bank, ...]
-    own: tuple[Bank, ...]
-    select: np.ndarray
-    bank: np.ndarray
-    slot: np.ndarray
-    own_bank: np.ndarray
-    own_slot: np.ndarray
+    receive_memories: tuple[PlannedMemory, ...]
+    send_memories: tuple[PlannedMemory, ...]
+    select: IntArray
+    memory: IntArray
+    slot: IntArray
+    send_memory: IntArray
+    send_slot: IntArray
 
     @property
-    def period(self):
+    def period(self) -> int:
         """Cycles of a step."""
         return 1 if self.by_waves else self.flits
 
     @property
-    def result_bank(self):
-        """Where a node keeps what is delivered to it, numbered over `banks` and `own`."""
-        own = np.arange(len(self.bank)) == 0
-        return self.bank + np.where(own[:, None], len(self.banks), 0)
+    def result_memory(self) -> IntArray:
+        """The number among `memories` of that in which a node keeps what is delivered to it."""
+        own = np.arange(len(self.memory)) == 0
+        return self.memory + np.where(own[:, None], len(self.receive_memories), 0)
 
     @property
-    def cost(self):
+    def cost(self) -> tuple[int, int, int]:
         """What to keep small: look-up tables a bit, memories that are read, registers."""
         inputs = [len(np.unique(column[column >= 0])) for column in self.select.T]
-        read = sum((bank.read >= 0).any() for bank in self.banks)
+        read = sum(bool((memory.read >= 0).any()) for memory in self.receive_memories)
         return sum(-(-count // 2) for count in inputs if count > 1), read, len(self.delayed)
 
 
-class Use(NamedTuple):
-    """A block of another node that is sent: when, by which port, and how it came."""
+#: A block by offsets from its origin: (offset of the node, offset of the destination, chunk).
+Block: TypeAlias = tuple[int, int, int]
+
+#: A block of a node's own: (offset of the destination, chunk).
+SentBlock: TypeAlias = tuple[int, int]
+
+
+class Arrival(NamedTuple):
+    """By which in-port, and in which step, a block arrives."""
+
+    port: int
+    step: int
+
+
+class Departure(NamedTuple):
+    """In which step, and by which out-port, a block leaves."""
 
     step: int
     port: int
-    came: tuple[int, int]  # in-port, step
 
 
-class Traffic:
+class Forwarding(NamedTuple):
+    """A block of another node that is sent on, and how it arrived."""
+
+    step: int
+    port: int
+    arrival: Arrival
+
+
+@dataclass(frozen=True)
+class FromPort:
+    """The word that arrives at an in-port, or, if later, in the register behind it."""
+
+    port: int
+    later: bool
+
+
+@dataclass(frozen=True)
+class FromMemory:
+    """The word that is read from a receive memory of an in-port: its first, or a further one."""
+
+    port: int
+    number: int
+
+
+@dataclass(frozen=True)
+class FromSend:
+    """The word that is read from a send memory."""
+
+    number: int
+
+
+#: What feeds an out-port.
+Source: TypeAlias = FromPort | FromMemory | FromSend
+
+
+class NodeTransfers:
     """What a node sends and receives, by its offset from the origins of the blocks.
 
     Parameters
@@ -97,47 +152,48 @@ class Traffic:
 
     Attributes
     ----------
-    arrivals : dict
-        Of each block (offset of the node, destination, chunk): by which in-ports it comes in which
-        steps.
-    forwarded : list of (step, port, block)
-    sent : dict
-        Of each own block (destination, chunk): in which steps it leaves by which ports.
+    arrivals : dict of Block to (list of Arrival)
+    forwarded : list of (Departure, Block)
+    sent : dict of SentBlock to (list of Departure)
     """
 
-    def __init__(self, table):
+    def __init__(self, table: Table) -> None:
         topology = table.topology
         steps, ports = np.nonzero(table.offset >= 0)
         offset, chunk = table.offset[steps, ports], table.chunk[steps, ports]
-        personal = table.destination is not None
-        target = table.destination[steps, ports] if personal else np.zeros_like(offset)
-        origin = topology.subtract(offset, topology.generators[ports])
-        came = topology.opposite[ports]
-        self.arrivals = defaultdict(list)
-        self.forwarded, self.sent = [], defaultdict(list)
+        target = np.zeros_like(offset)
+        if table.destination is not None:
+            target = table.destination[steps, ports]
+        before = topology.subtract(offset, topology.generators[ports])
+        in_port = topology.opposite[ports]
+        self.arrivals: dict[Block, list[Arrival]] = defaultdict(list)
+        self.forwarded: list[tuple[Departure, Block]] = []
+        self.sent: dict[SentBlock, list[Departure]] = defaultdict(list)
+        columns = (steps, ports, offset, before, target, chunk, in_port)
         for step, port, there, here, goal, part, by in zip(
-            *(x.tolist() for x in (steps, ports, offset, origin, target, chunk, came)), strict=True
+            *(column.tolist() for column in columns), strict=True
         ):
             if here:
-                self.forwarded.append((step, port, (here, goal, part)))
+                self.forwarded.append((Departure(step, port), (here, goal, part)))
             else:
-                self.sent[goal, part].append((step, port))
+                self.sent[goal, part].append(Departure(step, port))
             if there:
-                self.arrivals[there, goal, part].append((by, step))
+                self.arrivals[there, goal, part].append(Arrival(by, step))
 
-    def uses(self, latest):
-        """What is forwarded, as `Use`: of several arrivals the latest in time, or the first."""
-        for step, port, block in self.forwarded:
-            came = [(by, when) for by, when in self.arrivals[block] if when < step]
-            yield Use(step, port, came[-1] if latest else came[0])
+    def forwardings(self, *, latest: bool) -> Iterator[Forwarding]:
+        """What is forwarded: of several arrivals the latest in time, or the first."""
+        for (step, port), block in self.forwarded:
+            before = [arrival for arrival in self.arrivals[block] if arrival.step < step]
+            yield Forwarding(step, port, before[-1] if latest else before[0])
 
 
-def plan_table(table, flits):
+def plan_table(table: Table, flits: int) -> TablePlan:
     """Plan what a node does.
 
     Parameters
     ----------
     table : Table
+        Not a reduction.
     flits : int
         Flits of a block.
 
@@ -145,185 +201,236 @@ def plan_table(table, flits):
     -------
     TablePlan
         The cheapest of all orders in which words can move without a pause.
+
+    Examples
+    --------
+    In four steps a node receives fifteen blocks over four in-ports; none waits for longer than a
+    cycle before it is sent on, so that nothing is read but what a node sends itself.
+
+    >>> import torusfabric as tf
+    >>> plan = plan_table(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"), flits=1)
+    >>> plan.steps, len(plan.receive_memories), len(plan.send_memories)
+    (4, 4, 1)
+    >>> [bool((memory.read >= 0).any()) for memory in plan.receive_memories]
+    [False, False, False, False]
     """
-    traffic = Traffic(table)
+    transfers = NodeTransfers(table)
     plans = [
-        _Planner(table, traffic, flits, by_waves, latest).plan()
+        _Planner(table, transfers, flits, by_waves=by_waves, latest=latest).plan()
         for by_waves in ([True] if flits == 1 else [True, False])
         for latest in (True, False)
     ]
     return min(plans, key=lambda plan: plan.cost)
 
 
+#: A receive memory: (in-port, number among those of the port).
+MemoryKey: TypeAlias = tuple[int, int]
+
+#: In which steps a memory is read, by the arrival of the word that is read.
+ReadSteps: TypeAlias = dict[Arrival, list[int]]
+
+
 class _Planner:
     """Plans one order of the words."""
 
-    def __init__(self, table, traffic, flits, by_waves, latest):
-        self.table, self.traffic, self.flits, self.by_waves = table, traffic, flits, by_waves
+    def __init__(
+        self, table: Table, transfers: NodeTransfers, flits: int, *, by_waves: bool, latest: bool
+    ) -> None:
+        self.table, self.transfers, self.flits, self.by_waves = table, transfers, flits, by_waves
         self.steps, self.ports = table.offset.shape
-        self.uses = list(traffic.uses(latest))
-        self.feeds = defaultdict(set)  # out-port -> what feeds it
-        self.chosen = {}  # (step, out-port) -> what feeds it
+        self.forwardings = list(transfers.forwardings(latest=latest))
+        self.sources: dict[int, set[Source]] = defaultdict(set)  # of each out-port
+        self.chosen: dict[Departure, Source] = {}
 
-    def plan(self):
+    def plan(self) -> TablePlan:
         """The plan."""
-        own, own_bank, own_slot = self._own()
+        send, send_memory, send_slot = self._send_memories()
         delayed = self._bypass()
-        reads = self._lanes()
+        reads = self._rest()
         kept = self._kept()
-        slots, banks = self._banks(reads, kept)
+        slots, receive = self._receive_memories(reads, kept)
+        memory, slot = np.full((2, self.table.topology.nodes, send_slot.shape[1]), -1)
+        memory[0], slot[0] = send_memory[0], send_slot[0]
+        for (offset, chunk), arrival in kept.items():
+            memory[offset, chunk] = arrival.port
+            slot[offset, chunk] = slots[(arrival.port, 0), arrival]
+        return TablePlan(
+            by_waves=self.by_waves,
+            flits=self.flits,
+            delayed=delayed,
+            receive_memories=tuple(receive.values()),
+            send_memories=send,
+            select=self._select(delayed, list(receive), len(send)),
+            memory=memory,
+            slot=slot,
+            send_memory=send_memory,
+            send_slot=send_slot,
+        )
+
+    def _select(self, delayed: tuple[int, ...], receive: list[MemoryKey], sending: int) -> IntArray:
+        """What feeds each out-port in each step, as numbers."""
         first = self.ports + len(delayed)
-        number = {("rx", q): q for q in range(self.ports)}
-        number |= {("delay", q): self.ports + k for k, q in enumerate(delayed)}
-        number |= {("bank", bank): first + k for k, bank in enumerate(banks)}
-        number |= {("own", k): first + len(banks) + k for k in range(len(own))}
+        number: dict[Source, int] = {FromPort(q, later=False): q for q in range(self.ports)}
+        number |= {FromPort(q, later=True): self.ports + k for k, q in enumerate(delayed)}
+        number |= {FromMemory(*key): first + k for k, key in enumerate(receive)}
+        number |= {FromSend(k): first + len(receive) + k for k in range(sending)}
         select = np.full((self.steps, self.ports), -1)
         for (step, port), source in self.chosen.items():
             select[step, port] = number[source]
-        nodes, chunks = self.table.topology.nodes, own_slot.shape[1]
-        bank, slot = np.full((2, nodes, chunks), -1)
-        bank[0], slot[0] = own_bank[0], own_slot[0]
-        for (offset, chunk), came in kept.items():
-            bank[offset, chunk], slot[offset, chunk] = came[0], slots[(came[0], 0), came]
-        return TablePlan(self.by_waves, self.flits, delayed, tuple(banks.values()), own, select,
-                         bank, slot, own_bank, own_slot)  # fmt: skip
+        return select
 
-    def _age(self, use):
+    def _age(self, forwarding: Forwarding) -> int:
         """Cycles that a word waits, from its arrival on."""
-        return (use.step - use.came[1]) * (1 if self.by_waves else self.flits)
+        steps = forwarding.step - forwarding.arrival.step
+        return steps * (1 if self.by_waves else self.flits)
 
-    def _choose(self, step, port, source):
-        self.chosen[step, port] = source
-        self.feeds[port].add(source)
+    def _choose(self, step: int, port: int, source: Source) -> None:
+        self.chosen[Departure(step, port)] = source
+        self.sources[port].add(source)
 
-    def _own(self):
-        """Banks for what a node sends; blocks that leave in the same step are in different ones."""
-        personal = self.table.destination is not None
-        shape = (self.table.topology.nodes if personal else 1, self.table.chunks)
-        sent = self.traffic.sent
-        colour = _colours(np.ndindex(shape), sent)
-        bank, slot = np.zeros((2, *shape), int)
-        depth = [0] * (max(colour.values()) + 1)
-        # In the order in which they leave, unless one bank holds a message as the host writes it.
-        order = sorted(colour, key=lambda block: sent.get(block, [(self.steps, 0)])[0])
-        for block in order if len(depth) > 1 or personal else np.ndindex(shape):
-            bank[block], slot[block] = colour[block], depth[colour[block]]
-            depth[colour[block]] += 1
-        read = np.full((len(depth), self.steps), -1)
-        for block, leaving in sent.items():
-            for step, port in leaving:
-                read[bank[block], step] = slot[block]
-                self._choose(step, port, ("own", int(bank[block])))
-        none = np.full(self.steps, -1)
-        own = tuple(Bank(-1, d, none, r) for d, r in zip(depth, read, strict=True))
-        return own, bank, slot
-
-    def _bypass(self):
-        """Let words that wait for less than a memory takes go past it; the in-ports delayed."""
-        for use in self.uses:
-            if self._age(use) < MEMORY_AGE:
-                kind = "rx" if self._age(use) == 1 else "delay"
-                self._choose(use.step, use.port, (kind, use.came[0]))
-        used = set().union(*self.feeds.values())
-        return tuple(sorted(q for kind, q in used if kind == "delay"))
-
-    def _lanes(self):
-        """Give each word that rests a memory to be read from in each step.
+    def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
+        """Memories for what a node sends; blocks that leave in one step are in different ones.
 
         Returns
         -------
-        dict
-            ``reads[in-port, lane][came]`` lists the steps in which a word is read from a lane.
+        memories : tuple of PlannedMemory
+        memory, slot : ndarray of int, shape (destinations, chunks)
+            Where each block lies.
         """
-        wanted: dict = defaultdict(lambda: defaultdict(list))
-        for use in self.uses:
-            if self._age(use) >= MEMORY_AGE:
-                wanted[use.step, use.came[0]][use.came].append(use.port)
-        reads: dict = defaultdict(lambda: defaultdict(list))
-        for (step, q), words in sorted(wanted.items()):
-            taken: set[int] = set()
-            for came, ports in words.items():
-                lane = self._lane(q, came, ports, taken, reads)
-                taken.add(lane)
-                reads[q, lane][came].append(step)
+        personal = self.table.destination is not None
+        shape = (self.table.topology.nodes if personal else 1, self.table.chunks)
+        sent = self.transfers.sent
+        blocks: list[SentBlock] = [(goal, chunk) for goal, chunk in np.ndindex(shape)]
+        number = _number_apart(blocks, sent)
+        memory, slot = np.zeros((2, *shape), int)
+        depth = [0] * (max(number.values()) + 1)
+        # In the order in which they leave, unless one memory holds a message as the host writes it.
+        last = [Departure(self.steps, 0)]
+        order = sorted(number, key=lambda block: sent.get(block, last)[0])
+        for block in order if len(depth) > 1 or personal else blocks:
+            memory[block], slot[block] = number[block], depth[number[block]]
+            depth[number[block]] += 1
+        read = np.full((len(depth), self.steps), -1)
+        for block, departures in sent.items():
+            for step, port in departures:
+                read[memory[block], step] = slot[block]
+                self._choose(step, port, FromSend(int(memory[block])))
+        none = np.full(self.steps, -1)
+        memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
+        return memories, memory, slot
+
+    def _bypass(self) -> tuple[int, ...]:
+        """Let words that wait for less than a memory takes go past it; the in-ports delayed."""
+        for forwarding in self.forwardings:
+            age = self._age(forwarding)
+            if age < MEMORY_AGE:
+                source = FromPort(forwarding.arrival.port, later=age > 1)
+                self._choose(forwarding.step, forwarding.port, source)
+        chosen = set().union(*self.sources.values())
+        return tuple(sorted(s.port for s in chosen if isinstance(s, FromPort) and s.later))
+
+    def _rest(self) -> dict[MemoryKey, ReadSteps]:
+        """Give each word that rests a memory to be read from in each step."""
+        by_step: dict[tuple[int, int], dict[Arrival, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for forwarding in self.forwardings:
+            if self._age(forwarding) >= MEMORY_AGE:
+                arrival = forwarding.arrival
+                by_step[forwarding.step, arrival.port][arrival].append(forwarding.port)
+        reads: dict[MemoryKey, ReadSteps] = defaultdict(lambda: defaultdict(list))
+        for (step, in_port), words in sorted(by_step.items()):
+            used: set[int] = set()
+            for arrival, ports in words.items():
+                number = self._cheapest(arrival, ports, used, reads)
+                used.add(number)
+                reads[in_port, number][arrival].append(step)
                 for port in ports:
-                    self._choose(step, port, ("bank", (q, lane)))
+                    self._choose(step, port, FromMemory(in_port, number))
         return reads
 
-    def _lane(self, q, came, ports, taken, reads):
-        """The lane that costs least: the word is in it, or its out-ports are connected to it."""
-        free = [lane for lane in range(len(taken) + 1) if lane not in taken]
-        return min(free, key=lambda lane: (
-            sum(("bank", (q, lane)) not in self.feeds[port] for port in ports),
-            came not in reads[q, lane],
-            lane,
-        ))  # fmt: skip
+    def _cheapest(
+        self, arrival: Arrival, ports: list[int], used: set[int], reads: dict[MemoryKey, ReadSteps]
+    ) -> int:
+        """The memory that costs least: its word is in it, or its out-ports are connected to it."""
 
-    def _kept(self):
-        """In-port and step by which each block comes that is delivered, by offset and chunk."""
+        def cost(number: int) -> tuple[int, bool, int]:
+            source, known = FromMemory(arrival.port, number), reads[arrival.port, number]
+            unconnected = sum(source not in self.sources[port] for port in ports)
+            return unconnected, arrival not in known, number
+
+        return min((number for number in range(len(used) + 1) if number not in used), key=cost)
+
+    def _kept(self) -> dict[tuple[int, int], Arrival]:
+        """How each block arrives that is delivered, by offset and chunk."""
         personal = self.table.destination is not None
         return {
             (offset, chunk): arrivals[0]
-            for (offset, destination, chunk), arrivals in self.traffic.arrivals.items()
+            for (offset, destination, chunk), arrivals in self.transfers.arrivals.items()
             if not personal or offset == destination
         }
 
-    def _banks(self, reads, kept):
-        """Places in all banks: a place is used again as soon as what it held has left."""
-        until: dict = defaultdict(dict)
-        for lane, words in reads.items():
-            for came, steps in words.items():
-                until[lane][came] = max(steps)
-        for came in kept.values():
-            until[came[0], 0][came] = FOREVER
-        slots, banks = {}, {}
-        lanes = [(q, 0) for q in range(self.ports)]
-        for q, lane in lanes + sorted(key for key in until if key[1]):
+    def _receive_memories(
+        self, reads: dict[MemoryKey, ReadSteps], kept: dict[tuple[int, int], Arrival]
+    ) -> tuple[dict[tuple[MemoryKey, Arrival], int], dict[MemoryKey, PlannedMemory]]:
+        """Slots in all memories: one is used again as soon as what it held has left."""
+        until: dict[MemoryKey, dict[Arrival, int]] = defaultdict(dict)
+        for key, words in reads.items():
+            for arrival, steps in words.items():
+                until[key][arrival] = max(steps)
+        for arrival in kept.values():
+            until[arrival.port, 0][arrival] = FOREVER
+        slots: dict[tuple[MemoryKey, Arrival], int] = {}
+        memories: dict[MemoryKey, PlannedMemory] = {}
+        first = [(port, 0) for port in range(self.ports)]
+        for key in first + sorted(key for key in until if key[1]):
             write, read = np.full((2, self.steps), -1)
             depth = 0
             free: list[int] = []
             leaving: list[tuple[int, int]] = []
-            for came, end in sorted(until[q, lane].items(), key=lambda item: item[0][1]):
-                while leaving and leaving[0][0] <= came[1]:
+            for arrival, end in sorted(until[key].items(), key=lambda item: item[0].step):
+                while leaving and leaving[0][0] <= arrival.step:
                     heappush(free, heappop(leaving)[1])
                 slot = heappop(free) if free else depth
                 depth = max(depth, slot + 1)
                 heappush(leaving, (end, slot))
-                slots[(q, lane), came] = write[came[1]] = slot
-                read[reads[q, lane].get(came, [])] = slot
-            banks[q, lane] = Bank(q, depth, write, read)
-        return slots, banks
+                slots[key, arrival] = write[arrival.step] = slot
+                read[reads[key].get(arrival, [])] = slot
+            memories[key] = PlannedMemory(key[0], depth, write, read)
+        return slots, memories
 
 
-def _colours(blocks, sent):
-    """Number the banks of own blocks, so that those that leave in the same step are apart.
+def _number_apart(
+    blocks: list[SentBlock], sent: dict[SentBlock, list[Departure]]
+) -> dict[SentBlock, int]:
+    """Number the memories of a node's own blocks, so that no two that leave in one step share one.
 
     Parameters
     ----------
-    blocks : iterable
-    sent : dict
-        Of each block that is sent, in which steps it leaves by which ports.
+    blocks : list of SentBlock
+        All blocks.
+    sent : dict of SentBlock to (list of Departure)
+        Those that leave.
 
     Returns
     -------
-    dict
-        All in one bank if that will do, else by the port where each leaves by one port only, else
-        the first bank without a block that leaves in the same step.
+    dict of SentBlock to int
+        All in one memory if that will do, else by the port where each leaves by one port only, else
+        the first memory without a block that leaves in the same step.
     """
-    blocks = list(blocks)
-    leaving = defaultdict(set)
-    for block, uses in sent.items():
-        for step, _ in uses:
+    leaving: dict[int, set[SentBlock]] = defaultdict(set)
+    for block, departures in sent.items():
+        for step, _ in departures:
             leaving[step].add(block)
     if all(len(together) == 1 for together in leaving.values()):
         return dict.fromkeys(blocks, 0)
-    colour = {}
-    if all(len({port for _, port in uses}) == 1 for uses in sent.values()):
-        ports = sorted({uses[0][1] for uses in sent.values()})
-        colour = {block: ports.index(uses[0][1]) for block, uses in sent.items()}
+    number: dict[SentBlock, int] = {}
+    if all(len({port for _, port in departures}) == 1 for departures in sent.values()):
+        ports = sorted({departures[0].port for departures in sent.values()})
+        number = {block: ports.index(leaves[0].port) for block, leaves in sent.items()}
     else:
         for block in sorted(sent, key=lambda block: sent[block][0]):
-            rivals = set().union(*(leaving[step] for step, _ in sent[block]))
-            taken = {colour.get(rival) for rival in rivals}
-            colour[block] = next(k for k in range(len(blocks)) if k not in taken)
-    return dict.fromkeys(blocks, 0) | colour
+            rivals: set[SentBlock] = set().union(*(leaving[step] for step, _ in sent[block]))
+            used = {number.get(rival) for rival in rivals}
+            number[block] = next(k for k in range(len(blocks)) if k not in used)
+    return dict.fromkeys(blocks, 0) | number

@@ -8,17 +8,18 @@ steps. Blocks are forwarded as `table_plan` says, sums as `sum_plan` says.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
 from .sum_plan import SumPlan, plan_sums
 from .table_plan import TablePlan, plan_table
 from .timing import LINK
-from .values import IntArray, Loop, Memory, Order, Reads, Writes
+from .values import Loop, Memory, Order, Reads, Writes
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -54,6 +55,16 @@ def compile_table(table: Table, flits: int, operator: Operator | None) -> Progra
     ------
     InputError
         If a message of so many flits cannot be cut into equal chunks.
+
+    Examples
+    --------
+    All nodes are of one variant, and a step takes a cycle a flit.
+
+    >>> import torusfabric as tf
+    >>> table = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
+    >>> program = compile_table(table, 4, None)
+    >>> program.loop.variants, table.round_count, program.loop.slots
+    (1, 4, 16)
     """
     block = block_flits(table, flits)
     topology, sums = table.topology, table.collective.reducing
@@ -67,35 +78,38 @@ def compile_table(table: Table, flits: int, operator: Operator | None) -> Progra
         operators=(operator,) if operator else (),
         loop=loop,
         send_map=_send_map(table, plan, block),
-        receive_map=OffsetMap(topology, plan.result_bank, _words(plan.slot, block)),
+        receive_map=OffsetMap(topology, plan.result_memory, _words(plan.slot, block)),
         write_delay=delay,
         cost=CycleCost(table.round_count, 0, moved, constant_cycles=cycles - moved),
         known_by="step and port",
     )
-    memories = [Memory((bank.port,)) for bank in plan.banks] + [
-        Memory((), own=True) for _ in plan.own
-    ]
+    received = tuple(Memory((memory.port,)) for memory in plan.receive_memories)
+    own = tuple(Memory((), own=True) for _ in plan.send_memories)
     return Program(
         topology=topology,
         flits=flits,
         modes=(mode,),
-        memories=tuple(memories),
-        depth=np.array([[bank.depth * block for bank in (*plan.banks, *plan.own)]]),
+        memories=received + own,
+        depth=np.array([[memory.depth * block for memory in plan.memories]]),
         variant_of=np.zeros(topology.nodes, np.int32),
     )
 
 
 def _words(slot: IntArray, block: int) -> IntArray:
-    """Places in blocks as addresses; -1 stays."""
+    """Slots, counted in blocks, as addresses; -1 stays."""
     return np.where(slot >= 0, slot * block, -1)
 
 
 def _send_map(table: Table, plan: NodePlan, block: int) -> DirectMap | OffsetMap:
     """Where a node keeps what it sends."""
-    if len(plan.own) == 1 and not table.collective.reducing and not table.collective.personal:
-        return DirectMap(len(plan.banks), table.chunks, block)
-    memory = plan.own_bank + len(plan.banks)
-    return OffsetMap(table.topology, memory, _words(plan.own_slot, block), ahead=True)
+    if (
+        len(plan.send_memories) == 1
+        and not table.collective.reducing
+        and not table.collective.personal
+    ):
+        return DirectMap(len(plan.receive_memories), table.chunks, block)
+    memory = plan.send_memory + len(plan.receive_memories)
+    return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
 
 
 def _write_delay(table: Table, plan: NodePlan, block: int) -> int:
@@ -113,37 +127,54 @@ def division_cycles(parts: int, flits: int) -> int:
     return (parts - 1).bit_length() if flits & (flits - 1) else 0
 
 
-def _lanes(plan: NodePlan, first: int, settings: list[IntArray], block: int) -> tuple:
-    """The banks that are read, as readers, and the settings with these numbered as lanes."""
-    banks = [*plan.banks, *plan.own]
-    end = first + len(banks)
+class _Injections(NamedTuple):
+    """The memories that are read, each by a reader with an injection port of its own.
+
+    Parameters
+    ----------
+    reads : tuple of Reads
+    settings : tuple of ndarray of int16, shape (rows, 1, ports)
+        Settings in which memories are numbered as injection ports.
+    """
+
+    reads: tuple[Reads, ...]
+    settings: tuple[IntArray, ...]
+
+
+def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int) -> _Injections:
+    """Number the memories that are read as injection ports; the first memory is source `first`."""
+    end = first + len(plan.memories)
     used = np.unique(np.concatenate(settings, axis=None))
     read = used[(used >= first) & (used < end)]
     reads = tuple(
-        Reads.single(k, _words(banks[k].read[:, None], block), block, banks[k].skew)
+        Reads.single(k, _words(memory.read[:, None], block), block, memory.skew)
         for k in (read - first).tolist()
+        for memory in [plan.memories[k]]
     )
-    lane = first + np.searchsorted(read, np.maximum(settings, first))
-    lanes = [
-        np.where(values < first, values, np.where(values >= end, first + len(read), lane[k]))
-        for k, values in enumerate(settings)
-    ]
-    return reads, [values[:, None].astype(np.int16) for values in lanes]
+    numbered = []
+    for setting in settings:
+        injected = first + np.searchsorted(read, np.maximum(setting, first))
+        # What follows the memories is the word that changes nothing.
+        source = np.where(setting >= end, first + len(read), injected)
+        source = np.where(setting < first, setting, source)
+        numbered.append(source[:, None].astype(np.int16))
+    return _Injections(reads, tuple(numbered))
 
 
 def _writes(plan: NodePlan, block: int, skew: IntArray) -> tuple[Writes, ...]:
-    """What the banks for arrivals store."""
+    """What the memories for arrivals store."""
     writes = []
-    for bank in plan.banks:
-        base = _words(bank.write[:, None], block)
-        length, hops, port = (np.full_like(base, value) for value in (block, 1, bank.port))
-        writes.append(Writes(base, length, hops, port, skew=int(skew[bank.port])))
+    for memory in plan.receive_memories:
+        base = _words(memory.write[:, None], block)
+        length, hops, port = (np.full_like(base, value) for value in (block, 1, memory.port))
+        writes.append(Writes(base, length, hops, port, skew=int(skew[memory.port])))
     return tuple(writes)
 
 
 def _loop(plan: TablePlan, block: int) -> Loop:
     """The rows of a table of blocks: its steps."""
-    reads, (select,) = _lanes(plan, plan.ports + len(plan.delayed), [plan.select], block)
+    first = plan.ports + len(plan.delayed)
+    reads, (select,) = _injections(plan, first, [plan.select], block)
     starts = np.arange(plan.steps) * plan.period
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
@@ -152,7 +183,7 @@ def _loop(plan: TablePlan, block: int) -> Loop:
         drain=LINK,
         select=select,
         delayed=plan.delayed,
-        lanes=tuple((k,) for k in range(len(reads))),
+        injections=tuple((k,) for k in range(len(reads))),
         reads=reads,
         writes=_writes(plan, block, np.zeros(plan.ports, int)),
         departure=np.broadcast_to(starts[:, None], plan.select.shape),
@@ -163,7 +194,7 @@ def _loop(plan: TablePlan, block: int) -> Loop:
 def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
     """The rows of a table of sums."""
     first = plan.ports + len(plan.delayed)
-    reads, (select, operand) = _lanes(plan, first, [plan.select, plan.operand], block)
+    reads, (select, operand) = _injections(plan, first, [plan.select, plan.operand], block)
     near = plan.skew[table.topology.opposite]
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
@@ -175,9 +206,9 @@ def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
         operand=operand,
         operand_skew=tuple(near.tolist()),
         delayed=plan.delayed,
-        lanes=tuple((k,) for k in range(len(reads))),
+        injections=tuple((k,) for k in range(len(reads))),
         reads=reads,
         writes=_writes(plan, block, near),
-        departure=plan.leaves,
+        departure=plan.departure,
         stride=plan.steps if plan.by_waves else 1,
     )

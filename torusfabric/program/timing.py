@@ -24,10 +24,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..topology import IntArray
+
 if TYPE_CHECKING:
     from .values import Loop
 
-__all__ = ["ADDRESS", "COMBINE", "LINK", "MEMORY_AGE", "SETTING", "SUM_AGE", "Timing"]
+__all__ = [
+    "ADDRESS",
+    "COMBINE",
+    "LINK",
+    "MEMORY_AGE",
+    "ROUND_DRAIN",
+    "ROUND_SETUP",
+    "SETTING",
+    "SUM_AGE",
+    "Timing",
+    "round_cycles",
+    "starts",
+]
 
 #: Cycles from a slot to the addresses that memories are given.
 ADDRESS = 1
@@ -47,6 +61,12 @@ MEMORY_AGE = 3
 #: Cycles from the arrival of a word to the departure of the sum it went into, at the least.
 SUM_AGE = COMBINE + 1
 
+#: Cycles of a round beyond its hops and flits: the write of the last flit.
+ROUND_SETUP = 1
+
+#: Cycles from the last slot of a round to done: a round includes the write of its last flit.
+ROUND_DRAIN = 1
+
 #: Cycles by which a write of the host may be late, for the first read comes as late.
 EARLY_START = 1
 
@@ -62,6 +82,15 @@ class Timing:
         Cycles by which a word that the host writes arrives later than it could.
     link_latency : int
         Cycles of a link; only 1 is built at present.
+
+    Examples
+    --------
+    A word that is read in slot 0 is on its first link in cycle 3, after one hop.
+
+    >>> import torusfabric as tf
+    >>> timing = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")).timing
+    >>> timing.wait, timing.arrival(step=0, port=0, hops=1)
+    (0, 3)
     """
 
     loop: Loop
@@ -99,6 +128,19 @@ class Timing:
         """Cycles from a slot to the write of its word after so many hops."""
         return LINK + hops - 1 + skew + (COMBINE if self.loop.combining else 0)
 
-    def starts(self) -> np.ndarray:
-        """The first slot of each row, for the first flit."""
-        return np.concatenate([[0], np.cumsum(self.loop.duration)[:-1]])
+
+def starts(duration: IntArray) -> IntArray:
+    """The first slot of each row, given the cycles of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> starts(np.array([3, 5, 2]))
+    array([0, 3, 8])
+    """
+    return np.cumsum(duration) - duration
+
+
+def round_cycles(hops: IntArray, flits: IntArray) -> IntArray:
+    """Cycles of rounds with longest paths of so many hops and longest messages of so many flits."""
+    return ROUND_SETUP + hops + flits

@@ -5,14 +5,22 @@ are counted like the fabric's own counter: the edge that takes the start pulse i
 flit is there in cycle c if it is on the link into a node after edge c.
 """
 
+from __future__ import annotations
+
 import json
-from typing import NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..schedule.held_blocks import HeldBlocks
 from ..toolchain.files import writing_text
+
+if TYPE_CHECKING:
+    from ..schedule import Schedule
+    from .program import Program
 
 __all__ = ["Arrival", "arrivals", "write_trace"]
 
@@ -47,7 +55,7 @@ class Arrival(NamedTuple):
     blocks: list[int]
 
 
-def arrivals(program):
+def arrivals(program: Program) -> Iterator[Arrival]:
     """All arrivals of a collective, round by round.
 
     Parameters
@@ -63,6 +71,13 @@ def arrivals(program):
     ------
     InputError
         If the program is for any root, or too large to follow.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan(tf.Torus(3), "allgather", algorithm="matching"))
+    >>> [(arrival.cycle, arrival.path) for arrival in arrivals(program)][:3]
+    [(3, [0, 1]), (3, [0, 2]), (3, [1, 2])]
     """
     if program.any_root:
         raise InputError("Trace must be of a fabric of one root, not of any root")
@@ -84,14 +99,14 @@ def arrivals(program):
             )  # fmt: skip
 
 
-def _length(schedule, blocks):
+def _length(schedule: Schedule, blocks: list[int]) -> int:
     """Blocks of a message; contributions of the same chunk are one sum."""
     if not schedule.collective.reducing:
         return len(blocks)
     return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
 
 
-def write_trace(program, path):
+def write_trace(program: Program, path: str | Path) -> None:
     """Write a trace as JSON lines: one that says of what, then one for each arrival.
 
     Parameters
@@ -109,7 +124,7 @@ def write_trace(program, path):
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def _lines(program):
+def _lines(program: Program) -> Iterator[dict[str, Any]]:
     """The lines of a trace as plain values."""
     schedule, names = program.schedule, program.topology.port_names
     yield {

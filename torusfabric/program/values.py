@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..topology import IntArray
 
 __all__ = ["IDLE", "MADE", "NEUTRAL", "Loop", "Memory", "Order", "Reads", "Run", "Writes"]
-
-IntArray = NDArray[np.integer[Any]]
 
 #: Setting of an out-port whose value does not matter in a row.
 IDLE = -1
@@ -26,7 +25,7 @@ IDLE = -1
 #: Memory number of the word that changes nothing (see `Operator.identity`).
 NEUTRAL = -2
 
-#: In-port number of what a node makes itself: the word of its first lane.
+#: In-port number of what a node makes itself: the word of its first injection port.
 MADE = -1
 
 
@@ -165,7 +164,8 @@ class Writes:
 class Loop:
     """The rows of a run, and in which order they are stepped through.
 
-    Sources are numbered: in-ports, then the registers behind the in-ports of `delayed`, then lanes.
+    Sources are numbered: in-ports, then the registers behind the in-ports of `delayed`, then
+    injection ports.
 
     Parameters
     ----------
@@ -182,8 +182,8 @@ class Loop:
         By how many cycles each out-port changes later than others.
     delayed : tuple of int
         The in-ports with a second register.
-    lanes : tuple of (tuple of int)
-        The readers whose words are combined for each lane; most lanes have one.
+    injections : tuple of (tuple of int)
+        The readers whose words are combined for each injection port; mostly one.
     reads : tuple of Reads
         One a reader.
     writes : tuple of Writes
@@ -204,7 +204,7 @@ class Loop:
     drain: int
     select: IntArray
     delayed: tuple[int, ...]
-    lanes: tuple[tuple[int, ...], ...]
+    injections: tuple[tuple[int, ...], ...]
     reads: tuple[Reads, ...]
     writes: tuple[Writes, ...]
     departure: IntArray
@@ -229,14 +229,14 @@ class Loop:
         return int(self.select.shape[2])
 
     @property
-    def first_lane(self) -> int:
-        """The number of the first lane among the sources."""
+    def first_injection(self) -> int:
+        """The number of the first injection port among the sources."""
         return self.ports + len(self.delayed)
 
     @property
     def identity(self) -> int:
         """The operand that changes nothing."""
-        return self.first_lane + len(self.lanes)
+        return self.first_injection + len(self.injections)
 
     @property
     def combining(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from .values import IntArray
+from ..topology import IntArray
 
 __all__ = ["classify", "number_equal"]
 
@@ -24,6 +24,12 @@ def classify(rows: IntArray) -> tuple[IntArray, IntArray]:
         The number of each row.
     first : ndarray of int, shape (numbers,)
         The first row of each number.
+
+    Examples
+    --------
+    >>> number, first = classify(np.array([[5, 1], [2, 2], [5, 1]]))
+    >>> number.tolist(), first.tolist()
+    ([0, 1, 0], [0, 1])
     """
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -37,9 +43,9 @@ def number_equal(values: Iterable[Hashable]) -> tuple[IntArray, list[int]]:
     known: dict[Hashable, int] = {}
     first: list[int] = []
     numbers = []
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         number = known.setdefault(value, len(known))
         if number == len(first):
-            first.append(place)
+            first.append(index)
         numbers.append(number)
     return np.array(numbers, np.int32), first

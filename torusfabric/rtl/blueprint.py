@@ -95,9 +95,9 @@ class Blueprint:
             return self.arriving(node)
         return tuple(Part(f"result_{node}", q * self.width, self.width) for q in range(self.ports))
 
-    def lanes(self, node: int, chosen: tuple[int, ...] | None = None) -> tuple[Part, ...]:
-        """The words of lanes of a node, all by default."""
-        numbers = range(len(self.loop.lanes)) if chosen is None else chosen
+    def injected(self, node: int, chosen: tuple[int, ...] | None = None) -> tuple[Part, ...]:
+        """The words of injection ports of a node, all by default."""
+        numbers = range(len(self.loop.injections)) if chosen is None else chosen
         return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in numbers)
 
     def read_net(self, node: int) -> str:

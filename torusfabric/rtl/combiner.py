@@ -33,12 +33,12 @@ class Combiner(Leaf):
     ----------
     crossbar : Crossbar
         What each in-port's words are combined with: results, then the registers behind them, then
-        local lanes, then the word that changes nothing.
+        injection ports, then the word that changes nothing.
     operator : Operator
     delayed : sequence of int
         The in-ports whose results have a second register behind them.
-    lanes : int
-        Number of local lanes.
+    injections : int
+        Number of injection ports.
     width : int
         Bits of a word.
 
@@ -50,13 +50,13 @@ class Combiner(Leaf):
         Whether words advance.
     rx : In(ports * width)
         A word from each in-port.
-    inject : In(lanes * width)
-        A word from each local lane.
+    inject : In(injections * width)
+        A word from each injection port.
     result : Out((ports + registers) * width)
         A result for each in-port, and those of the cycle before for `delayed`.
     """
 
-    def __init__(self, crossbar, *, operator, delayed, lanes, width):
+    def __init__(self, crossbar, *, operator, delayed, injections, width):
         ports = len(crossbar.outputs)
         self._crossbar, self._operator = crossbar, operator
         self._delayed, self._width = delayed, width
@@ -64,7 +64,7 @@ class Combiner(Leaf):
             {
                 "enable": In(1),
                 "rx": In(ports * width),
-                "inject": In(lanes * width),
+                "inject": In(injections * width),
                 "result": Out((ports + len(delayed)) * width),
             }
             | ({"select": In(crossbar.rom.shape[1])} if crossbar.rom.shape[1] else {})

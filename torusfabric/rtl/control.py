@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..program.timing import LINK, SETTING
-from ..program.values import IDLE, IntArray, Loop
+from ..program.values import IDLE, Loop
+from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .windows import Windows
@@ -47,9 +48,9 @@ class RouterPlan:
     Parameters
     ----------
     crossbar : Crossbar
-        Its inputs are in-ports, registers behind them, then lanes.
-    lanes : dict of int to (tuple of int)
-        Of each variant of this shape, the lane of the program that each local input brings.
+        Its inputs are in-ports, registers behind them, then injection ports.
+    injections : dict of int to (tuple of int)
+        Of each variant of this shape, the injection port of the program that each of its inputs is.
     central : tuple of int or None
         For each select register the column of the sequencer that it copies; None where its values
         come from the node's ROM.
@@ -58,7 +59,7 @@ class RouterPlan:
     """
 
     crossbar: Crossbar
-    lanes: dict[int, tuple[int, ...]]
+    injections: dict[int, tuple[int, ...]]
     central: tuple[int | None, ...]
     contents: dict[int, tuple[int, ...]]
 
@@ -150,8 +151,8 @@ def _router_shapes(loop: Loop, *, one: bool) -> tuple[list, IntArray]:
     Returns
     -------
     shapes : list of (tuple of (tuple of int), list of int)
-        The sources of each out-port, with lanes as in the program; and variants. Lanes are told
-        apart by the order in which out-ports use them only.
+        The sources of each out-port, with injection ports as in the program; and variants.
+        Injection ports are distinguished by the order in which out-ports use them only.
     shape_of : ndarray of int, shape (variants,)
     """
     used = [
@@ -165,7 +166,7 @@ def _router_shapes(loop: Loop, *, one: bool) -> tuple[list, IntArray]:
     members: list[list[int]] = []
     shape_of = np.empty(loop.variants, int)
     for variant, sources in enumerate(used):
-        names = _lane_names(sources, loop.first_lane)
+        names = _injection_names(sources, loop.first_injection)
         key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
         shape_of[variant] = shapes.setdefault(key, len(shapes))
         if shape_of[variant] == len(members):
@@ -174,8 +175,8 @@ def _router_shapes(loop: Loop, *, one: bool) -> tuple[list, IntArray]:
     return [(key, variants) for key, variants in zip(shapes, members, strict=True)], shape_of
 
 
-def _lane_names(sources: list[tuple[int, ...]], first: int) -> dict[int, int]:
-    """New numbers of lanes, in the order in which out-ports use them."""
+def _injection_names(sources: list[tuple[int, ...]], first: int) -> dict[int, int]:
+    """New numbers of injection ports, in the order in which out-ports use them."""
     names: dict[int, int] = {}
     for sets in sources:
         for source in sets:
@@ -190,30 +191,35 @@ class _Planned:
 
     crossbar: Crossbar
     values: IntArray  # variants, rows, select registers
-    lanes: list[tuple[int, ...]]  # of each variant, the lane of each local input
+    injections: list[tuple[int, ...]]  # of each variant, the injection port that each input is
 
 
 def _planned(loop: Loop, sources: tuple, members: list[int]) -> _Planned:
     """The crossbar of a shape: select registers are shared where that suits all its variants."""
-    first = loop.first_lane
-    stacked, lanes = [], []
+    first = loop.first_injection
+    stacked, injections = [], []
     for variant in members:
         rows = loop.select[:, variant].astype(int)
         used = [tuple(np.unique(column[column >= 0]).tolist()) for column in rows.T]
-        # Where one shape serves different sets of inputs, its lanes are those of the program.
+        # Where one shape serves different sets of inputs, injection ports are those of the program.
         renamed = all(len(s) == len(u) for s, u in zip(sources, used, strict=True))
-        names = _lane_names(used if renamed else list(sources), first)
+        names = _injection_names(used if renamed else list(sources), first)
         if not renamed:
-            names = {lane: lane for lane in range(first, max(names, default=first - 1) + 1)}
+            names = {
+                injection: injection
+                for injection in range(first, max(names, default=first - 1) + 1)
+            }
         rename = np.arange(max(first, *names, 0) + 1) if names else np.arange(first + 1)
-        for lane, name in names.items():
-            rename[lane] = name
+        for injection, name in names.items():
+            rename[injection] = name
         stacked.append(np.where(rows >= 0, rename[np.maximum(rows, 0)], IDLE))
-        lanes.append(tuple(lane - first for lane in sorted(names, key=names.__getitem__)))
+        injections.append(
+            tuple(injection - first for injection in sorted(names, key=names.__getitem__))
+        )
     unique, inverse = np.unique(np.concatenate(stacked), axis=0, return_inverse=True)
     crossbar = plan_crossbar(unique, loop.select_skew or (0,) * loop.ports)
     values = crossbar.rom[inverse.ravel()].reshape(len(members), loop.rows, -1)
-    return _Planned(crossbar, values, lanes)
+    return _Planned(crossbar, values, injections)
 
 
 def _common_columns(planned: list[_Planned]) -> set[tuple[bytes, int]]:
@@ -252,8 +258,8 @@ def _router(
         )
         for place, variant in enumerate(members)
     }
-    lanes = dict(zip(members, plan.lanes, strict=True))
-    return RouterPlan(plan.crossbar, lanes, tuple(central), contents)
+    injections = dict(zip(members, plan.injections, strict=True))
+    return RouterPlan(plan.crossbar, injections, tuple(central), contents)
 
 
 def _operands(loop: Loop, columns: _Columns) -> tuple[Crossbar | None, tuple[int, ...]]:

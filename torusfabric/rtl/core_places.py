@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..program import DirectMap, RouteMap
-from ..program.values import IntArray
 from ..schedule import Listed, Transfers
+from ..topology import IntArray
 
 if TYPE_CHECKING:
     from ..program import Program

@@ -30,7 +30,7 @@ class Output:
     Parameters
     ----------
     sources : tuple of int
-        The inputs it can select: in-ports, and lanes counted from the number of ports.
+        The inputs it can select: in-ports, and injection ports counted from their number on.
     bits : tuple of int
         The select register of each select bit, in the order of `select_bits`.
     """

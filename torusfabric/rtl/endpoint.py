@@ -50,7 +50,7 @@ class EndpointSettings:
     offset_bits : int
         With any root: bits of the offset of a node from it.
     operator : Operator or None
-        How the words of the readers of a lane are combined.
+        How the words of the readers of an injection port are combined.
     """
 
     ports: int
@@ -78,8 +78,8 @@ class Endpoint(Leaf):
     -------
     rx : In(ports * width)
         A word from each in-port.
-    inject : Out(lanes * width)
-        A word for each lane, one cycle after its address.
+    inject : Out(injections * width)
+        A word for each injection port, one cycle after its address.
     busy : In(1)
         Whether a run is under way.
     row : In
@@ -116,7 +116,7 @@ class Endpoint(Leaf):
         stores = {memory.column for memory in shape.memories if memory.column is not None}
         windows = settings.windows
         optional = {
-            "inject": Out(len(shape.lanes) * width) if shape.lanes else None,
+            "inject": Out(len(shape.injections) * width) if shape.injections else None,
             "row": In(shape.row_bits) if shape.row_bits else None,
             "phase": In(windows.count * (windows.reach + 2)) if phased else None,
             "offset": In(settings.offset_bits) if settings.half else None,
@@ -221,9 +221,9 @@ class _Builder:
             self._taken(place, reader, words, for_host=place == host)
             for place, reader in enumerate(readers)
         ]
-        for lane, group in enumerate(shape.lanes):
+        for number, group in enumerate(shape.injections):
             word = self._combined([taken[place] for place in group])
-            m.d.comb += self.leaf.inject.word_select(lane, self.width).eq(word)
+            m.d.comb += self.leaf.inject.word_select(number, self.width).eq(word)
         if host is not None:
             m.d.sync += self.leaf.read_data.eq(taken[host])
         elif viewed:
@@ -444,7 +444,7 @@ class _Builder:
         return cascade(words, list(select), self.width, *keep)
 
     def _combined(self, words: list[Value]) -> Value:
-        """What the readers of a lane read, combined in a tree."""
+        """What the readers of an injection port read, combined in a tree."""
         if not words:
             return Const(0, self.width)
         row = list(words)

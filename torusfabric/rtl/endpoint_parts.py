@@ -23,9 +23,9 @@ def add_streams(plan: Blueprint) -> None:
     node N. While ``rx_enable``, ``receive_N`` is what arrives at each in-port, and ``rx_address``
     counts wave * steps + step - 1.
     """
-    net, lanes = plan.netlist, len(plan.loop.lanes)
+    net, injections = plan.netlist, len(plan.loop.injections)
     for node in range(plan.nodes):
-        net.add_input(f"inject_{node}", lanes * plan.width, node=node)
+        net.add_input(f"inject_{node}", injections * plan.width, node=node)
         net.wire_output(f"receive_{node}", plan.arriving(node), node=node)
     steps, flits = plan.loop.rows, plan.loop.flits
     for name, source, bits in (
@@ -88,7 +88,7 @@ class _Wiring:
         self._plan, self._number = plan, number
         self._shape = plan.control.endpoints.shapes[number]
         self._members = module.signature.members
-        self._lane_bits = len(module.inject) if "inject" in self._members else 0
+        self._inject_bits = len(module.inject) if "inject" in self._members else 0
         net = plan.netlist
         # What is the same for all nodes.
         self._common: dict[str, Parts] = {"busy": net.whole("busy")}
@@ -109,8 +109,8 @@ class _Wiring:
             rows = [contents.rows for contents in plan.control.endpoints.contents]
             plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows)
             inputs["row"] = net.whole(f"row_{node}")
-        if self._lane_bits:
-            outputs["inject"] = (f"inject_{node}", self._lane_bits)
+        if self._inject_bits:
+            outputs["inject"] = (f"inject_{node}", self._inject_bits)
         for place, reader in enumerate(self._shape.readers):
             if reader.address is Address.RUNS:
                 inputs[f"run_{place}"] = self._add_runs(node, place, reader.runs)

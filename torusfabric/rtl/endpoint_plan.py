@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.values import NEUTRAL, IntArray, Order, Reads, Writes
+from ..program.values import NEUTRAL, Order, Reads, Writes
+from ..topology import IntArray
 from .crossbar import select_bits
 from .memories import address_width
 from .sharing import merge_columns, sharing
@@ -157,15 +158,15 @@ class EndpointShape:
     ----------
     memories : tuple of MemoryShape
     readers : tuple of ReaderShape
-    lanes : tuple of (tuple of int)
-        The readers, by their place in `readers`, whose words are combined for each lane.
+    injections : tuple of (tuple of int)
+        The readers, by their index in `readers`, whose words are combined for each injection port.
     row_bits : int
         Bits of the row ROM; 0 without one.
     """
 
     memories: tuple[MemoryShape, ...]
     readers: tuple[ReaderShape, ...]
-    lanes: tuple[tuple[int, ...], ...]
+    injections: tuple[tuple[int, ...], ...]
     row_bits: int
 
 
@@ -443,11 +444,11 @@ class _Shape:
             self._reader(place, number, runs, shared=place in shared)
             for place, number in enumerate(self.readers)
         )
-        lanes = tuple(
+        injections = tuple(
             tuple(self.readers.index(reader) for reader in group if reader in self.readers)
-            for group in self.loop.lanes
+            for group in self.loop.injections
         )
-        shape = EndpointShape(memories, readers, lanes, self.fields.width)
+        shape = EndpointShape(memories, readers, injections, self.fields.width)
         contents = {
             variant: Contents(
                 self.fields.contents(place),

@@ -14,7 +14,7 @@ __all__ = ["Router"]
 
 
 class Router(Leaf):
-    """Forwards words from in-ports, registers behind them, and lanes to out-ports.
+    """Forwards words from in-ports, registers behind them, and injection ports to out-ports.
 
     One hop takes one cycle, and every out-port passes a word in every cycle. An out-port that
     always passes on the same input is made of wires and a register.
@@ -22,14 +22,14 @@ class Router(Leaf):
     Parameters
     ----------
     crossbar : Crossbar
-        Its inputs are the in-ports, then the registers behind some of them, then lanes.
+        Its inputs are the in-ports, then the registers behind some of them, then injection ports.
     local : sequence of bool
         Of each select register, whether it is one of the node's ROM; the others are copies of what
         the sequencer gives, a copy in every node, for few loads make a fast clock.
     delayed : sequence of int
         The in-ports with a register behind them.
-    lanes : int
-        Number of local inputs.
+    injections : int
+        Number of injection ports.
     width : int
         Bits of a word.
 
@@ -43,8 +43,8 @@ class Router(Leaf):
         Whether words advance.
     rx : In(ports * width)
         A word from each in-port.
-    inject : In(lanes * width)
-        A word from each lane, if any.
+    inject : In(injections * width)
+        A word from each injection port, if any.
     tx : Out(ports * width)
         A word to each out-port.
     """
@@ -55,17 +55,17 @@ class Router(Leaf):
         *,
         local: Sequence[bool] = (),
         delayed: Sequence[int] = (),
-        lanes: int = 0,
+        injections: int = 0,
         width: int,
     ) -> None:
         ports = len(crossbar.outputs)
         self._crossbar, self._local = crossbar, tuple(local) or (False,) * crossbar.rom.shape[1]
-        self._delayed, self._lanes, self._width = delayed, lanes, width
+        self._delayed, self._injections, self._width = delayed, injections, width
         count = len(self._local)
         inputs = {
             "select": count - sum(self._local),
             "setting": sum(self._local),
-            "inject": lanes * width,
+            "inject": injections * width,
         }
         super().__init__(
             {name: In(bits) for name, bits in inputs.items() if bits}
@@ -83,7 +83,7 @@ class Router(Leaf):
         width = self._width
         arriving = self.words("rx", width)
         later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
-        words = arriving + later + (self.words("inject", width) if self._lanes else [])
+        words = arriving + later + (self.words("inject", width) if self._injections else [])
         select = self._select(m)
         out = crossbar_words(m, self._crossbar, words, select, width, keep=self.alone)
         with m.If(self.value("enable")):

@@ -30,7 +30,7 @@ def add_combiners(plan: Blueprint) -> None:
         crossbar,
         operator=operator,
         delayed=loop.delayed,
-        lanes=len(loop.lanes),
+        injections=len(loop.injections),
         width=plan.width,
     )
     net.add_module("combiner", make, role=Role.COMBINER)
@@ -39,7 +39,7 @@ def add_combiners(plan: Blueprint) -> None:
         common["select"] = _select(plan.control.operand_columns)
     bits = (plan.ports + len(loop.delayed)) * plan.width
     for node in range(plan.nodes):
-        inputs = common | {"rx": plan.arriving(node), "inject": plan.lanes(node)}
+        inputs = common | {"rx": plan.arriving(node), "inject": plan.injected(node)}
         outputs = {"result": (f"result_{node}", bits)}
         net.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
 
@@ -62,7 +62,7 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
             router.crossbar,
             local=[column is None for column in router.central],
             delayed=delayed,
-            lanes=more + len(next(iter(router.lanes.values()))),
+            injections=more + len(next(iter(router.injections.values()))),
             width=plan.width,
         )
         plan.netlist.add_module(f"router_{number}", make, role=Role.ROUTER)
@@ -79,7 +79,7 @@ def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, var
     """The router of a node, and its ROM."""
     net = plan.netlist
     inputs: dict[str, Parts] = {"enable": net.whole("busy"), "rx": plan.incoming(node)}
-    words = (*_later_results(plan, node), *plan.lanes(node, router.lanes[variant]))
+    words = (*_later_results(plan, node), *plan.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
     if router.columns:

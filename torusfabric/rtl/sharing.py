@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from ..program.values import IntArray, Reads
+from ..program.values import Reads
+from ..topology import IntArray
 
 __all__ = ["merge_columns", "sharing"]
 

@@ -1,54 +1,78 @@
-"""Lanes: in which order a node sends blocks, so that its lanes never read a bank at once.
+"""In which order a node sends blocks, so that its injection ports never read a memory at once.
 
-A node that sends several different messages in a round reads as many blocks at a time. A bank has
-one read port, so it can serve them only if at any time each lane reads a bank of its own. That is
-an open shop with preemption: lanes are jobs, banks are machines, and if no lane or bank has more
-blocks than the longest message, a timetable of that length exists (Gonzalez and Sahni, "Open shop
-scheduling to minimize finish time", Journal of the ACM 23(4), 1976).
+A node that sends several different messages in a round reads as many blocks at a time. A memory
+has one read port, so it can serve them only if at any time each injection port reads a memory of
+its own. That is an open shop with preemption: injection ports are jobs, memories are machines, and
+if no injection port or memory has more blocks than the longest message, a timetable of that length
+exists (Gonzalez and Sahni, "Open shop scheduling to minimize finish time", Journal of the ACM
+23(4), 1976).
 """
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-__all__ = ["OWN", "BlockRun", "arrange"]
+from ..topology import IntArray
 
-#: Bank number of the memory that holds what a node itself sends.
-OWN = -1
+__all__ = ["SEND", "BlockRun", "Location", "arrange"]
+
+#: Number of the memory that holds what a node itself sends; others have that of their in-port.
+SEND = -1
+
+
+class Location(NamedTuple):
+    """Where a block lies in a node: the memory, and the slot in it, counted in blocks."""
+
+    memory: int
+    slot: int
 
 
 class BlockRun(NamedTuple):
-    """Consecutive blocks of one bank that a node sends: ``length`` from place ``slot`` on."""
+    """Consecutive blocks of one memory that a node sends: ``length`` from ``slot`` on."""
 
-    bank: int
+    memory: int
     slot: int
     length: int
 
 
-def arrange(messages, places):
-    """Put the blocks of messages that are sent at once in an order in which no two meet in a bank.
+def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> list[list[int]]:
+    """Order the blocks of messages that are sent at once so that no two read the same memory.
 
     Parameters
     ----------
     messages : list of (list of int)
         The blocks of each message, in the order in which to send them if it is free.
-    places : dict of int to (int, int)
-        Bank and slot of each block.
+    locations : dict of int to Location
+        Of each block.
 
     Returns
     -------
     list of (list of int)
         The messages as they were where their lengths differ, or where there is no such order.
+
+    Examples
+    --------
+    Two messages of two blocks, each with a block in either memory; the second starts with the
+    other memory.
+
+    >>> locations = {0: Location(0, 0), 1: Location(1, 0), 2: Location(0, 1), 3: Location(1, 1)}
+    >>> first, second = arrange([[0, 1], [2, 3]], locations)
+    >>> [locations[a].memory != locations[b].memory for a, b in zip(first, second)]
+    [True, True]
     """
     if len(messages) < 2 or len({len(message) for message in messages}) > 1:
         return messages
-    banks = sorted({places[block][0] for message in messages for block in message})
-    queues = [[[b for b in m if places[b][0] == bank] for bank in banks] for m in messages]
+    memories = sorted({locations[block].memory for message in messages for block in message})
+    queues = [
+        [[block for block in message if locations[block].memory == memory] for memory in memories]
+        for message in messages
+    ]
     work = np.array([[len(queue) for queue in row] for row in queues])
     length = len(messages[0])
-    if len(banks) < len(messages) or (work.sum(axis=0) > length).any():
+    if len(memories) < len(messages) or (work.sum(axis=0) > length).any():
         return messages
     ordered: list[list[int]] = [[] for _ in messages]
     for span, chosen in _timetable(work, length):
@@ -58,7 +82,7 @@ def arrange(messages, places):
     return ordered
 
 
-def _timetable(work, length):
+def _timetable(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
     """Spans of time, and the column that each row works on: no two rows on the same one.
 
     Parameters
