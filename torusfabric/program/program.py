@@ -82,7 +82,7 @@ class Mode:
     @property
     def timing(self) -> Timing:
         """When what happens."""
-        return Timing(self.loop, self.write_delay)
+        return Timing(self.loop, self.write_delay, self.schedule.topology.link_latency)
 
     @property
     def operator(self) -> Operator | None:

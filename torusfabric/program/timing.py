@@ -9,7 +9,7 @@ slot                                  the sequencer's ROM shows the row
 slot + `ADDRESS`                      memories are given addresses
 slot + `SETTING`                      words are there, and settings in the select registers
 slot + `LINK`                         the word is on the first link
-slot + `LINK` + hops - 1              the word is at the in-port of its receiver, and is stored
+slot + `SETTING` + hops * latency     the word is at the in-port of its receiver, and is stored
 ====================================  =============================
 
 An operator behind an in-port takes `COMBINE` cycles more. Skews are added. Cycles are counted like
@@ -122,11 +122,15 @@ class Timing:
             Of the message.
         """
         slot = int(self.loop.departure[step, port]) + flit * self.loop.stride
-        return self.wait + slot + LINK + hops - 1
+        return self.wait + slot + self._on_the_way(hops)
 
     def store_delay(self, hops: int, skew: int = 0) -> int:
         """Cycles from a slot to the write of its word after so many hops."""
-        return LINK + hops - 1 + skew + (COMBINE if self.loop.combining else 0)
+        return self._on_the_way(hops) + skew + (COMBINE if self.loop.combining else 0)
+
+    def _on_the_way(self, hops: int) -> int:
+        """Cycles from a slot to the arrival of its word after so many hops."""
+        return SETTING + hops * self.link_latency
 
 
 def starts(duration: IntArray) -> IntArray:

@@ -66,4 +66,4 @@ def _stored(netlist: Netlist, module: str) -> Inventory:
     shapes = leaf.memories()
     written = [shape.width * shape.depth for shape in shapes if shape.written]
     rom = sum(shape.width * shape.depth for shape in shapes if not shape.written)
-    return Inventory(rom + getattr(leaf, "logic_bits", 0), len(written), sum(written))
+    return Inventory(rom, len(written), sum(written))
