@@ -62,6 +62,7 @@ class Assembly(wiring.Component):
         return net if whole else net[part.start : part.start + part.width]
 
     def elaborate(self, platform: object) -> Module:
+        """Connect the instances."""
         m = Module()
         for node, domain in self.domains.items():
             m.domains += domain

@@ -1,8 +1,9 @@
 """Columns of a ROM: values that share an address."""
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
+from ..topology import IntArray
 from .memories import add_rom
 
 __all__ = ["Columns"]
@@ -14,13 +15,21 @@ class Columns:
     Parameters
     ----------
     address : Value
+
+    Examples
+    --------
+    >>> columns = Columns(Signal(2))
+    >>> len(columns.read(np.array([0, 5, 2, 7]))), len(columns.read(np.array([6, 6, 6, 6])))
+    (3, 3)
+    >>> columns.bits
+    12
     """
 
-    def __init__(self, address):
+    def __init__(self, address: Value) -> None:
         self._address = address
-        self._columns: dict[bytes, tuple[np.ndarray, Signal]] = {}
+        self._columns: dict[bytes, tuple[IntArray, Signal]] = {}
 
-    def read(self, values):
+    def read(self, values: IntArray) -> Value:
         """A value one cycle after its address.
 
         Parameters
@@ -41,11 +50,11 @@ class Columns:
         return self._columns[key][1]
 
     @property
-    def bits(self):
+    def bits(self) -> int:
         """Bits of the ROM."""
         return sum(len(values) * len(signal) for values, signal in self._columns.values())
 
-    def build(self, m, name):
+    def build(self, m: Module, name: str) -> None:
         """Add the ROM to a module, once all columns are known."""
         if not self._columns:
             return

@@ -1,15 +1,18 @@
 """The combiner: an adder, or another operator, behind each in-port."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import crossbar_words
+from ..collective import Operator
+from .crossbar import Crossbar, crossbar_words
 from .netlist import Leaf
 
 __all__ = ["Combiner", "operate"]
 
 
-def operate(operator, a, b, width):
+def operate(operator: Operator, a: Value, b: Value, width: int) -> Value:
     """What an operator makes of two words, as `Operator.combine` says."""
     match operator.name:
         case "add":
@@ -56,7 +59,15 @@ class Combiner(Leaf):
         A result for each in-port, and those of the cycle before for `delayed`.
     """
 
-    def __init__(self, crossbar, *, operator, delayed, injections, width):
+    def __init__(
+        self,
+        crossbar: Crossbar,
+        *,
+        operator: Operator,
+        delayed: Sequence[int],
+        injections: int,
+        width: int,
+    ) -> None:
         ports = len(crossbar.outputs)
         self._crossbar, self._operator = crossbar, operator
         self._delayed, self._width = delayed, width
@@ -71,7 +82,8 @@ class Combiner(Leaf):
         )
         self.result = Signal((ports + len(delayed)) * width, reset_less=True)
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
+        """Build the crossbar of operands, and an operator and register behind each in-port."""
         m = Module()
         width, arriving = self._width, self.words("rx", self._width)
         # A copy of its own in every node keeps the fan-out of the select registers small.

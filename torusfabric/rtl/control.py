@@ -9,7 +9,7 @@ of inputs, endpoints with the same memories, readers and writers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -106,7 +106,19 @@ class Control:
 
 
 def plan_control(program: Program) -> Control:
-    """Divide a program between the sequencer and the nodes."""
+    """Divide a program between the sequencer and the nodes.
+
+    Examples
+    --------
+    Of a table, all routers are alike and have no ROM: every select register copies one of the
+    sequencer.
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
+    >>> control = plan_control(tf.compile(schedule))
+    >>> len(control.routers), control.router_rows, len(control.selects) > 0
+    (1, False, True)
+    """
     loop = program.loop
     shapes, router_of = _router_shapes(loop, one=program.any_root)
     columns = _Columns()
@@ -145,37 +157,41 @@ class _Columns:
         return self._known[key]
 
 
-def _router_shapes(loop: Loop, *, one: bool) -> tuple[list, IntArray]:
+#: What each out-port of a router selects from.
+Sources: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+def _sources(select: IntArray) -> Sources:
+    """What each out-port selects from, given what feeds it in each row."""
+    return tuple(tuple(np.unique(column[column >= 0]).tolist()) for column in select.T)
+
+
+def _router_shapes(loop: Loop, *, one: bool) -> tuple[list[tuple[Sources, list[int]]], IntArray]:
     """The different sets of sources of out-ports, and the variants that have them.
 
     Returns
     -------
-    shapes : list of (tuple of (tuple of int), list of int)
+    shapes : list of (Sources, list of int)
         The sources of each out-port, with injection ports as in the program; and variants.
         Injection ports are distinguished by the order in which out-ports use them only.
     shape_of : ndarray of int, shape (variants,)
     """
-    used = [
-        [tuple(np.unique(column[column >= 0]).tolist()) for column in loop.select[:, v].T]
-        for v in range(loop.variants)
-    ]
+    used = [_sources(loop.select[:, variant]) for variant in range(loop.variants)]
     if one:
         every = [tuple(sorted(set().union(*sets))) for sets in zip(*used, strict=True)]
         return [(tuple(every), list(range(loop.variants)))], np.zeros(loop.variants, int)
-    shapes: dict[tuple, int] = {}
-    members: list[list[int]] = []
+    members: dict[Sources, list[int]] = {}
     shape_of = np.empty(loop.variants, int)
     for variant, sources in enumerate(used):
         names = _injection_names(sources, loop.first_injection)
         key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
-        shape_of[variant] = shapes.setdefault(key, len(shapes))
-        if shape_of[variant] == len(members):
-            members.append([])
-        members[shape_of[variant]].append(variant)
-    return [(key, variants) for key, variants in zip(shapes, members, strict=True)], shape_of
+        members.setdefault(key, []).append(variant)
+    for number, variants in enumerate(members.values()):
+        shape_of[variants] = number
+    return list(members.items()), shape_of
 
 
-def _injection_names(sources: list[tuple[int, ...]], first: int) -> dict[int, int]:
+def _injection_names(sources: Sources, first: int) -> dict[int, int]:
     """New numbers of injection ports, in the order in which out-ports use them."""
     names: dict[int, int] = {}
     for sets in sources:
@@ -194,16 +210,16 @@ class _Planned:
     injections: list[tuple[int, ...]]  # of each variant, the injection port that each input is
 
 
-def _planned(loop: Loop, sources: tuple, members: list[int]) -> _Planned:
+def _planned(loop: Loop, sources: Sources, members: list[int]) -> _Planned:
     """The crossbar of a shape: select registers are shared where that suits all its variants."""
     first = loop.first_injection
     stacked, injections = [], []
     for variant in members:
         rows = loop.select[:, variant].astype(int)
-        used = [tuple(np.unique(column[column >= 0]).tolist()) for column in rows.T]
+        used = _sources(rows)
         # Where one shape serves different sets of inputs, injection ports are those of the program.
         renamed = all(len(s) == len(u) for s, u in zip(sources, used, strict=True))
-        names = _injection_names(used if renamed else list(sources), first)
+        names = _injection_names(used if renamed else sources, first)
         if not renamed:
             names = {
                 injection: injection
@@ -228,7 +244,7 @@ def _common_columns(planned: list[_Planned]) -> set[tuple[bytes, int]]:
     for plan in planned:
         if plan.values.shape[2]:
             here = {
-                (np.asarray(plan.values[0, :, k], np.int8).tobytes(), int(plan.crossbar.kinds[k]))
+                (np.asarray(plan.values[0, :, k], np.int8).tobytes(), plan.crossbar.skews[k])
                 for k in range(plan.values.shape[2])
                 if (plan.values[:, :, k] == plan.values[0, :, k]).all()
             }
@@ -243,7 +259,7 @@ def _router(
     central: list[int | None] = []
     local = []
     for k in range(plan.values.shape[2]):
-        values, skew = plan.values[0, :, k], int(plan.crossbar.kinds[k])
+        values, skew = plan.values[0, :, k], plan.crossbar.skews[k]
         alike = (plan.values[:, :, k] == values).all()
         if alike and (np.asarray(values, np.int8).tobytes(), skew) in common:
             central.append(columns.add(values, SETTING + skew))
@@ -268,6 +284,6 @@ def _operands(loop: Loop, columns: _Columns) -> tuple[Crossbar | None, tuple[int
         return None, ()
     crossbar = plan_crossbar(loop.operand[:, 0].astype(int), loop.operand_skew)
     numbers = tuple(
-        columns.add(crossbar.rom[:, k], LINK + int(kind)) for k, kind in enumerate(crossbar.kinds)
+        columns.add(crossbar.rom[:, k], LINK + skew) for k, skew in enumerate(crossbar.skews)
     )
     return crossbar, numbers

@@ -55,7 +55,9 @@ def core_places(program: Program) -> dict[str, Any]:
     return found
 
 
-def _listed(program: Program, mapped: AddressMap, parts: int, first: int) -> list:
+def _listed(
+    program: Program, mapped: AddressMap, parts: int, first: int
+) -> list[list[list[int] | None]]:
     """Memory and first address of each block of each node, null for none."""
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)

@@ -14,13 +14,30 @@ What an idle out-port carries does not matter, and select bits that may always b
 register.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from amaranth.hdl import Const, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-__all__ = ["Crossbar", "Output", "cascade", "crossbar_words", "keeper",
-           "plan_crossbar"]  # fmt: skip
+from ..topology import IntArray
+
+__all__ = [
+    "Crossbar",
+    "Output",
+    "bit_count",
+    "cascade",
+    "crossbar_words",
+    "keeper",
+    "lut_count",
+    "plan_crossbar",
+    "select_bits",
+    "select_code",
+]
+
+#: Marks a value to be kept by synthesis.
+Keep: TypeAlias = Callable[[Value], Value]
 
 
 @dataclass(frozen=True)
@@ -49,70 +66,95 @@ class Crossbar:
         One for each out-port.
     rom : ndarray of int8, shape (settings, select registers)
         The value of each select register for each setting.
-    kinds : tuple
-        The kind of each select register, as given to `plan_crossbar`.
+    skews : tuple
+        Of each select register: by how many cycles it changes later than others.
     """
 
     outputs: tuple[Output, ...]
-    rom: np.ndarray
-    kinds: tuple = ()
+    rom: IntArray
+    skews: tuple[int, ...] = ()
 
     @property
-    def rows(self):
+    def rows(self) -> list[int]:
         """The ROM as integers, one a setting; bit k is select register k."""
         weights = [1 << k for k in range(self.rom.shape[1])]
         return [sum(w for w, bit in zip(weights, row, strict=True) if bit) for row in self.rom]
 
     @property
-    def luts_per_bit(self):
+    def luts_per_bit(self) -> int:
         """4-input look-up tables for each bit of the width, over all out-ports."""
         return sum(lut_count(len(out.sources)) for out in self.outputs)
 
 
-def lut_count(count):
+def lut_count(count: int) -> int:
     """4-input look-up tables a bit for so many inputs."""
     return (count + 1) // 2 if count > 1 else 0
 
 
-def bit_count(count):
+def bit_count(count: int) -> int:
     """Select bits for so many inputs."""
     return min(count - 1, 1) + int(count >= 4) + (count - 1) // 2 if count else 0
 
 
-def select_bits(count, place):
+def select_bits(count: int, index: int) -> list[int]:
     """The select bits that make one of so many inputs pass.
 
     Returns
     -------
     list of int
         y, x, z1, z2, ..; x is left out where no further pair needs it.
+
+    Examples
+    --------
+    >>> [select_bits(4, index) for index in range(4)]
+    [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]
     """
     if count == 1:
         return []
     stages = (count - 1) // 2
-    bits = [place % 2] + ([int(place < 2)] if count >= 4 else [])
-    return bits + [int(place // 2 == stage) for stage in range(1, stages + 1)]
+    bits = [index % 2] + ([int(index < 2)] if count >= 4 else [])
+    return bits + [int(index // 2 == stage) for stage in range(1, stages + 1)]
 
 
-def plan_crossbar(select, kinds=None):
+def select_code(count: int, index: int) -> int:
+    """The select bits of `select_bits` as a number.
+
+    Examples
+    --------
+    >>> select_code(4, 2)
+    4
+    """
+    return sum(bit << k for k, bit in enumerate(select_bits(count, index)))
+
+
+def plan_crossbar(select: IntArray, skews: Sequence[int] | None = None) -> Crossbar:
     """The crossbar of a router class.
 
     Parameters
     ----------
     select : ndarray of int, shape (settings, ports)
         What feeds each out-port in each setting; negative where it does not matter.
-    kinds : sequence, optional
-        Of each out-port: only those of the same kind share select registers.
+    skews : sequence, optional
+        By how many cycles each out-port changes later than others; only those that change at once
+        share select registers.
 
     Returns
     -------
     Crossbar
+
+    Examples
+    --------
+    Out-port 0 always passes on in-port 1 and is made of wires; out-port 1 selects.
+
+    >>> crossbar = plan_crossbar(np.array([[1, 0], [1, 2]]))
+    >>> [output.sources for output in crossbar.outputs], crossbar.rom.tolist()
+    ([(1,), (0, 2)], [[0], [1]])
     """
-    registers: list[np.ndarray] = []
-    of_kind: list = []
+    registers: list[IntArray] = []
+    skew_of: list[int] = []
     outputs = []
-    kinds = [0] * select.shape[1] if kinds is None else list(kinds)
-    for kind, column in zip(kinds, select.T, strict=True):
+    skews = [0] * select.shape[1] if skews is None else list(skews)
+    for skew, column in zip(skews, select.T, strict=True):
         sources = tuple(sorted({int(s) for s in column if s >= 0}))
         count, width = len(sources), bit_count(len(sources))
         rows = [
@@ -120,24 +162,26 @@ def plan_crossbar(select, kinds=None):
             for s in column.tolist()
         ]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
-        bits = tuple(_share(registers, of_kind, kind, wanted[:, k]) for k in range(width))
+        bits = tuple(_share(registers, skew_of, skew, wanted[:, k]) for k in range(width))
         outputs.append(Output(sources, bits))
     rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
-    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(of_kind))
+    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(skew_of))
 
 
-def _share(registers, kinds, kind, wanted):
-    """The first register of a kind that can serve a column of select bits (-1: does not matter)."""
+def _share(registers: list[IntArray], skews: list[int], skew: int, wanted: IntArray) -> int:
+    """The first register of a skew that can serve a column of select bits (-1: does not matter)."""
     for k, column in enumerate(registers):
-        if kinds[k] == kind and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
+        if skews[k] == skew and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
             registers[k] = np.where(column >= 0, column, wanted)
             return k
     registers.append(wanted)
-    kinds.append(kind)
+    skews.append(skew)
     return len(registers) - 1
 
 
-def cascade(inputs, bits, width, keep=lambda value: value):
+def cascade(
+    inputs: Sequence[Value], bits: Sequence[Value], width: int, keep: Keep = lambda value: value
+) -> Value:
     """The value of an out-port.
 
     Parameters
@@ -164,7 +208,15 @@ def cascade(inputs, bits, width, keep=lambda value: value):
     return f
 
 
-def crossbar_words(m, crossbar, words, select, width, *, keep):
+def crossbar_words(
+    m: Module,
+    crossbar: Crossbar,
+    words: Sequence[Value],
+    select: Value,
+    width: int,
+    *,
+    keep: bool,
+) -> list[Value]:
     """What each out-port of a crossbar passes on.
 
     Parameters
@@ -194,10 +246,10 @@ def crossbar_words(m, crossbar, words, select, width, *, keep):
     return passed
 
 
-def keeper(m, width):
-    """Makes a function that marks values to be kept by synthesis."""
+def keeper(m: Module, width: int) -> Keep:
+    """A function that marks values to be kept by synthesis."""
 
-    def keep(value):
+    def keep(value: Value) -> Value:
         kept = Signal(width, name="stage", attrs={"keep": 1})
         m.d.comb += kept.eq(value)
         return kept

@@ -9,7 +9,7 @@ from ..program import DirectMap
 from .blueprint import Blueprint, Top
 from .common_parts import column_net
 from .endpoint import Endpoint, EndpointSettings
-from .endpoint_plan import Address
+from .endpoint_shape import Address, RunWidths
 from .memories import address_width
 from .netlist import Fixed, Part, Parts, Role
 
@@ -111,23 +111,23 @@ class _Wiring:
             inputs["row"] = net.whole(f"row_{node}")
         if self._inject_bits:
             outputs["inject"] = (f"inject_{node}", self._inject_bits)
-        for place, reader in enumerate(self._shape.readers):
+        for index, reader in enumerate(self._shape.readers):
             if reader.address is Address.RUNS:
-                inputs[f"run_{place}"] = self._add_runs(node, place, reader.runs)
-                outputs[f"run_address_{place}"] = (f"run_address_{place}_{node}", reader.runs[3])
+                inputs[f"run_{index}"] = self._add_runs(node, index, reader.runs)
+                net_name = f"run_address_{index}_{node}"
+                outputs[f"run_address_{index}"] = (net_name, reader.runs.number)
         if plan.top is Top.CORE:
             inputs |= self._private(node) | {"write_node": number, "read_node": number}
         name, module = f"endpoint_at_{node}", f"endpoint_{self._number}"
         net.add(name, module, inputs=inputs, outputs=outputs, node=node)
 
-    def _add_runs(self, node: int, place: int, widths: tuple[int, int, int, int]) -> Parts:
+    def _add_runs(self, node: int, index: int, widths: RunWidths) -> Parts:
         """The ROM of runs of a reader; returns what it shows."""
-        plan, net = self._plan, f"run_{place}_{node}"
-        table = plan.control.endpoints.contents[plan.variant_of[node]].runs[place]
-        address = (Part(f"run_address_{place}_{node}", 0, widths[3]),)
-        bits = sum(widths[:3])
+        plan, net = self._plan, f"run_{index}_{node}"
+        table = plan.control.endpoints.contents[plan.variant_of[node]].runs[index]
+        address = (Part(f"run_address_{index}_{node}", 0, widths.number),)
         plan.netlist.add_rom(
-            f"rom_{net}", rows=table, width=bits, address=address, output=net, node=node
+            f"rom_{net}", rows=table, width=widths.row, address=address, output=net, node=node
         )
         return plan.netlist.whole(net)
 

@@ -134,6 +134,7 @@ class Fabric(wiring.Component):
         return Origins(self.program.mode.known_by, rom_bits, *tag_cost(self.program))
 
     def elaborate(self, platform: object) -> Module:
+        """Connect the ports to those of the assembly."""
         m = Module()
         m.submodules.assembly = assembly = Assembly(self.netlist)
         for name in self.netlist.inputs:

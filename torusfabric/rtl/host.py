@@ -4,6 +4,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from .delays import delayed
+from .host_layout import HostLayout
+from .locators.base import Locator
 from .memories import address_width, choose
 from .netlist import Leaf
 
@@ -14,8 +16,14 @@ RADIX = 4
 DIGIT = 2
 
 
-def mux_levels(nodes):
-    """Numbers of multiplexers on each level of the tree over the read data of all nodes."""
+def mux_levels(nodes: int) -> list[int]:
+    """Numbers of multiplexers on each level of the tree over the read data of all nodes.
+
+    Examples
+    --------
+    >>> mux_levels(64)
+    [16, 4, 1]
+    """
     levels = []
     while nodes > 1:
         nodes = -(-nodes // RADIX)
@@ -39,7 +47,7 @@ class ReadMux(Leaf):
     word : Out(width)
     """
 
-    def __init__(self, inputs, width):
+    def __init__(self, inputs: int, width: int) -> None:
         self._width = width
         super().__init__(
             {
@@ -50,7 +58,8 @@ class ReadMux(Leaf):
         )
         self.word = Signal(width, reset_less=True)
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
+        """Build the multiplexer and its register."""
         m = Module()
         m.d.sync += self.word.eq(choose(self.words("data", self._width), self.value("select")))
         return m
@@ -71,8 +80,8 @@ class Host(Leaf):
     address_bits : int
         Of the memories' addresses.
     write_locator : Locator, optional
-        Tells where a node keeps what it sends, by destination, where that is not in the order of
-        the host's addresses. Writes take so much longer.
+        Finds what a node sends by its destination, where that is not in the order of the host's
+        addresses. Writes take so much longer.
 
     Members
     -------
@@ -84,9 +93,24 @@ class Host(Leaf):
         A read.
     select_k : Out(2)
         What level k of the read multiplexers passes on.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan(tf.Torus(3, 3), "broadcast")), width=8)
+    >>> host = fabric.netlist.modules["host"]()
+    >>> host.read_latency == fabric.read_latency, len(host.host_wdata)
+    (True, 8)
     """
 
-    def __init__(self, layout, locator, width, address_bits, write_locator=None):
+    def __init__(
+        self,
+        layout: HostLayout,
+        locator: Locator,
+        width: int,
+        address_bits: int,
+        write_locator: Locator | None = None,
+    ) -> None:
         self._layout, self._locator, self._write_locator = layout, locator, write_locator
         nodes = layout.nodes
         self._levels = len(mux_levels(nodes))
@@ -110,25 +134,26 @@ class Host(Leaf):
         )
 
     @property
-    def _read_stages(self):
+    def _read_stages(self) -> int:
         """Cycles to find out the origin of an address that is read."""
         return self._layout.division_stages(self._layout.recv_parts)
 
     @property
-    def read_latency(self):
+    def read_latency(self) -> int:
         """Edges from an address to its data.
 
-        These are the input register, division, location, memory, choice of the bank, and the tree.
+        These are the input register, division, location, memory, its selection, and the tree.
         """
         return 1 + self._read_stages + self._locator.latency + 2 + self._levels
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
+        """Build the pipelines of reads and writes."""
         m = Module()
         m.submodules.locator = locator = self._locator
         if self._write_locator is None:
             self._write(m)
         else:
-            self._write_located(m)
+            self._write_located(m, self._write_locator)
         later = delayed
         node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
@@ -149,23 +174,23 @@ class Host(Leaf):
             m.d.comb += getattr(self, f"select_{level}").eq(digit)
         return m
 
-    def _write(self, m):
-        """Register a write, and tell chunks apart where each has a bank of its own."""
+    def _write(self, m: Module) -> None:
+        """Register a write, and find the chunk where each has a memory of its own."""
         address = self.value("host_addr")
-        chunk, place = Const(0), address[:-1]
-        if self._layout.bank_by_chunk:
-            chunk, place = self._split(place)
+        chunk, flit = Const(0), address[:-1]
+        if self._layout.memory_by_chunk:
+            chunk, flit = self._split(flit)
         m.d.sync += [
             self.write_enable.eq(self.value("host_we") & ~address[-1]),
             self.write_node.eq(self.value("host_node")),
             self.write_bank.eq(chunk),
-            self.write_address.eq(place),
+            self.write_address.eq(flit),
             self.write_data.eq(self.value("host_wdata")),
         ]
 
-    def _write_located(self, m):
-        """Find the place of a word, and pass the rest of the write on as late."""
-        m.submodules.write_locator = locator = self._write_locator
+    def _write_located(self, m: Module, locator: Locator) -> None:
+        """Find the address of a word, and pass the rest of the write on as late."""
+        m.submodules.write_locator = locator
         later, parts = delayed, self._layout.send_parts
         address = self.value("host_addr")
         destination, flit = self._divide(m, later(m, address[:-1], 1), parts)
@@ -189,7 +214,7 @@ class Host(Leaf):
             enable = enable_later
         m.d.comb += self.write_enable.eq(enable)
 
-    def _split(self, flit):
+    def _split(self, flit: Value) -> tuple[Value, Value]:
         """Chunk, and flit within it, of a flit of a message."""
         size, chunks = self._layout.block_flits, self._layout.part_chunks
         if chunks == 1:
@@ -205,7 +230,7 @@ class Host(Leaf):
             rest = Mux(fits, rest - (size << k), rest)[: len(flit)]
         return Cat(*chunk), rest[: address_width(size)]
 
-    def _divide(self, m, address, parts):
+    def _divide(self, m: Module, address: Value, parts: int) -> tuple[Value, Value]:
         """Part, and flit within it, of an address; one cycle for each bit of the part."""
         flits, stages = self._layout.part_flits, self._layout.division_stages(parts)
         if parts == 1:

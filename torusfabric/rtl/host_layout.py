@@ -29,6 +29,15 @@ class HostLayout:
         First addresses.
     send_words, recv_words : int
     address_bits : int
+    memory_by_chunk : bool
+        Whether each chunk of what a node sends has a memory of its own.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> layout = HostLayout(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
+    >>> layout.send_words, layout.recv_words, layout.recv_base
+    (4, 36, 64)
     """
 
     def __init__(self, program: Program) -> None:
@@ -44,7 +53,7 @@ class HostLayout:
         self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
         send = program.mode.send_map
-        self.bank_by_chunk = isinstance(send, DirectMap) and send.by_chunk
+        self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
 
     def division_stages(self, parts: int) -> int:
         """Cycles to find out in which of so many parts an address lies."""

@@ -1,15 +1,23 @@
 """Memories whose ports are bound to existing signals."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from amaranth.hdl import Array, Cat, Const, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
 from amaranth.lib import memory
 
-__all__ = ["MemoryShape", "add_memory", "add_rom", "address_width", "choose", "recorded_memories"]
-
+__all__ = [
+    "MemoryShape",
+    "ReadPort",
+    "WritePort",
+    "add_memory",
+    "add_rom",
+    "address_width",
+    "choose",
+    "recorded_memories",
+]
 
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
@@ -51,30 +59,36 @@ def _record(width: int, depth: int, *, written: bool) -> None:
 
 
 def address_width(depth: int) -> int:
-    """Bits that address so many words; at least one, for no port is without bits."""
+    """Bits that address so many words; at least one, for no port is without bits.
+
+    Examples
+    --------
+    >>> [address_width(depth) for depth in (1, 2, 3, 256, 257)]
+    [1, 1, 2, 8, 9]
+    """
     return max((depth - 1).bit_length(), 1)
 
 
-def choose(values, index):
+def choose(values: Sequence[Value], index: Value) -> Value:
     """The value at an index; past the end, the last one."""
     padding = [values[-1]] * ((1 << len(index)) - len(values))
     return Array([*values, *padding])[index]
 
 
-def add_rom(m, name, *, rows, width, address):
+def add_rom(m: Module, name: str, *, rows: Sequence[int], width: int, address: Value) -> Value:
     """Add a ROM; a row is there one cycle after its address.
 
     Parameters
     ----------
     m : Module
     name : str
-    rows : list of int
+    rows : sequence of int
     width : int
     address : Value
 
     Returns
     -------
-    Signal
+    Value
         The row read.
     """
     _record(width, len(rows), written=False)
@@ -84,7 +98,31 @@ def add_rom(m, name, *, rows, width, address):
     return port.data
 
 
-def add_memory(m, name, *, width, depth, write, read, granularity=None):
+class WritePort(NamedTuple):
+    """What drives a write port; one enable bit for the word, or for each part of it."""
+
+    address: Value
+    data: Value
+    enable: Value
+
+
+class ReadPort(NamedTuple):
+    """What drives a read port."""
+
+    address: Value
+    enable: Value
+
+
+def add_memory(
+    m: Module,
+    name: str,
+    *,
+    width: int,
+    depth: int,
+    write: WritePort,
+    read: ReadPort,
+    granularity: int | None = None,
+) -> Value:
     """Add a memory with one write port and one read port.
 
     Both ports are synchronous: a word is there one cycle after its address. A word written in a
@@ -97,19 +135,18 @@ def add_memory(m, name, *, width, depth, write, read, granularity=None):
     m : Module
     name : str
     width, depth : int
-    write : tuple of (Value, Value, Value)
-        Address, data and enable; one enable bit for each `granularity` bits.
-    read : tuple of (Value, Value)
-        Address and enable.
+    write : WritePort
+    read : ReadPort
     granularity : int, optional
+        Bits of a word for each bit of the write enable; by default all.
 
     Returns
     -------
-    Signal
+    Value
         The word read.
     """
     if depth == 1:
-        return _add_register(m, name, width, write[1], write[2], granularity or width)
+        return _add_register(m, name, width, write, granularity or width)
     _record(width, depth, written=True)
     ram = memory.Memory(shape=width, depth=depth, init=[], attrs=NO_COLLISIONS)
     m.submodules[name] = ram
@@ -118,21 +155,21 @@ def add_memory(m, name, *, width, depth, write, read, granularity=None):
         _fitting(value, len(port))
         for value, port in zip(write, (into.addr, into.data, into.en), strict=True)
     )
-    out.addr, out.en = _fitting(read[0], len(out.addr)), read[1]
+    out.addr, out.en = _fitting(read.address, len(out.addr)), read.enable
     return out.data
 
 
-def _fitting(value, width):
+def _fitting(value: Value, width: int) -> Value:
     """A value cut or filled up to a width."""
     missing = width - len(value)
     return Cat(value, Const(0, missing)) if missing > 0 else value[:width]
 
 
-def _add_register(m, name, width, data, enable, granularity):
+def _add_register(m: Module, name: str, width: int, write: WritePort, granularity: int) -> Value:
     """A memory of one word, which can always be read."""
     word = Signal(width, name=name, reset_less=True)
     for k, start in enumerate(range(0, width, granularity)):
         part = slice(start, start + granularity)
-        with m.If(enable[k]):
-            m.d.sync += word[part].eq(data[part])
+        with m.If(write.enable[k]):
+            m.d.sync += word[part].eq(write.data[part])
     return word

@@ -42,6 +42,7 @@ class Rom(Leaf):
         self.data = self._port.data
 
     def elaborate(self, platform: object) -> Module:
+        """Bind the address to the port of the memory."""
         m = Module()
         m.submodules.rows = self._memory
         # The signal of the port is replaced, so that the simulator has nothing to evaluate.

@@ -4,6 +4,7 @@ import numpy as np
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
+from ..topology import Topology
 from .memories import address_width, choose
 from .netlist import Leaf
 
@@ -11,7 +12,7 @@ __all__ = ["RootUnit"]
 
 
 class RootUnit(Leaf):
-    """Takes the root at the start, and tells every node its offset from it.
+    """Samples the root at the start, and gives every node its offset from it.
 
     Parameters
     ----------
@@ -20,36 +21,37 @@ class RootUnit(Leaf):
     Members
     -------
     start, busy : In(1)
-        The root is taken with a start, unless a run is under way.
+        The root is sampled with a start, unless a run is under way.
     root : In
         The number of a node.
     offset_k_x : Out
         Coordinate k of the offset of nodes whose coordinate k is x.
     """
 
-    def __init__(self, topology):
+    def __init__(self, topology: Topology) -> None:
         self._topology = topology
         super().__init__(
             {"start": In(1), "busy": In(1), "root": In(address_width(topology.nodes))}
             | {
-                f"offset_{axis}_{place}": Out(address_width(side))
+                f"offset_{axis}_{at}": Out(address_width(side))
                 for axis, side in enumerate(topology.moduli)
-                for place in range(side)
+                for at in range(side)
             }
         )
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
+        """Build a lookup of coordinates, and a register for each offset."""
         m = Module()
         topology, root = self._topology, self.value("root")
-        places = topology.coordinates(np.arange(topology.nodes))
-        taken = self.value("start") & ~self.value("busy")
+        coordinates = topology.coordinates(np.arange(topology.nodes))
+        begin = self.value("start") & ~self.value("busy")
         for axis, side in enumerate(topology.moduli):
             bits = address_width(side)
             at = Signal(bits, name=f"root_{axis}")
-            table = [Const(place, bits) for place in places[axis].tolist()]
+            table = [Const(coordinate, bits) for coordinate in coordinates[axis].tolist()]
             m.d.comb += at.eq(choose(table, root))
-            for place in range(side):
-                offsets = [Const((place - k) % side, bits) for k in range(side)]
-                with m.If(taken):
-                    m.d.sync += getattr(self, f"offset_{axis}_{place}").eq(choose(offsets, at))
+            for coordinate in range(side):
+                offsets = [Const((coordinate - k) % side, bits) for k in range(side)]
+                with m.If(begin):
+                    m.d.sync += getattr(self, f"offset_{axis}_{coordinate}").eq(choose(offsets, at))
         return m

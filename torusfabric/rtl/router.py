@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from .crossbar import Crossbar, crossbar_words
@@ -47,6 +47,17 @@ class Router(Leaf):
         A word from each injection port, if any.
     tx : Out(ports * width)
         A word to each out-port.
+
+    Examples
+    --------
+    Two out-ports: one always passes on the other in-port, one selects the injection port or in-port
+    0.
+
+    >>> import numpy as np
+    >>> from torusfabric.rtl.crossbar import plan_crossbar
+    >>> router = Router(plan_crossbar(np.array([[1, 2], [1, 0]])), injections=1, width=8)
+    >>> sorted(router.signature.members), len(router.tx)
+    (['enable', 'inject', 'rx', 'select', 'tx'], 16)
     """
 
     def __init__(
@@ -79,6 +90,7 @@ class Router(Leaf):
         return self._crossbar
 
     def elaborate(self, platform: object) -> Module:
+        """Build the crossbar, and a register behind each out-port."""
         m = Module()
         width = self._width
         arriving = self.words("rx", width)
@@ -93,7 +105,7 @@ class Router(Leaf):
             ]
         return m
 
-    def _select(self, m: Module) -> list:
+    def _select(self, m: Module) -> list[Value]:
         """The select registers."""
         central, local = iter(()), iter(())
         if not all(self._local):

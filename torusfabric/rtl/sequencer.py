@@ -11,6 +11,7 @@ from ..program.values import Order
 from .columns import Columns
 from .control import Control
 from .delays import delayed
+from .endpoint_columns import StoreColumn
 from .memories import address_width, choose
 from .netlist import Leaf
 
@@ -51,6 +52,15 @@ class Sequencer(Leaf):
         Addresses of readers.
     write_k, store_k : Out
         Where, and whether, to store what arrives.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.rtl.control import plan_control
+    >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
+    >>> sequencer = Sequencer(program.timing, plan_control(program), address_bits=4)
+    >>> len(sequencer.read_0), len(sequencer.cycles)
+    (4, 32)
     """
 
     def __init__(self, timing: Timing, control: Control, *, address_bits: int) -> None:
@@ -58,15 +68,12 @@ class Sequencer(Leaf):
         self._bits = address_bits
         endpoints, row_bits = control.endpoints, address_width(self._loop.rows)
         windows = control.windows
-        self._phased = any(
-            memory.phases for shape in endpoints.shapes for memory in shape.memories
-        ) or any(reader.windows for shape in endpoints.shapes for reader in shape.readers)
         rows = any(shape.row_bits for shape in endpoints.shapes)
         optional = {
             "select": len(control.selects),
             "row": row_bits if rows else 0,
             "setting_row": row_bits if control.router_rows else 0,
-            "phase": windows.count * (windows.reach + 2) if self._phased else 0,
+            "phase": windows.count * windows.phases if endpoints.uses_phases else 0,
         }
         super().__init__(
             {
@@ -84,6 +91,11 @@ class Sequencer(Leaf):
         self._has = {name for name, bits in optional.items() if bits}
 
     def elaborate(self, platform: object) -> Module:
+        """Build the pipeline of a slot.
+
+        The counters are a cycle ahead of their slot, for they address the ROM, whose output is the
+        slot's row. From then on everything is delayed to the cycle that `Timing` gives.
+        """
         m = Module()
         last = Signal()
         go = self._go(m, self._run(m, last))
@@ -183,10 +195,10 @@ class Sequencer(Leaf):
 
     def _phases(self, m: Module, slot: _Slot) -> None:
         """Whether flits within each window are read, and were read."""
-        if not self._phased:
+        if "phase" not in self._has:
             return
         windows = self._control.windows
-        bits = windows.reach + 2
+        bits = windows.phases
         for number in range(windows.count):
             column = windows.column(number)
             # Where a row has no such window nobody looks, so that any other length will do.
@@ -212,7 +224,7 @@ class Sequencer(Leaf):
                 inside = inside & (slot.flit < store.length)
             m.d.comb += getattr(self, f"store_{k}").eq(delayed(m, inside, delay))
 
-    def _store_address(self, m: Module, slot: _Slot, store) -> Value:
+    def _store_address(self, m: Module, slot: _Slot, store: StoreColumn) -> Value:
         """Where what is read in a slot will be stored."""
         rows = self._loop.rows
         if self._loop.order is Order.FLIT and store.pitch == rows:

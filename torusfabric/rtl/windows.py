@@ -25,6 +25,12 @@ class Windows:
         Of each row, the different lengths in words, the longest first.
     reach : int
         The longest path of all rows, in hops.
+
+    Examples
+    --------
+    >>> windows = Windows(lengths=((4, 2), (4,)), reach=3)
+    >>> windows.count, windows.number(0, 2), windows.column(1)
+    (2, 1, [2, 0])
     """
 
     lengths: tuple[tuple[int, ...], ...]
@@ -46,6 +52,11 @@ class Windows:
                 variants = range(reads.count.shape[1])
                 found[row] |= {reads.words(row, variant) for variant in variants} - {0}
         return cls(tuple(tuple(sorted(lengths, reverse=True)) for lengths in found), reach)
+
+    @property
+    def phases(self) -> int:
+        """Phases of a window: from the read of a flit to the write after the last hop."""
+        return self.reach + 2
 
     @property
     def count(self) -> int:

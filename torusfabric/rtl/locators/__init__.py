@@ -34,7 +34,7 @@ def locator_of(program: Program) -> Callable[[], Locator]:
                 memory,
                 np.maximum(mapped.base, 0) // program.block_flits,
                 flits=program.block_flits,
-                banks=len(program.memories),
+                memories=len(program.memories),
             )
         case _:
             return lambda: ChunkLocator(program)
@@ -52,6 +52,6 @@ def write_locator_of(program: Program) -> Callable[[], Locator] | None:
         np.maximum(mapped.memory - own[0], 0),
         mapped.base // program.block_flits,
         flits=program.block_flits,
-        banks=len(own),
+        memories=len(own),
         ahead=mapped.ahead,
     )

@@ -1,6 +1,6 @@
 """What every locator has."""
 
-from amaranth.hdl import Fragment
+from amaranth.hdl import Fragment, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,25 +28,25 @@ class Locator(wiring.Component):
 
     latency: int
 
-    def __init__(self, *, nodes, chunks, flits, banks, depth):
+    def __init__(self, *, nodes: int, chunks: int, flits: int, memories: int, depth: int) -> None:
         super().__init__(
             {
                 "node": In(address_width(nodes)),
                 "origin": In(address_width(nodes)),
                 "chunk": In(address_width(chunks)),
                 "flit": In(address_width(flits)),
-                "bank": Out(address_width(banks)),
+                "bank": Out(address_width(memories)),
                 "address": Out(address_width(depth)),
             }
         )
         self._tables: list[Columns] = []
 
-    def columns(self, address):
+    def columns(self, address: Value) -> Columns:
         """A ROM of this locator."""
         self._tables.append(Columns(address))
         return self._tables[-1]
 
-    def rom_bits(self):
+    def rom_bits(self) -> int:
         """Bits of all its ROMs."""
         self._tables.clear()
         Fragment.get(self, None)

@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Module
 
+from ...program import Program
 from .base import Locator
 
 __all__ = ["ChunkLocator"]
@@ -18,12 +19,13 @@ class ChunkLocator(Locator):
 
     latency = 1
 
-    def __init__(self, program):
+    def __init__(self, program: Program) -> None:
         nodes, chunks = program.topology.nodes, program.schedule.chunks
         flits = program.block_flits
-        super().__init__(nodes=nodes, chunks=chunks, flits=flits, banks=chunks, depth=flits)
+        super().__init__(nodes=nodes, chunks=chunks, flits=flits, memories=chunks, depth=flits)
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
+        """Register the answer."""
         m = Module()
         m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
         return m

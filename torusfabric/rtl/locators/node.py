@@ -1,18 +1,29 @@
 """Locators of programs without symmetry: by tables of nodes."""
 
-import numpy as np
-from amaranth.hdl import Cat, Module, Mux, Signal
+from typing import NamedTuple
 
+import numpy as np
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from ...program import NodeMap, Program
+from ...topology import IntArray
 from ..delays import delayed
 from .base import Locator
 
 __all__ = ["NodeLocator"]
 
 
+class Locations(NamedTuple):
+    """Tables of memories and of first addresses."""
+
+    memory: IntArray
+    base: IntArray
+
+
 class NodeLocator(Locator):
     """Finds blocks in a table.
 
-    Where all nodes of a variant store what has the same offset from them in the same place,
+    Where all nodes of a variant store what has the same offset from them at the same address,
     the table has a row for each variant and offset; else one for each node and origin.
 
     Parameters
@@ -21,8 +32,10 @@ class NodeLocator(Locator):
         With a `NodeMap`.
     """
 
-    def __init__(self, program):
-        self._program, self._map = program, program.mode.receive_map
+    def __init__(self, program: Program) -> None:
+        mapped = program.mode.receive_map
+        assert isinstance(mapped, NodeMap)
+        self._program, self._map = program, mapped
         topology, chunks = program.topology, program.schedule.chunks
         self._parts = self._map.memory.shape[1]
         self._by_offset = self._rows_by_offset()
@@ -31,70 +44,72 @@ class NodeLocator(Locator):
             nodes=topology.nodes,
             chunks=chunks,
             flits=program.block_flits,
-            banks=len(program.memories),
+            memories=len(program.memories),
             depth=max(int(program.depth.max()), 1),
         )
 
-    def _places(self):
+    def _locations(self) -> Locations:
         """Memory and base of each (node, part, chunk)."""
-        places = self._map.memory, np.maximum(self._map.base, 0)
-        return tuple(self._drop_single(place) for place in places)
+        base = np.maximum(self._map.base, 0)
+        return Locations(self._drop_single(self._map.memory), self._drop_single(base))
 
     @staticmethod
-    def _drop_single(table):
+    def _drop_single(table: IntArray) -> IntArray:
         """Leave out the axes of part and chunk where there is only one."""
         return table.squeeze(tuple(axis for axis in (1, 2) if table.shape[axis] == 1))
 
-    def _rows_by_offset(self):
+    def _rows_by_offset(self) -> Locations | None:
         """The table by variant and offset, or None where a table by node is smaller or needed."""
         program, topology = self._program, self._program.topology
         if self._parts == 1 or topology.nodes**2 * program.schedule.chunks <= DIRECT_ROWS:
             return None
         nodes = np.arange(topology.nodes)
         origin = topology.add(nodes[:, None], nodes[None, :])
-        bank, base = (place[nodes[:, None], origin] for place in self._places())
+        memory, base = (table[nodes[:, None], origin] for table in self._locations())
         rows = []
         for number in range(len(program.depth)):
             members = np.nonzero(self._map.variant_of == number)[0]
-            for place in (bank, base):
-                if (place[members] != place[members[0]]).any():
+            for table in (memory, base):
+                if (table[members] != table[members[0]]).any():
                     return None
-            rows.append((bank[members[0]], base[members[0]]))
+            rows.append((memory[members[0]], base[members[0]]))
         chunks = program.schedule.chunks
         shape = (len(rows), *topology.moduli, *([chunks] if chunks > 1 else []))
-        place = np.ravel_multi_index(tuple(topology.coordinates(nodes)), topology.moduli)
-        order = np.argsort(place)
-        return tuple(
-            np.stack(places)[:, order].reshape(shape) for places in zip(*rows, strict=True)
+        key = np.ravel_multi_index(tuple(topology.coordinates(nodes)), topology.moduli)
+        order = np.argsort(key)
+        memories, bases = (
+            np.stack(table)[:, order].reshape(shape) for table in zip(*rows, strict=True)
         )
+        return Locations(memories, bases)
 
-    def elaborate(self, platform):
+    def elaborate(self, platform: object) -> Module:
+        """Build the table, and before it the subtraction where it is by offset."""
         m = Module()
         if self._by_offset is None:
-            wait, places = 0, self._places()
+            wait, tables = 0, self._locations()
             key = [self.node, *([self.origin] if self._parts > 1 else [])]
         else:
-            wait, places = 2, self._by_offset
+            wait, tables = 2, self._by_offset
             key = self._variant_and_offset(m)
         if self._program.schedule.chunks > 1:
             key.append(delayed(m, self.chunk, wait))
         table = self.columns(Cat(*reversed(key)))
-        bank, base = (_table(values, [len(part) for part in key]) for values in places)
-        bank, base = table.read(bank), table.read(base)
+        bits = [len(part) for part in key]
+        bank, base = (table.read(_table(values, bits)) for values in tables)
         table.build(m, "table")
         flit = delayed(m, self.flit, wait + 1)
         m.d.sync += [self.bank.eq(bank), self.address.eq(base + flit)]
         return m
 
-    def _variant_and_offset(self, m):
+    def _variant_and_offset(self, m: Module) -> list[Value]:
         """The key of a table by variant and offset, after two cycles."""
         topology = self._program.topology
         by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         number = delayed(m, by_node.read(self._map.variant_of), 1)
-        places = topology.coordinates(np.arange(topology.nodes))
+        coordinates = topology.coordinates(np.arange(topology.nodes))
         offsets = []
-        for place, side in zip(places, topology.moduli, strict=True):
-            difference = by_origin.read(place) - by_node.read(place)
+        for values, side in zip(coordinates, topology.moduli, strict=True):
+            difference = by_origin.read(values) - by_node.read(values)
             offset = Signal(range(side), reset_less=True)
             m.d.sync += offset.eq(Mux(difference < 0, difference + side, difference))
             offsets.append(offset)
@@ -107,7 +122,7 @@ class NodeLocator(Locator):
 DIRECT_ROWS = 4096
 
 
-def _table(values, bits):
+def _table(values: IntArray, bits: list[int]) -> IntArray:
     """A table as rows that are addressed by its indices, side by side.
 
     Parameters

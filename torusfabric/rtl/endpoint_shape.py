@@ -1,0 +1,185 @@
+"""The structure of an endpoint as data: its memories, and its readers with their addresses.
+
+An address comes from the sequencer where all nodes that use it at that time use the same; otherwise
+from the node itself. A reader of at most one run a row adds the word count to a *base* from the
+node's row ROM; one of several runs steps through them with a generator, fed by a ROM of runs. What
+a node stores on its own is appended: a pointer moves while the phase that the row ROM names is
+high.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["Address", "EndpointMemory", "EndpointReader", "EndpointShape", "Field", "RunWidths"]
+
+
+class Address(enum.Enum):
+    """Where a reader's address comes from."""
+
+    #: A column of the sequencer.
+    CENTRAL = "central"
+    #: A base from the node's row ROM, and the word count.
+    BASE = "base"
+    #: A generator that steps through runs.
+    RUNS = "runs"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value that the row ROM of a node gives, or a constant of the shape.
+
+    Parameters
+    ----------
+    start, width : int
+        Bits of the row; a constant has none there.
+    constant : int or None
+    """
+
+    start: int
+    width: int
+    constant: int | None = None
+
+
+@dataclass(frozen=True)
+class EndpointMemory:
+    """A memory of an endpoint.
+
+    Parameters
+    ----------
+    number : int
+        In the program.
+    depth : int
+        Words.
+    own : int or None
+        Its number among those that the host writes.
+    ports : tuple of int
+        The in-ports, or `MADE`, whose words it stores.
+    column : int or None
+        The store column of the sequencer, where what it stores is the same at all nodes.
+    phases : tuple of (int, int)
+        Else, the (window, hops) after which it stores.
+    enable : Field or None
+        Which of the phases counts in a row: 0 for none.
+    port : Field or None
+        Which of the ports, as select bits.
+    start : int
+        Where its pointer starts.
+    groups : tuple of (tuple of int)
+        Readers in groups; each group has a copy of the memory of its own.
+    host_reads : bool
+        Whether the host reads it.
+    """
+
+    number: int
+    depth: int
+    own: int | None
+    ports: tuple[int, ...]
+    column: int | None
+    phases: tuple[tuple[int, int], ...]
+    enable: Field | None
+    port: Field | None
+    start: int
+    groups: tuple[tuple[int, ...], ...]
+    host_reads: bool
+
+
+class RunWidths(NamedTuple):
+    """Bits of the parts of a run, as its ROM gives it, and of the number of a run.
+
+    Parameters
+    ----------
+    code : int
+        Of the select bits of the memory.
+    address : int
+        Of the first address.
+    left : int
+        Of the words after the first.
+    number : int
+        Of the address of the ROM.
+    """
+
+    code: int = 0
+    address: int = 0
+    left: int = 0
+    number: int = 0
+
+    @property
+    def row(self) -> int:
+        """Bits of a row of the ROM."""
+        return self.code + self.address + self.left
+
+
+#: Of a reader without a generator.
+NO_RUNS = RunWidths()
+
+
+@dataclass(frozen=True)
+class EndpointReader:
+    """A reader of an endpoint.
+
+    Parameters
+    ----------
+    number : int
+        In the program.
+    address : Address
+    column : int
+        The read column of the sequencer; of a base, the one that counts words.
+    memories : tuple of int
+        What it reads; `NEUTRAL` among them for the word that changes nothing.
+    code : Field or None
+        Select bits of the memory, from the row ROM; None for one memory, or from the ROM of runs.
+    base : Field or None
+    base_shift : int or None
+        How many zeros follow the bits of the base that the row ROM gives, with no word count ever
+        beyond them; None where base and word count have to be added.
+    windows : tuple of int
+        The windows in which a generator of runs moves.
+    active : Field or None
+        Which of the windows counts in a row: 0 for none.
+    sending : Field or None
+        Whether it reads anything in a row, where that matters.
+    runs : RunWidths
+        Of a generator of runs.
+    """
+
+    number: int
+    address: Address
+    column: int
+    memories: tuple[int, ...]
+    code: Field | None = None
+    base: Field | None = None
+    base_shift: int | None = None
+    windows: tuple[int, ...] = ()
+    active: Field | None = None
+    sending: Field | None = None
+    runs: RunWidths = NO_RUNS
+
+
+@dataclass(frozen=True)
+class EndpointShape:
+    """The structure of an endpoint.
+
+    Parameters
+    ----------
+    memories : tuple of EndpointMemory
+    readers : tuple of EndpointReader
+    injections : tuple of (tuple of int)
+        The readers, by their index in `readers`, whose words are combined for each injection port.
+    row_bits : int
+        Bits of the row ROM; 0 without one.
+    """
+
+    memories: tuple[EndpointMemory, ...]
+    readers: tuple[EndpointReader, ...]
+    injections: tuple[tuple[int, ...], ...]
+    row_bits: int
+
+    @property
+    def uses_phases(self) -> bool:
+        """Whether anything depends on which windows are under way."""
+        return any(memory.phases for memory in self.memories) or any(
+            reader.windows for reader in self.readers
+        )

@@ -1,0 +1,135 @@
+"""The readers of an endpoint: what drives the addresses of its memories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from .crossbar import select_code
+from .endpoint_shape import Address, EndpointReader, Field
+from .memories import choose
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
+
+__all__ = ["NEVER", "Inputs", "Reader", "add_reader"]
+
+#: Never high.
+NEVER = Const(0, 1)
+
+
+class Inputs:
+    """What the sequencer and the node's row ROM give.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def value(self, name: str) -> Value:
+        """What drives an input."""
+        return self._endpoint.value(name)
+
+    def field(self, which: Field) -> Value:
+        """A value of the row ROM, or a constant."""
+        if which.constant is not None:
+            return Const(which.constant, which.width)
+        return self.value("row")[which.start : which.start + which.width]
+
+    def phase(self, window: int, ago: int) -> Value:
+        """Whether a flit within a window was read some cycles ago."""
+        return self.value("phase")[window * self._endpoint.settings.windows.phases + ago]
+
+
+@dataclass
+class Reader:
+    """What drives the reads of a reader.
+
+    Parameters
+    ----------
+    shape : EndpointReader
+    address : Value
+    code : Value or None
+        Select bits of the memory, with the address.
+    sending : Value
+        Whether it reads anything in this row.
+    """
+
+    shape: EndpointReader
+    address: Value
+    code: Value | None
+    sending: Value
+
+    def reads(self, memory: int) -> Value:
+        """Whether the address is for a memory."""
+        memories = self.shape.memories
+        if self.code is None:
+            return self.sending
+        return self.sending & (self.code == select_code(len(memories), memories.index(memory)))
+
+
+def add_reader(m: Module, endpoint: Endpoint, index: int, shape: EndpointReader) -> Reader:
+    """Add what makes the addresses of a reader.
+
+    Parameters
+    ----------
+    m : Module
+    endpoint : Endpoint
+    index : int
+        Of the reader in the shape of the endpoint.
+    shape : EndpointReader
+    """
+    inputs = Inputs(endpoint)
+    sending = Const(1) if shape.sending is None else inputs.field(shape.sending)
+    if shape.address is Address.RUNS:
+        code, address = _add_generator(m, endpoint, index, shape)
+        return Reader(shape, address, code if len(shape.memories) > 1 else None, sending)
+    address = inputs.value(f"read_{shape.column}")
+    if shape.base is not None:
+        base, shift = inputs.field(shape.base), shape.base_shift
+        address = base + address if shift is None else Cat(address[:shift], base)
+        address = address[: endpoint.settings.address_bits]
+    code = None if shape.code is None else inputs.field(shape.code)
+    return Reader(shape, address, code, sending)
+
+
+def _add_generator(
+    m: Module, endpoint: Endpoint, index: int, shape: EndpointReader
+) -> tuple[Value, Value]:
+    """Add a generator that steps through runs; returns select bits and address.
+
+    Registers hold the run under way: its select bits, the address, and how many words are left. The
+    ROM of runs takes a cycle, so the run that comes next always waits at its output: `number` is
+    that of the next run, and the address of the ROM is a run ahead of it in the cycle in which one
+    ends. At rest the ROM shows run 0.
+    """
+    inputs, widths = Inputs(endpoint), shape.runs
+    given, busy = inputs.value(f"run_{index}"), inputs.value("busy")
+    code = Signal(widths.code, name=f"bank_{index}")
+    address = Signal(widths.address, name=f"address_{index}")
+    left = Signal(widths.left, name=f"left_{index}")
+    number = Signal(widths.number, init=1, name=f"run_number_{index}")
+    begun = Signal(name=f"begun_{index}")
+    windows = [inputs.phase(window, 0) for window in shape.windows]
+    assert shape.active is not None
+    active = choose([NEVER, *windows], inputs.field(shape.active))
+    ends = active & (left == 0)
+    m.d.sync += begun.eq(busy)
+    m.d.comb += getattr(endpoint, f"run_address_{index}").eq(
+        Mux(busy, Mux(ends, number + 1, number), 0)
+    )
+    with m.If(~busy):
+        m.d.sync += number.eq(1)
+    with m.Elif(ends):
+        m.d.sync += number.eq(number + 1)
+    # The first run is loaded in the cycle after the last in which the node was at rest.
+    with m.If(~begun | ends):
+        m.d.sync += Cat(code, address, left).eq(given)
+    with m.Elif(active):
+        m.d.sync += [address.eq(address + 1), left.eq(left - 1)]
+    return code, address
