@@ -107,8 +107,8 @@ class Blueprint:
 
     def offset(self, node: int) -> tuple[Part, ...]:
         """The offset of a node from the root: one coordinate after the other."""
-        places = self.topology.coordinates(np.array([node]))[:, 0].tolist()
-        names = [f"offset_{axis}_{place}" for axis, place in enumerate(places)]
+        coordinates = self.topology.coordinates(np.array([node]))[:, 0].tolist()
+        names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
         return tuple(Part(name, 0, self.netlist.nets[name]) for name in names)
 
     def add_row_rom(
@@ -139,10 +139,10 @@ class Blueprint:
     def _by_offset(self, contents: list[tuple[int, ...]]) -> tuple[int, ...]:
         """Contents for all offsets, addressed by row and then by coordinates."""
         topology, row_bits = self.topology, address_width(self.loop.rows)
-        places = topology.coordinates(np.arange(topology.nodes))
+        coordinates = topology.coordinates(np.arange(topology.nodes))
         key, shift = np.zeros(topology.nodes, int), row_bits
-        for place, side in zip(places, topology.moduli, strict=True):
-            key |= place << shift
+        for coordinate, side in zip(coordinates, topology.moduli, strict=True):
+            key |= coordinate << shift
             shift += address_width(side)
         table = [0] * (int(key.max()) + (1 << row_bits))
         for offset, start in enumerate(key.tolist()):

@@ -270,9 +270,9 @@ def _router(
     contents = {
         variant: tuple(
             sum(w for w, bit in zip(weights, row, strict=True) if bit)
-            for row in plan.values[place][:, local].tolist()
+            for row in plan.values[member][:, local].tolist()
         )
-        for place, variant in enumerate(members)
+        for member, variant in enumerate(members)
     }
     injections = dict(zip(members, plan.injections, strict=True))
     return RouterPlan(plan.crossbar, injections, tuple(central), contents)

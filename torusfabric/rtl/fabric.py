@@ -61,7 +61,7 @@ class Fabric(wiring.Component):
     host_rdata : Out(width)
         The word at `host_node`, `host_addr`, `read_latency` edges later; host top only.
     root : In
-        The root, taken with `start`, where any is possible.
+        The root, sampled with `start`, where any is possible.
 
     Raises
     ------

@@ -96,5 +96,5 @@ def _later_results(plan: Blueprint, node: int) -> tuple[Part, ...]:
     """The second registers behind the operators of a node."""
     if not plan.loop.combining:
         return ()
-    places = range(plan.ports, plan.ports + len(plan.loop.delayed))
-    return tuple(Part(f"result_{node}", place * plan.width, plan.width) for place in places)
+    registers = range(plan.ports, plan.ports + len(plan.loop.delayed))
+    return tuple(Part(f"result_{node}", number * plan.width, plan.width) for number in registers)

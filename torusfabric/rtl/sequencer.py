@@ -121,7 +121,7 @@ class Sequencer(Leaf):
         Returns
         -------
         Value
-            High in the cycle in which a start is taken.
+            High in the cycle in which a start is accepted.
         """
         begin = self.value("start") & ~self.busy
         with m.If(begin):

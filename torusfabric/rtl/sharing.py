@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ __all__ = ["merge_columns", "sharing"]
 
 
 def merge_columns(
-    columns: Sequence[IntArray], kinds: Sequence[Hashable] | None = None
+    columns: Sequence[IntArray], skews: Sequence[int] | None = None
 ) -> tuple[list[IntArray], list[int]]:
     """Let columns that may always be equal be one.
 
@@ -21,34 +21,34 @@ def merge_columns(
     ----------
     columns : list of ndarray of int
         With -1 where a value does not matter.
-    kinds : list, optional
-        Only columns of the same kind are made one.
+    skews : sequence of int, optional
+        Only columns of the same skew are made one.
 
     Returns
     -------
     merged : list of ndarray of int
         With 0 for what does not matter.
-    place : list of int
+    index : list of int
         The number of each column among the merged ones.
     """
     merged: list[np.ndarray] = []
-    place: list[int] = []
+    index: list[int] = []
     first: list[int] = []  # a column that went into each merged one
-    kinds = kinds or [0] * len(columns)
+    skews = skews or [0] * len(columns)
     for number, column in enumerate(columns):
         for k, other in enumerate(merged):
             if (
-                kinds[first[k]] == kinds[number]
+                skews[first[k]] == skews[number]
                 and not ((column >= 0) & (other >= 0) & (column != other)).any()
             ):
                 merged[k] = np.maximum(column, other)
-                place.append(k)
+                index.append(k)
                 break
         else:
-            place.append(len(merged))
+            index.append(len(merged))
             merged.append(column)
             first.append(number)
-    return [np.maximum(column, 0) for column in merged], place
+    return [np.maximum(column, 0) for column in merged], index
 
 
 def sharing(
@@ -72,10 +72,10 @@ def sharing(
     busy = {name: _spans(reads, memory, variants) for name, reads in readers.items()}
     groups: list[tuple[list[int], list[tuple[int, int, int, int]]]] = []
     for name, spans in sorted(busy.items()):
-        for members, taken in groups:
-            if not _meet(taken, spans):
+        for members, used in groups:
+            if not _meet(used, spans):
                 members.append(name)
-                taken += spans
+                used += spans
                 break
         else:
             groups.append(([name], list(spans)))
@@ -96,10 +96,10 @@ def _spans(reads: Reads, memory: int, variants: Sequence[int]) -> list[tuple[int
     return spans
 
 
-def _meet(taken: list[tuple[int, int, int, int]], spans: list[tuple[int, int, int, int]]) -> bool:
+def _meet(used: list[tuple[int, int, int, int]], spans: list[tuple[int, int, int, int]]) -> bool:
     """Whether any two spans overlap."""
     by_row: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for variant, row, first, end in taken:
+    for variant, row, first, end in used:
         by_row.setdefault((variant, row), []).append((first, end))
     return any(
         first < other_end and other < end
