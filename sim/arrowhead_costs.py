@@ -13,14 +13,11 @@ import argparse
 from dataclasses import dataclass
 from functools import cached_property
 
-from torusfabric.algorithms import Options, find
+import torusfabric as tf
 from torusfabric.algorithms.arrowhead import costs
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.collective import parse_collective
-from torusfabric.program import compile as compile_schedule
-from torusfabric.rtl import Fabric
+from torusfabric.planning import PlanOptions
 from torusfabric.simulation.engines import choose_engine
-from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import Arrowhead
 
 
@@ -50,24 +47,24 @@ class Case:
     protocol: str
     order: int
     algorithm: str
-    options: Options
+    options: PlanOptions
     claimed: float
     bound: float
 
     @cached_property
     def schedule(self):
-        """The planned schedule."""
-        collective = parse_collective("broadcast")
-        return find(self.algorithm)(Arrowhead(self.order), collective, self.options)
+        """The planned schedule, which is checked."""
+        topology = Arrowhead(self.order)
+        return tf.plan(topology, "broadcast", algorithm=self.algorithm, **self.options)
 
     def planned(self, model):
-        """Time of the planned schedule, which is checked."""
+        """Time of the planned schedule."""
         return float(schedule_cost(self.schedule).time(**vars(model)))
 
     def simulated(self):
         """Clock cycles of the fabric, one flit a chunk, and whether they are those predicted."""
-        fabric = Fabric(compile_schedule(self.schedule), width=8)
-        report = simulate(fabric, engine=choose_engine(fabric).engine)
+        fabric = tf.Fabric(tf.compile(self.schedule), width=8)
+        report = tf.simulate(fabric, engine=choose_engine(fabric).engine)
         return f"{report.cycles}{'' if report.passed else ' WRONG'}"
 
 
@@ -81,20 +78,20 @@ def cases(order, model):
             f"circuit, {ports} ports ({equation})",
             order,
             "wormhole-forest",
-            Options(ports=ports),
+            PlanOptions(ports=ports),
             costs.forest_cost(order, ports=ports, **circuit),
             costs.circuit_bound(order, ports=ports, **circuit),
         )
     for trees, equation in ((1, 12), (2, 13)):
         claimed = costs.tree_cost(order, trees=trees, **stored)
-        options = Options(trees=trees)
+        options = PlanOptions(trees=trees)
         protocol = f"{'one tree' if trees == 1 else 'two trees'} ({equation})"
         yield Case(protocol, order, "spanning-tree", options, claimed, floor)
     yield Case(
         f"two trees, {packets} packet{'s' * (packets > 1)} (14)",
         order,
         "spanning-tree",
-        Options(trees=2, packets=packets),
+        PlanOptions(trees=2, packets=packets),
         costs.pipelined_optimum(order, **stored),
         floor,
     )

@@ -23,19 +23,12 @@ import argparse
 import time
 from math import prod
 
-from torusfabric.algorithms import Options, find
+import torusfabric as tf
 from torusfabric.algorithms.circuit.diagonal.plan import theorem_rounds
 from torusfabric.analysis.bounds import spread_rounds
-from torusfabric.analysis.check import check
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.program import compile as compile_schedule
-from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
-
-BROADCAST = parse_collective("broadcast")
 
 ALGORITHMS = ("diagonal", "max-flow")
 
@@ -50,13 +43,6 @@ LONG = (
 )  # fmt: skip
 
 
-def plan(topology, ports, algorithm):
-    """The schedule, checked."""
-    schedule = find(algorithm)(topology, BROADCAST, Options(ports=ports))
-    check(schedule)
-    return schedule
-
-
 def cycles(schedule):
     """Clock cycles as predicted and as simulated.
 
@@ -65,8 +51,8 @@ def cycles(schedule):
     AssertionError
         If a word is wrong.
     """
-    fabric = Fabric(compile_schedule(schedule), width=8)
-    report = simulate(fabric, engine=AmaranthEngine(fabric))
+    fabric = tf.Fabric(tf.compile(schedule), width=8)
+    report = tf.simulate(fabric, engine=AmaranthEngine(fabric))
     assert not report.words_wrong, report
     return report.predicted_cycles, report.cycles
 
@@ -75,7 +61,9 @@ def row(topology, ports, largest):
     """The cells of one line of the table."""
     least = spread_rounds(topology.nodes, ports)
     claim = theorem_rounds(topology.sides, ports)
-    schedules = [plan(topology, ports, algorithm) for algorithm in ALGORITHMS]
+    schedules = [
+        tf.plan(topology, "broadcast", algorithm=algorithm, ports=ports) for algorithm in ALGORITHMS
+    ]
     cells = [least, "-" if claim is None else claim]
     for schedule in schedules:
         count = schedule.round_count

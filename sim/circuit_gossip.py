@@ -11,8 +11,8 @@ own recurrence only for sides of 7 and 49; "recurrence" is what that gives. Plan
 measured on the checked schedule. The bounds: on rounds, by the load of arcs (Propositions 4.4, 4.5
 and 4.7, not relaxed); on hops, the diameter; on units, what a node receives by six ports.
 
-Clock cycles are those of the hardware, which takes one to start a round, one a hop and one a flit:
-predicted, and simulated, all words of all nodes compared.
+Clock cycles are those of the hardware, which takes one to start a round, one a hop and one a flit,
+and one more in all: predicted, and simulated, all words of all nodes compared.
 
     python sim/circuit_gossip.py
     python sim/circuit_gossip.py --long              # with 343x343x343, planned and checked
@@ -24,19 +24,11 @@ import time
 from fractions import Fraction
 from math import ceil
 
-from torusfabric.algorithms import Options, find
+import torusfabric as tf
 from torusfabric.algorithms.circuit.lee_code.allgather import tau_large, tau_short
-from torusfabric.analysis.bounds import bound
-from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.collective import parse_collective
-from torusfabric.program import compile as compile_schedule
-from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import choose_engine
-from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import Torus
-
-ALLGATHER = parse_collective("allgather")
 
 #: The deepest i that is planned unless asked for more.
 PLANNED = 2
@@ -57,18 +49,18 @@ def claimed(i, large):
 def case(i, large, deepest, largest, flits):
     """Figures of one torus and variant by name; those not worked out are left out."""
     torus, recurrence = Torus((7**i,) * 3), (tau_large if large else tau_short)(i)
-    schedule = find("lee-code")(torus, ALLGATHER, Options(large=large))
+    schedule = tf.plan(torus, "allgather", algorithm="lee-code", large=large, check=False)
     found = dict(zip(("rounds", "hops", "units"), claimed(i, large), strict=True))
     found |= {"topology": str(torus), "variant": "large" if large else "short"}
     found |= {"recurrence": recurrence, "floor hops": torus.diameter}
     found["floor units"] = ceil(Fraction(torus.nodes - 1, torus.ports))
     if i > deepest:
-        return found | {"floor rounds": bound(schedule)}
-    traffic = check(schedule)
+        return found | {"floor rounds": tf.bound(schedule)}
+    traffic = tf.check(schedule)
     cost = schedule_cost(schedule, traffic)
-    found |= {"floor rounds": bound(schedule, traffic), "planned rounds": cost.rounds}
+    found |= {"floor rounds": tf.bound(schedule, traffic), "planned rounds": cost.rounds}
     found |= {"planned hops": cost.delta, "planned units": cost.tau}
-    found["predicted"] = cost.rounds + cost.delta + cost.tau * flits
+    found["predicted"] = cost.rounds + cost.delta + cost.tau * flits + 1
     if torus.nodes <= largest:
         found["simulated"] = run(schedule, flits)
     return found
@@ -82,8 +74,8 @@ def run(schedule, flits):
     AssertionError
         If a word is wrong or the cycles are not those predicted.
     """
-    fabric = Fabric(compile_schedule(schedule, flits=flits), width=32)
-    report = simulate(fabric, engine=choose_engine(fabric).engine)
+    fabric = tf.Fabric(tf.compile(schedule, flits=flits), width=32)
+    report = tf.simulate(fabric, engine=choose_engine(fabric).engine)
     assert report.passed, report
     return report.cycles
 

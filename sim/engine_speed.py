@@ -20,15 +20,10 @@ import sys
 import tempfile
 import time
 
-from torusfabric.algorithms import Options, find
+import torusfabric as tf
 from torusfabric.cli.output import print_json, print_table
-from torusfabric.collective import Collective
-from torusfabric.program import compile as compile_schedule
-from torusfabric.rtl import Fabric
 from torusfabric.simulation.engines import ENGINES, Engine
 from torusfabric.simulation.engines.routers import Routers
-from torusfabric.simulation.simulate import simulate
-from torusfabric.topology import parse_topology
 
 #: What is measured, by name.
 MEASURED = ENGINES | {"routers": Routers}
@@ -42,10 +37,8 @@ MANY_WORDS = 100_000
 
 def measure(sides, engine, width):
     """Build, time and run one engine; returns the figures."""
-    topology = parse_topology(sides)
-    collective = Collective("allgather")
-    schedule = find("hamiltonian")(topology, collective, Options())
-    fabric = Fabric(compile_schedule(schedule), width=width)
+    schedule = tf.plan(sides, "allgather", algorithm="hamiltonian")
+    fabric = tf.Fabric(tf.compile(schedule), width=width)
     began, used = time.perf_counter(), processor_time()
     made = MEASURED[engine](fabric)
     build, used = time.perf_counter() - began, processor_time() - used
@@ -53,7 +46,7 @@ def measure(sides, engine, width):
     cycles, spent = made.measure(runs)
     whole, few = None, fabric.nodes * fabric.layout.recv_words <= MANY_WORDS
     if isinstance(made, Engine) and (few or engine != "amaranth"):
-        report = simulate(fabric, engine=made)
+        report = tf.simulate(fabric, engine=made)
         assert report.passed, report.first_wrong
         whole = report.seconds
     return {

@@ -4,12 +4,13 @@ Routers alone, without endpoints, 32 bits, ECP5 of speed grade 6, compact mappin
 of the worst router class of a fabric; the clock frequency is out of context, in a harness of
 registers, the median of some placements, shared among up to four classes. One placement differs
 from another by a tenth; as the classes differ little, this has less noise than the median of the
-worst class. Beside it are told that one, the extremes, and where the median of ever more placements
-would lie with 95 % confidence: a target within these bounds is neither surely met nor missed.
+worst class. Beside it stand the median of the worst class, the extremes, and the interval in which
+the median of all possible placements lies with 95 % confidence: a target within this interval is
+neither surely met nor surely missed.
 
-Where a target is missed, the last column tells how far the measured netlist could get at all: the
-fewest 4-input tables that could choose from the words which reach each out-port bit, or the clock
-rate if the wires of the slowest path took no time.
+Where a target is missed, the last column is the best that the measured netlist allows: the fewest
+4-input tables that could select from the words which arrive at each out-port bit, or the clock rate
+if the wires of the slowest path took no time.
 
     python sim/hardware_targets.py --placements 16
 """
@@ -23,13 +24,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from torusfabric import verilog
-from torusfabric.algorithms import Options, find
-from torusfabric.collective import parse_collective
-from torusfabric.fpga.synthesis import synthesize
-from torusfabric.program import compile as compile_schedule
-from torusfabric.rtl import Fabric
-from torusfabric.topology import parse_topology
+import torusfabric as tf
 
 WIDTH = 32
 TARGET = "ecp5-25k"
@@ -49,7 +44,7 @@ REFERENCES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A fabric, and the most its routers may cost and the least clock rate they must reach.
+    """A fabric, and the most its routers may cost and the least clock rate they must have.
 
     ``share`` is the most of a full crossbar of the same ports and width.
     """
@@ -76,17 +71,14 @@ CASES = (
 
 def routers(case):
     """The routers of a case, as a design with nothing around them."""
-    topology = parse_topology(case.topology)
-    collective = parse_collective(case.collective, nodes=topology.nodes)
-    schedule = find(case.algorithm)(topology, collective, Options())
-    fabric = Fabric(compile_schedule(schedule), width=WIDTH)
-    return verilog.emit(fabric, command="").routers()
+    schedule = tf.plan(case.topology, case.collective, algorithm=case.algorithm)
+    return tf.emit(tf.Fabric(tf.compile(schedule), width=WIDTH)).routers()
 
 
 def rows(case, placements, progress):
     """What is measured of a case: one row for each target, or one without."""
     design = routers(case)
-    report = synthesize(design, TARGET, progress=progress)
+    report = tf.synthesize(design, TARGET, progress=progress)
     worst = max(report.classes, key=lambda row: row["luts"])
     full = worst["full_crossbar_luts"]
     base = {
@@ -104,7 +96,7 @@ def rows(case, placements, progress):
     # Classes differ in which in-port feeds which out-port, so where there are many, some will do.
     names = [worst["name"], *(row["name"] for row in report.classes if row is not worst)][:CLASSES]
     seeds = range(1, 1 + -(-placements // len(names)))
-    timed = synthesize(design.routers(names), TARGET, pnr=True, seeds=seeds, progress=progress)
+    timed = tf.synthesize(design.routers(names), TARGET, pnr=True, seeds=seeds, progress=progress)
     rates = [mhz for row in timed.classes for mhz in row["fmax_by_seed"] if mhz is not None]
     limits = [row["logic_mhz"] for row in timed.classes if row["logic_mhz"] is not None]
     measured, limit = (statistics.median(v) if v else None for v in (rates, limits))
@@ -180,8 +172,8 @@ def main():
     found = []
     for case in (case for case in CASES if arguments.only in case.name):
         with console.status(case.name) as status:
-            tell = lambda done, steps, text, s=status: s.update(f"{done}/{steps} {text}")
-            found += rows(case, arguments.placements, tell)
+            progress = lambda done, steps, text, s=status: s.update(f"{done}/{steps} {text}")
+            found += rows(case, arguments.placements, progress)
     if arguments.json:
         json.dump({"rows": found, "references": REFERENCES}, sys.stdout, indent=2)
         print()

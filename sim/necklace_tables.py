@@ -18,10 +18,8 @@ from math import gcd
 
 import numpy as np
 
-from torusfabric.algorithms import find
+import torusfabric as tf
 from torusfabric.algorithms.table.necklace.trees import Necklaces
-from torusfabric.analysis.check import check
-from torusfabric.collective import Collective
 from torusfabric.topology import Torus
 
 #: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest
@@ -138,9 +136,7 @@ def table_1(largest):
         printed = formulas(axes, side, chunks, necklaces.ports)
         cells = []
         for kind in kinds:
-            rooted = kind in ("broadcast", "scatter")
-            schedule = find("necklace")(torus, Collective(kind, 0 if rooted else None))
-            check(schedule)
+            schedule = tf.plan(torus, kind, algorithm="necklace")
             cells.append(f"{printed[kind]} / {mark(schedule.round_count, str(printed[kind]))}")
         print(f"{axes:3} {side:3} {chunks:3}", " ".join(f"{cell:>15}" for cell in cells))
 

@@ -27,20 +27,15 @@ from pathlib import Path
 
 import numpy as np
 
-from torusfabric.algorithms import find
+import torusfabric as tf
 from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
-from torusfabric.analysis.bounds import bound
-from torusfabric.analysis.check import check
 from torusfabric.analysis.running_times import time_dependent, time_hamiltonian, time_one_packet
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint
 from torusfabric.errors import TorusfabricError
-from torusfabric.program import compile as compile_schedule
-from torusfabric.rtl import Fabric
 from torusfabric.schedule import Pattern, Switching
-from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain.files import writable, write_file
 from torusfabric.topology import Torus
 
@@ -120,7 +115,7 @@ def run(schedule):
     AssertionError
         If a word is wrong or the cycles are not those predicted.
     """
-    report = simulate(Fabric(compile_schedule(schedule), width=8))
+    report = tf.simulate(tf.Fabric(tf.compile(schedule), width=8))
     assert report.passed, report
     return report.cycles
 
@@ -134,13 +129,13 @@ def steps(largest):
     for algorithm, names in CASES.items():
         for name in names.split():
             torus = Torus([int(side) for side in name.split("x")])
-            schedule = find(algorithm)(torus, ALLGATHER)
-            report = check(schedule)
+            schedule = tf.plan(torus, ALLGATHER, algorithm=algorithm, check=False)
+            report = tf.check(schedule)
             claim = claimed(algorithm, torus.sides)
             size = sum(report.round_blocks) / schedule.chunks
             cells = [
                 claim or "O(.)",
-                bound(schedule, report),
+                tf.bound(schedule, report),
                 report.rounds,
                 run(schedule) if torus.nodes <= largest else "-",
                 f"{float(size):.2f}",
@@ -160,7 +155,7 @@ def pattern(sides, algorithm, feed, inject, count):
 
 def figure_1():
     """A Hamiltonian cycle on a 6x8 torus, black, and its complement, gray: one as well."""
-    picture = contents(find("hamiltonian")(Torus((6, 8)), ALLGATHER))
+    picture = contents(tf.plan("6x8", ALLGATHER, algorithm="hamiltonian"))
     first, second = (key.colours[0] for key in picture.keys)
     paper = {first: "#202124", second: "#b8bcc2"}
     return recoloured(picture, lambda colour: paper[colour])
@@ -171,20 +166,20 @@ def figure_2():
     torus = Torus((6, 7))
     feed, start = forwarding(torus, Rectangle.of(torus))
     inject = start - 2 * np.arange(torus.nodes)[:, None]
-    count = find("redistribute")(torus, ALLGATHER).round_count
+    count = tf.plan(torus, ALLGATHER, algorithm="redistribute").steps
     return contents(pattern((6, 7), "redistribute", feed, inject, count))
 
 
 def figure_3():
     """Two cycles, each of which comes within distance one of all nodes, on a 5x6 torus."""
     feed = rod_feed(5, 6)
-    count = find("one-packet")(Torus((5, 6)), ALLGATHER).steps
+    count = tf.plan("5x6", ALLGATHER, algorithm="one-packet").steps
     return contents(pattern((5, 6), "one-packet", feed, np.zeros(feed.shape, int), count))
 
 
 def figure_5():
     """All cycles of the one-packet algorithm on a 6x6x4 torus, without the copies."""
-    picture = contents(find("one-packet")(Torus((6, 6, 4)), ALLGATHER))
+    picture = contents(tf.plan("6x6x4", ALLGATHER, algorithm="one-packet"))
     return only(picture, [key.colours[0] for key in picture.keys if key.text.startswith("cycle")])
 
 

@@ -12,10 +12,10 @@ import pytest
 from core_bench import run_core, run_stream_core
 from helpers import check_run, expected_words, fabric_of, plan, random_messages
 
+import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, parse_collective
-from torusfabric.program import compile as compile_schedule
 from torusfabric.rtl import Fabric
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
@@ -62,7 +62,7 @@ planned = cache(plan)
 def compiled(names):
     """The program of a selection, with two flits a block."""
     schedule = planned(*names)
-    return compile_schedule(schedule, flits=2 * schedule.chunks)
+    return tf.compile(schedule, flits=2 * schedule.chunks)
 
 
 def test_no_algorithm_is_left_out():

@@ -16,10 +16,10 @@ from helpers import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import torusfabric as tf
 from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.program import compile as compile_schedule
 from torusfabric.rtl import Fabric
 from torusfabric.schedule import Rounds, Transfers
 from torusfabric.simulation.engines import AmaranthEngine
@@ -82,7 +82,7 @@ def test_two_flits_a_block_on_lee_code():
     words, _ = expected_words(program, messages)
     assert (program.execute(messages) == words).all()
     schedule = program.schedule
-    lengths = [compile_schedule(schedule, flits=flits).cycles() for flits in (1, 2, 3)]
+    lengths = [tf.compile(schedule, flits=flits).cycles() for flits in (1, 2, 3)]
     assert lengths == [417, 817, 1217]
     assert program.loop.variants == 7
 
@@ -223,7 +223,7 @@ def test_flipped_rom_bit_is_seen():
         ),
     )
     check(schedule)
-    fabric = Fabric(compile_schedule(schedule, flits=2), width=8)
+    fabric = Fabric(tf.compile(schedule, flits=2), width=8)
     assert simulate(fabric).passed
     flip_setting(fabric, node=1)
     report = simulate(fabric)

@@ -5,10 +5,10 @@ import re
 import pytest
 from helpers import fabric_of, plan
 
+import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.analysis.bounds import bound
 from torusfabric.analysis.check import check
-from torusfabric.program import compile as compile_schedule
 from torusfabric.rtl import Fabric
 from torusfabric.simulation.simulate import simulate
 
@@ -42,7 +42,7 @@ def check_waves(topology, algorithm, steps, *, waves=1):
     """No wrong word, and one cycle a step and wave and three more."""
     schedule = plan(topology, "allgather", algorithm)
     assert check(schedule).rounds == schedule.steps == steps
-    fabric = Fabric(compile_schedule(schedule, flits=waves * schedule.chunks), width=8)
+    fabric = Fabric(tf.compile(schedule, flits=waves * schedule.chunks), width=8)
     report = simulate(fabric)
     assert report.cycles == report.predicted_cycles == waves * steps + 3
     assert report.words_wrong == 0

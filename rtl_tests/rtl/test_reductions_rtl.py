@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
 
+import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.collective import OPERATORS, Operator
-from torusfabric.program import compile as compile_schedule
 from torusfabric.program.sum_timing import ByCycle, ByStep, SumTransfers
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
@@ -50,7 +50,7 @@ ROOTED = [
 
 def check_execution(schedule, flits):
     """Execute the program of a schedule, with so many flits a block, on random data."""
-    program = compile_schedule(schedule, flits=flits * schedule.chunks)
+    program = tf.compile(schedule, flits=flits * schedule.chunks)
     size = program.topology.nodes, program.send_words
     messages = np.random.default_rng(1).integers(0, 1 << 20, size, np.uint64)
     words, receives = expected_words(program, messages)
@@ -121,7 +121,7 @@ def test_cycles_of_rounds(topology, algorithm, options, flits):
         bounds = zip(payload.indptr[:-1], payload.indptr[1:], strict=True)
         sums = [len(np.unique(payload.ids[a:b] % schedule.chunks)) for a, b in bounds]
         cycles += 1 + int(transfers.lengths.max()) + max(sums) * flits
-    assert compile_schedule(schedule, flits=flits * schedule.chunks).cycles() == cycles
+    assert tf.compile(schedule, flits=flits * schedule.chunks).cycles() == cycles
 
 
 @pytest.mark.parametrize(("topology", "collective"), TABLES)
@@ -257,11 +257,11 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
         pytest.skip("Icarus Verilog is not installed")
     assert lint_icarus(tmp_path) == []
     messages, executed = as_executed(fabric)
-    _, owed = expected_words(fabric.program, np.array(messages), width=width)
+    _, receives = expected_words(fabric.program, np.array(messages), width=width)
     base, count = fabric.layout.recv_base, fabric.layout.recv_words
-    places = [range(base, base + count * int(here)) for here in owed]
-    result = run_icarus(tmp_path, messages, places, starts=2)
-    for node in np.nonzero(owed)[0]:
+    addresses = [range(base, base + count * int(here)) for here in receives]
+    result = run_icarus(tmp_path, messages, addresses, starts=2)
+    for node in np.nonzero(receives)[0]:
         assert list(map(int, result.words[node])) == executed[node].tolist()
     assert result.cycles == fabric.predicted_cycles
 
@@ -270,7 +270,7 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
     ("reduce", "max-flow"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
 ])  # fmt: skip
 def test_core_is_lint_clean(tmp_path, collective, algorithm):
-    """A core, with ports for every node, is accepted by the linters and tells its places."""
+    """Linters accept a core, with ports for every node; `places` lists where its blocks lie."""
     fabric = fabric_of("3x3", collective, algorithm, top="core")
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     if have_verilator():

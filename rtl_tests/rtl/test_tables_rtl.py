@@ -23,11 +23,11 @@ from verilog_bench import (
     run_icarus,
 )
 
+import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis import synthesize
 from torusfabric.program import DirectMap, Order
-from torusfabric.program import compile as compile_schedule
 from torusfabric.program.table_plan import plan_table
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.rtl.sharing import merge_columns
@@ -61,9 +61,9 @@ SCHEDULES = [
 @pytest.mark.parametrize("flits", [1, 2, 3])
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
 def test_executed_program(topology, collective, algorithm, options, flits):
-    """Whatever the length decides about the order of words, every node gets what it is owed."""
+    """In whatever order words are sent for a length, every node receives all that it must."""
     schedule = plan(topology, collective, algorithm, **options)
-    program = compile_schedule(schedule, flits=flits * schedule.chunks)
+    program = tf.compile(schedule, flits=flits * schedule.chunks)
     assert program.loop.variants == 1
     size = program.topology.nodes, program.send_words
     messages = np.random.default_rng(1).integers(0, 1 << 30, size)
@@ -154,7 +154,7 @@ def test_cycles_in_figures():
 
     def cycles(*names, lengths):
         schedule = plan(*names)
-        return [compile_schedule(schedule, flits=flits).cycles() for flits in lengths]
+        return [tf.compile(schedule, flits=flits).cycles() for flits in lengths]
 
     assert cycles("8x8", "allgather", "matching", lengths=(1, 2, 9)) == [19, 35, 147]
     assert cycles("5x5", "allgather", "bufferless", lengths=(1, 4)) == [9, 27]
@@ -282,7 +282,7 @@ def test_one_router_and_one_endpoint(topology):
 
 @pytest.mark.parametrize("collective", ["allgather", "alltoall"])
 def test_core_is_lint_clean(tmp_path, collective):
-    """A core, with ports for every node, is accepted by the linters and tells its places."""
+    """Linters accept a core, with ports for every node; `places` lists where its blocks lie."""
     fabric = fabric_of("3x3", collective, "matching", flits=2, top="core")
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     if have_verilator():

@@ -33,7 +33,7 @@ def text(targets, *rows):
     return [line for line in captured.get().splitlines() if " r " in line]
 
 
-def test_limit_is_told_where_a_target_is_missed(targets):
+def test_limit_is_shown_where_a_target_is_missed(targets):
     """A missed target has the limit of the netlist beside it, a target that is met does not."""
     missed, met = text(targets, row(), row(met=True, measured=410.0))
     assert "399.5 (347-433, median within 390-396, worst class 391)" in missed
@@ -44,7 +44,7 @@ def test_limit_is_told_where_a_target_is_missed(targets):
     assert "no path" in unknown
 
 
-def test_doubt_is_told(targets):
+def test_doubt_is_shown(targets):
     """A target between the bounds of the median is called so, met or missed."""
     near, far = text(targets, row(interval=[391.0, 404.0]), row())
     assert "missed, within noise" in near

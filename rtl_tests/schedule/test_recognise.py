@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.collective import COLLECTIVES, Collective, parse_collective
-from torusfabric.program import compile as compile_schedule
 from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.recognise import recognise
@@ -59,7 +59,7 @@ def assert_same_hardware(planned, read):
     """Two schedules have the same program."""
     assert type(read) is type(planned)
     for flits in (planned.chunks, 3 * planned.chunks):
-        programs = [compile_schedule(schedule, flits=flits) for schedule in (planned, read)]
+        programs = [tf.compile(schedule, flits=flits) for schedule in (planned, read)]
         assert differences(*programs) == []
         assert programs[0].digest == programs[1].digest
 
@@ -101,7 +101,7 @@ def test_cycles_of_a_file(algorithm, form, cycles, tmp_path):
     save(algorithm(Torus([4, 4]), Collective("allgather")), tmp_path / "plan.json")
     schedule = load(tmp_path / "plan.json")
     flits = {"table": 1, "pattern": 2}[form]
-    assert (schedule.form, compile_schedule(schedule, flits=flits).cycles()) == (form, cycles)
+    assert (schedule.form, tf.compile(schedule, flits=flits).cycles()) == (form, cycles)
 
 
 # What is regular by chance.

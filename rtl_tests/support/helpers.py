@@ -5,16 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from torusfabric import collective as collectives
-from torusfabric.algorithms import Options, choose, find
+from torusfabric import planning
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.collective import parse_collective
-from torusfabric.program import compile as compile_schedule
 from torusfabric.rtl import Fabric
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.topology import parse_topology
 
 __all__ = [
     "as_executed",
@@ -35,12 +32,12 @@ __all__ = [
 
 
 def plan(topology, collective, algorithm=None, *, root=None, **options):
-    """A schedule, by names; by the best algorithm that fits unless one is named."""
-    topology = parse_topology(topology)
-    collective = parse_collective(collective, root=root, nodes=topology.nodes)
-    options = Options(**options)
-    algorithm = find(algorithm) if algorithm else choose(topology, collective, options)
-    return algorithm(topology, collective, options)
+    """A schedule, by names; by the best algorithm that fits unless one is named.
+
+    It is not checked, and has the form that the algorithm gives it, not its smallest one.
+    """
+    selection = planning.select(topology, collective, algorithm=algorithm, root=root, **options)
+    return selection.chosen()(selection.topology, selection.collective, selection.options)
 
 
 def program_of(topology, collective, algorithm=None, *, flits=None, operator=None, root=None,
@@ -48,7 +45,7 @@ def program_of(topology, collective, algorithm=None, *, flits=None, operator=Non
     """A program, by names; the root is a node, or ``"any"``."""
     any_root = root == "any"
     schedule = plan(topology, collective, algorithm, root=None if any_root else root, **options)
-    return compile_schedule(
+    return planning.compile(
         schedule,
         flits=flits,
         operators=[operator] if operator else [],
