@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import InputError, TorusfabricError
-from . import board, compare, hardware, planning, simulation, sweep
+from . import board, compare, hardware, monitor, planning, simulation, sweep
 
 __all__ = ["main"]
 
@@ -45,6 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
     simulation.add_commands(commands)
     hardware.add_commands(commands)
     board.add_commands(commands)
+    monitor.add_commands(commands)
     sweep.add_commands(commands)
     return parser
 

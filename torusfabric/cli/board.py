@@ -1,23 +1,20 @@
-"""The commands of boards: boards, build, flash, monitor, run."""
+"""The commands that make bitstreams for boards: boards, build, flash."""
 
-import contextlib
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..collective import Operator
-from ..errors import InputError, WorkFailed
-from ..fpga.selftest import BAUD
 from .arguments import positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
+from .monitor import add_baud
 from .output import Progress, print_facts, print_json, progress_bar
 from .selection import add_selection
 
 if TYPE_CHECKING:
     from ..fpga.board import Board, Built
-    from ..fpga.selftest.client import BoardClient
 
 __all__ = ["add_commands"]
 
@@ -26,7 +23,6 @@ def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     _add_boards(commands)
     _add_builds(commands)
-    _add_talks(commands)
 
 
 def _add_boards(commands: Commands) -> None:
@@ -83,57 +79,6 @@ def _add_builds(commands: Commands) -> None:
     )
 
 
-def _add_talks(commands: Commands) -> None:
-    """Add the commands that talk to a board."""
-    monitor = add_command(
-        commands,
-        "monitor",
-        run_monitor,
-        "talk to a board",
-        "torusfabric monitor /dev/ttyUSB1 -c 'write 3 0 a5' -c start -c 'read 0 8 4'",
-    )
-    run = add_command(
-        commands,
-        "run",
-        run_run,
-        "send data through the fabric on a board",
-        "torusfabric run /dev/ttyUSB1 data.npy -o gathered.npy",
-    )
-    for parser in (monitor, run):
-        parser.add_argument("port", metavar="PORT", help="serial port of the board")
-        _add_baud(parser)
-    monitor.add_argument(
-        "-c",
-        "--do",
-        metavar="COMMAND",
-        action="append",
-        default=[],
-        help="what to do, may be repeated: info, test [RUNS], status, write NODE ADDRESS WORD.., "
-        "read NODE ADDRESS [COUNT], start (words in hexadecimal); by default it is asked for, or, "
-        "away from a terminal, info and test",
-    )
-    run.add_argument(
-        "data",
-        metavar="DATA",
-        help="numpy array of unsigned integers, a row for each node: what it sends (flits; for "
-        "scatter, alltoall and reduce-scatter destinations, flits)",
-    )
-    run.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="array of what each node received"
-    )
-
-
-def _add_baud(parser: Any) -> None:
-    """Add the option of the serial line."""
-    parser.add_argument(
-        "--baud",
-        metavar="N",
-        type=positive,
-        default=BAUD,
-        help=f"bits a second of the serial line (default {BAUD})",
-    )
-
-
 def _add_build(parser: ArgumentParser) -> None:
     """Add what to build, and for which board."""
     add_selection(parser)
@@ -141,7 +86,7 @@ def _add_build(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("board")
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
-    _add_baud(group)
+    add_baud(group)
     add("--force", action="store_true", help="build even what was built before")
 
 
@@ -324,104 +269,3 @@ def run_flash(arguments: Namespace) -> None:
         print(command)
     else:
         print_facts(_facts(built) | {"loaded": command})
-
-
-def _client(arguments: Namespace) -> "BoardClient":
-    """The board at the other end of the serial line."""
-    from ..fpga.selftest.client import BoardClient
-    from ..fpga.selftest.serial_line import open_port
-
-    return BoardClient(open_port(arguments.port, baud=arguments.baud))
-
-
-def run_monitor(arguments: Namespace) -> int:
-    """Do what is asked for on a board; returns 2 after a failed test."""
-    client = _client(arguments)
-    asked = arguments.do
-    if not asked:
-        if sys.stdin.isatty() and not arguments.json:
-            return _ask(client)
-        asked = ["info", "test"]
-    return _do_all(client, asked, as_json=arguments.json)
-
-
-def _do_all(client: "BoardClient", asked: list[str], *, as_json: bool) -> int:
-    """Do some commands, and print each result as soon as it is there."""
-    from ..fpga.selftest.monitor import perform
-
-    results = []
-    for text in asked:
-        result, said = perform(client, text)
-        results.append({"command": text, **result})
-        if not as_json:
-            print(said, flush=True)
-    if as_json:
-        print_json({"results": results})
-    return 2 if any(result.get("result") not in (None, "pass") for result in results) else 0
-
-
-def _ask(client: "BoardClient") -> int:
-    """Do what is typed, until there is no more."""
-    from ..fpga.selftest.monitor import COMMANDS, perform
-
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 (its import makes lines editable)
-    print(perform(client, "info")[1])
-    print(f"commands: {COMMANDS}; quit")
-    while True:
-        try:
-            text = input("torusfabric> ").strip()
-        except EOFError:
-            print()
-            return 0
-        if text in ("quit", "exit"):
-            return 0
-        try:
-            if text:
-                print(perform(client, text)[1])
-        except (InputError, WorkFailed) as error:
-            print(error)
-
-
-def run_run(arguments: Namespace) -> None:
-    """Send data through a board; returns 2 if what arrives is not what must."""
-    import numpy as np
-
-    from ..fpga.selftest.data import expected_data, send_data
-    from ..toolchain.files import writable, writing
-
-    writable(arguments.output)
-    try:
-        data = np.load(arguments.data)
-    except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or "not an array"
-        raise InputError(
-            f"Data must be a readable .npy file, not {arguments.data} ({reason})"
-        ) from None
-    client = _client(arguments)
-    messages = send_data(data, client.facts)
-    with progress_bar("sending") as progress:
-        words, cycles = client.run(messages, progress=progress)
-    expected, receives = expected_data(messages, client.facts)
-    with writing(arguments.output) as file:
-        np.save(file, words)
-    wrong = np.argwhere((words != expected) & receives[:, None])
-    checked = int(receives.sum()) * expected.shape[1]
-    result = {
-        "output": arguments.output,
-        "nodes": len(words),
-        "words": int(words.shape[1]),
-        "cycles": cycles,
-        "words_checked": checked,
-        "words_wrong": len(wrong),
-    }
-    if arguments.json:
-        print_json(client.facts | result)
-    else:
-        print_facts(result)
-    if len(wrong):
-        node, address = (int(x) for x in wrong[0])
-        raise WorkFailed(
-            f"{len(wrong)} of {checked} words are wrong; first: node {node} holds "
-            f"{words[node, address]:#x} at {address}, not {expected[node, address]:#x}"
-        )
