@@ -27,9 +27,10 @@ from ...verilog import Design, emit
 from ...verilog.design import RouterShape
 from .flow import Flow
 from .full_crossbar import full_crossbar
-from .report import SynthesisReport, per_bit
+from .report import SynthesisReport
 from .roms import WITH_ROMS, router_with_roms
-from .target import FAMILIES, Cost, Mapping, Target, find_mapping, find_target
+from .rows import class_row, fabric_row, luts_by_part, module_rows, savings, savings_in_all
+from .target import FAMILIES, Cost, Mapping, find_mapping, find_target
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -195,20 +196,20 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         clocks |= _clocks(flow, fitting, mapped, seeds, steps)
     classes = []
     for name, nodes in design.classes:
-        row = _class(design, name, nodes, mapped[name], costs[name])
+        row = class_row(design, name, nodes, mapped[name], costs[name])
         row |= {"roms": sorted({*dearest[name].values()})} if dearest[name] else {}
         shape = design.shapes.get(name)
-        row |= clocks[name] | _saved(costs[name], full[shape] if shape else None)
+        row |= clocks[name] | savings(costs[name], full[shape] if shape else None)
         why = "; ".join(filter(None, (row.pop("bits_why", None), clocks[name]["why"])))
         classes.append(row | {"why": why or None})
-    modules = _modules(design, mapped)
-    fabric = _fabric(device, totals[design.top], over[design.top], clocks[design.top])
+    modules = module_rows(design, mapped)
+    fabric = fabric_row(device, totals[design.top], over[design.top], clocks[design.top])
     return SynthesisReport(
         target=device.name,
         mapping=flow.mapping.value,
         classes=classes,
-        fabric=fabric | _saved_in_all(classes),
-        parts=_parts(design, mapped, modules),
+        fabric=fabric | savings_in_all(classes),
+        parts=luts_by_part(design, mapped, modules),
         modules=modules,
         seeds=seeds,
         runs=steps.runs,
@@ -342,66 +343,3 @@ def _clock(results: list[dict[str, Any]]) -> dict[str, Any]:
         "placed": results[0]["placed"],
         "why": why,
     }
-
-
-def _class(
-    design: Design, name: str, nodes: int, mapped: dict[str, Any], cost: Cost
-) -> dict[str, Any]:
-    """The report of a node class, clock rates aside."""
-    ports = mapped["outports"]
-    row: dict[str, Any] = {"name": name, "nodes": nodes, **cost.to_json()}
-    if name in design.outports:
-        bits = per_bit(cost, ports)
-        row |= {"bits_why": bits.pop("why"), **bits}
-    if ports["parts"]:
-        inside = cost.luts - sum(ports["parts"].values())  # those of its ROMs
-        settings = ports["parts"].get("settings", 0) + inside
-        row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
-    return row
-
-
-def _saved(total: Cost, full: int | None) -> dict[str, Any]:
-    """How a router compares with the full crossbar of its shape."""
-    if full is None:
-        return {}
-    saved = full - total.luts
-    share = round(saved / full, 4) if full else 0.0
-    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
-
-
-def _saved_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for all routers of the fabric."""
-    if not classes or any("saved_luts" not in row for row in classes):
-        return {}
-    full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
-    saved = sum(row["saved_luts"] * row["nodes"] for row in classes)
-    share = round(saved / full, 4) if full else 0.0
-    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
-
-
-def _fabric(device: Target, total: Cost, over: str | None, clock: dict[str, Any]) -> dict[str, Any]:
-    """The report of the whole fabric."""
-    return {**total.to_json(), "fits": over is None, "capacity": device.capacity, **clock}
-
-
-def _parts(design: Design, mapped: Mapped, modules: list[dict[str, Any]]) -> dict[str, int]:
-    """LUTs of each part of the fabric; routers are split by what their tables do."""
-    parts: dict[str, int] = {}
-    for row in modules:
-        inside = mapped[row["name"]].get("outports", {}).get("parts")
-        split = inside or {design.parts.get(row["name"], "other"): row["luts"]}
-        for part, luts in split.items():
-            parts[part] = parts.get(part, 0) + luts * row["instances"]
-    return dict(sorted(parts.items(), key=lambda item: -item[1]))
-
-
-def _modules(design: Design, mapped: Mapped) -> list[dict[str, Any]]:
-    """The report of each module: how often it is there, and what it costs without its children."""
-    times = {design.top: 1}
-    for name in reversed(design.modules):  # parents come before their children
-        for child, count in design.instances.get(name, {}).items():
-            times[child] = times.get(child, 0) + count * times.get(name, 0)
-    return [
-        {"name": name, "instances": times.get(name, 0), **result["cost"]}
-        for name, result in mapped.items()
-    ]

@@ -1,0 +1,76 @@
+"""The rows of a report: classes of nodes, the fabric, its parts and its modules."""
+
+from typing import Any
+
+from ...verilog import Design
+from .report import per_bit
+from .target import Cost, Target
+
+__all__ = ["class_row", "fabric_row", "luts_by_part", "module_rows", "savings", "savings_in_all"]
+
+
+def class_row(
+    design: Design, name: str, nodes: int, mapped: dict[str, Any], cost: Cost
+) -> dict[str, Any]:
+    """The report of a node class, clock rates aside."""
+    ports = mapped["outports"]
+    row: dict[str, Any] = {"name": name, "nodes": nodes, **cost.to_json()}
+    if name in design.outports:
+        bits = per_bit(cost, ports)
+        row |= {"bits_why": bits.pop("why"), **bits}
+    if ports["parts"]:
+        inside = cost.luts - sum(ports["parts"].values())  # those of its ROMs
+        settings = ports["parts"].get("settings", 0) + inside
+        row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
+    return row
+
+
+def savings(total: Cost, full: int | None) -> dict[str, Any]:
+    """How a router compares with the full crossbar of its shape."""
+    if full is None:
+        return {}
+    saved = full - total.luts
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
+
+
+def savings_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same for all routers of the fabric."""
+    if not classes or any("saved_luts" not in row for row in classes):
+        return {}
+    full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
+    saved = sum(row["saved_luts"] * row["nodes"] for row in classes)
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
+
+
+def fabric_row(
+    device: Target, total: Cost, over: str | None, clock: dict[str, Any]
+) -> dict[str, Any]:
+    """The report of the whole fabric."""
+    return {**total.to_json(), "fits": over is None, "capacity": device.capacity, **clock}
+
+
+def luts_by_part(
+    design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
+) -> dict[str, int]:
+    """LUTs of each part of the fabric; routers are split by what their tables do."""
+    parts: dict[str, int] = {}
+    for row in modules:
+        inside = mapped[row["name"]].get("outports", {}).get("parts")
+        split = inside or {design.parts.get(row["name"], "other"): row["luts"]}
+        for part, luts in split.items():
+            parts[part] = parts.get(part, 0) + luts * row["instances"]
+    return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The report of each module: how often it is there, and what it costs without its children."""
+    times = {design.top: 1}
+    for name in reversed(design.modules):  # parents come before their children
+        for child, count in design.instances.get(name, {}).items():
+            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    return [
+        {"name": name, "instances": times.get(name, 0), **result["cost"]}
+        for name, result in mapped.items()
+    ]
