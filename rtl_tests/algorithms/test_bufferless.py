@@ -133,7 +133,7 @@ def test_parity_bound():
     assert bufferless_steps(Torus((6, 4, 2))) == 9
 
 
-def test_a_buffered_table_is_told_apart():
+def test_a_buffered_table_is_distinguished():
     assert not is_bufferless(MATCHING(Torus((8, 8)), ALLGATHER, Options(latency=3)))
     assert is_bufferless(plan((8, 8)))
 

@@ -48,8 +48,8 @@ def assert_hamiltonian_cycles(pattern):
 
 def assert_step_optimal(pattern):
     """No node can receive d (N - 1) blocks on 2 d ports in fewer steps."""
-    owed = pattern.chunks * (pattern.topology.nodes - 1)
-    assert pattern.steps == -(-owed // pattern.topology.ports)
+    received = pattern.chunks * (pattern.topology.nodes - 1)
+    assert pattern.steps == -(-received // pattern.topology.ports)
     assert pattern.chunks == len(pattern.topology.sides)
 
 

@@ -216,7 +216,7 @@ def test_faults_of_labels_are_found():
         check(replace(schedule, duplex="half"))
 
 
-def test_digest_tells_schedules_apart():
+def test_schedules_have_different_digests():
     digests = {quotient(i, large).digest for i in (1, 2) for large in (False, True)}
     assert len(digests) == 4
     assert quotient(1).digest == quotient(1).digest

@@ -170,7 +170,7 @@ def test_the_model_is_one_of_few(fields, message):
         explicit((3,), "broadcast", **fields)
 
 
-def test_parallel_links_are_told_apart():
+def test_parallel_links_are_distinguished():
     """On a side of 2 both links may carry a message each, even in half duplex."""
     both = moves((0, [0]), (0, [1]))
     assert check(explicit((2,), "broadcast", both, duplex="half")).duplicates == 1
@@ -201,7 +201,7 @@ def test_empty_schedule_of_a_single_owner():
         check(explicit((2,), "allgather"))
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     """Progress ends at the whole."""
     seen = []
     check(lee_code(), progress=lambda *args: seen.append(args))

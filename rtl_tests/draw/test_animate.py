@@ -29,7 +29,7 @@ def data_of(text):
         ("arrowhead:2", "broadcast", "wormhole-forest"),
     ],
 )
-def test_a_replay_ends_with_what_is_owed(topology, kind, algorithm):
+def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm):
     program = program_of(topology, kind, algorithm)
     chunks, nodes = program.schedule.chunks, program.topology.nodes
     data = data_of(animation(program))

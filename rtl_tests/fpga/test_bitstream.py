@@ -70,7 +70,7 @@ def ecp5_says(fabric, folder, *, send="", lines=1):
 
 @needs_icebox
 def test_ice40_bitstream_passes(tmp_path):
-    """The bits of an iCEstick's bitstream pass on their own and when told to, and hold words."""
+    """The bits of an iCEstick's bitstream pass on their own and on a command, and hold words."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
     base = fabric.layout.recv_base
     send = f"2t\n1n0p1w3ws\n0n{base + 2:x}p2r"
@@ -124,7 +124,7 @@ def test_ice40_bitstream_that_loses_a_contribution(tmp_path):
 
 @needs_iverilog
 def test_ecp5_layout_passes(tmp_path):
-    """An ULX3S image after place and route passes on its own and when told to."""
+    """An ULX3S image after place and route passes on its own and on a command."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2)
     said = ecp5_says(fabric, tmp_path, send="2t", lines=2)
     assert [(v.passed, v.run) for v in say(said)] == [(True, 1), (True, 3)]
@@ -142,7 +142,7 @@ def test_ecp5_layout_with_a_wrong_setting(tmp_path):
 @pytest.mark.long
 @needs_iverilog
 def test_gowin_netlist_passes(tmp_path):
-    """A Tang Nano 9K image after synthesis passes on its own and when told to."""
+    """A Tang Nano 9K image after synthesis passes on its own and on a command."""
     board = find_board("tang-nano-9k")
     if any(tools.find(tool) is None for tool in board.packer):
         pytest.skip(f"needs {' and '.join(board.packer)}")

@@ -497,7 +497,7 @@ def described(width=8):
     )
 
 
-def test_report_tells_where_the_luts_go():
+def test_report_shows_where_the_luts_go():
     report = synthesize(described(), "ecp5-25k")
     # Forwarding is by wire: all tables are there for injection.
     row = report.classes[0]

@@ -264,7 +264,7 @@ def test_any_root_of_many(topology, algorithm):
 
 
 def test_root_is_taken_at_the_start(tmp_path):
-    """Icarus, told the wrong root at all times but at the start, reads the words of the right one.
+    """Icarus, given the wrong root at all times but at the start, reads the words of the right one.
 
     The manifest has the port, and says that the root is open.
     """

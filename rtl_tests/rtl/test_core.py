@@ -1,4 +1,4 @@
-"""Cores: every node has a port of its own, and `places` tells where what it gets lies."""
+"""Cores: every node has a port of its own, and `places` lists where each block lies."""
 
 import pytest
 from core_bench import run_core
@@ -23,14 +23,14 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "flits", "options"), CASES)
 def test_core(topology, collective, algorithm, flits, options):
-    """What is written at the places told comes out at the places told, run after run."""
+    """What is written where `places` says comes out where it says, run after run."""
     sums = {"operator": Operator("min")} if collective.startswith(("reduce", "allreduce")) else {}
     fabric = fabric_of(topology, collective, algorithm, width=7, flits=flits, top="core",
                        **sums, **options)  # fmt: skip
     messages = random_messages(fabric, 1)
-    words, owed = expected_words(fabric.program, messages, width=7)
+    words, receives = expected_words(fabric.program, messages, width=7)
     got = run_core(fabric, messages, starts=2)
-    assert (got[owed] == words[owed]).all()
+    assert (got[receives] == words[receives]).all()
 
 
 @pytest.mark.parametrize("root", [0, 3])

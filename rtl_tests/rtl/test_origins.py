@@ -44,7 +44,7 @@ def test_four_by_four():
     ],
 )
 def test_rom_bits_are_those_of_the_hardware(topology, collective, algorithm):
-    """The bits told are those of the ROMs that are built."""
+    """The bits reported are those of the ROMs that are built."""
     fabric = fabric_of(topology, collective, algorithm)
     host = fabric.netlist.modules["host"]()
     assert fabric.origins.rom_bits == rom_bits_in_text(host) > 0
@@ -79,7 +79,7 @@ def test_tags_by_crossbar_inputs():
 
 
 def test_no_roms_in_a_core():
-    """A core has no host, and so no ROM; whoever builds it in is told the places."""
+    """A core has no host, and so no ROM; the addresses of blocks are listed beside it."""
     assert fabric_of("4x4", "allgather", "hamiltonian", top="core").origins.rom_bits == 0
 
 
@@ -91,7 +91,7 @@ def test_asking_changes_nothing():
 
 
 def test_text_where_there_is_one_origin():
-    """A broadcast has nothing to tell."""
+    """In a broadcast all words have the same origin, so that no tags would be needed."""
     assert str(Origins("round and place", 512, 0, 0)) == (
         "round and place, 32 cells (512 ROM bits); tags would be all alike"
     )

@@ -165,7 +165,7 @@ def test_the_format(tmp_path):
     )
 
 
-def test_parallel_links_and_half_duplex_are_told(tmp_path):
+def test_parallel_links_and_half_duplex_are_kept(tmp_path):
     """Out-ports stand beside paths over one of two links."""
     save(parallel(), tmp_path / "x")
     data = json.loads((tmp_path / "x").read_text())
@@ -401,7 +401,7 @@ def test_missing_file_and_directory(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_unwritable_directory(tmp_path):
-    """A folder without permission is told in one line."""
+    """A folder without permission is refused in one line."""
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Permission"):
@@ -449,10 +449,10 @@ def test_damaged_bytes(tmp_path_factory, schedule, compressed, data):
         raw[at] = data.draw(digits if data.draw(st.booleans()) else st.integers(0, 255))
     path.write_bytes(bytes(raw))
     try:
-        told = str(check(load(path)))
+        message = str(check(load(path)))
     except (InputError, ScheduleError) as error:
-        told = str(error)
-    assert "\n" not in told
+        message = str(error)
+    assert "\n" not in message
 
 
 # The schema.

@@ -282,7 +282,7 @@ def test_circles_without_a_register_are_refused():
     assert [group.instances for group in model.groups] == [[0, 1]]
 
 
-def test_ports_tell_registers():
+def test_ports_say_which_outputs_are_registers():
     ports = cxx_classes(ring_of_inverters(registered=True)[1])["pass"].ports
     assert ports["y"].registered
     assert not cxx_classes({"pass": COMB})["pass"].ports["y"].registered

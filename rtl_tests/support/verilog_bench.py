@@ -1,6 +1,6 @@
 """Runs emitted Verilog with a testbench that knows nothing but `manifest.json`.
 
-The testbench is itself plain Verilog, written here for the ports and sizes the manifest tells: it
+The testbench is itself plain Verilog, written here for the ports and sizes in the manifest: it
 loads words through the host port, starts, waits for done, checks the protocol on the way, and reads
 back. Icarus runs it as it is; Verilator compiles the same text to C++.
 
@@ -76,7 +76,7 @@ def run_icarus(folder, send, read, *, starts=1, root=None, timeout=600):
     starts : int
         How many runs, one after the other with what is in memory.
     root : int, optional
-        The root, for a fabric that takes it at the start; at other times it is told a wrong one.
+        The root, for a fabric that takes it at the start; at other times its input is a wrong one.
     timeout : float
         Seconds after which to give up.
 

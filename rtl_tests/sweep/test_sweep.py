@@ -223,7 +223,7 @@ def test_one_sweep_a_file(tmp_path):
 
 def test_only_what_is_missing_is_done(tmp_path):
     wanted = [_plan(f"{n}x{n}", algorithm="best") for n in (3, 4, 5)]
-    asked, told = [], []
+    asked, reported = [], []
 
     def workers(todo):
         asked.append([point["topology"] for point in todo])
@@ -232,18 +232,18 @@ def test_only_what_is_missing_is_done(tmp_path):
 
     with Results(tmp_path / "r.jsonl") as results:
         run(wanted[:1], results, workers)
-        summary = run(wanted, results, workers, lambda *step: told.append(step[:2]))
+        outcome = run(wanted, results, workers, lambda *step: reported.append(step[:2]))
     assert asked == [["3x3"], ["4x4", "5x5"]]
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    assert summary == {"rows": 3, "kept": 1, "done": 2, "misfits": 0, "failed": []}
+    assert reported == [(1, 3), (2, 3), (3, 3)]
+    assert outcome == {"rows": 3, "kept": 1, "done": 2, "misfits": 0, "failed": []}
 
 
-def test_what_failed_is_told_and_tried_again(tmp_path):
+def test_what_failed_is_reported_and_tried_again(tmp_path):
     point = _plan(algorithm="best")
     failed = {"key": key(point), **point, "status": "failed", "reason": "no luck"}
     with Results(tmp_path / "r.jsonl") as results:
-        summary = run([point], results, lambda todo: (r for r in [failed]))
-        assert summary["failed"] == ["plan 4x4 allgather best: no luck"]
+        outcome = run([point], results, lambda todo: (r for r in [failed]))
+        assert outcome["failed"] == ["plan 4x4 allgather best: no luck"]
         assert point not in results
 
 
@@ -267,7 +267,7 @@ def test_command(write, capsys):
     assert rows.read_bytes() == before
 
 
-def test_help_tells_what_a_sweep_may_hold(write, capsys):
+def test_help_lists_what_a_sweep_may_hold(write, capsys):
     """The example in the help is a sweep, with every key that there is."""
     with pytest.raises(SystemExit) as end:
         main(["sweep", "--help"])

@@ -27,7 +27,7 @@ def test_folder_follows_the_platform(monkeypatch, tmp_path):
     assert default_folder() == tmp_path / ".cache" / "torusfabric"
 
 
-def test_digest_tells_values_apart():
+def test_different_values_have_different_digests():
     values = [("a", "b"), ("ab",), ("a", ["b"]), ("b", "a"), ("a", "b", 1), ("a", "b", "1"), ()]
     assert len({digest(*value) for value in values}) == len(values)
     assert digest({"x": 1, "y": 2}) == digest({"y": 2, "x": 1})

@@ -46,7 +46,7 @@ def router_modules(text):
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS)
 def test_simulated_again(tmp_path, topology, collective, algorithm, width, flits):
-    """Icarus, told nothing but the manifest, reads the same words after the same cycles."""
+    """Icarus, by nothing but the manifest, reads the same words after the same cycles."""
     if not have_icarus():
         pytest.skip("Icarus Verilog is not installed")
     fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits)

@@ -219,7 +219,7 @@ def test_unknown_word_is_named(tmp_path):
         run_icarus(write(tmp_path, 4), sent, READ)
 
 
-def test_misuse_is_told(tmp_path):
+def test_misuse_is_reported(tmp_path):
     folder = write(tmp_path, 4)
     with pytest.raises(AssertionError, match=r"^words for 1 nodes, not for 3$"):
         run_icarus(folder, [[1]], READ)

@@ -80,7 +80,7 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
 
 
 def _print_entries(entries: Sequence["Entry"], target: str | None) -> None:
-    """One row an algorithm; rounds of circuits and steps of one hop are told apart."""
+    """One row an algorithm; rounds of circuits and steps of one hop have different names."""
     names = ["chunks", "rounds", "bound", "delta", "tau", "cycles", "classes", "rom_bits",
              "memories"]  # fmt: skip
     names += ["router_luts", "luts", "ffs", "brams"] if target else []

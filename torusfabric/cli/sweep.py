@@ -67,7 +67,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_sweep(arguments: Namespace) -> None:
-    """Do what is missing, and sum up."""
+    """Do what is missing, and report the outcome."""
     from ..sweep.grid import load, points
     from ..sweep.results import Results
     from ..sweep.work import on_cluster, on_cores, run
@@ -80,14 +80,14 @@ def run_sweep(arguments: Namespace) -> None:
     else:
         workers = partial(on_cores, jobs=arguments.jobs)
     with Results(path) as results, progress_bar("sweeping") as progress:
-        summary = run(todo, results, workers, progress)
-    facts = {"results": str(path)} | summary
+        outcome = run(todo, results, workers, progress)
+    facts = {"results": str(path)} | outcome
     if arguments.json:
         print_json(facts)
     else:
-        print_facts(facts | {"failed": len(summary["failed"])})
-    if summary["failed"]:
-        first = summary["failed"][0]
+        print_facts(facts | {"failed": len(outcome["failed"])})
+    if outcome["failed"]:
+        first = outcome["failed"][0]
         raise WorkFailed(
-            f"{len(summary['failed'])} of {summary['rows']} rows failed; first: {first}"
+            f"{len(outcome['failed'])} of {outcome['rows']} rows failed; first: {first}"
         )

@@ -132,10 +132,10 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
     if schedule.duplex != "full":
         head["duplex"] = schedule.duplex
     yield json.dumps(head)[:-1] + ', "rounds": ['
-    holdings = _holdings_to_save(schedule)
+    held_blocks = _held_blocks_to_save(schedule)
     for number, transfers in enumerate(schedule.rounds()):
-        if holdings is not None:
-            listed = holdings.carry_out(transfers)
+        if held_blocks is not None:
+            listed = held_blocks.carry_out(transfers)
             if isinstance(transfers.payload, Grouped):
                 transfers = listed
         yield ",\n" if number else "\n"
@@ -143,7 +143,7 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _holdings_to_save(schedule: Schedule) -> HeldBlocks | None:
+def _held_blocks_to_save(schedule: Schedule) -> HeldBlocks | None:
     """What nodes hold, where it takes that to list the blocks of groups; else None."""
     if isinstance(schedule, Pattern | Table):
         return None

@@ -24,7 +24,7 @@ __all__ = ["parse_schedule"]
 
 Ints = npt.NDArray[np.integer]
 
-#: More arcs, or more bits to tell which node holds which block, are not worth a try.
+#: More arcs, or more bits for which node holds which block, are not worth a try.
 MOST_ARCS, MOST_BITS = 2**27, 2**40
 
 #: Keys that a transfer has, and those that it may have.
@@ -104,9 +104,9 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
     listed = [entries.transfers(blocks) for entries in parsed]
     if all(whole is None for _, whole in listed):
         return tuple(transfers for transfers, _ in listed)
-    holdings, result = HeldBlocks(topology, blocks), []
+    held_blocks, result = HeldBlocks(topology, blocks), []
     for transfers, whole in listed:
-        played = holdings.carry_out(transfers, whole)
+        played = held_blocks.carry_out(transfers, whole)
         result.append(transfers if whole is None else played)
     return tuple(result)
 

@@ -228,5 +228,5 @@ def _concrete(point: Point) -> list[Point]:
 
 
 def key(point: Point) -> str:
-    """What tells a point from all others."""
+    """What distinguishes a point from all others."""
     return str(digest(point))[:16]

@@ -94,8 +94,8 @@ def circuit_bound(
     rounds, informed = 0, 1
     while informed < 4**order:
         rounds, informed = rounds + 1, informed * (ports + 1)
-    reach = alpha + Arrowhead(order).diameter * delta + length * tau / ports
-    return max(rounds * alpha, reach)
+    farthest = alpha + Arrowhead(order).diameter * delta + length * tau / ports
+    return max(rounds * alpha, farthest)
 
 
 def store_and_forward_bound(order: int, *, beta: float, tau: float, length: float) -> float:

@@ -174,19 +174,19 @@ class _Search:
     def _advance(self) -> None:
         """Plan one more step: match ports to offsets next to heads."""
         heads = self.rows[-1].values() if self.rows else [0]
-        reach = defaultdict(list)
+        ports = defaultdict(list)
         for head in heads:
             for port, offset in enumerate(self.neighbours[head]):
                 if not self.done[offset]:
-                    reach[offset].append(port)
+                    ports[offset].append(port)
         urgency = {
             offset: self.free[offset]
             + FARNESS * self.distance[offset]
             + self.noise * self.rng.random()
-            for offset in reach
+            for offset in ports
         }
-        order = sorted(reach, key=urgency.__getitem__)
-        taken = match([reach[offset] for offset in order])
+        order = sorted(ports, key=urgency.__getitem__)
+        taken = match([ports[offset] for offset in order])
         row = {port: order[index] for index, port in taken.items()}
         self._enter(row) if row else self._enter(self._walk(heads), fresh=())
 

@@ -64,7 +64,7 @@ def analyse(
 def fewest_tables(inputs: int) -> int:
     """The fewest 4-input tables that can choose any one of so many inputs.
 
-    A tree of n tables has at most 3 n + 1 inputs, and telling k inputs apart takes log2 k more.
+    A tree of n tables has at most 3 n + 1 inputs, and distinguishing k inputs takes log2 k more.
     """
     if inputs < 2:
         return 0

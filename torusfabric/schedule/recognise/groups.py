@@ -24,11 +24,11 @@ def grouped(schedule: Rounds) -> Rounds:
     topology, blocks = schedule.topology, schedule.blocks
     if topology.nodes * blocks.count > MOST_HELD:
         return schedule
-    holdings = HeldBlocks(topology, blocks)
+    held_blocks = HeldBlocks(topology, blocks)
     result = []
     for transfers in schedule.transfers:
-        held = holdings.held.copy() if _splits(transfers) else None
-        listed = holdings.carry_out(transfers)
+        held = held_blocks.held.copy() if _splits(transfers) else None
+        listed = held_blocks.carry_out(transfers)
         result.append(transfers if held is None else _by_groups(listed, held))
     return replace(schedule, transfers=tuple(result))
 

@@ -40,14 +40,14 @@ class Step(NamedTuple):
 
 def steps_of(schedule: Schedule) -> Iterator[Step]:
     """The steps of a schedule in which every path is one hop."""
-    rounds, holdings = list(schedule.rounds()), None
+    rounds, held_blocks = list(schedule.rounds()), None
     if any(len(t) and not isinstance(t.payload, Listed) for t in rounds):
         try:
-            holdings = HeldBlocks(schedule.topology, schedule.blocks)
+            held_blocks = HeldBlocks(schedule.topology, schedule.blocks)
         except InputError:
             raise Irregular from None
     for transfers in rounds:
-        listed = holdings.carry_out(transfers) if holdings else transfers
+        listed = held_blocks.carry_out(transfers) if held_blocks else transfers
         yield _one_step(schedule.topology, listed)
 
 

@@ -1,9 +1,9 @@
 """Circuit-switched broadcast on tori with equal sides, from diagonal to diagonal.
 
 With level numbers x_0 .. x_(k-1), H_s is the set of nodes with x_0 + .. + x_s = 0 and x_i = 0 for
-i > s. Stage s < k goes from H_(s-1) to H_s, whose items are told apart by their level x_s; stage k
-from H_(k-1) to all nodes, told apart by the sum of all x_i. Every item of a stage is a translate of
-the informed one, so that the items are informed as one segment.
+i > s. Stage s < k goes from H_(s-1) to H_s, whose items differ in their level x_s; stage k
+from H_(k-1) to all nodes, which differ in the sum of all x_i. Every item of a stage is a translate
+of the informed one, so that the items are informed as one segment.
 """
 
 import math
