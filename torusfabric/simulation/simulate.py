@@ -118,13 +118,13 @@ def _compare(
             program.layout, messages, operator=operator, width=fabric.width, root=root
         )
         got = np.asarray(run.words, words.dtype)
-        places = np.argwhere((got != words) & receives[:, None])
+        differing = np.argwhere((got != words) & receives[:, None])
         checked += int(receives.sum()) * words.shape[1]
-        wrong += len(places)
-        if len(places) and first is None:
-            node, place = places[0]
-            values = int(words[node, place]), int(got[node, place])
-            first = _wrong_word(fabric, int(node), int(place), values, root)
+        wrong += len(differing)
+        if len(differing) and first is None:
+            node, index = differing[0]
+            values = int(words[node, index]), int(got[node, index])
+            first = _wrong_word(fabric, int(node), int(index), values, root)
     return Comparison(checked, wrong, first)
 
 
@@ -172,12 +172,12 @@ def _some_roots(nodes: int) -> list[int]:
 
 
 def _wrong_word(
-    fabric: Fabric, node: int, place: int, values: tuple[int, int], root: int | None
+    fabric: Fabric, node: int, index: int, values: tuple[int, int], root: int | None
 ) -> WrongWord:
-    """Describe a wrong word by its place in the receive memory; expected and read value."""
+    """Describe a wrong word by its index among the words that a node receives, and its values."""
     if fabric.program.blocks.collective.reducing:
-        return WrongWord(node, None, place, *values)
-    block, flit = divmod(place, fabric.layout.block_flits)
+        return WrongWord(node, None, index, *values)
+    block, flit = divmod(index, fabric.layout.block_flits)
     blocks = fabric.program.blocks
     number = fabric.program.layout.received_block(np.array([node]), np.array([block]))
     flit += int(blocks.chunk(number)[0]) * fabric.layout.block_flits
