@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from helpers import fabric_of
 from rich.console import Console
 
 from torusfabric import verilog
@@ -20,7 +21,7 @@ from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
 from torusfabric.fpga.synthesis.harness import HARNESS, harness
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.target import Cost, find_target, measure
-from torusfabric.rtl.netlist import ROM, Netlist
+from torusfabric.rtl.netlist import ROM, Netlist, Role
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.verilog.design import Design, RomContents, RouterShape
@@ -647,6 +648,15 @@ def test_routers_are_placed_with_their_roms():
     report = synthesize(with_roms(), "ice40-hx8k", pnr=True)
     assert report.classes[0]["fmax_mhz"] > 50
     assert report.fabric["fmax_mhz"] > 50
+
+
+def test_routers_that_inject_nothing():
+    """A node that only receives, or passes on, has a router without words of its own."""
+    fabric = fabric_of("2x3", "broadcast", "max-flow", width=2)
+    assert any("inject" not in i.inputs for i in fabric.netlist.having(Role.ROUTER))
+    report = synthesize(verilog.emit(fabric), "ice40-hx8k")
+    assert sum(row["nodes"] for row in report.classes) == 6
+    assert report.fabric["luts"] > 0
 
 
 def test_gowin(runs):

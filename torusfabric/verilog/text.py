@@ -67,7 +67,7 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         | {TOP: dict(counts)},
         classes=[(name, counts[name]) for name in routers],
         outports=dict.fromkeys(routers, OUTPORTS),
-        inports=dict.fromkeys(routers, INPORTS),
+        inports=_inports(netlist, routers),
         shapes=_shapes(fabric, routers),
         parts=_parts(netlist, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
@@ -107,6 +107,15 @@ def _settings(
     }
 
 
+def _inports(netlist: Netlist, routers: list[str]) -> dict[str, dict[str, str]]:
+    """The inputs of each router that bring data; one that only forwards injects nothing."""
+    inputs = {instance.module: instance.inputs for instance in netlist.having(Role.ROUTER)}
+    return {
+        name: {port: part for port, part in INPORTS.items() if port in inputs[name]}
+        for name in routers
+    }
+
+
 def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     """The outer form of each router."""
     netlist = fabric.netlist
@@ -124,7 +133,8 @@ def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
         # Of the ROM in front of it; without one the sequencer gives the select bits.
         settings = rows if "setting" in inputs else 0
         # More words than ports cannot leave at once.
-        shapes[name] = RouterShape(ports, min(injected, ports), fabric.width, settings)
+        injected = max(1, min(injected, ports))
+        shapes[name] = RouterShape(ports, injected, fabric.width, settings)
     return shapes
 
 
