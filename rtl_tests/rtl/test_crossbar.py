@@ -28,7 +28,10 @@ def selected(inputs, bits, width):
     return found[0]
 
 
-@pytest.mark.parametrize("count", range(1, 16))
+@pytest.mark.parametrize(
+    "count",
+    [*range(1, 11), *(pytest.param(count, marks=pytest.mark.long) for count in range(11, 16))],
+)
 def test_cascade_selects_each_input(count):
     """A cascade over any number of inputs passes the one that is selected."""
     inputs = np.random.default_rng(count).integers(0, 256, count).tolist()

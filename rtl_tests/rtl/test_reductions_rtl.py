@@ -124,7 +124,10 @@ def test_cycles_of_rounds(topology, algorithm, options, flits):
     assert tf.compile(schedule, flits=flits * schedule.chunks).cycles() == cycles
 
 
-@pytest.mark.parametrize(("topology", "collective"), TABLES)
+@pytest.mark.parametrize(
+    ("topology", "collective"),
+    [pytest.param(*names, marks=[pytest.mark.long] * (names[0] == "3x4x5")) for names in TABLES],
+)
 def test_tables(topology, collective):
     """On every torus of the list, with operators in turn."""
     number = TABLES.index((topology, collective))
@@ -168,7 +171,7 @@ def test_wide_words():
     check_run(fabric_of("2x3", "reduce", "max-flow", width=100, operator=Operator("min", True)))
 
 
-@pytest.mark.parametrize("topology", ["8x8", "4x4x4"])
+@pytest.mark.parametrize("topology", [pytest.param("8x8", marks=pytest.mark.long), "4x4x4"])
 def test_large_tables(topology):
     """Tori of 64 nodes, compiled; 8x8 and 4x4x4 add up everything everywhere."""
     check_run(fabric_of(topology, "allreduce", "matching", width=32, latency=3), CompiledEngine)
