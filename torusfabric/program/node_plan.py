@@ -1,5 +1,6 @@
 """What the plans of tables of blocks and of sums have in common: memories, and settings by row."""
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from ..topology import IntArray
@@ -32,7 +33,7 @@ class PlannedMemory(NamedTuple):
     skew: int = 0
 
 
-class NodePlan:
+class NodePlan(ABC):
     """What a node does that carries out a table, the same for all nodes.
 
     Attributes
@@ -60,9 +61,9 @@ class NodePlan:
         return self.receive_memories + self.send_memories
 
     @property
+    @abstractmethod
     def result_memory(self) -> IntArray:
         """The number among `memories` of that in which a node keeps what is delivered to it."""
-        raise NotImplementedError
 
     @property
     def steps(self) -> int:
