@@ -36,7 +36,7 @@ ALLGATHERS = [
     ("3x3", "hamiltonian", 8, 2),
     ("5x4", "hamiltonian", 3, 4),
     ("3x3x3", "hamiltonian", 8, 3),
-    ("3x4x5", "hamiltonian", 4, 3),
+    pytest.param("3x4x5", "hamiltonian", 4, 3, marks=pytest.mark.long),
     ("5", "hamiltonian", 8, 3),
     ("4x3", "one-packet", 8, 3),
     ("5x5", "one-packet", 16, 1),
