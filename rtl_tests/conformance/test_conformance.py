@@ -47,13 +47,17 @@ def selections():
 
 SELECTIONS = list(selections())
 
-every_selection = pytest.mark.parametrize(
-    "selection",
-    [
-        pytest.param(names, id="-".join(names), marks=[pytest.mark.long] * (names[0] == "7x7x7"))
+
+def of_selections(*slow):
+    """A test of every selection; those on the slow topologies belong to the long sweep."""
+    selections = [
+        pytest.param(names, id="-".join(names), marks=[pytest.mark.long] * (names[0] in slow))
         for names in SELECTIONS
-    ],
-)
+    ]
+    return pytest.mark.parametrize("selection", selections)
+
+
+every_selection = of_selections("7x7x7")
 
 planned = cache(plan)
 
@@ -89,7 +93,7 @@ def test_executed_program(selection):
     assert (program.execute(messages)[receives] == words[receives]).all()
 
 
-@every_selection
+@of_selections("7x7x7", "2x2x2", "3x3", "3x4", "arrowhead:2")
 def test_hardware(selection):
     """The hardware does what the executed program does, in the cycles predicted."""
     check_run(Fabric(compiled(selection), width=9))
