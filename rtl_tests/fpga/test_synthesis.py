@@ -654,9 +654,8 @@ def test_routers_that_inject_nothing():
     """A node that only receives, or passes on, has a router without words of its own."""
     fabric = fabric_of("3", "broadcast", "max-flow", width=2)
     assert any("inject" not in i.inputs for i in fabric.netlist.having(Role.ROUTER))
-    report = synthesize(verilog.emit(fabric), "ice40-hx8k")
+    report = synthesize(verilog.emit(fabric).routers(), "ice40-hx8k")
     assert sum(row["nodes"] for row in report.classes) == 3
-    assert report.fabric["luts"] > 0
 
 
 def test_gowin(runs):
