@@ -72,7 +72,7 @@ def run_verilog(arguments: Namespace) -> None:
     design = verilog.write(fabric, arguments.output, command=made.command_line("verilog"))
     facts = {
         "folder": arguments.output,
-        "files": ["fabric.v", "manifest.json"],
+        "files": design.file_names,
         "modules": len(design.modules),
         "router_classes": len(design.classes),
         "lines": design.text.count("\n"),

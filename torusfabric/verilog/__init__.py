@@ -5,7 +5,7 @@ from pathlib import Path
 from ..rtl.fabric import Fabric
 from ..toolchain.files import writable
 from .conversion import ModuleText, module_texts
-from .design import Design
+from .design import TEXT, Design
 from .manifest import manifest
 from .text import emit
 
@@ -23,7 +23,7 @@ def write(fabric: Fabric, folder: str | Path, *, command: str) -> Design:
         If the folder cannot be written.
     """
     # Before the work, which may take long.
-    writable(Path(folder, "fabric.v"), make=True)
+    writable(Path(folder, TEXT), make=True)
     design = emit(fabric, command=command)
     design.write(folder)
     return design

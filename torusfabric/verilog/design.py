@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..rtl.netlist import ROM
-from ..toolchain.files import writable, write_file
+from .folder import write_folder
 
-__all__ = ["Design", "RomContents", "RouterShape"]
+__all__ = ["TEXT", "Design", "RomContents", "RouterShape", "as_json"]
+
+#: The name of the file of all modules.
+TEXT = "fabric.v"
 
 #: Bits of contents in a line of text.
 LINE_BITS = 320
@@ -135,6 +138,11 @@ class Design:
         """All modules as one file."""
         return "\n".join([self.header, *self.modules.values()])
 
+    @property
+    def file_names(self) -> list[str]:
+        """The files that `write` writes."""
+        return [TEXT, *self.files]
+
     def routers(self, names: Iterable[str] | None = None) -> "Design":
         """The routers, or some of them, with what is inside and in front of them.
 
@@ -172,15 +180,14 @@ class Design:
     def write(self, folder: str | Path) -> None:
         """Write ``fabric.v`` and what belongs to it into a folder, which is made if need be.
 
+        What an earlier design left in the folder is removed, if its manifest lists it.
+
         Raises
         ------
         InputError
             If the folder cannot be written.
         """
-        folder = Path(folder)
-        writable(folder / "fabric.v", make=True)
-        for name, text in {"fabric.v": self.text, **self.files}.items():
-            write_file(folder / name, text)
+        write_folder(Path(folder), {TEXT: self.text, **self.files})
 
 
 def as_json(value: object) -> str:

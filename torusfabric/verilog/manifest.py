@@ -62,7 +62,7 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
     command : str
         The command that makes the files.
     files : list of str
-        The files of Verilog.
+        The files beside the manifest.
     """
     program, layout = fabric.program, fabric.layout
     schedule = program.schedule

@@ -7,7 +7,8 @@ from .. import __version__
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from .conversion import ModuleText, module_texts
-from .design import Design, RomContents, RouterShape, as_json
+from .design import TEXT, Design, RomContents, RouterShape, as_json
+from .folder import MANIFEST
 from .manifest import manifest
 
 __all__ = ["emit"]
@@ -56,9 +57,9 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         names[_rom_contents(i)] if i.role is Role.ROM else i.module for i in netlist.instances
     )
     routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
-    files = {"manifest.json": as_json(manifest(fabric, command=command, files=["fabric.v"]))}
-    if fabric.top == "core":
-        files["places.json"] = json.dumps(fabric.places()) + "\n"
+    files = {"places.json": json.dumps(fabric.places()) + "\n"} if fabric.top == "core" else {}
+    listed = manifest(fabric, command=command, files=[TEXT, *files])
+    files[MANIFEST] = as_json(listed)
     return Design(
         modules={name: module.text for name, module in modules.items()}
         | {TOP: _top_text(netlist, modules, names)},

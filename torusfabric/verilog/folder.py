@@ -1,0 +1,67 @@
+"""The folder of a design: the files of one run, and of no other.
+
+The manifest in a folder lists the files beside it. A run that writes into the folder again removes
+those of them that it does not write itself, and nothing else.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import InputError
+from ..toolchain.cache import Cache, digest
+from ..toolchain.files import writable, write_file
+
+__all__ = ["MANIFEST", "write_folder"]
+
+#: The file that lists the others.
+MANIFEST = "manifest.json"
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files of a run into a folder, and remove those left there by an earlier run.
+
+    Parameters
+    ----------
+    folder : Path
+        It is made if need be.
+    files : mapping of str to str
+        Text by name.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written or removed; none is written if that is known beforehand.
+    """
+    for name in files:
+        writable(folder / name, make=True)
+    with Cache().lock(digest(str(folder.resolve()))):
+        # The manifest changes last: until then it lists all that may have to be removed.
+        for name in sorted(files, key=MANIFEST.__eq__):
+            if name == MANIFEST:
+                _remove(folder, _listed(folder) - files.keys())
+            write_file(folder / name, files[name])
+
+
+def _listed(folder: Path) -> set[str]:
+    """The files in a folder that its manifest lists, if it is one of ours."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return set()
+    match manifest:
+        case {"manifest_version": int(), "schedule_digest": str(), "files": list(names)}:
+            # Nothing outside the folder, whatever has become of the manifest.
+            return {path.name for path in folder.iterdir() if path.is_file() and path.name in names}
+    return set()
+
+
+def _remove(folder: Path, names: set[str]) -> None:
+    for name in sorted(names):
+        path = folder / name
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"File must be removable, not {path} ({error.strerror or error})"
+            ) from None
