@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torusfabric.toolchain.cache import Cache, default_folder, digest
+from torusfabric.toolchain.cache import Cache, RenewingCache, default_folder, digest
 
 
 def test_variable_names_the_folder(monkeypatch, tmp_path):
@@ -75,10 +75,59 @@ def test_damaged_entry_is_a_miss(tmp_path):
     cache = Cache(tmp_path)
     cache.put("abcd", {"luts": 12345})
     path = next(tmp_path.rglob("abcd.json"))
-    path.write_text(path.read_text()[:-3])
-    assert cache.get("abcd") is None
-    path.write_bytes(b"\xff\xfe\x00")
-    assert cache.get("abcd") is None
+    whole = path.read_bytes()
+    for damaged in (whole[:-3], whole.replace(b"12345", b"12346"), b"\xff\xfe\x00", b"[1]", b""):
+        path.write_bytes(damaged)
+        assert cache.get("abcd") is None
+    path.write_bytes(whole)
+    path.rename(path.with_name("abce.json"))
+    assert cache.get("abce") is None
+
+
+def test_damaged_files_are_a_miss(tmp_path):
+    cache, source = Cache(tmp_path / "cache"), tmp_path / "source"
+    source.write_text("words")
+    for damage in ("other", "", None):
+        kept = cache.put_files("abcd", {"a": source, "b": source})
+        assert kept is not None
+        if damage is None:
+            kept[1].unlink()
+        else:
+            kept[1].write_text(damage)
+        assert cache.get_files("abcd", ["a", "b"]) is None
+        assert not cache.fetch_files("abcd", ["a", "b"], tmp_path)
+    cache.put_files("abcd", {"a": source})
+    entry = cache.folder / "ab" / "abcd"
+    entry.rename(entry.with_name("abce"))
+    assert cache.get_file("abce", "a") is None
+
+
+def test_files_are_copied_out(tmp_path):
+    cache, source, out = Cache(tmp_path / "cache"), tmp_path / "source", tmp_path / "out"
+    source.write_text("words")
+    source.chmod(0o755)
+    out.mkdir()
+    assert not cache.fetch_files("abcd", ["a"], out)
+    cache.put_file("abcd", "a", source)
+    assert cache.fetch_files("abcd", ["a"], out)
+    assert (out / "a").read_text() == "words"
+    assert (out / "a").stat().st_mode == source.stat().st_mode
+    assert not RenewingCache(cache.folder).fetch_files("abcd", ["a"], out)
+
+
+def test_entry_is_renewed_as_a_whole(tmp_path):
+    """Files of two makings are not mixed; what is the same stays where it is."""
+    cache, source = RenewingCache(tmp_path / "cache"), tmp_path / "source"
+    for text in ("one", "two"):
+        source.write_text(text)
+        cache.put_files("abcd", {"a": source, text: source})
+    kept = Cache(cache.folder)
+    assert kept.get_files("abcd", ["a", "one"]) is None
+    assert [path.read_text() for path in kept.get_files("abcd", ["a", "two"]) or ()] == ["two"] * 2
+    before = (cache.folder / "ab" / "abcd").stat().st_ino
+    kept.put_files("abcd", {"a": source, "two": source})
+    assert (cache.folder / "ab" / "abcd").stat().st_ino == before
+    assert {path.name for path in (cache.folder / "ab").iterdir()} == {"abcd"}
 
 
 def test_folder_that_cannot_be_made_does_no_harm(tmp_path):

@@ -1,17 +1,19 @@
 """A content-addressed cache of what external tools produced.
 
 The key of an entry is a digest of everything its value depends on (text, options, versions of the
-tools), so an entry is never wrong, only unused. A value is JSON or a set of files. An entry gets
-its name once it is complete, whatever other processes do. A cache that cannot be written, or an
-entry that cannot be read, costs time and nothing else.
+tools). A value is JSON or a set of files, and is kept with its own digest, which is compared
+whenever it is read: an entry that was damaged or changed counts as none. An entry gets its name
+once it is complete, whatever other processes do. A cache that cannot be written, or an entry that
+cannot be read, costs time and nothing else.
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ import platformdirs
 from .files import AnyPath, replacing
 
 __all__ = ["Cache", "RenewingCache", "default_folder", "digest"]
+
+#: The file of an entry that lists the digests of the others.
+CONTENTS = "contents.json"
 
 
 def default_folder() -> Path:
@@ -56,7 +61,8 @@ class Cache:
     def get(self, key: str) -> Any:
         """The JSON value of a key, or None."""
         try:
-            return json.loads(self._path(f"{key}.json").read_text(encoding="utf-8"))
+            head, _, text = self._path(f"{key}.json").read_text(encoding="utf-8").partition("\n")
+            return json.loads(text) if head == digest(key, text) else None
         except (OSError, ValueError):
             return None
 
@@ -67,13 +73,15 @@ class Cache:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as unfinished:
-                unfinished.write_text(text, encoding="utf-8")
+                unfinished.write_text(f"{digest(key, text)}\n{text}", encoding="utf-8")
         return json.loads(text)
 
     def get_files(self, key: str, names: Sequence[str]) -> list[Path] | None:
         """The paths of files kept under a key, if all are there. Read them, do not change them."""
-        paths = [self._path(key) / name for name in names]
-        return paths if all(path.is_file() for path in paths) else None
+        entry = self._path(key)
+        digests = self._digests(entry, key)
+        paths = [entry / name for name in names]
+        return paths if all(_is_sound(path, digests.get(path.name)) for path in paths) else None
 
     def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> list[Path] | None:
         """Keep copies of files, with their modes, under a key.
@@ -89,15 +97,33 @@ class Cache:
         list of Path or None
             Their paths in the cache; None if they could not be kept.
         """
-        folder = self._path(key)
+        entry = self._path(key)
+        made = entry.with_name(f".{secrets.token_hex(8)}.part")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, source in sources.items():
-                with replacing(folder / name) as unfinished:
-                    shutil.copy(source, unfinished)
+            made.mkdir(parents=True)
+            digests = {name: _copy(source, made / name) for name, source in sources.items()}
+            text = json.dumps({"key": key, "files": digests})
+            (made / CONTENTS).write_text(text, encoding="utf-8")
+            if self.get_files(key, list(sources)) is None or digests != self._digests(entry, key):
+                _replace(made, entry)
         except OSError:
             return None
-        return [folder / name for name in sources]
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+        return [entry / name for name in sources]
+
+    def fetch_files(self, key: str, names: Sequence[str], folder: Path) -> bool:
+        """Copy the files kept under a key into a folder; returns whether they are there.
+
+        Other than of `get_files`, it does not matter what becomes of the entry meanwhile.
+        """
+        if (paths := self.get_files(key, names)) is None:
+            return False
+        digests = self._digests(self._path(key), key)
+        try:
+            return all(_copy(path, folder / path.name) == digests[path.name] for path in paths)
+        except (OSError, KeyError):
+            return False
 
     def get_file(self, key: str, name: str) -> Path | None:
         """The path of a file kept under a key, or None. Read it, do not change it."""
@@ -110,21 +136,44 @@ class Cache:
         return kept[0] if kept else None
 
     @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
         """Let one process or thread at a time in; where files cannot be locked, let all in.
 
         Who makes an entry that takes long holds the lock of its key meanwhile, so that nobody
         makes it a second time at once.
+
+        Parameters
+        ----------
+        name : str
+        waiting : function of (), optional
+            Called if somebody else is in.
         """
         folder = self._folder / "locks"
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, NotImplementedError):
                 folder.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(filelock.FileLock(folder / f"{name}.lock"))
+                lock = filelock.FileLock(folder / f"{name}.lock")
+                try:
+                    lock.acquire(blocking=False)
+                except filelock.Timeout:
+                    if waiting is not None:
+                        waiting()
+                    lock.acquire()
+                stack.callback(lock.release)
             yield
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
+
+    def _digests(self, entry: Path, key: str) -> dict[str, str]:
+        """The digests of the files of an entry; none if it is no entry of the key."""
+        try:
+            match json.loads((entry / CONTENTS).read_text(encoding="utf-8")):
+                case {"key": str(name), "files": dict(files)} if name == key:
+                    return files
+        except (OSError, ValueError):
+            pass
+        return {}
 
 
 class RenewingCache(Cache):
@@ -137,3 +186,30 @@ class RenewingCache(Cache):
     def get_files(self, key: str, names: Sequence[str]) -> None:
         """No files."""
         return
+
+
+def _copy(source: AnyPath, target: Path) -> str:
+    """Copy a file with its mode; returns the digest of what was copied."""
+    data = Path(source).read_bytes()
+    target.write_bytes(data)
+    shutil.copymode(source, target)
+    return hashlib.sha256(data).hexdigest()
+
+
+def _is_sound(path: Path, expected: str | None) -> bool:
+    """Whether a file has the digest that it was kept with."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == expected
+    except OSError:
+        return False
+
+
+def _replace(made: Path, entry: Path) -> None:
+    """Give a folder its name; what has that name is removed."""
+    old = entry.with_name(f".{secrets.token_hex(8)}.part")
+    with contextlib.suppress(FileNotFoundError):
+        entry.rename(old)
+    try:
+        made.rename(entry)
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
