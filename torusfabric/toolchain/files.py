@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import secrets
+import shutil
 import stat
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from ..errors import InputError
 __all__ = [
     "STANDARD_OUTPUT",
     "AnyPath",
+    "copy_file",
     "replacing",
     "writable",
     "write_file",
@@ -130,6 +132,24 @@ def write_file(path: AnyPath, text: str) -> None:
     """
     with writing_text(path) as file:
         file.write(text)
+
+
+def copy_file(source: AnyPath, path: AnyPath) -> None:
+    """Write what another file holds, as a whole or not at all.
+
+    Parameters
+    ----------
+    source : path
+    path : path
+        ``-`` is standard output.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    with writing(path) as file, open(source, "rb") as read:
+        shutil.copyfileobj(read, file)
 
 
 def writable(path: AnyPath, *, make: bool = False) -> None:

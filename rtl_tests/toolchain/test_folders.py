@@ -1,0 +1,91 @@
+"""Folders are worked in by one at a time, and replaced as a whole."""
+
+import os
+import threading
+
+import pytest
+
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.toolchain.folders import locked_folder, private_folder
+
+posix = pytest.mark.skipif(os.name != "posix", reason="folders can be opened")
+
+
+@posix
+def test_one_at_a_time_is_in(tmp_path):
+    inside, most, waited = [], [], []
+
+    def work():
+        with locked_folder(tmp_path, waiting=lambda: waited.append(1)):
+            inside.append(1)
+            most.append(len(inside))
+            entered.set()
+            leave.wait(5)
+            inside.pop()
+
+    entered, leave = threading.Event(), threading.Event()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    entered.wait(5)
+    while len(waited) < 2:
+        pass
+    leave.set()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1, 1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_that_is_not_there_is_not_locked(tmp_path):
+    with locked_folder(tmp_path / "no"):
+        pass
+
+
+def test_private_folder_takes_its_name_at_the_end(tmp_path):
+    final = tmp_path / "work"
+    for text in ("one", "two"):
+        with private_folder(final, known="log*") as work:
+            assert work != final
+            (work / "log").write_text(text)
+        assert (final / "log").read_text() == text
+        assert list(tmp_path.iterdir()) == [final]
+
+
+def fail_in(final, text, error):
+    """Write a log into a private folder, and fail with an error made of its path."""
+    with private_folder(final, known="log") as work:
+        (work / "log").write_text(text)
+        raise error(f"no (log: {work / 'log'})")
+
+
+def test_failure_keeps_the_files_and_names_them(tmp_path):
+    final = tmp_path / "work"
+    with pytest.raises(WorkFailed, match=rf"^no \(log: {final}/log\)$"):
+        fail_in(final, "why", WorkFailed)
+    assert (final / "log").read_text() == "why"
+
+
+def test_interrupt_leaves_what_was_there(tmp_path):
+    final = tmp_path / "work"
+    final.mkdir()
+    (final / "log").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        fail_in(final, "new", KeyboardInterrupt)
+    assert (final / "log").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [final]
+
+
+def test_others_files_are_not_replaced(tmp_path):
+    final = tmp_path / "work"
+    final.mkdir()
+    with private_folder(final, known="log"):
+        pass  # an empty one may be
+    (final / "other").touch()
+    with pytest.raises(InputError, match=r"^Folder \S+ must be empty or hold files of ours \(log"):
+        private_folder(final, known="log").__enter__()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"^Folder "):
+        private_folder(tmp_path / "file", known="*").__enter__()
+    with pytest.raises(InputError, match=r"^Folder must be writable, not "):
+        private_folder(tmp_path / "file" / "work", known="*").__enter__()

@@ -1,0 +1,110 @@
+"""Folders to work in: one process at a time in what a user names, and folders of one's own.
+
+A folder is locked itself, so that no lock file is left in it. A tool works in a private folder,
+which takes its final name at the end; so two that do not see each other's locks cannot mix their
+files either.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import filelock
+
+from ..errors import InputError, WorkFailed
+from .files import AnyPath
+
+__all__ = ["locked_folder", "private_folder"]
+
+
+@contextlib.contextmanager
+def locked_folder(
+    folder: AnyPath, *, waiting: Callable[[], object] | None = None
+) -> Iterator[None]:
+    """Let one process or thread at a time in; where folders cannot be locked, let all in.
+
+    Parameters
+    ----------
+    folder : path
+        It exists.
+    waiting : function of (), optional
+        Called if somebody else is in.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            if not filelock.lock_descriptor(descriptor, blocking=False):
+                if waiting is not None:
+                    waiting()
+                filelock.lock_descriptor(descriptor)
+        yield
+
+
+@contextlib.contextmanager
+def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
+    """A new folder to work in, which takes the place of another one in the end, errors or not.
+
+    Messages of a `WorkFailed` name the files by where they are in the end.
+
+    Parameters
+    ----------
+    final : path
+        The name that the folder takes.
+    known : str
+        Pattern of file names; a folder that is there already is replaced if it is empty or holds
+        such a file, and nobody else's folder is.
+
+    Yields
+    ------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the folder may not be replaced, or none can be made.
+    """
+    final = Path(final)
+    if os.path.lexists(final) and not _is_replaceable(final, known):
+        raise InputError(
+            f"Folder {final} must be empty or hold files of ours ({known}), not others"
+        )
+    private = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
+    try:
+        private.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"Folder must be writable, not {final} ({error.strerror})") from None
+    try:
+        yield private
+    except WorkFailed as error:
+        kept = _put_in_place(private, final)
+        error.args = (str(error).replace(str(private), str(kept)), *error.args[1:])
+        raise
+    except BaseException:
+        shutil.rmtree(private, ignore_errors=True)
+        raise
+    _put_in_place(private, final)
+
+
+def _is_replaceable(folder: Path, known: str) -> bool:
+    """Whether a folder is empty or holds a file whose name matches."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return any(folder.glob(known)) or not any(folder.iterdir())
+
+
+def _put_in_place(private: Path, final: Path) -> Path:
+    """Replace a folder by a private one; returns where that is then."""
+    old = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
+    with contextlib.suppress(OSError):
+        final.rename(old)
+    try:
+        private.rename(final)
+    except OSError:
+        return private  # somebody else was quicker
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+    return final
