@@ -1,5 +1,6 @@
 """Boards: their descriptions, builds and programmers; images are built in the long run."""
 
+import hashlib
 import json
 import os
 import re
@@ -211,7 +212,8 @@ def test_build_reports_its_stages(tmp_path):
 def built(tmp_path):
     """A build that is done."""
     (tmp_path / "selftest.bin").write_bytes(b"bits")
-    return Built(tmp_path, {"bitstream": "selftest.bin"}, True)
+    digest = hashlib.sha256(b"bits").hexdigest()
+    return Built(tmp_path, {"bitstream": "selftest.bin", "sha256": digest}, True)
 
 
 def programmer(folder, monkeypatch, script):

@@ -205,17 +205,16 @@ def _build(arguments: Namespace) -> tuple["Built", "Board"]:
 
 def _announced(bar: Progress, board: "Board", folder: Path) -> Progress:
     """A progress bar; where there is no terminal for it, one line says that this takes a while."""
-    said: list[str] = []
+    said: set[str] = set()
 
     def advance(done: int, total: int, text: str) -> None:
-        if not said and not sys.stderr.isatty():
-            print(
-                f"torusfabric: building for {board.name}: synthesis, place and route take a minute "
-                f"or more (logs: {folder / 'build'})",
-                file=sys.stderr,
-                flush=True,
-            )
-        said.append(text)
+        line = f"building for {board.name}: synthesis, place and route take a minute or more"
+        line += f" (logs: {folder / 'build'}, at the end)"
+        if text.startswith("waiting"):
+            line = text
+        if line not in said and not sys.stderr.isatty():
+            print(f"torusfabric: {line}", file=sys.stderr, flush=True)
+        said.add(line)
         bar(done, total, text)
 
     return advance

@@ -5,21 +5,20 @@ and where there are several routers they are tried in the order of the board, ea
 """
 
 import json
-import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
-from ...toolchain.files import AnyPath, replacing, writable, write_file
+from ...toolchain.files import AnyPath, copy_file, writable, write_file
+from ...toolchain.folders import locked_folder, private_folder
 from ..selftest import BAUD
 from .catalogue import Board
-from .plan import REPORT, plan_build
+from .plan import NAME, REPORT, plan_build
 from .report import report_of
 from .run import LOGS, run_routers
-from .watch import Progress
+from .watch import STAGES, Progress
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -88,6 +87,8 @@ def build(
 
     Raises
     ------
+    InputError
+        If the folder cannot be written, or its ``build`` holds files of somebody else.
     Misfit
         If the image does not fit, or the clock of the board is not reached.
     WorkFailed
@@ -100,30 +101,27 @@ def build(
     plan, platform = plan_build(fabric, board, baud=baud)
     versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
     key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), board.routers, versions)
-    kept, work = (*board.products, REPORT, *LOGS), folder / "build"
+    kept = (*board.products, REPORT, *LOGS)
+
+    def waiting() -> None:
+        if progress is not None:
+            progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
+
     # Builds in one folder wait for each other, and so do builds of the same.
-    with cache.lock(digest(str(folder.resolve()))), cache.lock(key):
+    with (
+        locked_folder(folder, waiting=waiting),
+        cache.lock(key, waiting=waiting),
+        private_folder(folder / "build", known=f"*{NAME}*") as work,
+    ):
         for name in ("report.json", *board.products):
             (folder / name).unlink(missing_ok=True)
-        cached = _fetch(cache, key, kept, work)
+        cached = cache.fetch_files(key, kept, work)
         if not cached:
             run_routers(plan, work, fabric, board, baud=baud, progress=progress)
             cache.put_files(key, {name: work / name for name in kept})
         for name in board.products:
-            with replacing(folder / name) as unfinished:
-                shutil.copyfile(work / name, unfinished)
+            copy_file(work / name, folder / name)
         report = report_of(fabric, board, platform, work, baud=baud, versions=versions)
         report["command"] = command
         write_file(folder / "report.json", json.dumps(report, indent=2) + "\n")
     return Built(folder, report, cached)
-
-
-def _fetch(cache: Cache, key: str, names: Sequence[str], folder: Path) -> bool:
-    """Copy the files of an earlier build out of the cache; returns whether there is one."""
-    files = cache.get_files(key, names)
-    if files is None:
-        return False
-    folder.mkdir(exist_ok=True)
-    for file, name in zip(files, names, strict=True):
-        shutil.copyfile(file, folder / name)
-    return True

@@ -1,11 +1,13 @@
 """Onto the board, with the platform's own programmer."""
 
+import hashlib
 import os
 import re
 import shlex
 
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
+from ...toolchain.folders import locked_folder
 from .build import Built
 from .catalogue import Board
 
@@ -46,7 +48,8 @@ def flash(built: Built, board: Board) -> None:
     MissingTool
         If the programmer is not installed, or no board is attached.
     WorkFailed
-        If the programmer fails for another reason.
+        If the programmer fails for another reason, or the bitstream is no longer the one that was
+        built.
     """
     program, *arguments = board.program
     where = f"the bitstream is {built.bitstream}"
@@ -56,14 +59,26 @@ def flash(built: Built, board: Board) -> None:
         detail = f" as {named!r} (set by {variable})" if named else ""
         how = _INSTALL.get(program, f"install {program}")
         raise MissingTool(f"Tool {program} was not found{detail}: {how}; {where}")
-    try:
-        tools.run(program, arguments, folder=built.folder, log="flash.log", what=board.name)
-    except WorkFailed:
-        log = built.folder / "flash.log"
-        match = _NO_BOARD.search(log.read_text(encoding="utf-8", errors="replace"))
-        if match is None:
-            raise
-        raise MissingTool(
-            f"Board {board.name} was not found by {program} ({match[0]}): attach it, and check "
-            f"that you may use its USB port; {where}"
-        ) from None
+    with locked_folder(built.folder):
+        _check_bitstream(built)
+        try:
+            tools.run(program, arguments, folder=built.folder, log="flash.log", what=board.name)
+        except WorkFailed:
+            log = built.folder / "flash.log"
+            match = _NO_BOARD.search(log.read_text(encoding="utf-8", errors="replace"))
+            if match is None:
+                raise
+            raise MissingTool(
+                f"Board {board.name} was not found by {program} ({match[0]}): attach it, and "
+                f"check that you may use its USB port; {where}"
+            ) from None
+
+
+def _check_bitstream(built: Built) -> None:
+    """See that nobody has put another bitstream in the place of the one that was built."""
+    found = hashlib.sha256(built.bitstream.read_bytes()).hexdigest()
+    if found != built.report["sha256"]:
+        raise WorkFailed(
+            f"Bitstream {built.bitstream} must be the one that was built, not one of another build "
+            "in the same folder: build it again, in a folder of its own"
+        )

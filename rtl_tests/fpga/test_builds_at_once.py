@@ -1,0 +1,124 @@
+"""Builds at once in one folder, or of the same: nobody gets the image of another."""
+
+import hashlib
+import json
+import sys
+import threading
+import time
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.fpga.board import build, find_board, flash
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+PLACED = json.dumps({"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}})
+
+
+def image_of(plan):
+    """What the tools below make of a plan."""
+    return hashlib.sha256(plan.files["selftest.il"].encode()).hexdigest().encode()
+
+
+@pytest.fixture
+def board(monkeypatch):
+    """A board, and tools of ours, which take some time between reading and writing."""
+
+    def run(plan, work, *_):
+        (work / "selftest.il").write_bytes(image_of(plan))
+        time.sleep(0.05)
+        image = (work / "selftest.il").read_bytes()
+        (work / "selftest.report.json").write_text(PLACED)
+        for name in ("selftest.bin", "selftest.rpt", "selftest.tim", "build.log"):
+            (work / name).write_bytes(image)
+
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
+    monkeypatch.setattr(tools, "version", lambda tool: "1")
+    return find_board("icebreaker")
+
+
+def fabric(width):
+    return fabric_of("2x2", "allgather", "hamiltonian", width=width, flits=2)
+
+
+def test_each_gets_its_own_image(board, tmp_path):
+    """Also where they share no cache: what is kept, and what lies in the folder, is consistent."""
+    out, caches = tmp_path / "out", {width: Cache(tmp_path / f"cache-{width}") for width in (3, 5)}
+    built, said = {}, []
+    begin = threading.Barrier(2)
+
+    def make(width):
+        begin.wait()
+        built[width] = build(fabric(width), board, out, cache=caches[width],
+                             progress=lambda done, total, text: said.append(text))  # fmt: skip
+
+    threads = [threading.Thread(target=make, args=(width,)) for width in (3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert any(text.startswith("waiting for another build in ") for text in said)
+    assert built[3].report["sha256"] != built[5].report["sha256"]
+    report = json.loads((out / "report.json").read_text())
+    assert hashlib.sha256((out / "selftest.bin").read_bytes()).hexdigest() == report["sha256"]
+    assert sorted(path.name for path in out.iterdir()) == ["build", "report.json", "selftest.bin"]
+    for width, cache in caches.items():
+        again = build(fabric(width), board, tmp_path / "again", cache=cache)
+        assert again.cached
+        assert again.report["sha256"] == built[width].report["sha256"]
+
+
+def test_damaged_entry_is_built_again(board, tmp_path):
+    """An image that was changed in the cache does not get onto a board."""
+    cache = Cache(tmp_path / "cache")
+    built = build(fabric(3), board, tmp_path / "out", cache=cache)
+    kept = next(cache.folder.rglob("selftest.bin"))
+    kept.write_bytes(b"the image of another")
+    again = build(fabric(3), board, tmp_path / "out", cache=cache)
+    assert not again.cached
+    assert again.report == built.report
+    assert build(fabric(3), board, tmp_path / "out", cache=cache).cached
+
+
+def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
+    """The folder of the tools is there after a failure, by the name in the message."""
+
+    def fail(plan, work, *_):
+        (work / "selftest.tim").write_text("ERROR: no")
+        raise WorkFailed(f"Build failed: no (log: {work / 'selftest.tim'})")
+
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", fail)
+    log = tmp_path / "out" / "build" / "selftest.tim"
+    with pytest.raises(WorkFailed) as caught:
+        build(fabric(3), board, tmp_path / "out", cache=Cache(tmp_path / "cache"))
+    assert str(caught.value) == f"Build failed: no (log: {log})"
+    assert log.read_text() == "ERROR: no"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["build"]
+
+
+def test_folder_of_somebody_else_stays(board, tmp_path):
+    """A folder `build` beside the image is replaced only if it is ours."""
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match=r"^Folder \S+/build must be empty or hold files of ours"):
+        build(fabric(3), board, tmp_path, cache=Cache(tmp_path / "cache"))
+    assert (tmp_path / "build" / "thesis.tex").exists()
+
+
+def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
+    """A bitstream that another build has replaced since is not loaded."""
+    programmer = tmp_path / "iceprog-of-ours"
+    programmer.write_text("#!/bin/sh\ntouch loaded\n")
+    programmer.chmod(0o755)
+    monkeypatch.setenv("ICEPROG", str(programmer))
+    cache = Cache(tmp_path / "cache")
+    first = build(fabric(3), board, tmp_path / "out", cache=cache)
+    flash(first, board)
+    assert (tmp_path / "out" / "loaded").exists()
+    (tmp_path / "out" / "loaded").unlink()
+    build(fabric(5), board, tmp_path / "out", cache=cache)
+    with pytest.raises(WorkFailed, match=r"^Bitstream \S+ must be the one that was built, not one"):
+        flash(first, board)
+    assert not (tmp_path / "out" / "loaded").exists()
