@@ -192,7 +192,9 @@ def test_paths_walked_backwards_collide():
 def test_missing_round_leaves_a_block_missing():
     schedule = quotient(2)
     short = replace(schedule, quotient_rounds=schedule.quotient_rounds[:-1])
-    with pytest.raises(ScheduleError, match=r"^Round 7: node \d+ \(.*\) ends without block") as at:
+    with pytest.raises(
+        ScheduleError, match=r"^After 7 rounds: node \d+ \(.*\) ends without block"
+    ) as at:
         check(short)
     holding = np.flatnonzero(schedule.labels % 7 == 0)
     assert at.value.node not in holding

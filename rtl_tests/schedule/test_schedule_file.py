@@ -239,7 +239,9 @@ def test_mixed_rounds_of_a_reduction(tmp_path):
     assert isinstance(schedule, Rounds)
     assert ids(schedule, 0) == [1, 2]
     assert ids(schedule, 2) == [0, 1, 2, 3] * 2
-    with pytest.raises(ScheduleError, match=r"^Round 3: node 2 \(2\) ends without block \(0, 0\)$"):
+    with pytest.raises(
+        ScheduleError, match=r"^After 3 rounds: node 2 \(2\) ends without block \(0, 0\)$"
+    ):
         check(schedule)
 
 

@@ -24,6 +24,9 @@ from torusfabric.topology import Torus
 
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 
+#: In place of a round: what the schedule lacks when all of them are done.
+END = "end"
+
 
 class Model:
     """Every node's blocks as a set; for reductions a set of contributions for each key."""
@@ -114,12 +117,12 @@ class Model:
 
 
 def first_fault(schedule):
-    """The round of the first fault by the second checker, None if there is none."""
-    model, number = Model(schedule), 0
+    """The round of the first fault by the second checker, `END` after the last, None for none."""
+    model = Model(schedule)
     for number, transfers in enumerate(schedule.rounds(), 1):
         if not model.play(transfers):
             return number
-    return None if model.complete() else number
+    return None if model.complete() else END
 
 
 # Schedules made by hand.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
 from ...topology import IntArray, IntLike
-from .fault import fault
+from .fault import fault, unfinished
 from .progress import Progress
 from .traffic import Tally
 
@@ -130,8 +130,7 @@ class _Findings:
                         node=node, port=port, block=block)  # fmt: skip
         if self.missing:
             node, block = self.missing
-            raise fault(schedule, schedule.round_count, "ends without {block}",
-                        node=node, block=block)  # fmt: skip
+            raise unfinished(schedule, node, block)
         return Tally(self.longest, self.received, self.fresh)
 
 

@@ -5,7 +5,7 @@ from typing import SupportsInt
 from ...errors import ScheduleError
 from ...schedule import Duplex, Schedule
 
-__all__ = ["busy_arc", "busy_node", "fault"]
+__all__ = ["busy_arc", "busy_node", "fault", "unfinished"]
 
 
 def fault(
@@ -16,6 +16,7 @@ def fault(
     node: SupportsInt | None = None,
     port: SupportsInt | None = None,
     block: SupportsInt | None = None,
+    when: str | None = None,
 ) -> ScheduleError:
     """A `ScheduleError` that names round, node, port and block.
 
@@ -24,7 +25,7 @@ def fault(
     schedule : Schedule
         Where the fault is.
     number : int or None
-        The round, counted from 1.
+        The round, counted from 1; None for what is in no round.
     text : str
         What is wrong: follows the location; ``{block}`` stands for the block.
     node : int, optional
@@ -33,11 +34,14 @@ def fault(
         The out-port or in-port.
     block : int, optional
         A block number.
+    when : str, optional
+        When it is, by default the round.
     """
     topology = schedule.topology
     at = None if node is None else int(node)
     arc = None if port is None else int(port)
-    location = [] if number is None else [f"Round {number}:"]
+    when = when or ("" if number is None else f"Round {number}:")
+    location = [when] if when else []
     if at is not None and arc is not None and 0 <= arc < topology.ports:
         location.append(topology.arc_name(at, arc))
     elif at is not None:
@@ -69,3 +73,12 @@ def busy_node(
     """The fault of a node that sends or receives, as the verb says, too many messages."""
     text = f"{verb} message {schedule.ports + 1} of at most {schedule.ports} in a round"
     return fault(schedule, number, text, node=node, port=port)
+
+
+def unfinished(
+    schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
+) -> ScheduleError:
+    """The fault of a node that does not have a block after the last round."""
+    count = schedule.round_count
+    when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
+    return fault(schedule, None, text, node=node, block=block, when=when)

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from ...schedule import Duplex, Pattern
 from ...topology import IntArray
 from .blocks import Words, popcount
-from .fault import fault
+from .fault import fault, unfinished
 from .progress import Progress
 from .structure import ranks
 from .traffic import Traffic
@@ -57,7 +57,9 @@ def inspect_pattern(schedule: Pattern) -> None:
     ]:
         bad = np.argwhere((table < -1) | (table >= limit))
         if len(bad):
-            raise fault(schedule, min(1, schedule.steps), text, node=bad[0][0], port=bad[0][1])
+            raise fault(
+                schedule, 1 if schedule.steps else None, text, node=bad[0][0], port=bad[0][1]
+            )
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
@@ -160,7 +162,7 @@ def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Progress | N
             progress(last, words)
     if missing:
         node, block = min(missing)
-        raise fault(schedule, schedule.steps, "ends without {block}", node=node, block=block)
+        raise unfinished(schedule, node, block)
     return fresh
 
 

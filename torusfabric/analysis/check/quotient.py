@@ -29,7 +29,7 @@ from ...errors import ScheduleError
 from ...schedule import Duplex, Switching
 from ...schedule.quotient import Quotient, QuotientRound, Send
 from ...topology import IntArray, Torus
-from .fault import busy_arc, busy_node, fault
+from .fault import busy_arc, busy_node, fault, unfinished
 from .progress import Progress
 from .traffic import Traffic
 
@@ -368,5 +368,4 @@ def _check_complete(schedule: Quotient, holders: list[_Holders]) -> None:
             offset = schedule.topology.subtract(missing, item.positions[0])
             node = int(schedule.topology.add(origin, offset))
             block = int(schedule.blocks.encode(origin, 0))
-            raise fault(schedule, schedule.round_count, "ends without {block}",
-                        node=node, block=block)  # fmt: skip
+            raise unfinished(schedule, node, block)

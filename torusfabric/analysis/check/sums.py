@@ -15,7 +15,7 @@ import numpy as np
 
 from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
 from ...topology import BoolArray, IntArray
-from .fault import fault
+from .fault import fault, unfinished
 from .progress import Progress
 from .structure import ranks
 from .traffic import Tally
@@ -97,8 +97,8 @@ def _raise_first(
                         port=transfers.hops[empty[0], 0])  # fmt: skip
     if faults:
         number, _, block, node, port, text = min(faults)
-        number = schedule.round_count if number == np.inf else number
-        port = None if port < 0 else port
+        if number == np.inf:
+            raise unfinished(schedule, node, block)
         raise fault(schedule, number, text, node=node, port=port, block=block)
 
 
@@ -271,7 +271,7 @@ class _Sums:
         if not len(node):
             return []
         block = self._lacking(key[0], node[0])
-        return [(int(node[0]), block, int(node[0]), -1, "ends without {block}")]
+        return [(int(node[0]), block, int(node[0]), -1, "")]
 
     def _lacking(self, key: int, node: int) -> int:
         """A contribution of a key that a node does not have."""

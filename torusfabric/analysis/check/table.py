@@ -13,7 +13,7 @@ import numpy as np
 
 from ...schedule import Duplex, Table
 from ...topology import BoolArray, IntArray
-from .fault import busy_arc, busy_node, fault
+from .fault import busy_arc, busy_node, fault, unfinished
 from .traffic import Traffic
 
 __all__ = ["check_table", "inspect_table", "raise_busy", "table_traffic"]
@@ -159,4 +159,4 @@ def _check_coverage(schedule: Table, delivered: IntArray) -> None:
     if missing.any():
         origin = topology.subtract(0, offset[missing])
         block = schedule.blocks.encode(origin, chunk[missing], 0).min()
-        raise fault(schedule, schedule.round_count, "ends without {block}", node=0, block=block)
+        raise unfinished(schedule, 0, block)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...schedule import Table
 from ...topology import IntArray
-from .fault import fault
+from .fault import fault, unfinished
 from .table import raise_busy, table_traffic
 from .traffic import Traffic
 
@@ -126,6 +126,6 @@ class _Sums:
         if len(offset):
             topology = self.schedule.topology
             owner = int(topology.subtract(0, offset[0]))
-            raise fault(self.schedule, self.schedule.round_count, "ends without the complete sum "
-                        "that has {block}", node=0,
-                        block=self.block(owner, owner, chunk[0]))  # fmt: skip
+            block = self.block(owner, owner, chunk[0])
+            text = "ends without the complete sum that has {block}"
+            raise unfinished(self.schedule, 0, block, text)
