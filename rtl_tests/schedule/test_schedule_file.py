@@ -295,7 +295,13 @@ WRONG = [
     ({"chunks": 10**18}, "chunks must be a number from 1 to 183251937962, not 1000000000000000000"),
     ({"chunks": 10**11, "collective": {"kind": "alltoall"}},
      "Blocks must be at most 183251937962, not 3600000000000"),
-    ({"algorithm": 3}, "algorithm must be a name, not 3"),
+    ({"algorithm": 3}, "algorithm must be a name of 1 to 100 characters that can be printed, n"),
+    ({"algorithm": ""}, 'that can be printed, not ""'),
+    *(
+        ({"algorithm": f"x{odd}y"}, f'that can be printed, not {json.dumps(f"x{odd}y")}')
+        for odd in "\x00\n\x1b\x7f\x9b\u2028\u202e\ufeff"
+    ),
+    ({"algorithm": "x" * 101}, 'that can be printed, not "xxxxxxxxxx'),
     ({"rounds": {}}, "rounds must be a list of rounds, not {}"),
     ({"rounds": [[], 7]}, "rounds[1] must be a list of transfers, not 7"),
     ({"rounds": [[DEEP, []]]},
@@ -356,6 +362,26 @@ def test_wrong_content_is_named(changes, message, tmp_path):
         ("x.json", b"\xff\xfe", "must be JSON: 'utf-8' codec can't decode"),
         ("x.json", b"[" * 10**6, "must be JSON: "),
         ("x.json", b"9" * 5000, "must be JSON: Exceeds the limit"),
+        (
+            "x.json",
+            b'{"a": [0, {"b": 1, "c": 2, "b": 1}]}',
+            'must be JSON: a[1] has the key "b" twice',
+        ),
+        (
+            "x.json",
+            b'{"b": 1, "b": {}}',
+            'must be JSON: the outermost object has the key "b" twice',
+        ),
+        ("x.json", b'{"b": {"\x1b": 1, "\\u001b": 1}, "b": 1}', "must be JSON: "),
+        (
+            "x.json",
+            b'{"b\\u001b": 1, "b\\u001b": 1}',
+            r'must be JSON: the outermost object has the key "b\u001b"',
+        ),
+        ("x.json", rb'{"a": "\ud800"}', "must be JSON: half of a surrogate pair stands alone"),
+        ("x.json", rb'{"\uDFFFa": 1}', "must be JSON: half of a surrogate pair stands alone"),
+        ("x.json", b'{"a": NaN}', "must be JSON: NaN is no number"),
+        ("x.json", b'{"a": -Infinity}', "must be JSON: -Infinity is no number"),
         ("x.json", b"[]", "Schedule must be an object with the keys of a schedule, not []"),
         ("x.json.gz", b"{}", "must be whole and compressed: Not a gzipped file"),
         (
@@ -385,6 +411,14 @@ def test_deep_nesting_is_refused(tmp_path):
         (tmp_path / "x").write_text(text)
         with pytest.raises(InputError, match=r"^Schedule file "):
             load(tmp_path / "x")
+
+
+def test_pairs_of_surrogates_are_characters(tmp_path):
+    """What JSON writes as two halves is one character."""
+    raw = json.dumps(content(algorithm="a\U0001f600b"))
+    assert r"\ud83d\ude00" in raw
+    (tmp_path / "x").write_text(raw)
+    assert load(tmp_path / "x").algorithm == "a\U0001f600b"
 
 
 def test_missing_file_and_directory(tmp_path):

@@ -102,7 +102,7 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("topologies = [", r"^Sweep must be a readable TOML file, not \S+grid.toml \(.*\)$"),
+        ("topologies = [", r"^Sweep file \S+grid.toml must be TOML: "),
         ("width = [8]", r"^Key of a sweep must be one of steps, topologies, .*, not 'width'$"),
         ('topologies = ["4x4"]', r"^Sweep must have collectives, not leave them out$"),
         (
@@ -142,7 +142,7 @@ def test_misfit_descriptions(write, text, message):
 
 
 def test_missing_description(tmp_path):
-    with pytest.raises(InputError, match=r"^Sweep must be a readable TOML file, not .*such file"):
+    with pytest.raises(InputError, match=r"^Sweep file .* could not be read: No such file"):
         load(tmp_path / "none.toml")
 
 
@@ -197,7 +197,30 @@ def test_half_a_line_at_the_end_goes(tmp_path, rest):
     assert path.read_text() == whole + '{"key": "1"}\n'
 
 
-@pytest.mark.parametrize("text", ["hello\n", "{}\n", "[1]\n", "a file of the user"])
+def test_text_after_rows_is_named(tmp_path):
+    """A line that is no row is named by its number, and nothing is changed."""
+    path = tmp_path / "r.jsonl"
+    text = '{"key": "0", "status": "done"}\nnote\n'
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"^Results must be rows of a sweep, not line 2 of \S+$"):
+        Results(path)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hello\n",
+        "{}\n",
+        "[1]\n",
+        "a file of the user",
+        '{"key": "0"}\n',
+        '{"key": 0, "status": "done"}\n',
+        '{"key": "0", "status": "failed"}\n',
+        '{"key": "0", "key": "1", "status": "done"}\n',
+        "[" * 100_000 + "\n",
+    ],
+)
 def test_other_files_are_left_alone(tmp_path, text):
     path = tmp_path / "notes.txt"
     path.write_text(text)

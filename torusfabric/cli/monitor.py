@@ -131,15 +131,10 @@ def run_run(arguments: Namespace) -> None:
 
     from ..fpga.selftest.data import expected_data, send_data
     from ..toolchain.files import writable, writing
+    from ..toolchain.reading import read_array
 
     writable(arguments.output)
-    try:
-        data = np.load(arguments.data)
-    except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or "not an array"
-        raise InputError(
-            f"Data must be a readable .npy file, not {arguments.data} ({reason})"
-        ) from None
+    data = read_array(arguments.data, "Data")
     client = _client(arguments)
     messages = send_data(data, client.facts)
     with progress_bar("sending") as progress:

@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..planning import PlanOptions, Selection, plan_selection, resolve, select
 from ..schedule import Duplex, Schedule
 from ..schedule.file import load
+from ..toolchain.reading import read_text
 from ..topology import Topology, parse_topology
 from .arguments import latency_or_auto, natural, node_or_any, positive
 from .output import progress_bar
@@ -266,13 +267,7 @@ def _broken_links(topology: Topology, arguments: Namespace) -> tuple[tuple[int, 
     """The links that are out of order, as arcs."""
     texts = list(arguments.broken_link)
     if arguments.broken_links:
-        try:
-            lines = Path(arguments.broken_links).read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not text"
-            raise InputError(
-                f"File of broken links must be readable, not {arguments.broken_links} ({reason})"
-            ) from None
+        lines = read_text(arguments.broken_links, "File of broken links").splitlines()
         texts += [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
     return tuple(_arc(topology, text) for text in texts)
 

@@ -10,7 +10,6 @@ import gzip
 import io
 import json
 import os
-import zlib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.files import writing
+from ..toolchain.reading import parse_json, read_bytes
 from .base import Schedule
 from .held_blocks import HeldBlocks
 from .parsing import parse_schedule
@@ -93,7 +93,7 @@ def load(path: AnyPath) -> Schedule:
     >>> schedule.form, schedule.steps
     ('table', 8)
     """
-    data = _read_json(Path(path))
+    data = _read_json(path)
     try:
         return recognise(parse_schedule(data))
     except InputError as error:
@@ -186,18 +186,10 @@ def _block_entries(schedule: Schedule, transfers: Transfers) -> list[Any]:
 # Reading.
 
 
-def _read_json(path: Path) -> Any:
+def _read_json(path: AnyPath) -> Any:
     """The content of a file, before anything is known of it."""
+    raw = read_bytes(path, "Schedule file")
     try:
-        raw = path.read_bytes()
-        if path.suffix == ".gz":
-            raw = gzip.decompress(raw)
-        return json.loads(raw.decode("utf-8"))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"Schedule file {path} must be whole and compressed: {error}") from error
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"Schedule file {path} could not be read: {reason}") from error
-    except (ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"Schedule file {path} must be JSON: {reason}") from error
+        return parse_json(raw)
+    except ValueError as error:
+        raise InputError(f"Schedule file {path} must be JSON: {error}") from None

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from ..collective import Blocks, Collective, parse_collective
 from ..errors import InputError
+from ..toolchain.reading import excerpt, place_of
 from ..topology import Topology, topology_from_json
 from .held_blocks import HeldBlocks
 from .rounds import Rounds
-from .schema import check_head, check_round, excerpt, place_of
+from .schema import check_head, check_round
 from .transfers import ALL, Listed, Transfers
 
 __all__ = ["parse_schedule"]

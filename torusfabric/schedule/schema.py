@@ -5,17 +5,14 @@ sentence "x must be ..", so that the form of a file is written down once.
 """
 
 import json
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from ..errors import InputError
+from ..toolchain.reading import excerpt, place_of
 
-__all__ = ["check_head", "check_round", "excerpt", "place_of", "schema"]
-
-#: What is left out of a value in a message.
-LONGEST_EXCERPT = 60
+__all__ = ["check_head", "check_round", "schema"]
 
 
 @cache
@@ -30,30 +27,6 @@ def schema() -> dict[str, Any]:
     text = files(__package__).joinpath("schedule.schema.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
-
-
-def excerpt(value: Any) -> str:
-    """A value from a file, cut to a length that fits a message.
-
-    Examples
-    --------
-    >>> excerpt([True, "a"])
-    '[true, "a"]'
-    """
-    text = json.dumps(value)
-    return text if len(text) <= LONGEST_EXCERPT else text[: LONGEST_EXCERPT - 3] + "..."
-
-
-def place_of(path: Iterable[str | int]) -> str:
-    """A place in a file for people.
-
-    Examples
-    --------
-    >>> place_of(["rounds", 3, 1, "path"])
-    'rounds[3][1].path'
-    """
-    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
-    return text.removeprefix(".")
 
 
 def check_head(data: Any) -> None:

@@ -39,6 +39,7 @@ from ..collective import parse_collective
 from ..errors import InputError
 from ..fpga.synthesis.target import find_target
 from ..toolchain.cache import digest
+from ..toolchain.reading import read_text
 from ..topology import parse_topology
 
 try:
@@ -117,12 +118,11 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     InputError
         If it cannot be read, or something in it is not valid.
     """
+    text = read_text(path, "Sweep file")
     try:
-        with open(path, "rb") as file:
-            given = tomllib.load(file)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"Sweep must be a readable TOML file, not {path} ({reason})") from None
+        given = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"Sweep file {path} must be TOML: {error}") from None
     known = ["steps", *AXES, "pnr", "seeds"]
     for name in given:
         if name not in known:

@@ -8,12 +8,16 @@ from typing import Any
 import filelock
 
 from ..errors import InputError
+from ..toolchain.reading import parse_json
 from .grid import Point, key
 
 __all__ = ["Results", "Row"]
 
 #: A line of the file: a point, and what came of it.
 Row = dict[str, Any]
+
+#: With what every line begins.
+BEGINNING = b'{"key": "'
 
 
 class Results:
@@ -81,18 +85,30 @@ class Results:
     def _read(self) -> dict[str, Row]:
         """The rows that are there; half a line at the end is what a sweep died of, and goes."""
         self._file.seek(0)
-        text = self._file.read()
-        end = text.rfind(b"\n") + 1
         rows: dict[str, Row] = {}
-        for number, line in enumerate(text[:end].splitlines(), start=1):
-            try:
-                row = json.loads(line)
-                rows[row["key"]] = row
-            except (ValueError, KeyError, TypeError):
+        end = 0
+        for number, line in enumerate(self._file, start=1):
+            if line.endswith(b"\n"):
+                row = _row(line)
+            else:
+                row = {} if end or line.startswith(BEGINNING[: len(line)]) else None
+            if row is None:
                 raise InputError(
                     f"Results must be rows of a sweep, not line {number} of {self._path}"
-                ) from None
-        if end == 0 and text and not text.startswith(b'{"key"'[: len(text)]):
-            raise InputError(f"Results must be rows of a sweep, not line 1 of {self._path}")
+                )
+            if row:
+                rows[row["key"]] = row
+                end += len(line)
         self._file.truncate(end)
         return rows
+
+
+def _row(line: bytes) -> Row | None:
+    """The row of a line, None if it is none."""
+    try:
+        match parse_json(line):
+            case {"key": str(), "status": "done" | "misfit"} as row:
+                return dict(row)
+    except ValueError:
+        pass
+    return None
