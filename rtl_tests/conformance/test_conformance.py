@@ -170,7 +170,7 @@ def test_engine(name, form):
 
 @every_form
 def test_core(form):
-    """A core delivers the same at the places that it documents."""
+    """A core delivers the same at the addresses that it documents."""
     fabric = fabric_of_form(form, width=9, top="core")
     messages, root = random_messages(fabric, 1), 4 if form == "any-root" else None
     words, receives = expected_words(fabric.program, messages, root=root, width=9)

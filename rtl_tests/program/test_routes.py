@@ -100,9 +100,9 @@ ALL = [
 
 @pytest.mark.parametrize(("topology", "algorithm"), ALL)
 def test_a_core_names_each_block_once(topology, algorithm):
-    """Each node has one place for each block of others, its first arrival; repeats are null."""
+    """Each node has one entry for each block of others, its first arrival; repeats are null."""
     fabric = fabric_of(topology, "allgather", algorithm, top="core")
-    program, arrivals = fabric.program, fabric.places()["arrivals"]
+    program, arrivals = fabric.program, fabric.address_map()["arrivals"]
     arrived, chunks, nodes = received(program), program.schedule.chunks, fabric.nodes
     repeats = 0
     for node in range(nodes):

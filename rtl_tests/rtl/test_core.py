@@ -1,4 +1,4 @@
-"""Cores: every node has a port of its own, and `places` lists where each block lies."""
+"""Cores: every node has a port of its own, and the address map lists where each block lies."""
 
 import pytest
 from core_bench import run_core
@@ -23,7 +23,7 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "flits", "options"), CASES)
 def test_core(topology, collective, algorithm, flits, options):
-    """What is written where `places` says comes out where it says, run after run."""
+    """What is written where the address map says comes out where it says, run after run."""
     sums = {"operator": Operator("min")} if collective.startswith(("reduce", "allreduce")) else {}
     fabric = fabric_of(topology, collective, algorithm, width=7, flits=flits, top="core",
                        **sums, **options)  # fmt: skip

@@ -277,12 +277,12 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
     ("reduce", "max-flow"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
 ])  # fmt: skip
 def test_core_is_lint_clean(tmp_path, collective, algorithm):
-    """Linters accept a core, with ports for every node; `places` lists where its blocks lie."""
+    """Linters accept a core, with ports for every node; its address map lists all blocks."""
     fabric = fabric_of("3x3", collective, algorithm, top="core")
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     if have_verilator():
         assert lint_verilator(tmp_path) == []
     if have_icarus():
         assert lint_icarus(tmp_path) == []
-    places = fabric.places()["places"]
-    assert [len(row) for row in places] == [9 if collective == "allreduce" else 1] * 9
+    received = fabric.address_map()["received"]
+    assert [len(row) for row in received] == [9 if collective == "allreduce" else 1] * 9

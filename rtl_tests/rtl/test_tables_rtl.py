@@ -282,18 +282,18 @@ def test_one_router_and_one_endpoint(topology):
 
 @pytest.mark.parametrize("collective", ["allgather", "alltoall"])
 def test_core_is_lint_clean(tmp_path, collective):
-    """Linters accept a core, with ports for every node; `places` lists where its blocks lie."""
+    """Linters accept a core, with ports for every node; its address map lists all blocks."""
     fabric = fabric_of("3x3", collective, "matching", flits=2, top="core")
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     if have_verilator():
         assert lint_verilator(tmp_path) == []
     if have_icarus():
         assert lint_icarus(tmp_path) == []
-    places = fabric.places()
-    assert len(places["places"]) == 9
-    # What a node sends lies in order, unless each destination gets a message of its own.
-    assert ("sent" in places) == (collective == "alltoall")
-    assert all(len({tuple(place) for place in row}) == 9 for row in places["places"])
+    blocks = fabric.address_map()
+    assert [len(row) for row in blocks["sent"]] == [9 if collective == "alltoall" else 1] * 9
+    for row in blocks["received"]:
+        assert len({tuple(entry) for entry in row}) == len(row) == 9
+    assert len(blocks["received"]) == 9
 
 
 @pytest.mark.parametrize(

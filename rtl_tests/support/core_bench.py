@@ -10,7 +10,7 @@ __all__ = ["run_core", "run_stream_core"]
 
 def run_core(fabric, messages, *, starts=1, root=None):
     """Write all send memories at once, run, and read all blocks; returns words and cycles."""
-    design, places = Assembly(fabric.netlist), fabric.places()
+    design, address_map = Assembly(fabric.netlist), fabric.address_map()
     block, nodes = fabric.layout.block_flits, range(fabric.nodes)
     found: list[list] = [[] for _ in nodes]
 
@@ -18,16 +18,11 @@ def run_core(fabric, messages, *, starts=1, root=None):
         for k in range(fabric.layout.send_words):
             for node in nodes:
                 number, flit = divmod(k, block)
-                bank, address = 0, k
-                if "sent" in places:
-                    bank, first = places["sent"][node][number]
-                    address = first + flit
-                elif root is not None:
-                    bank, address = number, flit
+                bank, first = address_map["sent"][node][number]
                 # A node with a single bank to write has no port to choose it.
                 if bank or hasattr(design, f"write_bank_{node}"):
                     ctx.set(getattr(design, f"write_bank_{node}"), bank)
-                ctx.set(getattr(design, f"write_address_{node}"), address)
+                ctx.set(getattr(design, f"write_address_{node}"), first + flit)
                 ctx.set(getattr(design, f"write_data_{node}"), int(messages[node][k]))
                 ctx.set(getattr(design, f"write_enable_{node}"), 1)
             await ctx.tick()
@@ -38,10 +33,10 @@ def run_core(fabric, messages, *, starts=1, root=None):
         for k in range(fabric.layout.recv_words):
             number, flit = divmod(k, block)
             for node in nodes:
-                place = places["places"][node][number]
-                if place is not None:
-                    ctx.set(getattr(design, f"read_bank_{node}"), place[0])
-                    ctx.set(getattr(design, f"read_address_{node}"), place[1] + flit)
+                entry = address_map["received"][node][number]
+                if entry is not None:
+                    ctx.set(getattr(design, f"read_bank_{node}"), entry[0])
+                    ctx.set(getattr(design, f"read_address_{node}"), entry[1] + flit)
             await ctx.tick().repeat(2)
             for node in nodes:
                 found[node].append(ctx.get(getattr(design, f"read_data_{node}")))
@@ -79,7 +74,7 @@ def run_stream_core(fabric, messages):
     """
     design, block = Assembly(fabric.netlist), fabric.layout.block_flits
     loop, width = fabric.program.loop, fabric.width
-    arrivals, found = fabric.places()["arrivals"], {}
+    arrivals, found = fabric.address_map()["arrivals"], {}
 
     def feed(ctx, flit):
         for node, words in enumerate(messages.tolist()):

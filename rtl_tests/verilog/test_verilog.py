@@ -212,7 +212,7 @@ def test_streams_of_a_core():
     """A core takes its words from outside, and shows what arrives where it says."""
     fabric = fabric_of("3x4", "allgather", "hamiltonian", width=16, flits=4, top="core")
     engine = AmaranthEngine(fabric, gated=True)
-    design, arrivals = engine.design, fabric.places()["arrivals"]
+    design, arrivals = engine.design, fabric.address_map()["arrivals"]
     steps, chunks, waves = fabric.program.schedule.steps, 2, 2
     rng = np.random.default_rng(1)
     words = rng.integers(0, 1 << 16, (12, chunks, waves)).tolist()

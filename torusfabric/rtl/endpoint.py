@@ -18,7 +18,13 @@ from .memories import address_width
 from .netlist import Leaf
 from .windows import Windows
 
-__all__ = ["Endpoint", "EndpointSettings"]
+__all__ = ["READ_BANK_DELAY", "READ_LATENCY", "Endpoint", "EndpointSettings"]
+
+#: Cycles from `read_address` to its word in `read_data`.
+READ_LATENCY = 2
+
+#: Cycles from `read_address` to its `read_bank`, in a core.
+READ_BANK_DELAY = 1
 
 
 @dataclass(frozen=True)

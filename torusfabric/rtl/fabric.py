@@ -16,7 +16,7 @@ from .assembly import Assembly
 from .blueprint import Blueprint, Top
 from .common_parts import add_host, add_root_unit, add_sequencer
 from .control import plan_control
-from .core_places import core_places
+from .core_address_map import core_address_map
 from .endpoint_parts import add_endpoints, add_streams
 from .host_layout import HostLayout
 from .locators import Locator
@@ -107,7 +107,7 @@ class Fabric(wiring.Component):
         add_sequencer(plan)
         if program.any_root:
             add_root_unit(plan)
-        if self.top is Top.CORE and isinstance(program.mode.receive_map, RouteMap):
+        if self.streaming:
             add_streams(plan)
         else:
             add_endpoints(plan)
@@ -121,6 +121,11 @@ class Fabric(wiring.Component):
     def predicted_cycles(self) -> int:
         """Clock edges from the start pulse to done."""
         return self.program.cycles()
+
+    @property
+    def streaming(self) -> bool:
+        """Whether nodes have ports for what they send and receive, in place of memories."""
+        return self.top is Top.CORE and isinstance(self.program.mode.receive_map, RouteMap)
 
     @property
     def write_delay(self) -> int:
@@ -143,6 +148,6 @@ class Fabric(wiring.Component):
             m.d.comb += getattr(self, name).eq(getattr(assembly, name))
         return m
 
-    def places(self) -> dict[str, Any]:
-        """What the user of a core has to know; see `torusfabric.rtl.core_places`."""
-        return core_places(self.program)
+    def address_map(self) -> dict[str, Any]:
+        """Where each block arrives, or lies, in a core; see `torusfabric.rtl.core_address_map`."""
+        return core_address_map(self.program)

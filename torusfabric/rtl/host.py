@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from .delays import delayed
+from .endpoint import READ_LATENCY
 from .host_layout import HostLayout
 from .locators.base import Locator
 from .memories import address_width, choose
@@ -142,9 +143,9 @@ class Host(Leaf):
     def read_latency(self) -> int:
         """Edges from an address to its data.
 
-        These are the input register, division, location, memory, its selection, and the tree.
+        These are the input register, division, location, memory with its selection, and the tree.
         """
-        return 1 + self._read_stages + self._locator.latency + 2 + self._levels
+        return 1 + self._read_stages + self._locator.latency + READ_LATENCY + self._levels
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
@@ -168,7 +169,7 @@ class Host(Leaf):
             self.read_address.eq(locator.address),
         ]
         m.d.comb += self.read_bank.eq(locator.bank)
-        select = later(m, self.read_node, 2)
+        select = later(m, self.read_node, READ_LATENCY)
         for level in range(self._levels):
             digit = later(m, select[DIGIT * level :][:DIGIT], level)
             m.d.comb += getattr(self, f"select_{level}").eq(digit)

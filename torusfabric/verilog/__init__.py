@@ -15,7 +15,7 @@ __all__ = ["Design", "ModuleText", "emit", "manifest", "module_texts", "write"]
 def write(fabric: Fabric, folder: str | Path, *, command: str) -> Design:
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
-    For a core, ``places.json`` says which block arrives, or lies, where.
+    For a core, ``address_map.json`` says which block arrives, or lies, where.
 
     Raises
     ------

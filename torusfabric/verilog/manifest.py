@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..rtl.fabric import Fabric
+from .interface import interface
 
 __all__ = ["MANIFEST_VERSION", "manifest"]
 
@@ -42,11 +43,11 @@ MEANINGS = {
     "write_address": PortMeaning("write", "the address in the bank to write"),
     "write_data": PortMeaning("write", "the word to write"),
     "write_enable": PortMeaning("write", "writes write_data"),
-    "read_bank": PortMeaning("read", "the bank to read"),
+    "read_bank": PortMeaning("read", "the bank to read, a cycle after read_address"),
     "read_address": PortMeaning("read", "the address in the bank to read"),
-    "read_data": PortMeaning("read", "the word read"),
+    "read_data": PortMeaning("read", "the word read, two cycles after read_address"),
     "inject": PortMeaning("data", "flit tx_address of each chunk, a cycle after tx_address"),
-    "receive": PortMeaning("data", "what arrives at each in-port, while rx_enable"),
+    "receive": PortMeaning("data", "the word at each in-port, while rx_enable"),
     "tx_address": PortMeaning("status", "the number of the flit to inject"),
     "rx_address": PortMeaning("status", "counts flit * steps + step - 1 of what arrives"),
     "rx_enable": PortMeaning("status", "high while something arrives"),
@@ -64,23 +65,19 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
     files : list of str
         The files beside the manifest.
     """
-    program, layout = fabric.program, fabric.layout
+    program = fabric.program
     schedule = program.schedule
     return {
         "manifest_version": MANIFEST_VERSION,
         "top": "fabric",
         "prefix": "",
+        "interface": fabric.top.value,
         "files": files,
         "ports": _ports(fabric),
         "nodes": fabric.nodes,
         "width": fabric.width,
         "flits": fabric.flits,
-        "stride": fabric.flits,
-        "send_base": layout.send_base,
-        "send_words": layout.send_words,
-        "recv_base": layout.recv_base,
-        "recv_words": layout.recv_words,
-        "read_latency": fabric.read_latency,
+        **interface(fabric),
         "predicted_cycles": fabric.predicted_cycles,
         "modes": [_mode(fabric)],
         "topology": schedule.topology.to_json(),

@@ -4,11 +4,12 @@ import json
 from collections import Counter, defaultdict
 
 from .. import __version__
-from ..rtl.fabric import Fabric
+from ..rtl.fabric import Fabric, Top
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from .conversion import ModuleText, module_texts
 from .design import TEXT, Design, RomContents, RouterShape, as_json
 from .folder import MANIFEST
+from .interface import ADDRESS_MAP
 from .manifest import manifest
 
 __all__ = ["emit"]
@@ -57,7 +58,8 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         names[_rom_contents(i)] if i.role is Role.ROM else i.module for i in netlist.instances
     )
     routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
-    files = {"places.json": json.dumps(fabric.places()) + "\n"} if fabric.top == "core" else {}
+    core = fabric.top is Top.CORE
+    files = {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"} if core else {}
     listed = manifest(fabric, command=command, files=[TEXT, *files])
     files[MANIFEST] = as_json(listed)
     return Design(

@@ -1,4 +1,4 @@
-"""What the user of a core has to know: which block arrives, or lies, where; plain lists."""
+"""The address map of a core as plain lists: where each block arrives, or lies in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..program import DirectMap, RouteMap
+from ..program import RouteMap
 from ..schedule import Listed, Transfers
 from ..topology import IntArray
 
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap
 
-__all__ = ["core_places"]
+__all__ = ["core_address_map"]
 
 
-def core_places(program: Program) -> dict[str, Any]:
-    """Where the blocks of a core arrive, or lie.
+def core_address_map(program: Program) -> dict[str, Any]:
+    """The address map of the core of a program.
+
+    Block k of a memory is chunk ``k % C`` of part ``k // C``, with C chunks a part, in the order in
+    which a host would see it: parts are origins, destinations or owners, as the collective has it.
 
     Parameters
     ----------
@@ -27,32 +30,35 @@ def core_places(program: Program) -> dict[str, Any]:
     Returns
     -------
     dict
-        Of an oblivious program, ``arrivals[node][port][step - 1]`` is [origin, chunk], or null
-        where it is nothing new: a block has one place at a node, where it arrives first. Of others,
-        ``places[node][k]`` is [memory, first address] of the k-th block of the node's receive
-        memory as a host would see it (by origin, then chunk), or null where it receives none;
-        ``sent`` likewise says where what a node sends belongs, as [`write_bank`, first
-        `write_address`], if that is not in order.
+        Of a core with streams, ``arrivals[node][port][step - 1]`` is [origin, chunk], or null
+        where it is nothing new: a block has one entry at a node, where it arrives first. Of a core
+        with memories, ``sent[node][k]`` is [`write_bank`, first `write_address`] of block k of
+        what the node sends, and ``received[node][k]`` is [`read_bank`, first `read_address`] of
+        block k of what it receives; null where there is no such block.
     """
-    if isinstance(program.mode.receive_map, RouteMap):
-        blocks = program.blocks
-        names = [blocks.name(block) for block in range(blocks.count)] + [None]
-        arrivals = _first_arrivals(program)
-        return {
-            "arrivals": [[[names[k] for k in row] for row in node] for node in arrivals.tolist()]
-        }
-    layout = program.layout
-    found: dict[str, Any] = {
-        "places": _listed(program, program.mode.receive_map, layout.recv_parts, 0)
-    }
+    mode, layout = program.mode, program.layout
+    if isinstance(mode.receive_map, RouteMap):
+        return {"arrivals": _arrivals(program)}
     if program.any_root:
-        # The upper half of each memory, which a node addresses by itself.
+        # What is received is in the upper half of each memory, which a node addresses by itself.
         chunks = range(program.schedule.chunks)
-        return {"places": [[[chunk, 0] for chunk in chunks]] * program.topology.nodes}
-    if not isinstance(program.mode.send_map, DirectMap):
-        own = next(number for number, memory in enumerate(program.memories) if memory.own)
-        found["sent"] = _listed(program, program.mode.send_map, layout.send_parts, own)
-    return found
+        every = [[[chunk, 0] for chunk in chunks]] * program.topology.nodes
+        return {"sent": every, "received": every}
+    own = next(number for number, memory in enumerate(program.memories) if memory.own)
+    return {
+        "sent": _listed(program, mode.send_map, layout.send_parts, own),
+        "received": _listed(program, mode.receive_map, layout.recv_parts, 0),
+    }
+
+
+def _arrivals(program: Program) -> list[list[list[tuple[int, ...] | None]]]:
+    """The names of the blocks that are new at each node, in-port and step."""
+    blocks = program.blocks
+    names = [*map(blocks.name, range(blocks.count)), None]
+    return [
+        [[names[block] for block in steps] for steps in node]
+        for node in _first_arrivals(program).tolist()
+    ]
 
 
 def _listed(
@@ -66,7 +72,7 @@ def _listed(
     memory, base = np.broadcast_arrays(memory, base)
     shape = (len(nodes), len(part))
     rows = np.stack([np.broadcast_to(memory - first, shape), np.broadcast_to(base, shape)], axis=-1)
-    return [[place if place[1] >= 0 else None for place in row] for row in rows.tolist()]
+    return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]
 
 
 def _first_arrivals(program: Program) -> IntArray:
