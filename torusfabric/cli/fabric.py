@@ -96,8 +96,10 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
     return (operator,)
 
 
-def make_fabric(arguments: Namespace, *, any_root: bool = False, top: str = "host") -> Made:
+def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     """Plan, or read, then check and build what was selected.
+
+    The fabric has the top and the prefix that the arguments name, if they do.
 
     Parameters
     ----------
@@ -105,8 +107,6 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False, top: str = "hos
         Of a parser to which `add_selection` and `add_fabric_options` added.
     any_root : bool
         Whether the root may be left open.
-    top : str
-        The interface of the fabric.
 
     Raises
     ------
@@ -114,16 +114,20 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False, top: str = "hos
         If something is unknown, does not fit, or cannot be built.
     """
     from ..rtl import Fabric
+    from ..rtl.fabric import check_prefix
 
+    top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
+    check_prefix(prefix)
     chosen = choose_schedule(arguments, any_root=any_root, flits=arguments.flits)
     schedule = chosen.schedule
     operators = operators_of(arguments, schedule.collective)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     program = compile(schedule, flits=arguments.flits, operators=operators, root=chosen.root)
-    fabric = Fabric(program, width=arguments.width, top=top)
+    fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
     hardware += ["--width", str(fabric.width), "--flits", str(fabric.flits)]
-    hardware += ["--top", top] if hasattr(arguments, "top") else []
+    hardware += ["--top", top] if top else []
+    hardware += ["--prefix", prefix] if prefix else []
     return Made(fabric, facts, chosen, tuple(hardware))

@@ -30,11 +30,17 @@ def add_commands(commands: Commands) -> None:
     for parser in (verilog, synth):
         add_selection(parser)
         add_fabric_options(parser)
+        parser.add_argument(
+            "--top",
+            choices=("host", "core"),
+            default="host",
+            help="behind one memory-mapped port, or with ports for each node (default host)",
+        )
     verilog.add_argument(
-        "--top",
-        choices=("host", "core"),
-        default="host",
-        help="behind one memory-mapped port, or with each node's streams exposed",
+        "--prefix",
+        metavar="NAME",
+        default="",
+        help="what the names of all modules begin with (default nothing)",
     )
     verilog.add_argument(
         "-o", "--output", metavar="DIR", required=True, help="folder for the files"
@@ -67,7 +73,7 @@ def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
 
-    made = make_fabric(arguments, any_root=True, top=arguments.top)
+    made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
     design = verilog.write(fabric, arguments.output, command=made.command_line("verilog"))
     facts = {

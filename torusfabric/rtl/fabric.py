@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,37 @@ from .router_parts import add_combiners, add_routers
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["Fabric", "Top"]
+__all__ = ["Fabric", "Top", "check_prefix"]
 
 #: The widest flit.
 MAX_WIDTH = 1024
+
+#: The longest prefix of names of modules, and all prefixes.
+MAX_PREFIX = 64
+PREFIX = rf"([a-z_]\w{{0,{MAX_PREFIX - 1}}})?"
+
+
+def check_prefix(prefix: str) -> None:
+    """Check that the names of modules in Verilog can begin with a prefix.
+
+    Raises
+    ------
+    InputError
+        If they cannot.
+
+    Examples
+    --------
+    >>> check_prefix("left_")
+    >>> check_prefix("2nd_")
+    Traceback (most recent call last):
+    torusfabric.errors.InputError: Prefix must be a letter or _, then letters, digits and _, \
+up to 64 in all, not '2nd_'
+    """
+    if not re.fullmatch(PREFIX, prefix, re.ASCII | re.IGNORECASE):
+        raise InputError(
+            "Prefix must be a letter or _, then letters, digits and _, up to "
+            f"{MAX_PREFIX} in all, not {prefix!r}"
+        )
 
 
 class Fabric(wiring.Component):
@@ -47,6 +75,9 @@ class Fabric(wiring.Component):
         Bits of a flit, 1 to 1024.
     top : {"host", "core"} or Top
         Whether one memory-mapped port serves all nodes, or every node has ports of its own.
+    prefix : str
+        What the names of all modules begin with in Verilog, up to 64 letters, digits and
+        underscores. Fabrics with different prefixes can be parts of one design.
 
     Members
     -------
@@ -66,7 +97,7 @@ class Fabric(wiring.Component):
     Raises
     ------
     InputError
-        If the width is out of range.
+        If the width is out of range, or the prefix cannot begin a name.
 
     Examples
     --------
@@ -80,9 +111,18 @@ class Fabric(wiring.Component):
     # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
     _MustUse__silence = True
 
-    def __init__(self, program: Program, *, width: int = 32, top: Top | str = Top.HOST) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        width: int = 32,
+        top: Top | str = Top.HOST,
+        prefix: str = "",
+    ) -> None:
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
+        check_prefix(prefix)
+        self.prefix = prefix
         self.program, self.width, self.flits = program, width, program.flits
         self.top = Top(top)
         self.nodes, self.ports = program.topology.nodes, program.ports

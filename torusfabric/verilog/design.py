@@ -114,6 +114,10 @@ class Design:
     settings : dict of str to dict
         Router module -> {input port: {contents of the ROMs that drive it: number of nodes}}; only
         inputs that ROMs drive.
+    interface : str
+        That of the top: ``host`` or ``core``; empty where it is neither.
+    prefix : str
+        What the names of all modules begin with.
     header : str
         Comment above the whole.
     files : dict of str to str
@@ -130,6 +134,8 @@ class Design:
     parts: dict[str, str] = field(default_factory=dict)
     contents: dict[str, RomContents] = field(default_factory=dict)
     settings: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    interface: str = ""
+    prefix: str = ""
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -137,6 +143,11 @@ class Design:
     def text(self) -> str:
         """All modules as one file."""
         return "\n".join([self.header, *self.modules.values()])
+
+    @property
+    def rom(self) -> str:
+        """The name of the module of all ROMs."""
+        return self.prefix + ROM
 
     @property
     def file_names(self) -> list[str]:
@@ -163,11 +174,11 @@ class Design:
         modules = {
             name: text
             for name, text in self.modules.items()
-            if name in wanted or (name == ROM and used)
+            if name in wanted or (name == self.rom and used)
         }
         return Design(
             modules,
-            next(name for name in reversed(modules) if name != ROM),
+            next(name for name in reversed(modules) if name != self.rom),
             {name: children for name, children in self.instances.items() if name in wanted},
             [row for row in self.classes if row[0] in wanted],
             outports={name: self.outports[name] for name in chosen},
@@ -175,6 +186,7 @@ class Design:
             shapes={name: self.shapes[name] for name in chosen},
             contents={name: self.contents[name] for name in self.contents if name in used},
             settings=settings,
+            prefix=self.prefix,
         )
 
     def write(self, folder: str | Path) -> None:

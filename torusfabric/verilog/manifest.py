@@ -5,7 +5,10 @@ from typing import Any, NamedTuple
 from ..rtl.fabric import Fabric
 from .interface import interface
 
-__all__ = ["MANIFEST_VERSION", "manifest"]
+__all__ = ["MANIFEST_VERSION", "TOP", "manifest"]
+
+#: The name of the top module, after the prefix.
+TOP = "fabric"
 
 #: Counted up when a key changes its meaning or goes.
 MANIFEST_VERSION = 1
@@ -69,8 +72,8 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
     schedule = program.schedule
     return {
         "manifest_version": MANIFEST_VERSION,
-        "top": "fabric",
-        "prefix": "",
+        "top": fabric.prefix + TOP,
+        "prefix": fabric.prefix,
         "interface": fabric.top.value,
         "files": files,
         "ports": _ports(fabric),

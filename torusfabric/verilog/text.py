@@ -10,7 +10,8 @@ from .conversion import ModuleText, module_texts
 from .design import TEXT, Design, RomContents, RouterShape, as_json
 from .folder import MANIFEST
 from .interface import ADDRESS_MAP
-from .manifest import manifest
+from .manifest import TOP, manifest
+from .prefix import with_prefix
 
 __all__ = ["emit"]
 
@@ -21,9 +22,6 @@ WAIVED = {
     "WIDTHTRUNC": "a logical not asks whether a whole word is zero",
     "WIDTHEXPAND": "operands of sums and comparisons are written at their own widths",
 }
-
-#: The name of the top module.
-TOP = "fabric"
 
 #: Out-ports of a router, and its inputs that bring data with the part of a report they begin.
 OUTPORTS = ("tx",)
@@ -62,7 +60,7 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
     files = {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"} if core else {}
     listed = manifest(fabric, command=command, files=[TEXT, *files])
     files[MANIFEST] = as_json(listed)
-    return Design(
+    design = Design(
         modules={name: module.text for name, module in modules.items()}
         | {TOP: _top_text(netlist, modules, names)},
         top=TOP,
@@ -75,9 +73,11 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         parts=_parts(netlist, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
         settings=_settings(netlist, names),
+        interface=fabric.top.value,
         header=header(fabric, command),
         files=files,
     )
+    return with_prefix(design, fabric.prefix)
 
 
 def _rom_contents(rom: Instance) -> RomContents:

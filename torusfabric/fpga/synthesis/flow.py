@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import WorkFailed
-from ...rtl.netlist import ROM
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
@@ -109,14 +108,15 @@ class Flow:
         list of dict
             `cost` (fields of `Cost`) and `seconds` of each.
         """
-        text, synth = self.design.modules[ROM], self._synth + self.family.no_pads
+        text, synth = self.design.modules[self.design.rom], self._synth + self.family.no_pads
         contents = {name: self.design.contents[name] for name in names}
         keys = {name: self._key("rom", synth, text, c.parameters()) for name, c in contents.items()}
         known = {name: self.cache.get(key) for name, key in keys.items()}
         unknown = {name: contents[name] for name in names if known[name] is None}
         if unknown:
             stem = f"roms-{names[0]}"
-            (self.folder / f"{stem}.v").write_text(text + roms_text(unknown), encoding="utf-8")
+            text += roms_text(unknown, self.design.rom)
+            (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
             script = f"read_verilog {stem}.v\n"
             modules, seconds = self._yosys(stem, script, synth, ROMS_TOP, "the ROMs")
             share = round(seconds / len(unknown), 2)
@@ -210,7 +210,7 @@ class Flow:
 
     def _module(self, name: str) -> str:
         """The module of a name, which may be that of contents."""
-        return ROM if name in self.design.contents else name
+        return self.design.rom if name in self.design.contents else name
 
     def _whole(self, name: str, ports: Ports) -> str:
         """The text of a module, all below it, and its harness."""

@@ -24,6 +24,8 @@ class SynthesisReport:
     Parameters
     ----------
     target, mapping : str
+    interface : str
+        That of the top of the fabric: ``host`` or ``core``; empty where there is no fabric.
     classes : list of dict
         One a node class: name, nodes, luts, ffs, brams and the other costs, fmax_mhz, and where
         the design names the router's out-ports, what each of their bits costs. Where ROMs drive
@@ -46,6 +48,7 @@ class SynthesisReport:
 
     target: str
     mapping: str
+    interface: str
     classes: list[dict[str, Any]]
     fabric: dict[str, Any]
     parts: dict[str, int]
@@ -67,7 +70,8 @@ class SynthesisReport:
     def render(self) -> Group:
         """As tables for people: print it with a `rich` console."""
         table = Table(
-            title=f"{self.target}, {self.mapping} mapping",
+            title=f"{self.target}, {self.mapping} mapping"
+            + (f", {self.interface} top" if self.interface else ""),
             caption="\n".join(self._notes()) or None,
             caption_justify="left",
             collapse_padding=True,

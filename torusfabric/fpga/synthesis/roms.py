@@ -6,7 +6,6 @@ All ROMs are one module, so that they are mapped by their contents, and many of 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...rtl.netlist import ROM
 from ...verilog.design import RomContents
 from .harness import Ports
 
@@ -19,13 +18,15 @@ ROMS_TOP = "roms"
 WITH_ROMS = "_with_roms"
 
 
-def roms_text(roms: Mapping[str, RomContents]) -> str:
+def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
     """A module for each of some contents, and a top that has one of each.
 
     Parameters
     ----------
     roms : mapping of str to RomContents
-        By the names of the modules.
+        By the names of the modules around them.
+    module : str
+        The name of the ROM module.
     """
     bits = max(contents.address_bits for contents in roms.values())
     width = sum(contents.width for contents in roms.values())
@@ -40,13 +41,15 @@ def roms_text(roms: Mapping[str, RomContents]) -> str:
         wrappers.append(
             f"(* keep_hierarchy *)\nmodule {name}(input clk, input [{address}:0] address, "
             f"output [{contents.width - 1}:0] data);\n"
-            f"  {_instance(contents, 'rom', 'address', 'data')}endmodule\n"
+            f"  {_instance(contents, module, 'rom', 'address', 'data')}endmodule\n"
         )
         low = high + 1
     return "\n".join([*wrappers, *top, "endmodule\n"])
 
 
-def router_with_roms(name: str, ports: Ports, roms: Mapping[str, RomContents]) -> tuple[str, Ports]:
+def router_with_roms(
+    name: str, ports: Ports, roms: Mapping[str, RomContents], module: str
+) -> tuple[str, Ports]:
     """A router and the ROMs that drive inputs of it, as a module.
 
     Parameters
@@ -57,6 +60,8 @@ def router_with_roms(name: str, ports: Ports, roms: Mapping[str, RomContents]) -
         Its own.
     roms : mapping of str to RomContents
         By the inputs that they drive.
+    module : str
+        The name of the ROM module.
 
     Returns
     -------
@@ -70,13 +75,13 @@ def router_with_roms(name: str, ports: Ports, roms: Mapping[str, RomContents]) -
     body = []
     for port, rom in roms.items():
         body.append(f"  wire [{rom.width - 1}:0] {port};")
-        body.append(f"  {_instance(rom, f'{port}_rom', f'{port}_address', port)}")
+        body.append(f"  {_instance(rom, module, f'{port}_rom', f'{port}_address', port)}")
     pins = ", ".join(f".{port}({port})" for port in ports)
     head = f"module {name}{WITH_ROMS}({', '.join(declared)});"
     return "\n".join([head, *body, f"  {name} router ({pins});", "endmodule\n"]), outer
 
 
-def _instance(contents: RomContents, name: str, address: str, data: str) -> str:
+def _instance(contents: RomContents, module: str, name: str, address: str, data: str) -> str:
     """An instance of the ROM module."""
     pins = f".clk(clk), .address({address}), .data({data})"
-    return f"{ROM} #(\n    {contents.parameters()}\n  ) {name} ({pins});\n"
+    return f"{module} #(\n    {contents.parameters()}\n  ) {name} ({pins});\n"

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, WorkFailed
-from ...rtl.netlist import ROM
 from ...toolchain import tools
 from ...toolchain.cache import Cache
 from ...verilog import Design, emit
@@ -207,6 +206,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     return SynthesisReport(
         target=device.name,
         mapping=flow.mapping.value,
+        interface=design.interface,
         classes=classes,
         fabric=fabric | savings_in_all(classes),
         parts=luts_by_part(design, mapped, modules),
@@ -237,13 +237,13 @@ def _batches(design: Design) -> list[list[str]]:
 
 def _map_steps(flow: Flow) -> int:
     """How many steps it takes to map all of a design."""
-    modules = [name for name in flow.design.modules if name != ROM]
+    modules = [name for name in flow.design.modules if name != flow.design.rom]
     return len(modules) + len(_batches(flow.design))
 
 
 def _map(flow: Flow, steps: _Steps) -> Mapped:
     """Map all modules of a design, and the contents of its ROMs."""
-    names = [name for name in flow.design.modules if name != ROM]
+    names = [name for name in flow.design.modules if name != flow.design.rom]
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
     mapped = dict(zip(names, results, strict=True))
     batches = _batches(flow.design)
@@ -262,7 +262,7 @@ def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
     """What each module costs with all its children and theirs, and what contents cost."""
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
     for name in design.modules:  # children come before their parents
-        if name == ROM:
+        if name == design.rom:
             continue
         total = Cost(**mapped[name]["cost"])
         for child, times in design.instances.get(name, {}).items():
@@ -303,15 +303,15 @@ def _clocks(
         Module -> keys of the report.
     """
     modules, ports = dict(flow.design.modules), {}
-    instances = dict(flow.design.instances)
+    instances, rom = dict(flow.design.instances), flow.design.rom
     placed_as = {}
     for name, roms in names.items():
         placed_as[name], ports[name] = name, mapped[name]["ports"]
         if roms:
             contents = {port: flow.design.contents[rom] for port, rom in roms.items()}
             whole = name + WITH_ROMS
-            modules[whole], ports[name] = router_with_roms(name, ports[name], contents)
-            instances[whole] = {name: 1, ROM: 1}
+            modules[whole], ports[name] = router_with_roms(name, ports[name], contents, rom)
+            instances[whole] = {name: 1, rom: 1}
             placed_as[name] = whole
     design = dataclasses.replace(flow.design, modules=modules, instances=instances)
     flow = dataclasses.replace(flow, design=design)

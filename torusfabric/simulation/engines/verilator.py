@@ -62,10 +62,12 @@ class VerilatorEngine(Engine):
         waves = wave is not None
         cxx.compiler()
         began = time.perf_counter()
-        text = verilog.emit(fabric, command="simulation").text
+        design = verilog.emit(fabric, command="simulation")
+        text = design.text
         if waves:
             text = _with_lines(text, fabric)
-        model = _model(text, waves=waves, rooted="root" in fabric.netlist.inputs)
+        rooted = "root" in fabric.netlist.inputs
+        model = _model(text, top=design.top, waves=waves, rooted=rooted)
         runtime = _runtime(waves=waves)
         self._library = cxx.build(
             "verilated.so",
@@ -195,7 +197,7 @@ def _runtime(*, waves: bool) -> Path:
     )
 
 
-def _model(text: str, *, waves: bool, rooted: bool) -> dict[str, str]:
+def _model(text: str, *, top: str, waves: bool, rooted: bool) -> dict[str, str]:
     """The C++ of a fabric: texts by file name."""
     program, root = _place()
     cache, key = Cache(), digest("verilator", text, waves, _version())
@@ -203,7 +205,7 @@ def _model(text: str, *, waves: bool, rooted: bool) -> dict[str, str]:
     if model is None:
         with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
             Path(folder, "fabric.v").write_text(text)
-            flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", "fabric", "--prefix",
+            flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", top, "--prefix",
                      "Vfabric", "--Mdir", "model", "--output-split", "20000",
                      *(["--trace-vcd"] if waves else [])]  # fmt: skip
             done = subprocess.run(

@@ -1,0 +1,70 @@
+"""The commands that make hardware: what they are asked for is what they make, and report."""
+
+import json
+
+import pytest
+
+from torusfabric import verilog
+from torusfabric.cli import main
+from torusfabric.fpga import synthesis
+from torusfabric.fpga.synthesis.report import SynthesisReport
+from torusfabric.verilog import text as text_module
+
+
+@pytest.fixture(autouse=True)
+def no_conversion(monkeypatch):
+    """Modules without a text, for nobody reads it."""
+    empty = verilog.ModuleText("", (), {})
+    monkeypatch.setattr(
+        text_module, "module_texts", lambda netlist: dict.fromkeys([*netlist.modules, "rom"], empty)
+    )
+
+
+@pytest.fixture
+def designs(monkeypatch):
+    """Synthesis that takes no time, and the designs that it was given."""
+    given = []
+
+    def synthesize(design, target, *, mapping, seeds, **others):
+        given.append(design)
+        costs = {"luts": 1, "ffs": 1, "brams": 0, "capacity": {}}
+        return SynthesisReport(
+            target, mapping, design.interface, [], costs, {}, [], list(seeds), [], {}
+        )
+
+    monkeypatch.setattr(synthesis, "synthesize", synthesize)
+    return given
+
+
+@pytest.mark.parametrize("top", ["host", "core"])
+def test_synth_reports_the_top_that_it_is_asked_for(capsys, designs, top):
+    """Of a core there is no host port in the design, and the report says which top it is of."""
+    words = ("synth", "2x2", "allgather", "--target", "ice40-hx8k", "--top", top)
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["interface"] == top
+    assert main(words) == 0
+    assert f"{top} top" in capsys.readouterr().out
+    for design in designs:
+        assert ("host" in design.modules) == ("host" in design.parts) == (top == "host")
+        assert f"--top {top}" in design.header
+
+
+def test_verilog_with_a_prefix(capsys, tmp_path):
+    """The prefix is in the manifest, and in the command that makes the same again."""
+    words = ("verilog", "2x2", "gather", "--prefix", "left_", "-o", str(tmp_path))
+    assert main(words) == 0
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (manifest["prefix"], manifest["top"]) == ("left_", "left_fabric")
+    assert manifest["command"].endswith("--prefix left_")
+    assert "\nmodule left_fabric(" in (tmp_path / "fabric.v").read_text()
+
+
+def test_bad_prefix_is_refused_before_the_work(capsys, tmp_path):
+    """It is one line, and comes before a plan that takes long."""
+    words = ("verilog", "1000x1000", "allgather", "--prefix", "2nd", "-o", str(tmp_path / "out"))
+    assert main(words) == 1
+    assert capsys.readouterr().err == (
+        "torusfabric: Prefix must be a letter or _, then letters, digits and _, up to 64 in all, "
+        "not '2nd'\n"
+    )
+    assert not (tmp_path / "out").exists()
