@@ -282,6 +282,31 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
     assert json.loads(report)["sha256"] == again["sha256"]
 
 
+@pytest.mark.parametrize(
+    ("present", "tool", "makes"),
+    [
+        ([], "yosys", "selftest.json"),
+        (["selftest.json"], "nextpnr-ice40", "selftest.report.json"),
+        (["selftest.json", "selftest.report.json"], "icepack", "selftest.bin"),
+    ],
+)
+def test_tool_that_makes_nothing(small, tmp_path, monkeypatch, present, tool, makes):
+    """A tool that ends well without its result is named, whatever those behind it say then."""
+
+    def run(name, args, *, folder, log, what):
+        for made in present:
+            (folder / made).touch()
+        (folder / log).write_text("no input\n")
+        raise WorkFailed("sh failed on icestick: no input")
+
+    monkeypatch.setattr(tools, "run", run)
+    monkeypatch.setenv(tools.env_var(tool), sys.executable)
+    message = rf"^Tool {tool} \(.* set by {tools.env_var(tool)}\) must write {makes}, not end"
+    with pytest.raises(WorkFailed, match=message) as caught:
+        build(small(), find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
+    assert Path(str(caught.value).split("(log: ")[1].rstrip(")")).read_text() == "no input\n"
+
+
 def test_build_that_cannot_be(tmp_path, capsys):
     """What does not work is refused before anything is built."""
     what = ["2x2", "allgather", "-o", str(tmp_path)]

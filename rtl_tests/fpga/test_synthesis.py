@@ -340,9 +340,9 @@ def _pnr_that_fails(monkeypatch, last):
     real = tools.run
     said = f"Info: \t ICESTORM_LC:    8472/   7680   110%\nInfo: SB_IO: 3/ 256 1%\nERROR: {last}\n"
 
-    def run(name, args, *, folder, log, what):
+    def run(name, args, *, folder, log, what, makes):
         if name == "yosys":
-            return real(name, args, folder=folder, log=log, what=what)
+            return real(name, args, folder=folder, log=log, what=what, makes=makes)
         (Path(folder) / log).write_text(said)
         raise WorkFailed(f"{name} failed on {what}: ERROR: {last} (log: {log})")
 

@@ -1,12 +1,13 @@
 """Building with a C++ compiler, with a small script in its place."""
 
+import os
 import stat
 import sys
 import threading
 
 import pytest
 
-from torusfabric.errors import MissingTool, WorkFailed
+from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.toolchain import cxx
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the compiler is a script")
@@ -96,3 +97,29 @@ def test_missing_compiler(monkeypatch):
     ):
         cxx.compiler()
     assert not cxx.have_compiler()
+
+
+def test_compiler_with_words_before_its_arguments(calls, monkeypatch):
+    """`CXX` may be a command of several words, such as that of a cache of compilations."""
+    path = os.environ["CXX"]
+    wrapper = calls.parent / "wrap per"
+    wrapper.write_text('#!/bin/sh\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", f"'{wrapper}' {path}")
+    assert cxx.compiler() == [str(wrapper), path]
+    assert build(a="one").read_text() == "one"
+    monkeypatch.setenv("CXX", str(wrapper))  # a single path with a space in it
+    assert cxx.compiler() == [str(wrapper)]
+    monkeypatch.setenv("CXX", "g++ '")
+    with pytest.raises(InputError, match=r"^CXX must be a command, not \"g\+\+ '\" \(No closing"):
+        cxx.compiler()
+
+
+def test_compiler_that_makes_nothing(calls, monkeypatch):
+    """A compiler that succeeds without a result is one line, and nothing is kept."""
+    monkeypatch.setenv("CXX", "true")
+    for _ in range(2):
+        with pytest.raises(
+            WorkFailed, match=r"^C\+\+ compiler \(.*/true, set by CXX\) must write a\.cc\.o, not"
+        ):
+            build(a="one")

@@ -1,15 +1,15 @@
 """Finding and running external programs, with small scripts in their place."""
 
 import os
-import signal
+import shutil
 import sys
-import threading
-import time
+from pathlib import Path
 
 import pytest
 
 from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.toolchain import tools
+from torusfabric.toolchain.folders import work_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
 
@@ -168,32 +168,33 @@ def test_error_line(said, line):
     assert tools.error_line(said, 9) == line
 
 
-def test_parallel_keeps_the_order():
-    def square(n):
-        time.sleep(0.02 if n % 2 else 0)
-        return n * n
-
-    assert list(tools.parallel(square, range(7))) == [0, 1, 4, 9, 16, 25, 36]
-    assert list(tools.parallel(square, [])) == []
-
-
-def test_parallel_runs_two_at_once():
-    meet = threading.Barrier(2)
-    assert list(tools.parallel(lambda n: meet.wait(timeout=20) >= 0, range(2))) == [True, True]
+def test_program_that_makes_nothing(monkeypatch, program, tmp_path):
+    """A tool that succeeds without its result is named, and so is the variable that chose it."""
+    monkeypatch.setenv("YOSYS", program("true", ""))
+    with pytest.raises(
+        WorkFailed,
+        match=r"^Tool yosys \(.*true, set by YOSYS\) must write out\.v, not end without it \(log: ",
+    ):
+        tools.run("yosys", [], folder=tmp_path, log="it.log", makes=["out.v"])
 
 
-def test_failure_ends_what_runs_beside_it(monkeypatch, program, tmp_path):
-    monkeypatch.setenv("VVP", program("vvp", "print(os.getpid(), flush=True); time.sleep(300)"))
-    started = tmp_path / "slow.log"
+def test_file_that_is_no_program(monkeypatch, program, tmp_path):
+    """What cannot be run is refused in a line."""
+    path = program("yosys", "")
+    with open(path, "w") as file:
+        file.write("\x7fELF no program at all")
+    monkeypatch.setenv("YOSYS", path)
+    with pytest.raises(WorkFailed, match=r"^Tool yosys \(.* set by YOSYS\) must be a program that"):
+        tools.run("yosys", [], folder=tmp_path, log="it.log")
 
-    def work(kind):
-        if kind == "slow":
-            return tools.run("vvp", [], folder=tmp_path, log="slow.log")
-        while not (started.exists() and started.read_text().strip()):
-            time.sleep(0.01)
-        raise WorkFailed("the other one")
 
-    with pytest.raises(WorkFailed, match=r"other one|vvp failed"):
-        list(tools.parallel(work, ["fast", "slow"]))
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(started.read_text()), signal.SIG_DFL)
+def test_log_that_an_error_names(monkeypatch, program):
+    """The folder of a log outlives the error that names it, and no other one."""
+    monkeypatch.setenv("YOSYS", program("yosys", "sys.exit('ERROR: no')"))
+    with pytest.raises(WorkFailed) as caught, work_folder("verilog") as folder:
+        tools.run("yosys", [], folder=folder, log="it.log")
+    assert Path(str(caught.value).split("(log: ")[1].rstrip(")")).read_text() == "ERROR: no\n"
+    shutil.rmtree(folder)
+    with pytest.raises(WorkFailed), work_folder() as folder:
+        raise WorkFailed("something else")
+    assert not folder.exists()

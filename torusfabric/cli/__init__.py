@@ -3,11 +3,13 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import __version__
 from ..errors import InputError, TorusfabricError
+from ..toolchain.processes import Interrupted, ending_signals
 from . import board, compare, hardware, monitor, planning, simulation, sweep
 
 __all__ = ["main"]
@@ -18,7 +20,8 @@ examples:
   torusfabric plan 6x8 allgather -o plan.json
   torusfabric simulate 8x8 allgather --width 32 --flits 4
 
-exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing, 130 interrupted
+exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing,
+  130 interrupted, 143 terminated
 """
 
 
@@ -53,9 +56,15 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     try:
-        arguments = make_parser().parse_args(argv)
-        return arguments.run(arguments) or 0
+        with ending_signals():
+            arguments = make_parser().parse_args(argv)
+            return arguments.run(arguments) or 0
     except TorusfabricError as error:
+        print(f"torusfabric: {error}", file=sys.stderr)
+        return error.status
+    except Interrupted as error:
+        # Amaranth complains of components that are left unused.
+        warnings.filterwarnings("ignore", message=".* created but never used")
         print(f"torusfabric: {error}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:

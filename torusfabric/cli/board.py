@@ -143,9 +143,8 @@ def _largest(row: dict[str, Any]) -> str:
 
 def _measure(arguments: Namespace) -> int:
     """Build for a board until the largest torus that fits is found."""
-    import tempfile
-
     from ..fpga.board import Limit, find_board, find_limit, try_board
+    from ..toolchain.folders import work_folder
 
     board = find_board(arguments.measure)
     make_fabric = lambda side: _square_gather(side, arguments.width)
@@ -155,7 +154,7 @@ def _measure(arguments: Namespace) -> int:
         file=sys.stderr,
         flush=True,
     )
-    with tempfile.TemporaryDirectory(prefix="torusfabric-boards-") as folder:
+    with work_folder("boards") as folder:
         attempt = try_board(board, make_fabric, folder)
         side, attempts = find_limit(attempt, start=start, progress=report)
     limit = None

@@ -23,7 +23,7 @@ from typing import Any
 from .. import __version__
 from ..errors import InputError, MissingTool, TorusfabricError, WorkFailed
 from ..schedule import Schedule
-from ..toolchain import tools
+from ..toolchain import processes
 from .grid import Point, key
 from .results import Results, Row
 
@@ -241,7 +241,7 @@ def _begin_worker() -> None:
     """See that this process and its tools end with the one that started it."""
 
     def leave() -> None:
-        tools.stop_all()
+        processes.stop_all()
         os._exit(1)
 
     def watch() -> None:

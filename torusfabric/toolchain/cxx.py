@@ -7,16 +7,17 @@ Zig's as the Python package ziglang installs it. What was built is kept in the c
 import functools
 import importlib.util
 import os
+import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import MissingTool, WorkFailed
-from . import tools
+from ..errors import InputError, MissingTool, WorkFailed
+from . import processes, tools
 from .cache import Cache, digest
+from .folders import work_folder
 
 __all__ = ["build", "compiler", "have_compiler"]
 
@@ -32,17 +33,28 @@ def compiler() -> list[str]:
     MissingTool
         If there is none; says how to get one.
     """
-    named = os.environ.get(tools.env_var("g++"))
-    if named:
-        if path := shutil.which(named):
-            return [path]
-        raise MissingTool(f"C++ compiler was not found as {named!r} (set by CXX): {INSTALL}")
+    if named := os.environ.get(tools.env_var("g++")):
+        return _named(named)
     for name in ("g++", "clang++"):
         if path := shutil.which(name):
             return [path]
     if importlib.util.find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "c++"]
     raise MissingTool(f"C++ compiler was not found: {INSTALL}")
+
+
+def _named(text: str) -> list[str]:
+    """The command that a text says: a program, perhaps with arguments before those of ours."""
+    if path := shutil.which(text):
+        return [path]
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"CXX must be a command, not {text!r} ({error})") from None
+    for word in words[:1]:
+        if path := shutil.which(word):
+            return [path, *words[1:]]
+    raise MissingTool(f"C++ compiler was not found as {text!r} (set by CXX): {INSTALL}")
 
 
 def have_compiler() -> bool:
@@ -56,8 +68,7 @@ def have_compiler() -> bool:
 @functools.cache
 def compiler_version(command: tuple[str, ...]) -> str:
     """The version that a compiler prints."""
-    done = subprocess.run([*command, "--version"], capture_output=True, text=True)
-    return done.stdout.split("\n")[0]
+    return tools.call("g++", [*command, "--version"]).stdout.split("\n")[0]
 
 
 def build(
@@ -105,34 +116,33 @@ def build(
     with cache.lock(key):
         if kept := cache.get_file(key, name):
             return kept
-        with tempfile.TemporaryDirectory(prefix="torusfabric-") as work:
+        with work_folder("cxx") as work:
             for file, text in texts.items():
-                Path(work, file).write_text(text)
+                (work / file).write_text(text, encoding="utf-8")
             compiling = [*command, *flags]
-            objects = tools.parallel(lambda file: _compile(compiling, file, work, what), sources)
-            _run([*compiling, *objects, *link, "-o", name], work, what)
-            if kept := cache.put_file(key, name, Path(work, name)):
+            objects = processes.parallel(
+                lambda file: _compile(compiling, file, work, what), sources
+            )
+            _run([*compiling, *objects, *link, "-o", name], work, makes=name, what=what)
+            if kept := cache.put_file(key, name, work / name):
                 return kept
             # Without a cache the file must outlive this call.
-            return Path(shutil.copy(Path(work, name), tempfile.mkdtemp(prefix="torusfabric-")))
+            return Path(shutil.copy(work / name, tempfile.mkdtemp(prefix="torusfabric-")))
 
 
-def _compile(command: Sequence[str], file: str, folder: str, what: str) -> str:
+def _compile(command: Sequence[str], file: str, folder: Path, what: str) -> str:
     """Compile one source; returns the name of the object file."""
-    _run([*command, "-c", file, "-o", f"{file}.o"], folder, what)
-    return f"{file}.o"
+    made = f"{file}.o"
+    _run([*command, "-c", file, "-o", made], folder, makes=made, what=what)
+    return made
 
 
-def _run(command: Sequence[str], folder: str, what: str) -> None:
-    """Run a compiler."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-    )
+def _run(command: Sequence[str], folder: Path, *, makes: str, what: str) -> None:
+    """Run a compiler, and see that it makes a file."""
+    done = tools.call("g++", command, folder=folder)
     if done.returncode:
         line = tools.error_line(done.stderr + done.stdout, done.returncode)
         raise WorkFailed(f"C++ compiler failed on {what}: {line}")
+    if not (folder / makes).is_file():
+        where = tools.origin("g++", shlex.join(compiler()))
+        raise WorkFailed(f"C++ compiler {where} must write {makes}, not end without it")

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import filelock
 from ..errors import InputError, WorkFailed
 from .files import AnyPath
 
-__all__ = ["locked_folder", "private_folder"]
+__all__ = ["locked_folder", "private_folder", "work_folder"]
 
 
 @contextlib.contextmanager
@@ -87,6 +88,33 @@ def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
         shutil.rmtree(private, ignore_errors=True)
         raise
     _put_in_place(private, final)
+
+
+@contextlib.contextmanager
+def work_folder(use: str = "") -> Iterator[Path]:
+    """A new folder, which is removed at the end.
+
+    It is kept after a `WorkFailed` whose message names it, or a log in it.
+
+    Parameters
+    ----------
+    use : str
+        What it is for, for its name.
+
+    Yields
+    ------
+    Path
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"torusfabric-{use}-" if use else "torusfabric-"))
+    keep = False
+    try:
+        yield folder
+    except WorkFailed as error:
+        keep = str(folder) in str(error)
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_replaceable(folder: Path, known: str) -> bool:

@@ -11,7 +11,7 @@ and may not happen twice at once: `require` sees to it. They cannot see absolute
 `/tmp`, so `run` starts a tool in its work folder and is given relative names.
 """
 
-import contextlib
+import errno
 import functools
 import importlib.metadata
 import os
@@ -20,13 +20,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import threading
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import IO
 
 from ..errors import MissingTool, WorkFailed
+from . import processes
 from .cache import Cache
 from .files import AnyPath
 from .programs import TOOLS, Tool, env_var
@@ -34,20 +33,16 @@ from .programs import TOOLS, Tool, env_var
 __all__ = [
     "TOOLS",
     "Tool",
+    "call",
     "env_var",
     "error_line",
     "find",
-    "parallel",
+    "origin",
     "require",
     "run",
     "set_environment",
-    "stop_all",
     "version",
 ]
-
-T = TypeVar("T")
-R = TypeVar("R")
-
 
 #: Patterns of the lines of a tool's output that give the reason of a failure, best first.
 _ERROR_LINES = (
@@ -57,9 +52,6 @@ _ERROR_LINES = (
     r"(?i)\berror\b",
     r"(?i)\bfatal\b|exception",
 )
-
-_running: set[subprocess.Popen[bytes]] = set()
-_running_lock = threading.Lock()
 
 
 def find(name: str) -> str | None:
@@ -113,7 +105,7 @@ def require(name: str) -> str:
 def _warm(path: str) -> None:
     """Let a package compile its tool, which writes in place: one process at a time."""
     with Cache().lock("warm"):
-        subprocess.run([path, "--version"], capture_output=True, stdin=subprocess.DEVNULL)
+        processes.run([path, "--version"])
 
 
 def version(name: str) -> str:
@@ -147,15 +139,20 @@ def _script_version(script: str) -> str | None:
 @functools.cache
 def _ask_version(name: str, path: str) -> str:
     flag = "-V" if name in ("iverilog", "vvp", "openFPGALoader", "dfu-util") else "--version"
-    done = subprocess.run(
-        [path, flag], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
-    )
+    done = call(name, [path, flag])
     lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     return lines[0] if lines else name
 
 
 def run(
-    name: str, args: Iterable[str], *, folder: AnyPath, log: str, what: str | None = None
+    name: str,
+    args: Iterable[str],
+    *,
+    folder: AnyPath,
+    log: str,
+    what: str | None = None,
+    makes: Iterable[str] = (),
+    seconds: float | None = None,
 ) -> str:
     """Run a tool in a folder, with its output kept in a log file there.
 
@@ -171,6 +168,10 @@ def run(
         The name of the log file in that folder.
     what : str, optional
         What it works on, for the message of an error.
+    makes : iterable of str
+        The files that it must leave in that folder.
+    seconds : float, optional
+        How long it may take.
 
     Returns
     -------
@@ -183,32 +184,56 @@ def run(
         If it is not installed.
     WorkFailed
         If it fails; quotes the line that matters.
+    TimedOut
+        If it takes longer.
     """
-    path = require(name)
-    path_of_log = Path(folder, log)
-    with (
-        open(path_of_log, "wb") as file,
-        subprocess.Popen(
-            [path, *args],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        ) as process,
-    ):
-        with _running_lock:
-            _running.add(process)
-        try:
-            status = process.wait()
-        finally:
-            process.kill()  # in case we were interrupted
-            with _running_lock:
-                _running.discard(process)
+    path, path_of_log = require(name), Path(folder, log)
+    with open(path_of_log, "wb") as file:
+        status = call(name, [path, *args], folder=folder, log=file, seconds=seconds).returncode
     output = path_of_log.read_text(encoding="utf-8", errors="replace")
     if status != 0:
         on = f" on {what}" if what else ""
         raise WorkFailed(f"{name} failed{on}: {error_line(output, status)} (log: {path_of_log})")
+    for made in makes:
+        if not Path(folder, made).is_file():
+            raise WorkFailed(
+                f"Tool {name} {origin(name, path)} must write {made}, not end without it "
+                f"(log: {path_of_log})"
+            )
     return output
+
+
+def call(
+    name: str,
+    command: Sequence[str],
+    *,
+    folder: AnyPath | None = None,
+    environ: Mapping[str, str] | None = None,
+    log: IO[bytes] | None = None,
+    seconds: float | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command of a tool as `processes.run` does, with an error that a user understands.
+
+    Raises
+    ------
+    WorkFailed
+        If it cannot be started.
+    """
+    try:
+        return processes.run(command, folder=folder, environ=environ, log=log, seconds=seconds)
+    except OSError as error:
+        if error.errno == errno.ENOSPC or not Path(folder or ".").is_dir():
+            raise
+        where = origin(name, command[0])
+        raise WorkFailed(
+            f"Tool {name} {where} must be a program that runs, not fail to ({error.strerror})"
+        ) from None
+
+
+def origin(name: str, path: str) -> str:
+    """Where a tool is, and the variable that says so, for a message."""
+    variable = env_var(name)
+    return f"({path}, set by {variable})" if os.environ.get(variable) else f"({path})"
 
 
 def error_line(output: str, status: int = 1) -> str:
@@ -219,31 +244,3 @@ def error_line(output: str, status: int = 1) -> str:
             if re.search(pattern, line):
                 return line
     return lines[-1] if lines else f"exit status {status} without any output"
-
-
-def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
-    """Apply a function that runs tools to each item, a few at a time; results in order.
-
-    The first failure, or an interrupt, ends what else is running.
-    """
-    items = list(items)
-    if len(items) <= 1 or jobs <= 1:
-        yield from map(function, items)
-        return
-    pool = ThreadPoolExecutor(min(jobs, len(items)))
-    try:
-        yield from pool.map(function, items)
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        stop_all()
-        raise
-    finally:
-        pool.shutdown()
-
-
-def stop_all() -> None:
-    """End the tools that are running."""
-    with _running_lock:
-        for process in _running:
-            with contextlib.suppress(OSError):
-                process.kill()

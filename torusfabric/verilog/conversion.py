@@ -5,7 +5,6 @@ ports and the children of each.
 """
 
 import re
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from amaranth.back import rtlil
 from ..rtl.netlist import ROM, Netlist
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
+from ..toolchain.folders import work_folder
 
 __all__ = ["ModuleText", "module_texts"]
 
@@ -73,17 +73,18 @@ def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, Modu
 
 def _verilog(il: str) -> str:
     """RTLIL as plain Verilog."""
-    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
-        Path(folder, "modules.il").write_text(il, encoding="utf-8")
-        Path(folder, "script.ys").write_text(SCRIPT, encoding="utf-8")
+    with work_folder("verilog") as folder:
+        (folder / "modules.il").write_text(il, encoding="utf-8")
+        (folder / "script.ys").write_text(SCRIPT, encoding="utf-8")
         tools.run(
             "yosys",
             ["-q", "-s", "script.ys"],
             folder=folder,
             log="yosys.log",
             what="writing Verilog",
+            makes=["modules.v"],
         )
-        text = Path(folder, "modules.v").read_text(encoding="utf-8")
+        text = (folder / "modules.v").read_text(encoding="utf-8")
     # A component inside a component becomes a module whose name has a dot in it.
     text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2", text)
     # Verilator frowns on values in declarations of registers, not on those of initial blocks.

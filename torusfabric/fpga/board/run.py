@@ -12,7 +12,7 @@ from ...toolchain import tools
 from .capacity import over_capacity
 from .catalogue import Board
 from .limits import Misfit
-from .plan import NAME, plan_build
+from .plan import NAME, REPORT, plan_build
 from .watch import Progress, watched
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ __all__ = ["LOGS", "ROUTING_LOG", "read_log", "run_plan", "run_routers"]
 
 #: The logs that are kept of a build.
 LOGS = (f"{NAME}.rpt", f"{NAME}.tim", "build.log")
+
+#: Names that the netlist has on one platform or another.
+NETLISTS = (f"{NAME}.json", f"{NAME}.syn.json")
 
 #: The log of place and route.
 ROUTING_LOG = f"{NAME}.tim"
@@ -90,9 +93,29 @@ def run_plan(
         with watched(work, NAME, board.products[0], progress):
             tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name)
     except WorkFailed as error:
-        raise _reason(work, fabric, board) or error from None
+        raise _without_result(work, board) or _reason(work, fabric, board) or error from None
+    if failure := _without_result(work, board):
+        raise failure
     for log in LOGS:
         (work / log).touch()
+
+
+def _without_result(work: Path, board: Board) -> WorkFailed | None:
+    """The first tool of a build that ended without an error, and without its result."""
+    results = (
+        ("yosys", NETLISTS, f"{NAME}.rpt"),
+        (board.packer[0], [REPORT], ROUTING_LOG),
+        (board.packer[-1], board.products[:1], "build.log"),
+    )
+    for tool, names, log in results:
+        if not any((work / name).exists() for name in names):
+            if re.search("error", read_log(work / log), re.IGNORECASE):
+                return None
+            return WorkFailed(
+                f"Tool {tool} {tools.origin(tool, tools.require(tool))} must write {names[0]}, "
+                f"not end without it (log: {work / 'build.log'})"
+            )
+    return None
 
 
 def read_log(path: Path) -> str:
@@ -102,8 +125,7 @@ def read_log(path: Path) -> str:
 
 def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
     """Why a build failed: by how much the image is too large, or the line of the error."""
-    netlists = (work / f"{NAME}.json", work / f"{NAME}.syn.json")
-    netlist = next((path for path in netlists if path.exists()), None)
+    netlist = next((work / name for name in NETLISTS if (work / name).exists()), None)
     for path in (work / ROUTING_LOG, work / "build.log"):
         if found := over_capacity(read_log(path), fabric, board, netlist):
             return Misfit(f"{found} (log: {path})")

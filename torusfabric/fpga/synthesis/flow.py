@@ -160,16 +160,17 @@ class Flow:
         if (known := self.cache.get(key)) is not None:
             return known
         stem = self._stem(name) + "-pnr"
+        report = f"{stem}-{seed}.report.json"
         args = (
             *self.device.device,
             *self.family.pnr_args,
             *("--timing-allow-fail", "--seed", str(seed)),
-            *("--json", f"{stem}.json", "--report", f"{stem}-{seed}.report.json"),
+            *("--json", f"{stem}.json", "--report", report),
         )
         log = f"{stem}-{seed}.log"
         begun = time.perf_counter()
         try:
-            tools.run(self.family.pnr, args, folder=self.folder, log=log, what=name)
+            tools.run(self.family.pnr, args, folder=self.folder, log=log, what=name, makes=[report])
         except WorkFailed as error:
             if not _TOO_LARGE.search(str(error)):
                 raise
@@ -178,14 +179,14 @@ class Flow:
             none = dict.fromkeys(("mhz", "placed", "logic_mhz"))
             return self.cache.put(key, none | {"why": reason, "seconds": seconds})
         seconds = _since(begun)
-        report = load_json(self.folder / f"{stem}-{seed}.report.json", self.family.pnr, name)
-        rates = [clock["achieved"] for clock in report["fmax"].values()]
+        found = load_json(self.folder / report, self.family.pnr, name)
+        rates = [clock["achieved"] for clock in found["fmax"].values()]
         no_path = f"{self.family.pnr} found no path from register to register"
         result = {
             "mhz": round(min(rates), 2) if rates else None,
             "why": None if rates else no_path,
-            "placed": {kind: u["used"] for kind, u in report["utilization"].items() if u["used"]},
-            "logic_mhz": _logic_mhz(report),
+            "placed": {kind: u["used"] for kind, u in found["utilization"].items() if u["used"]},
+            "logic_mhz": _logic_mhz(found),
             "seconds": seconds,
         }
         return self.cache.put(key, result)
@@ -227,11 +228,11 @@ class Flow:
         """Map what a script reads; returns the modules of the netlist, and the seconds."""
         script += f"{synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
         (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
-        args = ["-s", f"{stem}.ys"]
+        args, made = ["-s", f"{stem}.ys"], f"{stem}.json"
         begun = time.perf_counter()
-        tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what)
+        tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what, makes=[made])
         seconds = _since(begun)
-        return load_json(self.folder / f"{stem}.json", "yosys", what)["modules"], seconds
+        return load_json(self.folder / made, "yosys", what)["modules"], seconds
 
 
 def _since(begun: float) -> float:

@@ -11,17 +11,17 @@ ports, width and number of settings.
 """
 
 import dataclasses
-import shutil
 import statistics
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, WorkFailed
-from ...toolchain import tools
+from ...errors import InputError
+from ...toolchain import processes, tools
 from ...toolchain.cache import Cache
+from ...toolchain.folders import work_folder
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
 from .flow import Flow
@@ -53,8 +53,8 @@ class Workplace:
     Parameters
     ----------
     folder : path, optional
-        Where the tools work and leave their logs; by default a folder that is removed, except
-        after a failure of a tool.
+        Where the tools work and leave their logs; by default a folder that is removed, unless an
+        error names a log in it.
     cache : Cache, optional
         What was done before; results are kept under a digest of the text, the options and the
         versions of the tools.
@@ -123,19 +123,11 @@ def synthesize(
     design = design if isinstance(design, Design) else emit(design, command="torusfabric synth")
     used = ["yosys", *([FAMILIES[device.family].pnr] if pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
-    work = Path(workplace.folder or tempfile.mkdtemp(prefix="torusfabric-synth-"))
-    work.mkdir(parents=True, exist_ok=True)
-    flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
-    keep = workplace.folder is not None
-    try:
-        steps = _Steps(progress, workplace.jobs)
-        return _synthesize(flow, seeds if pnr else [], steps)
-    except WorkFailed:
-        keep = True  # with the logs that show why
-        raise
-    finally:
-        if not keep:
-            shutil.rmtree(work, ignore_errors=True)
+    given = workplace.folder
+    with work_folder("synth") if given is None else nullcontext(Path(given)) as work:
+        work.mkdir(parents=True, exist_ok=True)
+        flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
+        return _synthesize(flow, seeds if pnr else [], _Steps(progress, workplace.jobs))
 
 
 class _Steps:
@@ -155,7 +147,7 @@ class _Steps:
     ) -> list[Any]:
         """The results of a function for some values, in their order."""
         results = []
-        found = tools.parallel(function, values, jobs=self._jobs)
+        found = processes.parallel(function, values, jobs=self._jobs)
         for value, result in zip(values, found, strict=True):
             results.append(result)
             self._done += 1

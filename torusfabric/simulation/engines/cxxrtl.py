@@ -4,7 +4,6 @@ import importlib.util
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
+from ...toolchain.folders import work_folder
 
 __all__ = ["CxxClass", "CxxPort", "cxx_classes", "include_folder"]
 
@@ -109,13 +109,13 @@ def cxx_classes(modules: Mapping[str, str]) -> dict[str, CxxClass]:
 def _write_cxxrtl(modules: Mapping[str, str]) -> dict[str, str]:
     """The text of each class."""
     verilog, tables = _tables("\n".join(modules.values()))
-    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+    with work_folder("cxxrtl") as folder:
         for name, text in {"modules.v": verilog, **tables}.items():
-            Path(folder, name).write_text(text)
-        Path(folder, "script.ys").write_text(SCRIPT)
+            (folder / name).write_text(text)
+        (folder / "script.ys").write_text(SCRIPT)
         tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
-                  what="writing C++")  # fmt: skip
-        text = Path(folder, "modules.cc").read_text()
+                  what="writing C++", makes=["modules.cc"])  # fmt: skip
+        text = (folder / "modules.cc").read_text()
     text = text[: text.rindex("\n} // namespace cxxrtl_design")]
     starts = [match.start() for match in re.finditer(r"^struct p_\w+ : public module", text, re.M)]
     texts = {}

@@ -7,8 +7,6 @@ import importlib.util
 import itertools
 import os
 import shutil
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -19,6 +17,7 @@ from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
 from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
+from ...toolchain.folders import work_folder
 from .base import Engine, EngineRun, Messages, Progress
 from .host_port import CTask, measure_tasks, run_task, words_moved
 from .waves import recording, wave_lines
@@ -155,9 +154,7 @@ def _place() -> tuple[str, str]:
             return str(inside), str(folder)
     script, program = shutil.which("verilator"), shutil.which("verilator_bin")
     if script and program:
-        done = subprocess.run(
-            [script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True
-        )
+        done = tools.call("verilator", [script, "--getenv", "VERILATOR_ROOT"])
         if (root := done.stdout.strip()) and Path(root, "include", "verilated.h").exists():
             return program, root
     raise MissingTool(f"Tool verilator was not found: {INSTALL}")
@@ -170,8 +167,8 @@ def _include() -> Path:
 @functools.cache
 def _version() -> str:
     program, root = _place()
-    done = subprocess.run([program, "--version"], capture_output=True, text=True,
-                          env=os.environ | {"VERILATOR_ROOT": root})  # fmt: skip
+    environ = os.environ | {"VERILATOR_ROOT": root}
+    done = tools.call("verilator", [program, "--version"], environ=environ)
     return done.stdout.strip()
 
 
@@ -203,19 +200,19 @@ def _model(text: str, *, top: str, waves: bool, rooted: bool) -> dict[str, str]:
     cache, key = Cache(), digest("verilator", text, waves, _version())
     model = cache.get(key)
     if model is None:
-        with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
-            Path(folder, "fabric.v").write_text(text)
+        with work_folder("verilator") as folder:
+            (folder / "fabric.v").write_text(text, encoding="utf-8")
             flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", top, "--prefix",
                      "Vfabric", "--Mdir", "model", "--output-split", "20000",
                      *(["--trace-vcd"] if waves else [])]  # fmt: skip
-            done = subprocess.run(
-                [program, *flags, "fabric.v"], cwd=folder, capture_output=True, text=True,
-                stdin=subprocess.DEVNULL, env=os.environ | {"VERILATOR_ROOT": root},
-            )  # fmt: skip
+            environ = os.environ | {"VERILATOR_ROOT": root}
+            done = tools.call(
+                "verilator", [program, *flags, "fabric.v"], folder=folder, environ=environ
+            )
             if done.returncode:
                 said = tools.error_line(done.stderr + done.stdout, done.returncode)
                 raise WorkFailed(f"verilator failed on the fabric: {said}")
-            files = [p for p in Path(folder, "model").iterdir() if p.suffix in (".cpp", ".h")]
+            files = [p for p in (folder / "model").glob("*") if p.suffix in (".cpp", ".h")]
             model = cache.put(key, {path.name: path.read_text() for path in files})
     main = (HERE / "verilated.cc").read_text()
     head = '#include "Vfabric.h"\n'

@@ -7,7 +7,6 @@ concerns the whole. So one module suffices to write a save file of GTKWave, and 
 
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
 from ...toolchain import tools
 from ...toolchain.files import replacing, write_file
+from ...toolchain.folders import work_folder
 from .gtkwave import gtkwave_text
 
 __all__ = ["FORMATS", "WaveLine", "check_wave", "recording", "wave_lines"]
@@ -169,7 +169,8 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
 
 def _convert(written: Path) -> None:
     """Turn a file in the format VCD into one in FST."""
-    with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+    with work_folder("waves") as folder:
         args = [str(written.absolute()), "waves.fst"]
-        tools.run("vcd2fst", args, folder=folder, log="log", what="the waves")
-        shutil.copyfile(Path(folder, "waves.fst"), written)
+        tools.run("vcd2fst", args, folder=folder, log="log", what="the waves",
+                  makes=["waves.fst"])  # fmt: skip
+        shutil.copyfile(folder / "waves.fst", written)

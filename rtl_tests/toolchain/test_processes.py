@@ -1,0 +1,181 @@
+"""Child processes end with what started them, whatever ends that."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from torusfabric.errors import WorkFailed
+from torusfabric.toolchain import processes, tools
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
+
+#: Seconds for what takes none, on a machine that has more to do.
+PATIENCE = 60
+
+#: A shell that waits for a child of its own, which it names in a file.
+NEST = "sleep 300 & echo $! > child.part; mv child.part child; wait"
+
+
+def wait_for(path):
+    """The number that a file holds as soon as it is there."""
+    end = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+def is_running(pid):
+    """Whether a process does anything; one that nobody has waited for yet does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ends(pid):
+    """Whether a process ends, at once or soon."""
+    end = time.monotonic() + PATIENCE
+    while is_running(pid):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def test_output_and_status():
+    """What a program prints, and how it ends."""
+    done = processes.run(["sh", "-c", "echo out; echo err >&2; cat; exit 3"])
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
+
+
+def test_time_limit_ends_the_children_too(tmp_path):
+    """What a shell has started does not outlive the time of the shell."""
+    began = time.monotonic()
+    with pytest.raises(processes.TimedOut):
+        processes.run(["sh", "-c", NEST], folder=tmp_path, seconds=0.2)
+    assert time.monotonic() - began < PATIENCE
+    assert ends(wait_for(tmp_path / "child"))
+
+
+def test_process_that_ignores_the_interrupt(tmp_path, monkeypatch):
+    """Who does not end when asked is ended."""
+    monkeypatch.setattr(processes, "GRACE", 0.05)
+    script = "trap '' INT TERM; echo $$ > child; while :; do sleep 0.1; done"
+    with pytest.raises(processes.TimedOut):
+        processes.run(["sh", "-c", script], folder=tmp_path, seconds=0.2)
+    assert ends(wait_for(tmp_path / "child"))
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long),
+    ],
+)
+def test_signal_to_the_command_alone(tmp_path, number, status):
+    """Whatever signal ends a command, its tools and their children end, in a line."""
+    stub = tmp_path / "yosys"
+    stub.write_text(f"#!/bin/sh\ncd {tmp_path}\n{NEST}\n")
+    stub.chmod(0o755)
+    environ = {"YOSYS": str(stub), "TORUSFABRIC_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "torusfabric", "verilog", "2x2", "allgather", "-o", "out"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=os.environ | environ, stderr=subprocess.PIPE, text=True
+    ) as process:
+        child = wait_for(tmp_path / "child")
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == status
+    assert said.splitlines() == [f"torusfabric: {'interrupted' if status == 130 else 'terminated'}"]
+    assert ends(child)
+
+
+def test_signal_while_a_process_starts(monkeypatch):
+    """A signal that comes between a start and its end waits until the process is known."""
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **options):
+            signal.raise_signal(signal.SIGTERM)
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with processes.ending_signals(), pytest.raises(processes.Interrupted) as caught:
+        processes.run(["sleep", "300"])
+    assert caught.value.status == 143
+    assert started[0].returncode is not None
+
+
+def test_handlers_are_put_back():
+    """Outside, signals mean what they meant before; ignored ones stay ignored."""
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with processes.ending_signals():
+            signal.raise_signal(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGTERM) != before[0]
+        assert signal.getsignal(signal.SIGTERM) == before[0]
+    finally:
+        signal.signal(signal.SIGHUP, before[1])
+
+
+def test_parallel_keeps_the_order():
+    def square(n):
+        time.sleep(0.02 if n % 2 else 0)
+        return n * n
+
+    assert list(processes.parallel(square, range(7))) == [0, 1, 4, 9, 16, 25, 36]
+    assert list(processes.parallel(square, [])) == []
+
+
+def test_parallel_runs_two_at_once():
+    meet = threading.Barrier(2)
+    assert list(processes.parallel(lambda n: meet.wait(timeout=20) >= 0, range(2))) == [True, True]
+
+
+def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
+    """The first failure ends the others, and nothing more is started for them."""
+    stub, started = tmp_path / "vvp", tmp_path / "child"
+    stub.write_text(f"#!/bin/sh\n{NEST}\n")
+    stub.chmod(0o755)
+    monkeypatch.setenv("VVP", str(stub))
+
+    def work(kind):
+        if kind == "slow":
+            with pytest.raises(WorkFailed):
+                tools.run("vvp", [], folder=tmp_path, log="slow.log")
+            processes.run(["touch", "second"], folder=tmp_path)
+        wait_for(started)
+        raise WorkFailed("the other one")
+
+    with pytest.raises(WorkFailed, match="other one"):
+        list(processes.parallel(work, ["fast", "slow"]))
+    assert ends(wait_for(started))
+    assert not (tmp_path / "second").exists()
+
+
+def test_stop_all(tmp_path):
+    """What runs in any thread is ended; what starts afterwards is not."""
+    failed = []
+
+    def work():
+        failed.append(processes.run(["sh", "-c", NEST], folder=tmp_path).returncode)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    child = wait_for(tmp_path / "child")
+    processes.stop_all()
+    thread.join()
+    assert failed[0] != 0
+    assert ends(child)
+    assert processes.run(["true"]).returncode == 0

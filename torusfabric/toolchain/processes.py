@@ -1,0 +1,269 @@
+"""Child processes, which end when their caller does, together with whatever they started.
+
+Each child leads a process group of its own: a shell passes nothing on to what it runs, and a
+compiler's driver leaves its passes behind. A group is ended when the call that waits for it is left
+by an exception; `ending_signals` turns the signals that end a command into exceptions.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import IO, TypeVar
+
+from .files import AnyPath
+
+__all__ = ["Interrupted", "TimedOut", "ending_signals", "parallel", "run", "stop_all"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Seconds that processes get to clean up after themselves.
+GRACE = 1.0
+
+#: The signals that end a command; not those that a system does not have.
+_ENDING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal came that ends the command.
+
+    Parameters
+    ----------
+    number : int
+        The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    @property
+    def status(self) -> int:
+        """The exit status of a command that ends by it, as shells count it."""
+        return 128 + self.number
+
+    def __str__(self) -> str:
+        return "interrupted" if self.number == signal.SIGINT else "terminated"
+
+
+class TimedOut(Exception):
+    """A process did not end within its time."""
+
+
+class _Group:
+    """Processes that are ended together."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._over = False
+        _groups.add(self)
+
+    @contextlib.contextmanager
+    def started(self, command: Sequence[str], **options: object) -> Iterator[subprocess.Popen[str]]:
+        """A process, which is ended when the body is left by an exception."""
+        process: subprocess.Popen[str] | None = None
+        try:
+            with _signals.held():
+                process = self._start(command, **options)
+            yield process
+        except BaseException:
+            if process is not None:
+                _end([process])
+            raise
+        finally:
+            if process is not None:
+                with process:
+                    self._running.discard(process)
+
+    def _start(self, command: Sequence[str], **options: object) -> subprocess.Popen[str]:
+        """Start a process, unless the group has been stopped."""
+        with self._lock:
+            if self._over:
+                raise Interrupted(signal.SIGINT)
+            process = _popen(command, **options)
+            self._running.add(process)
+            return process
+
+    def stop(self, *, over: bool = True) -> None:
+        """End the processes, and perhaps start no more."""
+        with self._lock:
+            self._over = over
+            running = list(self._running)
+        _end(running)
+
+
+def _popen(command: Sequence[str], **options: object) -> subprocess.Popen[str]:
+    """Start a process in a group of its own."""
+    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+        command,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+        **options,
+    )
+
+
+def _end(processes: Iterable[subprocess.Popen[str]]) -> None:
+    """End processes and all that they started: ask first, then do not."""
+    processes = [process for process in processes if process.poll() is None]
+    try:
+        for process in processes:
+            _signal(process, signal.SIGINT)
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE)
+    finally:
+        for process in processes:
+            _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _signal(process: subprocess.Popen[str], number: int) -> None:
+    """Send a signal to a process and all that it started."""
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, number)
+        else:
+            process.kill()
+
+
+class _Signals:
+    """Holds back the signals that come while a process is being started, lest it be lost."""
+
+    def __init__(self) -> None:
+        self._holding = False
+        self._came: int | None = None
+
+    def arrive(self, number: int, _: FrameType | None) -> None:
+        """Raise what a signal means, now or as soon as that may be."""
+        if self._holding:
+            self._came = number
+        else:
+            raise Interrupted(number)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold signals back during the body; they come in the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._holding, self._came = True, None
+        try:
+            yield
+        finally:
+            self._holding = False
+            if self._came is not None:
+                raise Interrupted(self._came)
+
+
+_signals = _Signals()
+_groups: "weakref.WeakSet[_Group]" = weakref.WeakSet()
+_main_group = _Group()
+_of_thread = threading.local()
+
+
+def _group() -> _Group:
+    """The group that the processes of this thread belong to."""
+    found: _Group = getattr(_of_thread, "group", _main_group)
+    return found
+
+
+@contextlib.contextmanager
+def ending_signals() -> Iterator[None]:
+    """Raise `Interrupted` for each signal that ends a command, so that its processes end too.
+
+    Signals that are ignored stay so (as after ``nohup``). Has no effect but in the main thread,
+    which is the only one that may handle signals.
+    """
+    before = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in _ENDING:
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    before[number] = signal.signal(number, _signals.arrive)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    folder: AnyPath | None = None,
+    environ: Mapping[str, str] | None = None,
+    log: IO[bytes] | None = None,
+    seconds: float | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program to its end, with nothing on its standard input.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    folder : path, optional
+        Where it runs.
+    environ : mapping, optional
+        Its environment.
+    log : binary file, optional
+        Where all of its output goes; otherwise that is returned.
+    seconds : float, optional
+        How long it may take.
+
+    Returns
+    -------
+    CompletedProcess
+
+    Raises
+    ------
+    OSError
+        If it cannot be started.
+    TimedOut
+        If it takes longer.
+    """
+    streams = (subprocess.PIPE, subprocess.PIPE) if log is None else (log, subprocess.STDOUT)
+    options = {"cwd": folder, "env": environ, "stdout": streams[0], "stderr": streams[1]}
+    with _group().started(command, **options) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise TimedOut from None
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
+    """Apply a function that runs programs to each item, a few at a time; results in order.
+
+    The first failure, or an interrupt, ends what else is running.
+    """
+    items = list(items)
+    if len(items) <= 1 or jobs <= 1:
+        yield from map(function, items)
+        return
+    group = _Group()
+    join = lambda: setattr(_of_thread, "group", group)
+    pool = ThreadPoolExecutor(min(jobs, len(items)), initializer=join)
+    try:
+        yield from pool.map(function, items)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        group.stop()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def stop_all() -> None:
+    """End all processes that are running."""
+    for group in list(_groups):
+        group.stop(over=group is not _main_group)
