@@ -2,6 +2,9 @@
 
 import contextlib
 import shutil
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -22,12 +25,12 @@ from torusfabric.simulation.engines import (
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.compiled import kept_texts
 from torusfabric.simulation.engines.cxxrtl import cxx_classes
-from torusfabric.simulation.engines.host_port import from_chunks, to_chunks
+from torusfabric.simulation.engines.host_port import CTask, _watched, from_chunks, to_chunks
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.routers import Routers, router_netlist
 from torusfabric.simulation.engines.verilator import have_verilator
 from torusfabric.simulation.simulate import simulate
-from torusfabric.toolchain import cxx
+from torusfabric.toolchain import cxx, processes
 from torusfabric.topology import parse_topology
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -160,7 +163,7 @@ def test_routers_alone():
 def test_a_second_build_is_a_look_up(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     first = CompiledEngine(fabric, optimize=0)
-    monkeypatch.setattr("subprocess.run", None)
+    monkeypatch.setattr(processes, "run", None)
     assert CompiledEngine(fabric, optimize=0).model.library == first.model.library
 
 
@@ -299,3 +302,24 @@ def test_repeat_uses_fresh_data():
     assert report.throughput == pytest.approx(8 * fabric.flits / fabric.predicted_cycles, abs=1e-4)
     assert report.throughput_bound == pytest.approx(8 * fabric.flits / (4 * waves), abs=1e-4)
     assert report.throughput <= report.throughput_bound <= 4
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.15])
+def test_interrupt_waits_for_the_library(delay):
+    """Memory that a library works in stays until it has stopped, also when interrupted twice."""
+    ended = []
+
+    def call(task):
+        main = threading.main_thread().ident
+        for _ in range(2):
+            time.sleep(delay)
+            signal.pthread_kill(main, signal.SIGINT)
+        while not task.stop:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        ended.append(True)
+        return 3
+
+    with pytest.raises(KeyboardInterrupt):
+        _watched(call, CTask(), None)
+    assert ended == [True]

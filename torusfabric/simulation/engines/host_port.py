@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import TypeAlias
 
 import numpy as np
@@ -131,7 +132,7 @@ def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
     cycles, spent = 0, 0
     for _ in range(runs):
         task = CTask(chunks=1, patience=fabric.predicted_cycles + PATIENCE)
-        if call(task):
+        if _watched(call, task, None):
             raise WorkFailed(
                 f"Fabric must be done {fabric.predicted_cycles} edges after its start, not later"
             )
@@ -148,19 +149,32 @@ def _watched(call: Call, task: CTask, progress: Callable[[int], object] | None) 
     """Call from a thread, so that this one can report the words moved, and be interrupted."""
     if progress is None and threading.current_thread() is not threading.main_thread():
         return call(task)
-    outcome: list[int] = []
-    worker = threading.Thread(target=lambda: outcome.append(call(task)))
-    worker.start()
+    outcome: Future[int] = Future()
     try:
-        alive = True
-        while alive:
-            worker.join(0.1)
-            alive = worker.is_alive()
+        threading.Thread(target=_carry_out, args=(call, task, outcome)).start()
+        while not outcome.done():
+            wait([outcome], 0.1)
             # Reported at least once, however soon it is over.
             if progress:
                 progress(task.done)
     finally:
-        task.stop = 1
-        with contextlib.suppress(KeyboardInterrupt):
-            worker.join()
-    return outcome[0]
+        # The task's memory may go only once nothing works in it any more, whatever comes meanwhile.
+        while not outcome.done():
+            with contextlib.suppress(KeyboardInterrupt):
+                task.stop = 1
+                outcome.cancel()  # where it has not begun
+                wait([outcome])
+    return outcome.result()
+
+
+def _carry_out(call: Call, task: CTask, outcome: "Future[int]") -> None:
+    """Call, and note the outcome: unlike the end of a thread, it is not taken for there too soon.
+
+    A `threading.Thread.join` that an interrupt ends may mark the thread as stopped.
+    """
+    if not outcome.set_running_or_notify_cancel():
+        return
+    try:
+        outcome.set_result(call(task))
+    except BaseException as error:
+        outcome.set_exception(error)
