@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from itertools import chain
 from typing import NamedTuple
 
 from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
@@ -21,6 +22,15 @@ __all__ = [
 
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
+
+#: How deep an expression of Amaranth's simulator may be nested, which Python compiles recursively.
+#: The enable of a write port is one operator for each bit of the word, in one level for each bit of
+#: the enable and one for each of its bits of data.
+DEEPEST = 512
+
+#: A word that cannot be enabled in levels that are few enough is cut at a multiple of this: the
+#: widths of block RAMs divide it, or are 36 and its like, so that no more of them are needed.
+CUT = 32
 
 
 class MemoryShape(NamedTuple):
@@ -145,18 +155,76 @@ def add_memory(
     Value
         The word read.
     """
+    part = granularity or width
     if depth == 1:
-        return _add_register(m, name, width, write, granularity or width)
+        return _add_register(m, name, width, write, part)
     _record(width, depth, written=True)
+    if _enable_bits(part, width // part):
+        return _add_ram(m, name, width=width, depth=depth, write=write, read=read, part=part)
+    # A prime number of bits, or nearly.
+    halves = []
+    for suffix, start, stop in (("", 0, part - part % CUT), ("_rest", part - part % CUT, part)):
+        data = [write.data[k + start : k + stop] for k in range(0, width, part)]
+        words = _add_ram(
+            m,
+            name + suffix,
+            width=(stop - start) * len(data),
+            depth=depth,
+            write=write._replace(data=Cat(*data)),
+            read=read,
+            part=stop - start,
+        )
+        halves.append([words.word_select(k, stop - start) for k in range(len(data))])
+    return Cat(*chain.from_iterable(zip(*halves, strict=True)))
+
+
+def _add_ram(
+    m: Module,
+    name: str,
+    *,
+    width: int,
+    depth: int,
+    write: WritePort,
+    read: ReadPort,
+    part: int,
+) -> Value:
+    """Add a memory of several words, with one bit of the write enable for each part of a word."""
     ram = memory.Memory(shape=width, depth=depth, init=[], attrs=NO_COLLISIONS)
     m.submodules[name] = ram
-    into, out = ram.write_port(granularity=granularity), ram.read_port()
-    into.addr, into.data, into.en = (
-        _fitting(value, len(port))
-        for value, port in zip(write, (into.addr, into.data, into.en), strict=True)
-    )
+    copies = _enable_bits(part, width // part) or 1
+    into, out = ram.write_port(granularity=part // copies), ram.read_port()
+    into.en = _fitting(write.enable, width // part)
+    if copies > 1:
+        bits = [bit.replicate(copies) for bit in into.en]
+        into.en = Signal(len(bits) * copies, name=f"{name}_enable")
+        m.d.comb += into.en.eq(Cat(*bits))
+    into.addr, into.data = _fitting(write.address, len(into.addr)), write.data[:width]
     out.addr, out.en = _fitting(read.address, len(out.addr)), read.enable
     return out.data
+
+
+def _enable_bits(part: int, parts: int) -> int | None:
+    """Bits of the write enable for each part of a word, that a simulator can compile it.
+
+    Parameters
+    ----------
+    part : int
+        Bits of a part, all of which are enabled at once.
+    parts : int
+        Parts of a word.
+
+    Returns
+    -------
+    int or None
+        The fewest; None if there is no such number.
+
+    Examples
+    --------
+    >>> [_enable_bits(part, 1) for part in (32, 512, 1024, 1021)]
+    [1, 2, 4, None]
+    """
+    divisors = (n for n in range(1, part + 1) if not part % n)
+    return next((n for n in divisors if part // n + n * parts < DEEPEST), None)
 
 
 def _fitting(value: Value, width: int) -> Value:

@@ -2,9 +2,10 @@
 """The reference engine: Amaranth's own simulator."""
 
 import contextlib
+import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +19,7 @@ from ...rtl.fabric import Fabric
 from .base import PATIENCE, Engine, EngineRun, Messages, PhaseTimes, Progress
 from .waves import recording, wave_lines
 
-__all__ = ["AmaranthEngine", "FreeClock", "GatedClock", "HostDriver", "Testbench"]
+__all__ = ["AmaranthEngine", "FreeClock", "GatedClock", "HostDriver", "Testbench", "wide_values"]
 
 #: What drives a design.
 Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
@@ -92,7 +93,7 @@ class AmaranthEngine(Engine):
 
     def simulate(self, testbench: Testbench) -> None:
         """Run a testbench of one's own on the design."""
-        with recording(self._wave, self.fabric) as vcd:
+        with wide_values(), recording(self._wave, self.fabric) as vcd:
             named = None if vcd is None else WithWaveLines(self.design, self.fabric)
             simulator = Simulator(named or self.design)
             if not self._gated:
@@ -100,6 +101,23 @@ class AmaranthEngine(Engine):
             simulator.add_testbench(_after_reset(testbench, named.reset) if named else testbench)
             with simulator.write_vcd(vcd) if vcd else contextlib.nullcontext():
                 simulator.run()
+
+
+@contextlib.contextmanager
+def wide_values() -> Iterator[None]:
+    """Let values have any number of digits, which are written into the code of the simulation.
+
+    Python has a limit, that of 14,285 bits: the out-ports of a router on seven axes have more.
+    """
+    if not hasattr(sys, "set_int_max_str_digits"):  # before 3.10.7
+        yield
+        return
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)
 
 
 def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:

@@ -1,0 +1,51 @@
+"""Memories of any width can be simulated, and converted."""
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Module, Signal
+from amaranth.sim import Simulator
+
+import torusfabric as tf
+from torusfabric.rtl.memories import ReadPort, WritePort, add_memory
+from torusfabric.simulation.engines.amaranth_engine import wide_values
+
+
+@pytest.mark.parametrize(("width", "parts"), [(1024, 1), (1021, 1), (1021, 6), (1024, 16), (31, 3)])
+def test_wide_memory(width, parts):
+    """Each part of a word is written where its bit of the enable is set, and no other."""
+    m = Module()
+    address, enable, data = Signal(2), Signal(parts), Signal(width * parts)
+    word = add_memory(
+        m,
+        "ram",
+        width=width * parts,
+        depth=4,
+        write=WritePort(address, data, enable),
+        read=ReadPort(address, enable.any() | 1),
+        granularity=width,
+    )
+    ones = (1 << width * parts) - 1
+    kept = sum(((1 << width) - 1) << part * width for part in range(0, parts, 2))
+
+    async def testbench(ctx):
+        ctx.set(address, 3)
+        ctx.set(data, ones)
+        ctx.set(enable, sum(1 << part for part in range(0, parts, 2)))
+        await ctx.tick()
+        ctx.set(enable, 0)
+        await ctx.tick()
+        assert ctx.get(word) == kept
+
+    with wide_values():
+        simulator = Simulator(m)
+        simulator.add_clock(1e-8)
+        simulator.add_testbench(testbench)
+        simulator.run()
+    assert "memwr_v2" in rtlil.convert(m, ports=[address, enable, data])
+
+
+@pytest.mark.parametrize("width", [1021, 1024])
+def test_widest_fabric(width):
+    """The widest fabric runs in Amaranth's simulator."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=width)
+    assert tf.simulate(fabric).passed
