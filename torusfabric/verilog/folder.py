@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import InputError
-from ..toolchain.cache import Cache, digest
 from ..toolchain.files import writable, write_file
+from ..toolchain.folders import locked_folder
 
 __all__ = ["MANIFEST", "write_folder"]
 
@@ -35,7 +35,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """
     for name in files:
         writable(folder / name, make=True)
-    with Cache().lock(digest(str(folder.resolve()))):
+    with locked_folder(folder):
         # The manifest changes last: until then it lists all that may have to be removed.
         for name in sorted(files, key=MANIFEST.__eq__):
             if name == MANIFEST:

@@ -7,6 +7,7 @@ from .. import __version__
 from ..rtl.fabric import Fabric, Top
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from .conversion import ModuleText, module_texts
+from .core_page import CORE_PAGE, core_page
 from .design import TEXT, Design, RomContents, RouterShape, as_json
 from .folder import MANIFEST
 from .interface import ADDRESS_MAP
@@ -56,10 +57,6 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         names[_rom_contents(i)] if i.role is Role.ROM else i.module for i in netlist.instances
     )
     routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
-    core = fabric.top is Top.CORE
-    files = {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"} if core else {}
-    listed = manifest(fabric, command=command, files=[TEXT, *files])
-    files[MANIFEST] = as_json(listed)
     design = Design(
         modules={name: module.text for name, module in modules.items()}
         | {TOP: _top_text(netlist, modules, names)},
@@ -75,9 +72,18 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         settings=_settings(netlist, names),
         interface=fabric.top.value,
         header=header(fabric, command),
-        files=files,
+        files=_files(fabric, command),
     )
     return with_prefix(design, fabric.prefix)
+
+
+def _files(fabric: Fabric, command: str) -> dict[str, str]:
+    """The files beside the text."""
+    if fabric.top is not Top.CORE:
+        return {MANIFEST: as_json(manifest(fabric, command=command, files=[TEXT]))}
+    said = manifest(fabric, command=command, files=[TEXT, ADDRESS_MAP, CORE_PAGE])
+    address_map = json.dumps(fabric.address_map()) + "\n"  # long: on one line
+    return {ADDRESS_MAP: address_map, CORE_PAGE: core_page(said), MANIFEST: as_json(said)}
 
 
 def _rom_contents(rom: Instance) -> RomContents:
