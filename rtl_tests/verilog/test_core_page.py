@@ -32,7 +32,7 @@ def test_cycles_of_streams():
     assert "| 2 + 4 f | `inject_N` must be flit f of each chunk |" in page
     assert "| 3 + 4 f + s - 1 | `receive_N` shows" in page
     assert "chunks 0, 1, `receive_N` those of in-ports +0, -0, +1, -1;" in page
-    assert "f = 0 to 2, steps s = 1 to 4" in page
+    assert "f = 0 to 2, the steps s = 1 to 4" in page
     assert f"| {fabric.predicted_cycles} | `done` is high" in page
 
 
