@@ -122,7 +122,6 @@ BAD = [
     (("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"), "/nonexistent/plan.json"),
     (("check", "/nonexistent/plan.json"), "could not be read"),
     (("simulate", "4x4", "allgather", "--width", "0"), "Width must be from 1 to 1024 bits, not 0"),
-    (("simulate", "4x4", "allgather", "--flits", "3"), "Flits must be a positive multiple of 2"),
     (("simulate", "2x2", "allgather", "--vcd", "/nonexistent/x.vcd"), "Folder must be writable"),
     (("verilog", "2x2", "allgather", "-o", "/proc/nonexistent"), "Folder must be writable"),
     (("synth", "2x2", "allgather", "--target", "nonsense"), "Target must be one of"),

@@ -156,7 +156,6 @@ def test_synth(capsys, saved, monkeypatch):
         (("--times", "1", "1", "1"), "--times must be left out with --plan"),
         (("--root", "any"), "Root any must be for a broadcast, not allgather"),
         (("--op", "add"), "--op must be left out for allgather"),
-        (("--flits", "3"), "Flits must be a positive multiple of 2"),
     ],
 )
 def test_what_has_no_place_beside_a_file(capsys, saved, words, message):

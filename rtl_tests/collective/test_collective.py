@@ -66,7 +66,7 @@ def test_expected_words(kind, chunks):
     collective = parse_collective(kind, root=4 if Collective(kind).rooted else None)
     layout = collective.layout(TORUS, chunks)
     assert layout.send_blocks == layout.send_parts * layout.part_chunks
-    messages = random_messages(layout, 2, width=20, seed=3)
+    messages = random_messages(layout, 2 * chunks, width=20, seed=3)
     assert messages.shape == (6, layout.send_blocks * 2)
     wanted = delivered(kind, messages.tolist(), 4, chunks)
     words, receives = expected_words(layout, messages, operator=Operator("add"), width=64)
@@ -79,9 +79,7 @@ def test_expected_words(kind, chunks):
 
 @pytest.mark.parametrize("kind", ["broadcast", "scatter", "gather", "reduce"])
 def test_another_root(kind):
-    messages = random_messages(
-        parse_collective(kind).layout(TORUS, 1), block_flits=3, width=70, seed=1
-    )
+    messages = random_messages(parse_collective(kind).layout(TORUS, 1), flits=3, width=70, seed=1)
     here = expected_words(parse_collective(kind).layout(TORUS, 1), messages, width=80, root=5)
     there = expected_words(parse_collective(kind, root=5).layout(TORUS, 1), messages, width=80)
     assert all((a == b).all() for a, b in zip(here, there, strict=True))

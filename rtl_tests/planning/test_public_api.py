@@ -91,7 +91,7 @@ def test_from_plan_to_hardware(tmp_path):
     ("options", "message"),
     [
         ({"operators": ["add"]}, "Operators must be left out for allgather, which combines"),
-        ({"flits": 3}, "Flits must be a positive multiple of 2"),
+        ({"flits": 0}, "Flits must be at least 1, not 0"),
         ({"root": "any"}, "Root must be"),
     ],
 )

@@ -8,16 +8,24 @@ from torusfabric.rtl.assembly import Assembly
 __all__ = ["run_core", "run_stream_core"]
 
 
+def block_and_flit(fabric, word):
+    """The block, counted as in a node's memory, and the flit in it, of a word as hosts count."""
+    layout = fabric.program.layout
+    part, within = divmod(word, layout.part_flits(fabric.flits))
+    chunk, flit = divmod(within, fabric.layout.block_flits)
+    return part * layout.part_chunks + chunk, flit
+
+
 def run_core(fabric, messages, *, starts=1, root=None):
     """Write all send memories at once, run, and read all blocks; returns words and cycles."""
     design, address_map = Assembly(fabric.netlist), fabric.address_map()
-    block, nodes = fabric.layout.block_flits, range(fabric.nodes)
+    nodes = range(fabric.nodes)
     found: list[list] = [[] for _ in nodes]
 
     async def write(ctx):
         for k in range(fabric.layout.send_words):
             for node in nodes:
-                number, flit = divmod(k, block)
+                number, flit = block_and_flit(fabric, k)
                 bank, first = address_map["sent"][node][number]
                 # A node with a single bank to write has no port to choose it.
                 if bank or hasattr(design, f"write_bank_{node}"):
@@ -31,7 +39,7 @@ def run_core(fabric, messages, *, starts=1, root=None):
 
     async def read(ctx):
         for k in range(fabric.layout.recv_words):
-            number, flit = divmod(k, block)
+            number, flit = block_and_flit(fabric, k)
             for node in nodes:
                 entry = address_map["received"][node][number]
                 if entry is not None:
@@ -78,8 +86,10 @@ def run_stream_core(fabric, messages):
 
     def feed(ctx, flit):
         for node, words in enumerate(messages.tolist()):
+            # What the last chunks have beyond the end of the message is of no matter.
+            padded = [*words, *[0] * (block * len(loop.injections) - len(words))]
             injected = [
-                words[number * block + flit] << number * width
+                padded[number * block + flit] << number * width
                 for number in range(len(loop.injections))
             ]
             ctx.set(getattr(design, f"inject_{node}"), sum(injected))

@@ -65,7 +65,7 @@ def fabric_of(topology, collective, algorithm=None, *, width=8, top="host", faul
 def random_messages(fabric, seed):
     """Random words for every node's send memory."""
     return collectives.random_messages(
-        fabric.program.layout, fabric.layout.block_flits, width=fabric.width, seed=seed
+        fabric.program.layout, fabric.flits, width=fabric.width, seed=seed
     )
 
 

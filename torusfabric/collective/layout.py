@@ -23,6 +23,9 @@ class Layout:
     has a part for each origin where a message of each is delivered, else one. In an all-reduce
     whose message is cut into as many shares as there are nodes, both have a part for each share.
 
+    A message may be of any number of flits. All blocks have as many as the longest needs; what the
+    last blocks have beyond the end of the message is carried along, and the host never sees it.
+
     Parameters
     ----------
     blocks : Blocks
@@ -36,6 +39,8 @@ class Layout:
     (16, 1, 2)
     >>> layout.blocks.name(layout.received_block(5, 1))
     (0, 5, 1)
+    >>> layout.block_flits(7), layout.part_flits(7), layout.send_words(7)
+    (4, 7, 112)
     """
 
     blocks: Blocks
@@ -71,6 +76,26 @@ class Layout:
     def recv_blocks(self) -> int:
         """Number of blocks in a receive memory."""
         return self.part_chunks * self.recv_parts
+
+    def block_flits(self, flits: int) -> int:
+        """Flits of a block, given those of a message."""
+        return -(-flits // self.blocks.chunks)
+
+    def part_flits(self, flits: int) -> int:
+        """Words of a part: those of a message, or of all blocks of a share."""
+        return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
+
+    def send_words(self, flits: int) -> int:
+        """Words that a node sends, given the flits of a message."""
+        return flits if self.in_shares else self.send_parts * flits
+
+    def recv_words(self, flits: int) -> int:
+        """Words that a node receives, given the flits of a message."""
+        return flits if self.in_shares else self.recv_parts * flits
+
+    def is_padded(self, flits: int) -> bool:
+        """Whether blocks have flits beyond the end of a message."""
+        return flits % self.blocks.chunks > 0
 
     @property
     def receivers(self) -> IntArray:

@@ -15,15 +15,15 @@ __all__ = ["expected_words", "random_messages"]
 
 
 def random_messages(
-    layout: Layout, block_flits: int, *, width: int, seed: int
+    layout: Layout, flits: int, *, width: int, seed: int
 ) -> NDArray[np.uint64] | NDArray[np.object_]:
     """Random words for the send memory of every node.
 
     Parameters
     ----------
     layout : Layout
-    block_flits : int
-        Flits of a block.
+    flits : int
+        Flits of a message.
     width : int
         Bits of a flit.
     seed : int
@@ -42,7 +42,7 @@ def random_messages(
     (9, 18)
     """
     generator = np.random.default_rng(seed)
-    shape = layout.blocks.nodes, layout.send_blocks * block_flits
+    shape = layout.blocks.nodes, layout.send_words(flits)
     if width <= 64:
         return generator.integers(0, (1 << width) - 1, shape, np.uint64, endpoint=True)
     size = -(-width // 8)
@@ -98,7 +98,8 @@ def expected_words(
         if blocks.collective.personal:
             return sums.reshape(len(nodes), -1), receives
         return np.broadcast_to(sums, (len(nodes), len(sums))), receives
-    received = layout.received_block(nodes[:, None], np.arange(layout.recv_blocks)[None, :])
-    index = received % blocks.per_origin
-    sent = messages.reshape(len(nodes), layout.send_blocks, -1)
-    return sent[blocks.origin(received), index].reshape(len(nodes), -1), receives
+    # Hosts know no chunks: a part is the message of an origin, to all or to this node alone.
+    sent = messages.reshape(len(nodes), layout.send_parts, -1)
+    origin = nodes[None, :] if blocks.collective.from_each else np.array([[blocks.collective.root]])
+    part = nodes[:, None] if blocks.collective.personal else np.zeros((len(nodes), 1), int)
+    return sent[origin, part].reshape(len(nodes), -1), receives

@@ -91,35 +91,31 @@ class _Machine:
         self._bases = [self._single_bases(reads) for reads in self.loop.reads]
         self._rows: dict[int, tuple[int, IntArray]] = {}
 
-    def _addresses(self, parts: int, *, receive: bool) -> tuple[IntArray, IntArray]:
-        """Memory addresses of all blocks of a node, as the host orders them, and their pitches."""
-        program, layout = self.program, self.program.layout
+    def _addresses(self, count: int, *, receive: bool) -> IntArray:
+        """Memory addresses of words of all nodes, in the order of the host; -1 for none."""
+        program, layout, block = self.program, self.program.layout, self.program.block_flits
         mapped = program.mode.receive_map if receive else program.mode.send_map
-        part, chunk = divmod(np.arange(parts * layout.part_chunks), layout.part_chunks)
+        part, within = np.divmod(np.arange(count), layout.part_flits(program.flits))
+        chunk, flit = np.divmod(within, block)
         memory, base = mapped.locate(self.nodes[:, None], part[None, :], chunk[None, :])
         memory, base = np.broadcast_arrays(memory, base)
         if receive and program.any_root:
             base = np.where((self.offset == 0)[:, None], 0, base)
-        start = np.where(base >= 0, self.first[memory] + base, -1)
-        flit = np.arange(program.block_flits)
-        pitch = np.where(base >= 0, self.pitch[memory], 0)
-        return start[..., None] + pitch[..., None] * flit, base
+        return np.where(base >= 0, self.first[memory] + base + self.pitch[memory] * flit, -1)
 
     def _load(self, words: Words) -> None:
         """Write what the nodes send into their memories."""
-        address, _ = self._addresses(self.program.layout.send_parts, receive=False)
-        there = address.reshape(len(self.nodes), -1)
-        for node in range(len(self.nodes)):
-            known = there[node] >= 0
-            self.memory[node, there[node][known]] = words[node][known]
+        address = self._addresses(self.program.send_words, receive=False)
+        node, index = np.nonzero(np.broadcast_to(address, words.shape) >= 0)
+        address = np.broadcast_to(address, words.shape)
+        self.memory[node, address[node, index]] = words[node, index]
 
     def received(self) -> Words:
         """What the host reads at each node."""
-        address, base = self._addresses(self.program.layout.recv_parts, receive=True)
-        flat = address.reshape(len(self.nodes), -1)
-        words = self.memory[self.nodes[:, None], flat]
-        absent = np.repeat(base < 0, self.program.block_flits, axis=1)
-        words[absent] = 0
+        address = self._addresses(self.program.recv_words, receive=True)
+        address = np.broadcast_to(address, (len(self.nodes), address.shape[1]))
+        words = self.memory[self.nodes[:, None], address]
+        words[address < 0] = 0
         return words
 
     def run(self) -> None:

@@ -26,23 +26,16 @@ __all__ = ["Mode", "Program", "block_flits"]
 
 
 def block_flits(schedule: Schedule, flits: int) -> int:
-    """Flits of one block, given the flits of a message.
+    """Flits of one block, given the flits of a message; the last blocks may be cut short.
 
     Raises
     ------
     InputError
-        If a message of so many flits cannot be cut into equal chunks.
+        If there are no flits.
     """
-    chunks = schedule.chunks
-    if flits < 1 or flits % chunks:
-        values = ", ".join(str(chunks * k) for k in (1, 2, 3))
-        raise InputError(
-            f"Flits must be a positive multiple of {chunks} ({values}, ..), because "
-            f"{schedule.algorithm} cuts a message into {chunks} chunks, not {flits}"
-            if chunks > 1
-            else f"Flits must be at least 1, not {flits}"
-        )
-    return flits // chunks
+    if flits < 1:
+        raise InputError(f"Flits must be at least 1, not {flits}")
+    return -(-flits // schedule.chunks)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,7 +154,7 @@ class Program:
     @property
     def block_flits(self) -> int:
         """Flits of a block."""
-        return self.flits // self.schedule.chunks
+        return block_flits(self.schedule, self.flits)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -176,12 +169,12 @@ class Program:
     @property
     def send_words(self) -> int:
         """Words that a node sends, as the host writes them."""
-        return self.layout.send_blocks * self.block_flits
+        return self.layout.send_words(self.flits)
 
     @property
     def recv_words(self) -> int:
         """Words that a node receives, as the host reads them."""
-        return self.layout.recv_blocks * self.block_flits
+        return self.layout.recv_words(self.flits)
 
     def cycles(self) -> int:
         """Clock edges from the start pulse to done."""

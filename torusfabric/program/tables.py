@@ -70,7 +70,7 @@ def compile_table(table: Table, flits: int, operator: Operator | None) -> Progra
     topology, sums = table.topology, table.collective.reducing
     plan = plan_sums(table, block) if sums else plan_table(table, block)
     loop = _sum_loop(plan, table, block) if isinstance(plan, SumPlan) else _loop(plan, block)
-    delay = _write_delay(table, plan, block)
+    delay = _write_delay(table, plan, flits)
     moved = table.round_count * block
     cycles = loop.slots + loop.drain + max(delay - 1, 0)
     mode = Mode(
@@ -112,14 +112,14 @@ def _send_map(table: Table, plan: NodePlan, block: int) -> DirectMap | OffsetMap
     return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
 
 
-def _write_delay(table: Table, plan: NodePlan, block: int) -> int:
+def _write_delay(table: Table, plan: NodePlan, flits: int) -> int:
     """Cycles by which a word that the host writes arrives later than it could."""
-    if isinstance(_send_map(table, plan, block), DirectMap):
-        return 0
     layout = table.collective.layout(table.topology, table.chunks)
+    if isinstance(_send_map(table, plan, layout.block_flits(flits)), DirectMap):
+        return 0
     if layout.send_parts == 1:
         return CHUNK_LOOK_UP
-    return LOOK_UP + division_cycles(layout.send_parts, layout.part_chunks * block)
+    return LOOK_UP + division_cycles(layout.send_parts, layout.part_flits(flits))
 
 
 def division_cycles(parts: int, flits: int) -> int:

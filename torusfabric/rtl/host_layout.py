@@ -46,7 +46,7 @@ class HostLayout:
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
         self.part_chunks = layout.part_chunks
         self.block_flits = program.block_flits
-        self.part_flits = layout.part_chunks * self.block_flits
+        self.part_flits = layout.part_flits(program.flits)
         self.send_words, self.recv_words = program.send_words, program.recv_words
         self.send_base = 0
         # A power of two, so that one address bit chooses and no subtraction is needed.

@@ -79,9 +79,7 @@ def simulate(
     each: tuple[int | None, ...] = (tried or (None,)) * repeat
     engine = engine or AmaranthEngine(fabric)
     batches = [
-        random_messages(
-            fabric.program.layout, fabric.layout.block_flits, width=fabric.width, seed=seed + k
-        )
+        random_messages(fabric.program.layout, fabric.flits, width=fabric.width, seed=seed + k)
         for k in range(len(each))
     ]
     began = time.perf_counter()
@@ -175,11 +173,9 @@ def _wrong_word(
     fabric: Fabric, node: int, index: int, values: tuple[int, int], root: int | None
 ) -> WrongWord:
     """Describe a wrong word by its index among the words that a node receives, and its values."""
-    if fabric.program.blocks.collective.reducing:
+    collective = fabric.program.schedule.collective
+    if collective.reducing:
         return WrongWord(node, None, index, *values)
-    block, flit = divmod(index, fabric.layout.block_flits)
-    blocks = fabric.program.blocks
-    number = fabric.program.layout.received_block(np.array([node]), np.array([block]))
-    flit += int(blocks.chunk(number)[0]) * fabric.layout.block_flits
-    origin = int(blocks.origin(number)[0]) if root is None else root
-    return WrongWord(node, origin, flit, *values)
+    part, flit = divmod(index, fabric.flits)
+    only = collective.root if root is None else root
+    return WrongWord(node, part if collective.from_each else only, flit, *values)

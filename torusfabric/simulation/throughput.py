@@ -1,7 +1,5 @@
 """How many words a node receives in a cycle: in a run, and at most."""
 
-import numpy as np
-
 from ..analysis.bounds import bound
 from ..rtl.fabric import Fabric
 from ..schedule import Switching
@@ -14,15 +12,15 @@ def throughput(fabric: Fabric, cycles: float) -> float:
 
     Of a reduction, the results.
     """
-    layout, block_flits = fabric.program.layout, int(fabric.layout.block_flits)
-    cycles = max(cycles, 1)
-    receivers = layout.receivers
-    if layout.blocks.collective.reducing:
-        words = int(fabric.layout.recv_words)
-        return round(len(receivers) * words / (int(fabric.nodes) * cycles), 4)
-    received = layout.received_block(receivers[:, None], np.arange(layout.recv_blocks)[None, :])
-    foreign = int((layout.blocks.origin(received) != receivers[:, None]).sum())
-    return round(foreign * block_flits / (int(fabric.nodes) * cycles), 4)
+    layout, nodes = fabric.program.layout, int(fabric.nodes)
+    collective, receivers = layout.blocks.collective, layout.receivers
+    if collective.reducing:
+        words = len(receivers) * int(fabric.layout.recv_words)
+    elif collective.from_each:
+        words = len(receivers) * (nodes - 1) * int(fabric.flits)
+    else:
+        words = int((receivers != collective.root).sum()) * int(fabric.flits)
+    return round(words / (nodes * max(cycles, 1)), 4)
 
 
 def throughput_bound(fabric: Fabric) -> float:

@@ -156,7 +156,7 @@ def compare(
     entries = []
     for done, (schedule, file) in enumerate(planned, len(fitting)):
         report(done, total, f"building {schedule.algorithm}")
-        if selection.any_latency and not file and flits % schedule.chunks == 0:
+        if selection.any_latency and not file:
             asked = replace(selection, algorithm=find(schedule.algorithm))
             schedule = plan_selection(asked, flits=flits)
         entries.append(_entry(schedule, file or None, replace(hardware, flits=flits)))

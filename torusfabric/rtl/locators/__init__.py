@@ -13,6 +13,7 @@ import numpy as np
 from ...program import DirectMap, NodeMap, OffsetMap, Program, RouteMap
 from .base import Locator
 from .chunk import ChunkLocator
+from .direct import DirectLocator
 from .node import NodeLocator
 from .offset import OffsetLocator
 from .route import RouteLocator
@@ -44,7 +45,8 @@ def write_locator_of(program: Program) -> Callable[[], Locator] | None:
     """How to make the locator of what nodes send; None where the host's order is that of memory."""
     mapped = program.mode.send_map
     if isinstance(mapped, DirectMap):
-        return None
+        padded = program.layout.is_padded(program.flits) and program.layout.send_parts > 1
+        return (lambda: DirectLocator(program)) if padded else None
     assert isinstance(mapped, OffsetMap)
     own = [number for number, memory in enumerate(program.memories) if memory.own]
     return lambda: OffsetLocator(
