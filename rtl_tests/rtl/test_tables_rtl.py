@@ -121,22 +121,24 @@ def test_long_blocks_need_no_bypass(flits, inputs):
     [
         ("3x3", "allgather", "matching", 8, 1, {}),
         ("4x4", "allgather", "matching", 33, 2, {}),
-        ("5x5", "allgather", "matching", 1, 3, {}),
+        pytest.param("5x5", "allgather", "matching", 1, 3, {}, marks=pytest.mark.long),
         ("3x4", "allgather", "matching", 8, 4, {"chunks": 4}),
-        ("3x3x3", "allgather", "matching", 8, 1, {"latency": 2}),
+        pytest.param(
+            "3x3x3", "allgather", "matching", 8, 1, {"latency": 2}, marks=pytest.mark.long
+        ),
         ("arrowhead:2", "allgather", "matching", 8, 2, {}),
         ("2", "allgather", "matching", 4, 1, {}),
-        ("5x5", "allgather", "bufferless", 8, 1, {}),
+        pytest.param("5x5", "allgather", "bufferless", 8, 1, {}, marks=pytest.mark.long),
         ("4x4", "allgather", "bufferless", 8, 6, {"chunks": 2}),
         ("3x3", "allgather", "necklace", 33, 3, {}),
-        ("2x2x2x2", "allgather", "necklace", 8, 8, {}),
+        pytest.param("2x2x2x2", "allgather", "necklace", 8, 8, {}, marks=pytest.mark.long),
         ("3x3", "alltoall", "matching", 8, 1, {}),
         ("4x4", "alltoall", "matching", 8, 2, {}),
         ("3x3", "alltoall", "matching", 33, 3, {}),
         ("4x3", "alltoall", "matching", 8, 6, {"chunks": 2}),
         ("arrowhead:1", "alltoall", "matching", 1, 5, {}),
         ("3x3", "alltoall", "necklace", 8, 4, {}),
-        ("2x2x2x2", "alltoall", "necklace", 8, 4, {}),
+        pytest.param("2x2x2x2", "alltoall", "necklace", 8, 4, {}, marks=pytest.mark.long),
     ],
 )
 def test_fabric(topology, collective, algorithm, width, flits, options):
@@ -224,7 +226,7 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
     assert (np.array(found) == program.execute(changed)).all()
 
 
-@settings(derandomize=True, deadline=None, max_examples=8)
+@settings(derandomize=True, deadline=None, max_examples=4)
 @given(st.data())
 def test_any_size_width_and_length(data):
     """Fabrics of random tori, widths and lengths agree with the executed program."""
@@ -246,9 +248,9 @@ def test_any_size_width_and_length(data):
 FABRICS = [
     ("3x3", "allgather", "matching", 33, 1, {}),
     ("4x4", "allgather", "matching", 8, 4, {"chunks": 2}),
-    ("5x5", "allgather", "bufferless", 16, 2, {}),
+    pytest.param("5x5", "allgather", "bufferless", 16, 2, {}, marks=pytest.mark.long),
     ("3x3", "alltoall", "matching", 8, 3, {}),
-    ("2x2x2x2", "alltoall", "necklace", 1, 4, {}),
+    pytest.param("2x2x2x2", "alltoall", "necklace", 1, 4, {}, marks=pytest.mark.long),
 ]
 
 

@@ -75,7 +75,7 @@ def test_the_catalogue_comes_back(topology, collective, algorithm, tmp_path):
 @pytest.mark.parametrize(
     ("name", "kind", "algorithm", "options"),
     [
-        ("7x7x7", "allgather", "lee-code", {"large": True}),
+        pytest.param("7x7x7", "allgather", "lee-code", {"large": True}, marks=pytest.mark.long),
         ("4x4", "allgather", "matching", {"latency": 2}),
         ("4x4", "allreduce", "matching", {"latency": 3, "chunks": 32}),
         ("4x4", "alltoall", "matching", {"chunks": 2}),

@@ -48,7 +48,7 @@ def same(one, other):
 @needs_compiler
 @pytest.mark.parametrize(
     ("topology", "kind", "width"),
-    [("3x3", "allgather", 40), ("4x4", "allgather", 1), ("2x3", "alltoall", 100)],
+    [("3x3", "allgather", 40), ("2x2", "allgather", 1), ("2x3", "alltoall", 100)],
 )
 def test_compiled_agrees(topology, kind, width, tmp_path):
     fabric = fabric_of(topology, kind, width=width)

@@ -19,7 +19,7 @@ from torusfabric.sweep.work import describe, on_cluster, on_cores, run, work
 
 #: A sweep of many short things to do.
 MANY = """
-topologies = ["3x3", "3x4", "4x4", "4x5", "5x5", "4x6", "6x6", "5x7"]
+topologies = ["3x3", "3x4", "4x4", "4x5"]
 collectives = ["allgather", "broadcast"]
 algorithms = ["all"]
 chunks = [1, 2, 4]
@@ -305,7 +305,7 @@ def test_help_lists_what_a_sweep_may_hold(write, capsys):
 def test_schedule_files_in_place_of_topologies(write, tmp_path, capsys):
     """A sweep over schedule files does a file again once its content is another."""
     plan, rows = tmp_path / "plan.json", tmp_path / "rows.jsonl"
-    path = write('steps = ["plan", "simulate"]\nwidths = [8, 16]\n')
+    path = write('steps = ["plan", "simulate"]\nwidths = [8]\n')
 
     def swept(algorithm):
         assert main(["plan", "2x3", "allgather", "--algorithm", algorithm, "-o", str(plan)]) == 0
@@ -314,10 +314,10 @@ def test_schedule_files_in_place_of_topologies(write, tmp_path, capsys):
         return _lines(rows)
 
     first = swept("matching")
-    assert [row["result"]["algorithm"] for row in first] == ["matching"] * 3
-    assert [row["result"]["words_wrong"] for row in first[1:]] == [0, 0]
+    assert [row["result"]["algorithm"] for row in first] == ["matching"] * 2
+    assert [row["result"]["words_wrong"] for row in first[1:]] == [0]
     assert swept("matching") == first
-    assert [row["result"]["algorithm"] for row in swept("one-packet")[3:]] == ["one-packet"] * 3
+    assert [row["result"]["algorithm"] for row in swept("one-packet")[2:]] == ["one-packet"] * 2
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_killed_sweep_goes_on_where_it_was(write):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 def test_lost_process_is_replaced():
-    todo = [_plan(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 11)]
+    todo = [_plan(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 8)]
     rows = on_cores(todo, jobs=2)
     found = [next(rows)]
     victims = [p for p in _children(os.getpid()) if b"spawn_main" in _command(p)]
