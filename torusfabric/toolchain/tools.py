@@ -6,9 +6,9 @@ search path); a program of its own name on the search path. The PyPI packages co
 they are dependencies of ours, the same everywhere, while a program that happens to be installed may
 be too old to understand our files.
 
-The packages run WebAssembly. The first use of a tool compiles it, which takes up to half a minute
-and may not happen twice at once: `require` sees to it. They cannot see absolute paths under
-`/tmp`, so `run` starts a tool in its work folder and is given relative names.
+The packages run WebAssembly. The first use of a tool compiles it, which takes up to two minutes
+and may not happen twice at once: `require` sees to it, and says so. They cannot see absolute paths
+under `/tmp`, so `run` starts a tool in its work folder and is given relative names.
 """
 
 import errno
@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -28,6 +29,7 @@ from ..errors import MissingTool, WorkFailed
 from . import processes
 from .cache import Cache
 from .files import AnyPath
+from .notices import said_meanwhile, say
 from .programs import TOOLS, Tool, env_var
 
 __all__ = [
@@ -52,6 +54,10 @@ _ERROR_LINES = (
     r"(?i)\berror\b",
     r"(?i)\bfatal\b|exception",
 )
+
+
+#: Bytes in which a package says that it compiles its tool.
+LONGEST_LINE = 4096
 
 
 def find(name: str) -> str | None:
@@ -97,15 +103,19 @@ def require(name: str) -> str:
         install = TOOLS[name].install if name in TOOLS else f"install {name}"
         raise MissingTool(f"Tool {name} was not found{detail}: {install}")
     if os.path.basename(path).startswith("yowasp-"):
-        _warm(path)
+        _warm(name, path)
     return path
 
 
 @functools.cache
-def _warm(path: str) -> None:
+def _warm(name: str, path: str) -> None:
     """Let a package compile its tool, which writes in place: one process at a time."""
-    with Cache().lock("warm"):
-        processes.run([path, "--version"])
+    waiting = lambda: say(f"waiting for another process, which prepares {name} or such a tool")
+    with Cache().lock("warm", waiting=waiting), tempfile.TemporaryFile() as log:
+        compiles = lambda: b"Preparing" in os.pread(log.fileno(), LONGEST_LINE, 0)
+        what, detail = f"preparing {name} for this machine", "once; it takes a minute or two"
+        with said_meanwhile(what, detail, when=compiles):
+            processes.run([path, "--version"], log=log)
 
 
 def version(name: str) -> str:
@@ -117,7 +127,7 @@ def version(name: str) -> str:
         If it is not installed.
     """
     path = find(name) or require(name)
-    return _distribution(name, path) or _ask_version(name, path)
+    return _distribution(name, path) or _ask_version(name, require(name))
 
 
 def _distribution(name: str, path: str) -> str | None:

@@ -1,0 +1,54 @@
+"""What a user wants to know while something takes long, said by way of `logging`.
+
+The commands show it on standard error; a program of one's own sees it where it listens to the
+logger ``torusfabric``.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+__all__ = ["LOGGER", "say", "said_meanwhile"]
+
+#: Where notices go.
+LOGGER = logging.getLogger("torusfabric")
+
+#: Seconds between two looks, and between two notices.
+LOOK, PERIOD = 0.2, 15.0
+
+
+def say(text: str) -> None:
+    """Give a notice, a line of text."""
+    LOGGER.info("%s", text)
+
+
+@contextlib.contextmanager
+def said_meanwhile(what: str, detail: str, *, when: Callable[[], bool]) -> Iterator[None]:
+    """Say during the body what is being done, and now and then how long it has taken so far.
+
+    Parameters
+    ----------
+    what, detail : str
+        What is being done; and what there is to say of it, once.
+    when : function of () -> bool
+        Whether there is something to say.
+    """
+    over, began = threading.Event(), time.monotonic()
+
+    def look() -> None:
+        following = 0.0
+        while not over.wait(LOOK):
+            seconds = time.monotonic() - began
+            if seconds >= following and when():
+                say(f"{what}: {seconds:.0f} s so far" if following else f"{what} ({detail})")
+                following = seconds + PERIOD
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
