@@ -423,7 +423,10 @@ def test_child_after_its_parent_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "ice40"}, r"^Target must be one of ice40-hx8k, .*gowin-gw1nr-9, not 'ice40'$"),
+        (
+            {"target": "ice40"},
+            r"^Target must be one of ice40-hx8k, .*gowin-gw1nr-9, not 'ice40' \(did you mean ",
+        ),
         ({"mapping": "best"}, r"^Mapping must be compact or fast, not 'best'$"),
         ({"seeds": []}, r"^Seeds must be one or more positive integers, not \[\]$"),
         ({"seeds": [1, 0]}, r"^Seeds must be one or more positive integers, not \[1, 0\]$"),

@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..schedule import Duplex, Schedule
 from ..topology import Topology
 
-__all__ = ["Algorithm", "Options", "Planner"]
+__all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,20 @@ class Options:
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
 
 
+def as_flag(name: str) -> str:
+    """An option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def asked_for(reason: str, options: Options) -> str:
+    """What was given for the option that a reason begins with; nothing if it begins with none."""
+    for name in options.given():
+        if reason.startswith(f"{as_flag(name)} "):
+            value = getattr(options, name)
+            return as_flag(name) if isinstance(value, bool | tuple) else str(value)
+    return ""
+
+
 #: Plans a collective that fits. It may take a topology of one class only, which `misfit` sees to.
 Planner: TypeAlias = Callable[[Any, Collective, Options], Schedule]
 
@@ -110,10 +124,13 @@ class Algorithm:
         """Why this algorithm cannot serve a selection, or None if it can."""
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
-        for name in options.given():
-            if name not in self.options:
-                return f"--{name.replace('_', '-')} left out"
+        for name in self.unknown(options):
+            return f"{as_flag(name)} left out"
         return self.misfit(topology, collective, options)
+
+    def unknown(self, options: Options) -> list[str]:
+        """Names of the options that were given and that it does not understand."""
+        return [name for name in options.given() if name not in self.options]
 
     def __call__(
         self, topology: Topology, collective: Collective, options: Options | None = None
@@ -128,7 +145,6 @@ class Algorithm:
         options = options or Options()
         reason = self.why_not(topology, collective, options)
         if reason:
-            raise InputError(
-                f"Algorithm {self.name} needs {reason}, not {topology} {collective.kind}"
-            )
+            given = asked_for(reason, options) or f"{topology} {collective.kind}"
+            raise InputError(f"Algorithm {self.name} needs {reason}, not {given}")
         return self.plan(topology, collective, options)

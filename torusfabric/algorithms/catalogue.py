@@ -5,15 +5,17 @@ it is preferred to where both apply. An algorithm of another package enters by `
 entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 """
 
-import difflib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import overload
 
 from ..collective import Collective
 from ..errors import InputError
+from ..toolchain.hints import no_such
 from ..topology import Topology
-from .algorithm import Algorithm, Options
+from .algorithm import Algorithm, Options, as_flag, asked_for
 from .arrowhead.spanning_tree import SPANNING_TREE
 from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal import DIAGONAL
@@ -140,30 +142,64 @@ class Catalogue(Sequence[Algorithm]):
         named = {algorithm.name: algorithm for algorithm in self}
         if name in named:
             return named[name]
-        close = difflib.get_close_matches(name, named, 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise InputError(f"Algorithm must be one of {', '.join(named)}, not {name!r}{hint}")
+        raise no_such("Algorithm", name, named)
 
     def choose(
         self, topology: Topology, collective: Collective, options: Options | None = None
     ) -> Algorithm:
-        """The first algorithm that serves a selection.
+        """The first algorithm that serves a selection, whatever its seed.
 
         Raises
         ------
         InputError
-            If none does; says what each algorithm for this collective needs.
+            If none does, and what each algorithm for this collective needs; or if there is a seed
+            and it searches nothing.
         """
         options = options or Options()
-        reasons = []
-        for algorithm in self:
-            if collective.kind in algorithm.collectives:
-                reason = algorithm.why_not(topology, collective, options)
-                if reason is None:
-                    return algorithm
-                reasons.append(f"{algorithm.name} needs {reason}")
+        seeded, options = options, replace(options, seed=Options.seed)
+        able = [entry for entry in self if collective.kind in entry.collectives]
+        for algorithm in able:
+            if algorithm.why_not(topology, collective, options) is None:
+                if algorithm.unknown(seeded):
+                    raise _no_seed(algorithm, topology, collective, seeded, able)
+                return algorithm
+        reasons = _reasons(topology, collective, options, able)
         detail = "; ".join(reasons) or "no algorithm plans this collective yet"
         raise InputError(f"No algorithm fits {topology} {collective.kind}: {detail}")
+
+
+def _no_seed(
+    algorithm: Algorithm,
+    topology: Topology,
+    collective: Collective,
+    options: Options,
+    able: Sequence[Algorithm],
+) -> InputError:
+    """The error of a seed for an algorithm that searches nothing."""
+    others = [e.name for e in able if e.why_not(topology, collective, options) is None]
+    which = f" (--algorithm {' or '.join(others)} searches)" if others else ""
+    return InputError(
+        f"Seed must be left out for {algorithm.name}, the best for {topology} "
+        f"{collective.kind}, which searches nothing{which}, not {options.seed}"
+    )
+
+
+def _reasons(
+    topology: Topology, collective: Collective, options: Options, able: Sequence[Algorithm]
+) -> list[str]:
+    """What each algorithm needs; those that do not know an option come last, together."""
+    reasons, without = [], defaultdict(list)
+    for algorithm in able:
+        unknown = algorithm.unknown(options)
+        if unknown:
+            without[unknown[0]].append(algorithm.name)
+        else:
+            reason = str(algorithm.why_not(topology, collective, options))
+            given = asked_for(reason, options)
+            reasons.append(f"{algorithm.name} needs {reason}" + (f", not {given}" if given else ""))
+    for option, names in without.items():
+        reasons.append(f"no {as_flag(option)} is known to {', '.join(names)}")
+    return reasons
 
 
 #: All algorithms: those of this package, then those that were registered.

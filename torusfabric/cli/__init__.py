@@ -5,13 +5,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn
 
 from .. import __version__
-from ..errors import InputError, TorusfabricError
+from ..errors import TorusfabricError
 from ..toolchain.processes import Interrupted, ending_signals
 from . import board, compare, hardware, monitor, planning, simulation, sweep
 from .notices import notices_shown
+from .parser import Parser
 
 __all__ = ["main"]
 
@@ -24,14 +24,6 @@ examples:
 exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing,
   130 interrupted, 143 terminated
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are ours."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print."""
-        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -45,7 +45,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "N",
         "type": natural,
         "default": 0,
-        "help": "where a search starts (default 0)",
+        "help": "where a search starts (default 0); only for algorithms that search",
     },
     "--latency": {
         "metavar": "K",
@@ -62,7 +62,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--trees": {
         "metavar": "T",
         "type": positive,
-        "help": "spanning trees used at once (spanning-tree)",
+        "help": "spanning trees used at once, 1 or 2 (spanning-tree)",
     },
     "--packets": {
         "metavar": "P",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..toolchain.hints import no_such
 from ..topology import Topology
 from .blocks import Blocks
 from .definitions import COLLECTIVES, Content, Definition, Target
@@ -141,7 +142,8 @@ def parse_collective(
             collective = Collective(kind)
             break
     else:
-        raise InputError(f"Collective must be one of {', '.join(COLLECTIVES)}, not {name!r}")
+        aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
+        raise no_such("Collective", name, COLLECTIVES, ways=aliases)
     _check_axes(axes, dimensions)
     if collective.rooted:
         return Collective(kind, _parse_root(root, nodes))

@@ -49,7 +49,7 @@ COLLECTIVES = {
     "allgather": Definition(
         Content.EACH,
         Target.ALL,
-        ("gossip", "gossiping", "multinode-broadcast", "multinode-broadcasting",
+        ("all-gather", "gossip", "gossiping", "multinode-broadcast", "multinode-broadcasting",
          "all-to-all-broadcast"),
     ),
     "scatter": Definition(

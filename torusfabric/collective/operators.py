@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from ..errors import InputError
+from ..toolchain.hints import no_such
 
 __all__ = ["OPERATORS", "Operator"]
 
@@ -46,7 +46,7 @@ class Operator:
 
     def __post_init__(self) -> None:
         if self.name not in OPERATORS:
-            raise InputError(f"Operator must be one of {', '.join(OPERATORS)}, not {self.name!r}")
+            raise no_such("Operator", self.name, OPERATORS)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -59,8 +59,7 @@ class Operator:
         """
         name, *sign = text.split(":")
         if sign and (sign != ["signed"] or name not in ("min", "max")):
-            form = ", ".join([*OPERATORS, "min:signed", "max:signed"])
-            raise InputError(f"Operator must be one of {form}, not {text!r}")
+            raise no_such("Operator", text, [*OPERATORS, "min:signed", "max:signed"])
         return cls(name, signed=bool(sign))
 
     def identity(self, width: int) -> int:

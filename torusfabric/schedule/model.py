@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import NoReturn
 
-from ..errors import InputError
+from ..toolchain.hints import no_such
 
 __all__ = ["Duplex", "Switching"]
 
@@ -15,7 +15,7 @@ class Choice(str, Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        raise InputError(f"{cls.__name__} must be {' or '.join(cls)}, not {value!r}")
+        raise no_such(cls.__name__, value, list(cls))
 
 
 class Switching(Choice):

@@ -37,8 +37,9 @@ from typing import Any
 from ..algorithms import CATALOGUE, find
 from ..collective import parse_collective
 from ..errors import InputError
-from ..fpga.synthesis.target import find_target
+from ..fpga.synthesis.target import find_mapping, find_target
 from ..toolchain.cache import digest
+from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
 from ..topology import parse_topology
 
@@ -126,7 +127,7 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     known = ["steps", *AXES, "pnr", "seeds"]
     for name in given:
         if name not in known:
-            raise InputError(f"Key of a sweep must be one of {', '.join(known)}, not {name!r}")
+            raise no_such("Key of a sweep", name, known)
     if plans:
         given["plans"] = list(plans)
     grid = _lists(given)
@@ -145,7 +146,7 @@ def _lists(given: dict[str, Any]) -> dict[str, Any]:
     grid: dict[str, Any] = {"steps": _list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
         if step not in STEPS:
-            raise InputError(f"Step must be plan, simulate or synth, not {step!r}")
+            raise no_such("Step", step, STEPS)
     for name, axis in AXES.items():
         if axis.planned and "plans" in given and name in given:
             raise InputError(f"Key {name} of a sweep must be left out with plans")
@@ -185,8 +186,7 @@ def _check_names(grid: dict[str, Any]) -> None:
     for name in grid["targets"]:
         find_target(name)
     for name in grid["mappings"]:
-        if name not in ("compact", "fast"):
-            raise InputError(f"Mapping must be compact or fast, not {name!r}")
+        find_mapping(name)
     for name in grid["plans"]:
         if not Path(name).is_file():
             raise InputError(f"Plan must be a schedule file, not {name}")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import Self
 
-from ..errors import InputError
+from ..toolchain.hints import no_such
 from .arrays import IntArray, IntLike
 
 __all__ = ["Topology"]
@@ -144,7 +144,7 @@ class Topology(ABC):
             return self.port_names.index(str(name))
         if re.fullmatch(r"\d+", str(name)) and int(name) < self.ports:
             return int(name)
-        raise InputError(f"Port must be one of {', '.join(self.port_names)}, not {name!r}")
+        raise no_such("Port", name, self.port_names)
 
     def arc_name(self, node: int, port: int) -> str:
         """An arc for people, e.g. ``node 9 (1,1) port +0``."""

@@ -4,11 +4,13 @@ Those of other packages enter by `register_topology`, or by an entry point of th
 ``torusfabric.topologies`` that names a subclass of `Topology`.
 """
 
+import re
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TypeVar
 
 from ..errors import InputError
+from ..toolchain.hints import hint
 from .cayley import Topology
 
 __all__ = ["GROUP", "parse_topology", "register_topology", "topology_from_json"]
@@ -103,7 +105,19 @@ def parse_topology(text: str) -> Topology:
         if topology is not None:
             return topology
     forms = ", or ".join(family.notation for family in FAMILIES.values())
-    raise InputError(f"Topology must be {forms}, not {text!r}")
+    raise InputError(f"Topology must be {forms}, not {text!r}{_meant(text)}")
+
+
+def _meant(text: str) -> str:
+    """What a user may have meant by a text that names no topology, to end a message with."""
+    if re.fullmatch(r"-?\d+(\s*(x|X|by|,|\*|×)\s*-?\d+)+", text):
+        sides = "x".join(re.findall(r"\d+", text))
+        return f" (did you mean {sides}?)"
+    kind = re.sub(r"[^a-z].*", "", text.lower())
+    if kind in FAMILIES:
+        return ""  # the name is right, and the message shows what follows it
+    forms = {name: family.notation for name, family in FAMILIES.items() if name != "torus"}
+    return hint(kind, forms)
 
 
 def topology_from_json(entry: object) -> Topology:

@@ -159,7 +159,7 @@ def _packet_count(order: int, options: Options) -> int:
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs and does not get, or None."""
     if not isinstance(topology, Arrowhead):
-        return "an arrowhead torus"
+        return "an arrowhead torus" + (", and --trees 1 or 2" if options.trees else "")
     if options.ports not in (None, 3, 6):
         return "--ports 3 or 6"
     if options.trees not in (None, 1, 2):

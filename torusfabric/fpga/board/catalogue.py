@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...toolchain.hints import no_such
 from .limits import Limit
 
 __all__ = ["COMPACT", "ECP5_ROUTERS", "Board", "find_board", "folder", "load_boards"]
@@ -129,5 +130,5 @@ def find_board(name: str) -> Board:
         raise InputError(f"File of boards must describe one board, not {', '.join(boards)}")
     boards = load_boards()
     if name not in boards:
-        raise InputError(f"Board must be one of {', '.join(boards)}, or a .py file, not {name!r}")
+        raise no_such("Board", name, boards, more=", or a .py file")
     return boards[name]

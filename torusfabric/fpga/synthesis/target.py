@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...errors import InputError, WorkFailed
+from ...errors import WorkFailed
+from ...toolchain.hints import no_such
 
 __all__ = ["FAMILIES", "PINS", "TARGETS", "Cost", "Family", "Mapping", "Target",
            "find_mapping", "find_target", "measure"]  # fmt: skip
@@ -269,7 +270,7 @@ def find_target(name: str) -> Target:
         If there is none.
     """
     if name not in TARGETS:
-        raise InputError(f"Target must be one of {', '.join(TARGETS)}, not {name!r}")
+        raise no_such("Target", name, TARGETS)
     return TARGETS[name]
 
 
@@ -284,7 +285,7 @@ def find_mapping(name: str | Mapping) -> Mapping:
     try:
         return Mapping(name)
     except ValueError:
-        raise InputError(f"Mapping must be compact or fast, not {name!r}") from None
+        raise no_such("Mapping", name, [mapping.value for mapping in Mapping]) from None
 
 
 def measure(target: Target, module: dict[str, Any], children: Collection[str]) -> Cost:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...errors import InputError
 from ...rtl.fabric import Fabric
 from ...toolchain import cxx
+from ...toolchain.hints import no_such
 from .amaranth_engine import AmaranthEngine
 from .base import Engine
 from .compiled import CompiledEngine
@@ -84,8 +84,7 @@ def choose_engine(
     check_wave(wave)
     if name != "auto":
         if name not in ENGINES:
-            known = ", ".join(["auto", *ENGINES])
-            raise InputError(f"Engine must be one of {known}, not {name!r}")
+            raise no_such("Engine", name, ["auto", *ENGINES])
         return Choice(ENGINES[name](fabric, wave=wave), "as asked")
     slow, build = estimate(fabric, repeat)
     if slow <= build:

@@ -1,0 +1,62 @@
+"""The parser of command lines: argparse, with errors that name what is at fault."""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..errors import InputError
+from ..toolchain.hints import hint, no_such
+
+__all__ = ["Parser"]
+
+#: What follows a minus sign like this is no option, but a value that is out of range.
+_NEGATIVE = re.compile(r"-\.?\d.*")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are ours, and say what the user probably meant."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # By this argparse recognises negative numbers; else it drops -4x4 as an unknown option
+        # and takes what follows for the topology.
+        self._negative_number_matcher = _NEGATIVE
+        self._words: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what is not known is named before what is missing."""
+        self._words = sys.argv[1:] if args is None else list(args)
+        found, unknown = super().parse_known_args(args, namespace)
+        self._refuse_unknown(unknown)
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        if message.startswith("the following arguments are required"):
+            self._refuse_unknown(self._words)
+        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
+
+    def _refuse_unknown(self, words: Sequence[str]) -> None:
+        """Raise an error if some words are options that this parser does not have."""
+        for word in words:
+            if word == "--":
+                return
+            name = word.partition("=")[0]
+            if not name.startswith("-") or name == "-" or _NEGATIVE.match(name):
+                continue
+            known = self._option_string_actions
+            if name.startswith("--"):
+                is_known = any(option.startswith(name) for option in known)
+            else:
+                is_known = name[:2] in known
+            if not is_known:
+                names = {option.lstrip("-"): option for option in known}
+                self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of an option's choices."""
+        if action.choices is not None and value not in action.choices:
+            name = action.option_strings[-1] if action.option_strings else str(action.metavar)
+            raise no_such(name.capitalize() if name.isupper() else name, value, action.choices)
