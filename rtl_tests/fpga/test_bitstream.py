@@ -83,6 +83,7 @@ def test_ice40_bitstream_passes(tmp_path):
 
 
 @needs_icebox
+@pytest.mark.long
 def test_ice40_bitstream_with_a_wrong_setting(tmp_path):
     """One wrong bit of the settings in the source, and the bitstream names the first wrong word."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2, fault=misrouted)
@@ -123,6 +124,7 @@ def test_ice40_bitstream_that_loses_a_contribution(tmp_path):
 
 
 @needs_iverilog
+@pytest.mark.long
 def test_ecp5_layout_passes(tmp_path):
     """An ULX3S image after place and route passes on its own and on a command."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2)

