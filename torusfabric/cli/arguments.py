@@ -4,7 +4,16 @@ import argparse
 import re
 from typing import Literal
 
-__all__ = ["latency_or_auto", "natural", "node_or_any", "positive"]
+from ..toolchain.destinations import STANDARD_OUTPUT
+
+__all__ = ["folder", "latency_or_auto", "natural", "node_or_any", "positive"]
+
+
+def folder(text: str) -> str:
+    """The path of a folder."""
+    if text == STANDARD_OUTPUT:
+        raise argparse.ArgumentTypeError("must be a folder, not - (several files are written)")
+    return text
 
 
 def natural(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from .arguments import positive
+from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
@@ -43,7 +43,7 @@ def add_commands(commands: Commands) -> None:
         help="what the names of all modules begin with (default nothing)",
     )
     verilog.add_argument(
-        "-o", "--output", metavar="DIR", required=True, help="folder for the files"
+        "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     synth.add_argument(
         "--target",

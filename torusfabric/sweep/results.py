@@ -1,13 +1,26 @@
-"""The file of results of a sweep: lines of JSON, of which none is lost and none is changed."""
+"""The file of results of a sweep: lines of JSON, of which none is lost and none is changed.
 
+What is no regular file, and standard output, gets the lines too, but keeps none.
+"""
+
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO
 
 import filelock
 
 from ..errors import InputError
+from ..toolchain.destinations import (
+    AnyPath,
+    is_standard_output,
+    is_written_directly,
+    status_of,
+)
+from ..toolchain.files import reporting, writing
 from ..toolchain.reading import parse_json
 from .grid import Point, key
 
@@ -26,7 +39,7 @@ class Results:
     Parameters
     ----------
     path : path
-        It is made if need be.
+        It is made if need be; ``-`` is standard output.
 
     Raises
     ------
@@ -34,26 +47,27 @@ class Results:
         If it cannot be written, is in use, or holds something else.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self._path = Path(path)
-        try:
-            self._file = open(self._path, "a+b")  # noqa: SIM115 (closed by `__exit__`)
-        except OSError as error:
-            raise InputError(
-                f"Results must be a file that can be written, not {path} ({error.strerror})"
-            ) from None
-        try:
-            self._lock()
-            self._rows = self._read()
-        except BaseException:
-            self._file.close()
-            raise
+        self._rows: dict[str, Row] = {}
+        with contextlib.ExitStack() as stack:
+            self._file = stack.enter_context(_opened(path))
+            self._kept = self._file.seekable() and self._file.readable()
+            if self._kept:
+                self._lock()
+                self._rows = self._read()
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> "Results":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
 
     def __contains__(self, point: Point) -> bool:
         return key(point) in self._rows
@@ -70,7 +84,8 @@ class Results:
         line = json.dumps(row).encode() + b"\n"
         self._file.write(line)
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if self._kept:
+            os.fsync(self._file.fileno())
         self._rows[row["key"]] = row
 
     def _lock(self) -> None:
@@ -101,6 +116,18 @@ class Results:
                 end += len(line)
         self._file.truncate(end)
         return rows
+
+
+@contextlib.contextmanager
+def _opened(path: AnyPath) -> Iterator[BinaryIO]:
+    """The file to add to, or what is written directly and cannot be read."""
+    with reporting(path):
+        if is_standard_output(path) or is_written_directly(path, status_of(path)):
+            with writing(path) as direct:
+                yield direct
+        else:
+            with open(path, "a+b") as file:
+                yield file
 
 
 def _row(line: bytes) -> Row | None:

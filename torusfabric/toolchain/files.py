@@ -2,8 +2,8 @@
 
 The content goes into a new file beside the target, which takes the target's name once it is
 complete. An existing file keeps its mode, and a symbolic link keeps pointing to it. What is no
-regular file (a device, a FIFO, a descriptor under ``/dev/fd``) is written directly, and the name
-``-`` is standard output.
+regular file (a device, a FIFO, a descriptor under ``/dev/fd``) is written directly, and the names
+``-`` and ``/dev/stdout`` are standard output.
 """
 
 import contextlib
@@ -20,23 +20,25 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from ..errors import InputError
+from .destinations import (
+    STANDARD_OUTPUT,
+    AnyPath,
+    is_standard_output,
+    is_written_directly,
+    status_of,
+)
 
 __all__ = [
     "STANDARD_OUTPUT",
     "AnyPath",
     "copy_file",
     "replacing",
+    "reporting",
     "writable",
     "write_file",
     "writing",
     "writing_text",
 ]
-
-#: The name of standard output in place of a path.
-STANDARD_OUTPUT = "-"
-
-#: What a path is.
-AnyPath = str | os.PathLike[str]
 
 
 @contextlib.contextmanager
@@ -60,8 +62,8 @@ def replacing(path: AnyPath) -> Iterator[Path]:
         If the file cannot be written.
     """
     path = Path(path)
-    status = _status(path)
-    if _is_written_directly(path, status):
+    status = status_of(path)
+    if is_written_directly(path, status):
         yield path
         return
     target = Path(os.path.realpath(path))
@@ -94,8 +96,8 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
         If it cannot be written. Every `OSError` of the body counts as that, but for a pipe whose
         reader is gone.
     """
-    with _reported(path):
-        if os.fspath(path) == STANDARD_OUTPUT:
+    with reporting(path):
+        if is_standard_output(path):
             sys.stdout.flush()
             with io.BufferedWriter(_StandardOutput()) as file:
                 yield file
@@ -107,13 +109,8 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def writing_text(path: AnyPath) -> Iterator[TextIO]:
     """A text file to write into, in UTF-8; else as `writing`."""
-    if os.fspath(path) == STANDARD_OUTPUT:
-        with _reported(path):
-            yield sys.stdout
-            sys.stdout.flush()
-    else:
-        with writing(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
-            yield file
+    with writing(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+        yield file
 
 
 def write_file(path: AnyPath, text: str) -> None:
@@ -167,7 +164,7 @@ def writable(path: AnyPath, *, make: bool = False) -> None:
     InputError
         If it is a folder, or its folder does not exist (and may not be made) or cannot be written.
     """
-    if os.fspath(path) == STANDARD_OUTPUT:
+    if is_standard_output(path):
         return
     path = Path(path)
     folder = path.parent
@@ -175,18 +172,30 @@ def writable(path: AnyPath, *, make: bool = False) -> None:
         if make:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
-            raise _error(errno.ENOENT)
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     except OSError as error:
         raise _unwritable("Folder", folder, error) from None
-    with _reported(path):
-        if _is_written_directly(path, _status(path)):
+    with reporting(path):
+        if is_written_directly(path, status_of(path)):
             return
-    folder = Path(os.path.realpath(path)).parent
     try:
+        folder = Path(os.path.realpath(path)).parent
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise _unwritable("Folder", folder, error) from None
+
+
+@contextlib.contextmanager
+def reporting(path: AnyPath) -> Iterator[None]:
+    """Turn errors of writing a file into those of the user's input, but for broken pipes."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read it has seen enough
+    except OSError as error:
+        name = "standard output" if is_standard_output(path) else path
+        raise _unwritable("File", name, error) from None
 
 
 class _StandardOutput(io.RawIOBase):
@@ -205,34 +214,6 @@ class _StandardOutput(io.RawIOBase):
         sys.stdout.buffer.flush()
 
 
-def _status(path: Path) -> os.stat_result | None:
-    """The status of an existing file that may be written; None if there is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    if stat.S_ISDIR(status.st_mode):
-        raise _error(errno.EISDIR)
-    if not os.access(path, os.W_OK):
-        raise _error(errno.EACCES)
-    return status
-
-
-def _is_written_directly(path: Path, status: os.stat_result | None) -> bool:
-    """Whether a path is no regular file, or names a descriptor, whatever that is open on."""
-    if status is None:
-        return False
-    if not stat.S_ISREG(status.st_mode):
-        return True
-    while True:
-        folder = os.path.realpath(path.parent)
-        if folder == "/dev" or folder.startswith("/proc/"):
-            return True
-        if not path.is_symlink():
-            return False
-        path = path.parent / os.readlink(path)
-
-
 def _create(path: Path, status: os.stat_result | None) -> None:
     """Make an empty file with the mode of another one, or with the usual mode."""
     mode = 0o666 if status is None else stat.S_IMODE(status.st_mode)
@@ -241,21 +222,5 @@ def _create(path: Path, status: os.stat_result | None) -> None:
         path.chmod(mode)
 
 
-@contextlib.contextmanager
-def _reported(path: AnyPath) -> Iterator[None]:
-    """Turn errors of writing a file into errors of the user's input."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # whoever read it has seen enough
-    except OSError as error:
-        name = "standard output" if os.fspath(path) == STANDARD_OUTPUT else path
-        raise _unwritable("File", name, error) from None
-
-
 def _unwritable(what: str, name: AnyPath, error: OSError) -> InputError:
     return InputError(f"{what} must be writable, not {name} ({error.strerror or error})")
-
-
-def _error(number: int) -> OSError:
-    return OSError(number, os.strerror(number))

@@ -1,0 +1,77 @@
+"""What a path leads to: a regular file, standard output, or what is written directly."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+__all__ = ["STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is_written_directly", "status_of"]
+
+#: The name of standard output in place of a path.
+STANDARD_OUTPUT = "-"
+
+#: What a path is.
+AnyPath = str | os.PathLike[str]
+
+
+def is_standard_output(path: AnyPath) -> bool:
+    """Whether a path is ``-``, or a name of the system for descriptor 1 or a link to it."""
+    return os.fspath(path) == STANDARD_OUTPUT or any(
+        link.name == "1" and _folder(link) == _descriptors() for link in _links(Path(path))
+    )
+
+
+def status_of(path: AnyPath) -> os.stat_result | None:
+    """The status of an existing file that may be written; None if there is none.
+
+    Raises
+    ------
+    OSError
+        If it may not be written.
+    """
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.access(path, os.W_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+    return status
+
+
+def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
+    """Whether a path is no regular file, or names a descriptor, whatever that is open on.
+
+    Parameters
+    ----------
+    path : path
+    status : os.stat_result or None
+        From `status_of`.
+    """
+    if status is None:
+        return False
+    return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _links(Path(path))))
+
+
+def _links(path: Path) -> list[Path]:
+    """A path, and those that it leads to as a symbolic link; round trips end."""
+    found = [path]
+    while path.is_symlink() and len(found) < 40:
+        path = path.parent / os.readlink(path)
+        found.append(path)
+    return found
+
+
+def _is_descriptor(path: Path) -> bool:
+    """Whether a path is a name of the system for an open file, of this process or another."""
+    return _folder(path) == _descriptors() or _folder(path).startswith("/proc/")
+
+
+def _folder(path: Path) -> str:
+    return os.path.realpath(path.parent)
+
+
+def _descriptors() -> str:
+    """The folder of the open files of this process."""
+    return os.path.realpath("/dev/fd")
