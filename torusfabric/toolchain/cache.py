@@ -4,7 +4,8 @@ The key of an entry is a digest of everything its value depends on (text, option
 tools). A value is JSON or a set of files, and is kept with its own digest, which is compared
 whenever it is read: an entry that was damaged or changed counts as none. An entry gets its name
 once it is complete, whatever other processes do. A cache that cannot be written, or an entry that
-cannot be read, costs time and nothing else.
+cannot be read, costs time and nothing else. Beyond its limit, what was not used for long is
+removed.
 """
 
 import contextlib
@@ -15,11 +16,12 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import filelock
 import platformdirs
 
+from .cache_size import keep_below, mark_used, size_limit
 from .files import AnyPath, replacing
 
 __all__ = ["Cache", "RenewingCache", "default_folder", "digest"]
@@ -48,10 +50,19 @@ class Cache:
     ----------
     folder : path, optional
         Where; by default `default_folder()`.
+
+    Raises
+    ------
+    InputError
+        If its limit is set to something that is no size.
     """
+
+    #: Bytes kept by this process in each folder since the limit was last looked at.
+    _kept: ClassVar[dict[Path, int]] = {}
 
     def __init__(self, folder: AnyPath | None = None) -> None:
         self._folder = Path(folder) if folder is not None else default_folder()
+        self._limit = size_limit()
 
     @property
     def folder(self) -> Path:
@@ -61,8 +72,12 @@ class Cache:
     def get(self, key: str) -> Any:
         """The JSON value of a key, or None."""
         try:
-            head, _, text = self._path(f"{key}.json").read_text(encoding="utf-8").partition("\n")
-            return json.loads(text) if head == digest(key, text) else None
+            path = self._path(f"{key}.json")
+            head, _, text = path.read_text(encoding="utf-8").partition("\n")
+            if head != digest(key, text):
+                return None
+            mark_used(path)
+            return json.loads(text)
         except (OSError, ValueError):
             return None
 
@@ -70,10 +85,13 @@ class Cache:
         """Keep a JSON value under a key; returns it as `get` will."""
         text = json.dumps(value)
         path = self._path(f"{key}.json")
+        if not self._limit:
+            return json.loads(text)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as unfinished:
                 unfinished.write_text(f"{digest(key, text)}\n{text}", encoding="utf-8")
+            self._stay_below(len(text))
         return json.loads(text)
 
     def get_files(self, key: str, names: Sequence[str]) -> list[Path] | None:
@@ -81,7 +99,10 @@ class Cache:
         entry = self._path(key)
         digests = self._digests(entry, key)
         paths = [entry / name for name in names]
-        return paths if all(_is_sound(path, digests.get(path.name)) for path in paths) else None
+        if not all(_is_sound(path, digests.get(path.name)) for path in paths):
+            return None
+        mark_used(entry)
+        return paths
 
     def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> list[Path] | None:
         """Keep copies of files, with their modes, under a key.
@@ -97,6 +118,8 @@ class Cache:
         list of Path or None
             Their paths in the cache; None if they could not be kept.
         """
+        if not self._limit:
+            return None
         entry = self._path(key)
         made = entry.with_name(f".{secrets.token_hex(8)}.part")
         try:
@@ -105,6 +128,7 @@ class Cache:
             text = json.dumps({"key": key, "files": digests})
             (made / CONTENTS).write_text(text, encoding="utf-8")
             if self.get_files(key, list(sources)) is None or digests != self._digests(entry, key):
+                self._stay_below(sum(path.stat().st_size for path in made.iterdir()))
                 _replace(made, entry)
         except OSError:
             return None
@@ -161,6 +185,14 @@ class Cache:
                     lock.acquire()
                 stack.callback(lock.release)
             yield
+
+    def _stay_below(self, added: int) -> None:
+        """Look at the limit at first, and whenever a part of it has been added."""
+        kept = self._kept.get(self._folder, self._limit) + added
+        if kept > self._limit // 16:
+            keep_below(self._folder, self._limit)
+            kept = 0
+        self._kept[self._folder] = kept
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
