@@ -1,17 +1,17 @@
 """The command line."""
 
 import argparse
-import os
 import sys
-import warnings
 from collections.abc import Sequence
 
 from .. import __version__
-from ..errors import TorusfabricError
-from ..toolchain.processes import Interrupted, ending_signals
-from . import board, compare, hardware, monitor, planning, simulation, sweep
+from ..errors import InputError
+from ..toolchain.processes import ending_signals
+from . import board, cache, compare, hardware, monitor, planning, simulation, sweep
 from .notices import notices_shown
+from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
+from .streams import flush_or_drop, prepare_streams, told, writes_to_standard_output
 
 __all__ = ["main"]
 
@@ -43,30 +43,47 @@ def make_parser() -> argparse.ArgumentParser:
     board.add_commands(commands)
     monitor.add_commands(commands)
     sweep.add_commands(commands)
+    cache.add_commands(commands)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with ending_signals(), notices_shown():
-            arguments = make_parser().parse_args(argv)
-            return arguments.run(arguments) or 0
-    except TorusfabricError as error:
-        print(f"torusfabric: {error}", file=sys.stderr)
-        return error.status
-    except Interrupted as error:
-        # Amaranth complains of components that are left unused.
-        warnings.filterwarnings("ignore", message=".* created but never used")
-        print(f"torusfabric: {error}", file=sys.stderr)
-        return error.status
-    except KeyboardInterrupt:
-        print("torusfabric: interrupted", file=sys.stderr)
-        return 130
+        with ending_signals():
+            prepare_streams()
+            with notices_shown():
+                return _run(words)
     except BrokenPipeError:
-        # The reader has gone; nothing must be flushed to it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0  # the reader has seen enough
+    except (Exception, KeyboardInterrupt) as error:
+        found = told(error)
+        if found is None:
+            raise
+        print_error(found.message, status=found.status, as_json="--json" in words)
+        return found.status
+    finally:
+        flush_or_drop()
+
+
+def _run(words: list[str]) -> int:
+    """Do what a command line says; returns the exit status."""
+    try:
+        arguments = make_parser().parse_args(words)
+    except SystemExit:  # after --help
+        flush()
+        raise
+    apart = writes_to_standard_output(arguments)
+    if apart and arguments.json:
+        raise InputError(
+            "--json must be left out where a file is written to standard output, which holds one "
+            "of them"
+        )
+    with facts_on_standard_error(apart=apart):
+        status = arguments.run(arguments) or 0
+    flush()
+    return status
 
 
 if __name__ == "__main__":

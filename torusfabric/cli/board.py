@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..collective import Operator
-from .arguments import positive
+from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
 from .monitor import add_baud
-from .output import Progress, print_facts, print_json, progress_bar
+from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
 from .selection import add_selection
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def _add_builds(commands: Commands) -> None:
             "-o",
             "--output",
             metavar="DIR",
+            type=folder,
             help="folder for the bitstream and report (default build/BOARD)",
         )
     flash.add_argument(
@@ -118,7 +119,6 @@ def _described(name: str, board: "Board") -> dict[str, Any]:
 
 def _print_boards(rows: list[dict[str, Any]]) -> None:
     """Print the list as a table, a line a board where nobody looks at a terminal."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -127,7 +127,7 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         mhz, texts = f"{row['clock_mhz']:g}", (row["programmer"], row["title"], row["serial_line"])
         table.add_row(row["name"], mhz, _largest(row), *texts)
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    print_rendered(table)
 
 
 def _largest(row: dict[str, Any]) -> str:
@@ -165,7 +165,7 @@ def _measure(arguments: Namespace) -> int:
         tried = [vars(one) for one in attempts]
         print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
     else:
-        print(
+        print_line(
             f"limit={limit.entry()},"
             if limit
             else f"no square torus of {arguments.width} bits fits"
@@ -264,6 +264,6 @@ def run_flash(arguments: Namespace) -> None:
         result = {"command": command, "flashed": not arguments.dry_run, "folder": str(built.folder)}
         print_json(built.report | result)
     elif arguments.dry_run:
-        print(command)
+        print_line(command)
     else:
         print_facts(_facts(built) | {"loaded": command})

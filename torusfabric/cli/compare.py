@@ -8,7 +8,7 @@ from ..planning import Selection, select
 from ..schedule import Schedule, Switching
 from .command import Commands, add_command
 from .fabric import add_fabric_options, operators_of
-from .output import print_json, print_table, progress_bar
+from .output import print_json, print_line, print_table, progress_bar
 from .selection import add_selection, choose_schedule, parse_plan, parse_selection
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def run_compare(arguments: Namespace) -> None:
         )
         return
     lengths = f"{arguments.width} bits a flit, {found.flits} flits a message"
-    print(f"{selection.topology} {collective}: {lengths}")
+    print_line(f"{selection.topology} {collective}: {lengths}")
     _print_entries(found.entries, arguments.target)
     for entry in found.entries:
         if entry.reason:
-            print(f"no hardware by {entry.algorithm}: {entry.reason}")
+            print_line(f"no hardware by {entry.algorithm}: {entry.reason}")
     for name, needs in found.misfits.items():
-        print(f"{name} needs {needs}")
+        print_line(f"{name} needs {needs}")
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:

@@ -9,7 +9,7 @@ from ..errors import InputError, WorkFailed
 from ..fpga.selftest import BAUD
 from .arguments import positive
 from .command import Commands, add_command
-from .output import print_facts, print_json, progress_bar
+from .output import print_facts, print_json, print_line, progress_bar
 
 if TYPE_CHECKING:
     from ..fpga.selftest.client import BoardClient
@@ -96,7 +96,7 @@ def _do_all(client: "BoardClient", asked: list[str], *, as_json: bool) -> int:
         result, said = perform(client, text)
         results.append({"command": text, **result})
         if not as_json:
-            print(said, flush=True)
+            print_line(said)
     if as_json:
         print_json({"results": results})
     return 2 if any(result.get("result") not in (None, "pass") for result in results) else 0

@@ -1,17 +1,39 @@
-"""What commands print: tables for people, JSON for programs, progress on terminals."""
+"""What commands print: tables for people, JSON for programs, progress on terminals.
+
+Facts go to standard output, or to standard error while a file is written to standard output.
+"""
 
 import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, NoReturn, TextIO
 
 from rich import progress as rich_progress
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-__all__ = ["Progress", "print_facts", "print_json", "print_rendered", "print_table", "progress_bar"]
+from ..toolchain.destinations import STANDARD_OUTPUT
+from ..toolchain.files import reporting
 
+__all__ = [
+    "JSON_VERSION",
+    "Progress",
+    "facts_on_standard_error",
+    "flush",
+    "print_error",
+    "print_facts",
+    "print_json",
+    "print_line",
+    "print_rendered",
+    "print_table",
+    "progress_bar",
+]
+
+#: The version of the JSON objects. It grows when a key goes or means something else; new keys
+#: may come at any time.
+JSON_VERSION = 1
 
 #: Shows how much is done of how much, and perhaps of what.
 Progress = Callable[..., None]
@@ -20,10 +42,62 @@ Progress = Callable[..., None]
 WIDE = 240
 
 
-def print_json(value: object) -> None:
-    """Print one JSON object."""
-    json.dump(value, sys.stdout, indent=2, default=_plain)
-    print()
+_apart: ContextVar[bool] = ContextVar("_apart", default=False)
+
+
+class _Console(Console):
+    """A console that leaves a reader who has gone to the command line."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Pass the error on."""
+        raise BrokenPipeError
+
+
+def print_line(text: str = "") -> None:
+    """Print a line, at once."""
+    with _writing() as stream:
+        print(text, file=stream, flush=True)
+
+
+@contextlib.contextmanager
+def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
+    """Print facts to standard error for a while, if they must be apart from standard output."""
+    token = _apart.set(apart)
+    try:
+        yield
+    finally:
+        _apart.reset(token)
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[TextIO]:
+    """Where facts go; what cannot be written is an error of ours."""
+    with reporting(STANDARD_OUTPUT):
+        yield sys.stderr if _apart.get() else sys.stdout
+
+
+def flush() -> None:
+    """Write what standard output still holds."""
+    with reporting(STANDARD_OUTPUT):
+        sys.stdout.flush()
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object, with the version of its form."""
+    text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=_plain)
+    with _writing() as stream:
+        print(text, file=stream)
+
+
+def print_error(message: str, *, status: int, as_json: bool) -> None:
+    """Print an error to standard error: a line, or an object in a line."""
+    if as_json:
+        error = {"version": JSON_VERSION, "error": {"message": message, "status": status}}
+        message = json.dumps(error)
+    else:
+        message = f"torusfabric: {message}"
+    with contextlib.suppress(OSError, ValueError):  # if it cannot be said, the status says it
+        print(message, file=sys.stderr, flush=True)
 
 
 def _plain(value: Any) -> Any:
@@ -38,14 +112,16 @@ def _plain(value: Any) -> Any:
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, one pair a line."""
     width = max(map(len, facts))
-    for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+    with _writing() as stream:
+        for name, value in facts.items():
+            print(f"{name:<{width}}  {value}", file=stream)
 
 
 def print_rendered(renderable: RenderableType) -> None:
     """Print what rich can draw; lines are not folded where nobody looks at a terminal."""
-    wide = not sys.stdout.isatty()
-    Console(soft_wrap=wide, width=WIDE if wide else None).print(renderable)
+    with _writing() as stream:
+        wide = not stream.isatty()
+        _Console(file=stream, soft_wrap=wide, width=WIDE if wide else None).print(renderable)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
@@ -72,7 +148,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
         rich_progress.TextColumn("{task.percentage:>3.0f}%"),
         rich_progress.TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
+    console = _Console(stderr=True)
     with rich_progress.Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ..errors import InputError
 from ..toolchain.hints import hint, no_such
+from .output import print_line
 
 __all__ = ["Parser"]
 
@@ -37,6 +38,10 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Print help or version; argparse would not say that it cannot be written."""
+        print_line(message.rstrip("\n"))
 
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""

@@ -1,0 +1,196 @@
+"""Standard streams: files that go there, readers that leave, and devices that are full."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torusfabric import cli
+from torusfabric.cli import main
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.sweep.results import Results
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+
+PLAN = ("plan", "3x3", "allgather")
+
+#: Commands that print in different ways.
+PRINTING = [("algorithms",), ("compare", "3x3", "allgather"), PLAN, (*PLAN, "--json"), ("boards",),
+            ("cache",), ("--version",), ("draw", "2x2", "allgather", "-o", "-")]  # fmt: skip
+
+
+@needs_full
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+@pytest.mark.parametrize("buffering", [1, -1])
+def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
+    with open("/dev/full", "w", buffering=buffering) as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(list(words)) == 1
+    error = capsys.readouterr().err
+    text = "File must be writable, not standard output (No space left on device)"
+    if "--json" in words:
+        assert json.loads(error)["error"] == {"message": text, "status": 1}
+    else:
+        assert error == f"torusfabric: {text}\n"
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_reader_that_has_seen_enough(words, monkeypatch, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        assert main(list(words)) == 0
+    assert capsys.readouterr().err == ""
+
+
+@needs_full
+def test_errors_that_cannot_be_told(monkeypatch):
+    with open("/dev/full", "w") as full, open(os.devnull, "w") as null:
+        monkeypatch.setattr(sys, "stderr", full)
+        monkeypatch.setattr(sys, "stdout", null)
+        assert main(["plan", "3x3", "nonsense"]) == 1
+        os.dup2(null.fileno(), full.fileno())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+def test_interpreter_ends_without_a_word_of_its_own():
+    """What is left in buffers at exit is no trouble, nor are streams that are closed."""
+    command = f"{sys.executable} -m torusfabric plan 3x3 allgather"
+    script = f"{command} >&-; echo $? >&2; {command} 2>&- >/dev/null; echo $? >&2"
+    if Path("/dev/full").exists():
+        script += f"; {command} > /dev/full; echo $? >&2"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
+    lines = done.stderr.splitlines()
+    said = "torusfabric: Standard output must be open, not closed (/dev/null takes anything)"
+    assert lines[:3] == [said, "1", "0"]
+    said = "torusfabric: File must be writable, not standard output (No space left on device)"
+    assert lines[3:] in ([], [said, "1"])
+
+
+FILES = [
+    (("plan", "3x3", "allgather", "-o"), '{"format"'),
+    (("draw", "2x2", "allgather", "-o"), "<svg"),
+    (("animate", "2x2", "allgather", "-o"), "<!doctype"),
+    (("simulate", "2x2", "allgather", "--trace"), '{"format"'),
+    (("sweep", "grid.toml", "-o"), '{"key"'),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "begins", "name"),
+    [(*FILES[0], "/dev/stdout"), (*FILES[0], "/dev/fd/1"), (*FILES[0], "link")]
+    + [(*file, "-") for file in FILES],
+)
+def test_file_on_standard_output(words, begins, name, tmp_path, monkeypatch, capsys):
+    """It stands there alone; what else there is to say goes to standard error."""
+    if name.startswith("/dev") and not Path(name).exists():
+        pytest.skip("no names of descriptors")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.toml").write_text('topologies = ["2x2"]\ncollectives = ["allgather"]\n')
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    assert main([*words, name]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(begins)
+    if "animate" not in words and "draw" not in words:
+        for text in [out] if words[0] == "plan" else out.splitlines():
+            json.loads(text)
+    assert "2x2" in err or "3x3" in err or "rows" in err
+    assert {path.name for path in tmp_path.iterdir()} == {"grid.toml", "link"}
+
+
+@pytest.mark.parametrize("words", [(*PLAN, "-o", "-"), (*PLAN, "-o", "/dev/stdout")])
+def test_file_and_json_do_not_share_standard_output(words, capsys):
+    assert main([*words, "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    message = json.loads(err)["error"]["message"]
+    assert message.startswith("--json must be left out where a file is written to standard output")
+
+
+@pytest.mark.parametrize(
+    "words", [("verilog", "2x2", "allgather"), ("build", "2x2", "allgather", "--board", "icestick")]
+)
+def test_folder_is_no_standard_output(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "-o", "-"]) == 1
+    assert "must be a folder, not - (several files are written)" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@needs_full
+def test_results_of_a_sweep_on_a_full_device():
+    """It can be read without an end, and is not."""
+
+    def add():
+        with Results("/dev/full") as results:
+            assert results.rows == {}
+            results.add({"key": "0"})
+
+    with pytest.raises(InputError, match=r"^File must be writable, not /dev/full \(No space left"):
+        add()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes")
+def test_names_that_are_no_text(tmp_path, capsys):
+    path = os.path.join(os.fsencode(tmp_path), b"\xff.json")
+    assert main([*PLAN, "-o", os.fsdecode(path)]) == 0
+    assert os.path.exists(path)
+    assert main([*PLAN, "-o", os.fsdecode(path), "--json"]) == 0
+    assert main(["check", os.fsdecode(path) + "x"]) == 1
+    capsys.readouterr()
+
+
+def fail_with(error, monkeypatch):
+    def run(words):
+        raise error
+
+    monkeypatch.setattr(cli, "_run", run)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 2, "Memory must suffice for all data, which it does not"),
+        (WorkFailed("it is\nwrong"), 2, "it is\nwrong"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2,
+         "Disk must have room for all files, not fail (No space left on device)"),
+        (PermissionError(errno.EACCES, "Permission denied", "some/file"), 2,
+         "File must be usable, not some/file (Permission denied)"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("as_json", [False, True])
+def test_errors_as_lines_and_as_objects(error, status, text, as_json, monkeypatch, capsys):
+    """An object under --json is one line, has a version, and holds message and status."""
+    fail_with(error, monkeypatch)
+    assert main(["plan"] + ["--json"] * as_json) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    if as_json:
+        assert json.loads(err) == {"version": 1, "error": {"message": text, "status": status}}
+        assert err.count("\n") == 1
+    else:
+        assert err == f"torusfabric: {text}\n"
+
+
+def test_errors_of_ours_keep_their_traceback(monkeypatch):
+    fail_with(FileNotFoundError(errno.ENOENT, "No such file"), monkeypatch)
+    with pytest.raises(FileNotFoundError):
+        main(["plan"])
+
+
+def test_wrong_words_are_an_object_too(capsys):
+    assert main(["plan", "--json", "--bogus"]) == 1
+    assert json.loads(capsys.readouterr().err)["error"]["status"] == 1
+
+
+def test_every_object_has_a_version(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+    for words in (PLAN, ("algorithms",), ("boards",), ("cache",), ("compare", "2x2", "allgather")):
+        assert main([*words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["version"] == 1

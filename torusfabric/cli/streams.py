@@ -1,0 +1,88 @@
+"""Standard output and errors of the machine: what a command says where they fail."""
+
+import contextlib
+import errno
+import os
+import sys
+import warnings
+from argparse import Namespace
+from typing import NamedTuple
+
+from ..errors import InputError, TorusfabricError, WorkFailed
+from ..toolchain.destinations import is_standard_output
+from ..toolchain.processes import Interrupted
+
+__all__ = ["Told", "flush_or_drop", "prepare_streams", "told", "writes_to_standard_output"]
+
+#: Errors of the machine, not of ours: no room, no memory, too many files, a disk that fails.
+_OF_THE_MACHINE = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "ENOMEM", "EMFILE", "ENFILE", "EBADF",
+                 "EACCES", "EPERM", "ENAMETOOLONG")
+    if hasattr(errno, name)
+}  # fmt: skip
+
+
+class Told(NamedTuple):
+    """What is said of an error, and the exit status."""
+
+    message: str
+    status: int
+
+
+def prepare_streams() -> None:
+    """See that there are standard streams, and that any file name can be printed to them.
+
+    Raises
+    ------
+    InputError
+        If standard output is closed.
+    """
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (stays open to the end)
+    if sys.stdout is None:
+        raise InputError("Standard output must be open, not closed (/dev/null takes anything)")
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # streams of others
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def writes_to_standard_output(arguments: Namespace) -> bool:
+    """Whether a command writes a file to standard output."""
+    paths = (getattr(arguments, name, None) for name in ("output", "trace", "wave"))
+    return any(isinstance(path, str) and is_standard_output(path) for path in paths)
+
+
+def flush_or_drop() -> None:
+    """Write what standard output still holds; drop what it does not take.
+
+    Else the interpreter would try again at exit.
+    """
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def told(error: BaseException) -> Told | None:
+    """What is said of an error; None of one that should not be, which deserves a traceback."""
+    if isinstance(error, TorusfabricError):
+        return Told(str(error), error.status)
+    if isinstance(error, Interrupted):
+        # Amaranth complains of components that are left unused.
+        warnings.filterwarnings("ignore", message=".* created but never used")
+        return Told(str(error), error.status)
+    if isinstance(error, KeyboardInterrupt):
+        return Told("interrupted", 130)
+    if isinstance(error, MemoryError):
+        return Told("Memory must suffice for all data, which it does not", WorkFailed.status)
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        reason = error.strerror
+        if error.filename is not None:
+            name = os.fsdecode(error.filename)
+            return Told(f"File must be usable, not {name} ({reason})", WorkFailed.status)
+        return Told(f"Disk must have room for all files, not fail ({reason})", WorkFailed.status)
+    return None
