@@ -42,6 +42,8 @@ class Blueprint:
         Bits of a flit.
     top : Top
     netlist : Netlist
+    sequenced : dict of str to tuple of Part
+        What the sequencer gives, by the name of its output, once it is there.
     """
 
     program: Program
@@ -49,6 +51,7 @@ class Blueprint:
     width: int
     top: Top
     netlist: Netlist = field(default_factory=Netlist)
+    sequenced: dict[str, tuple[Part, ...]] = field(default_factory=dict)
 
     @property
     def loop(self) -> Loop:

@@ -26,17 +26,17 @@ def _add_single(
     role: Role,
     make: Callable[[], Leaf],
     inputs: Mapping[str, Parts],
-    rename: Callable[[str], str] = str,
-) -> None:
-    """A module of which there is one; its outputs are nets, of their own names or others."""
+) -> dict[str, tuple[Part, ...]]:
+    """A module of which there is one; returns its outputs, which are nets of their own names."""
     plan.netlist.add_module(name, make, role=role)
     leaf = make()
     outputs = {
-        member: (rename(member), len(getattr(leaf, member)))
+        member: (member, len(getattr(leaf, member)))
         for member, flow in leaf.signature.members.items()
         if flow.flow is Out
     }
     plan.netlist.add(f"the_{name}", name, inputs=dict(inputs), outputs=outputs)
+    return {member: plan.netlist.whole(member) for member in outputs}
 
 
 def add_host(plan: Blueprint, layout: HostLayout) -> tuple[int, list[Callable[[], Locator]]]:
@@ -95,19 +95,14 @@ def add_sequencer(plan: Blueprint) -> None:
     address: Parts = (Fixed(0, bits),)
     if plan.top is Top.HOST:
         address = net.low("read_address", bits)
-    _add_single(
+    given = _add_single(
         plan,
         "sequencer",
         Role.SEQUENCER,
         lambda: Sequencer(plan.program.timing, plan.control, address_bits=bits),
         {"start": net.whole("start"), "idle_address": address},
-        column_net,
     )
-
-
-def column_net(member: str) -> str:
-    """The net of an output of the sequencer: nets of the host port have names such as these."""
-    return f"{member}_at" if member.rpartition("_")[2].isdigit() else member
+    plan.sequenced.update(given)
 
 
 def add_root_unit(plan: Blueprint) -> None:

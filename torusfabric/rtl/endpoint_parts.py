@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from ..program import DirectMap
 from .blueprint import Blueprint, Top
-from .common_parts import column_net
 from .endpoint import Endpoint, EndpointSettings
 from .endpoint_shape import Address, RunWidths
 from .memories import address_width
@@ -25,15 +25,16 @@ def add_streams(plan: Blueprint) -> None:
     """
     net, injections = plan.netlist, len(plan.loop.injections)
     for node in range(plan.nodes):
-        net.add_input(f"inject_{node}", injections * plan.width, node=node)
-        net.wire_output(f"receive_{node}", plan.arriving(node), node=node)
+        net.add_input("inject", injections * plan.width, node=node)
+        net.wire_output("receive", plan.arriving(node), node=node)
     steps, flits = plan.loop.rows, plan.loop.flits
     for name, source, bits in (
         ("tx_address", "read_0", address_width(flits)),
         ("rx_enable", "store_0", 1),
         ("rx_address", "write_0", address_width(steps * flits)),
     ):
-        net.wire_output(name, (Part(column_net(source), 0, bits),))
+        (given,) = plan.sequenced[source]
+        net.wire_output(name, (replace(given, width=bits),))
 
 
 def add_endpoints(plan: Blueprint) -> None:
@@ -91,9 +92,9 @@ class _Wiring:
         self._inject_bits = len(module.inject) if "inject" in self._members else 0
         net = plan.netlist
         # What is the same for all nodes.
-        self._common: dict[str, Parts] = {"busy": net.whole("busy")}
-        columns = (name for name in self._members if column_net(name) in net.nets)
-        self._common |= {name: net.whole(column_net(name)) for name in columns if name != "busy"}
+        self._common: dict[str, Parts] = {
+            name: parts for name, parts in plan.sequenced.items() if name in self._members
+        }
         if plan.top is Top.HOST:
             self._common |= {name: net.low(name, self._members[name].shape) for name in BUS}
 
@@ -141,6 +142,6 @@ class _Wiring:
         else:
             ports["write_bank"] = (Fixed(0, 1),)
         for name in names:
-            ports[name] = net.add_input(f"{name}_{node}", members[name].shape, node=node)
-        net.add_output(f"read_data_{node}", self._plan.width, node=node)
+            ports[name] = net.add_input(name, members[name].shape, node=node)
+        net.add_output("read_data", self._plan.width, node=node)
         return ports

@@ -12,11 +12,12 @@ one module `ROM` wherever they stand.
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .leaf import Leaf
 from .memories import address_width
 
-__all__ = ["ROM", "Fixed", "Instance", "Leaf", "Netlist", "Part", "Parts", "Role"]
+__all__ = ["ROM", "Fixed", "Instance", "Leaf", "Netlist", "NodePort", "Part", "Parts", "Role"]
 
 #: The name of the one module of all ROMs.
 ROM = "rom"
@@ -96,6 +97,20 @@ class Instance:
         return {"DEPTH": depth, "WIDTH": self.width, "ADDRESS": address_width(depth)}
 
 
+class NodePort(NamedTuple):
+    """A port of the whole that belongs to a node.
+
+    Parameters
+    ----------
+    name : str
+        That it has in common with the ports of other nodes.
+    node : int
+    """
+
+    name: str
+    node: int
+
+
 @dataclass
 class Netlist:
     """Instances of modules, and the nets between them.
@@ -104,8 +119,8 @@ class Netlist:
     ----------
     inputs, outputs : dict of str to int
         The ports of the whole, each with its width; a port is a net of the same name.
-    port_nodes : dict of str to int
-        The node of each port that belongs to one.
+    node_ports : dict of str to NodePort
+        Whose each port is that belongs to a node.
     modules : dict of str to function of () -> Leaf
         How to make each module; `ROM` is not among them.
     roles : dict of str to Role
@@ -119,7 +134,7 @@ class Netlist:
 
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
-    port_nodes: dict[str, int] = field(default_factory=dict)
+    node_ports: dict[str, NodePort] = field(default_factory=dict)
     modules: dict[str, Callable[[], Leaf]] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
     nets: dict[str, int] = field(default_factory=dict)
@@ -129,20 +144,20 @@ class Netlist:
 
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
         """Declare an input of the whole, or of a node; returns all of it."""
-        self._driven.add(name)
-        self._note_node(name, node)
-        self.inputs[name] = self.nets[name] = width
-        return self.whole(name)
+        port = self._port(name, node)
+        self._driven.add(port)
+        self.inputs[port] = self.nets[port] = width
+        return self.whole(port)
 
     def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
         """Declare an output of the whole, or of a node; an instance must drive the net."""
-        self._note_node(name, node)
-        self.outputs[name] = self.nets[name] = width
+        port = self._port(name, node)
+        self.outputs[port] = self.nets[port] = width
 
     def wire_output(self, name: str, parts: tuple[Part, ...], *, node: int | None = None) -> None:
         """Declare an output of the whole, or of a node, made of bits of nets."""
         self.add_output(name, sum(part.width for part in parts), node=node)
-        self.wired[name] = parts
+        self.wired[self._port(name, node)] = parts
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
         """Declare a module."""
@@ -242,9 +257,13 @@ class Netlist:
         ports = {"address": parts}, {"data": output}
         self.instances.append(Instance(name, ROM, Role.ROM, *ports, node, rows, width))
 
-    def _note_node(self, port: str, node: int | None) -> None:
-        if node is not None:
-            self.port_nodes[port] = node
+    def _port(self, name: str, node: int | None) -> str:
+        """The name of a port of the whole, or of the port that every node has by that name."""
+        if node is None:
+            return name
+        port = f"{name}_{node}"
+        self.node_ports[port] = NodePort(name, node)
+        return port
 
     def _drive(self, net: str, width: int) -> None:
         if net in self._driven:

@@ -102,8 +102,8 @@ def _ports(fabric: Fabric) -> dict[str, dict[str, Any]]:
     ports = {}
     for direction, nets in sides.items():
         for name, width in nets.items():
-            node = netlist.port_nodes.get(name)
-            known = MEANINGS[name if node is None else name.removesuffix(f"_{node}")]
+            shared, node = netlist.node_ports.get(name, (name, None))
+            known = MEANINGS[shared]
             ports[name] = {
                 "direction": direction,
                 "width": width,
