@@ -92,8 +92,8 @@ def test_asking_changes_nothing():
 
 def test_text_where_there_is_one_origin():
     """In a broadcast all words have the same origin, so that no tags would be needed."""
-    assert str(Origins("round and place", 512, 0, 0)) == (
-        "round and place, 32 cells (512 ROM bits); tags would be all alike"
+    assert str(Origins("round and address", 512, 0, 0)) == (
+        "round and address, 32 cells (512 ROM bits); tags would be all alike"
     )
 
 

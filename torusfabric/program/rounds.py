@@ -96,7 +96,7 @@ def compile_rounds(schedule: Schedule, flits: int, operator: Operator | None = N
             hop_cycles=1,
             constant_cycles=ROUND_DRAIN + max(_write_delay(layout, flits) - EARLY_START, 0),
         ),
-        known_by="round and place",
+        known_by="round and address",
     )
     received = tuple(
         Memory((port, MADE) if port in plan.made else (port,)) for port in range(plan.ports)
