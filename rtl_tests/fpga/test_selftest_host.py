@@ -1,7 +1,10 @@
 """The host's side of the self-test: data, verdicts, and images behind a pseudo-terminal."""
 
 import json
+import os
+import pty
 import re
+import tty
 
 import numpy as np
 import pytest
@@ -12,10 +15,11 @@ from serial_bench import compiled, on_terminal
 from torusfabric.cli import main
 from torusfabric.collective import Operator
 from torusfabric.errors import InputError, WorkFailed
+from torusfabric.fpga.selftest import serial_line
 from torusfabric.fpga.selftest.client import BoardClient
 from torusfabric.fpga.selftest.data import expected_data, send_data
 from torusfabric.fpga.selftest.facts import facts_of
-from torusfabric.fpga.selftest.serial_line import open_port
+from torusfabric.fpga.selftest.serial_line import SerialLine, open_port
 from torusfabric.fpga.selftest.tester import host_port
 from torusfabric.fpga.selftest.verdict import Verdict
 
@@ -108,6 +112,7 @@ def test_help_for_those_who_type(board):
     _, port = board
     with open_port(port) as line:
         BoardClient(line)
+        line.timeout = 60
         line.write(b"x")
         assert line.readline().startswith(b"commands: HEX n node, ")
 
@@ -175,30 +180,103 @@ def test_port_that_cannot_be_opened(tmp_path):
         open_port("/dev/absent")
 
 
-class Silent:
-    """A port with nothing at its other end, or something else than a board."""
+class Port:
+    """A port at whose other end is something else than a board, or nothing.
 
-    name, timeout = "ttyX", 0.0
+    It says something at first and, where it has been asked, an answer; a talker never stops.
+    """
 
-    def __init__(self, line=b""):
-        self._line = line
+    name = "ttyX"
+
+    def __init__(self, said=b"", answer=b"", *, talks=False):
+        self._left, self.said, self.answer, self.talks = said, said, answer, talks
 
     def read(self, size):
-        return b""
-
-    def readline(self):
-        return self._line
+        if self.talks and not self._left:
+            self._left = self.said
+        first, self._left = self._left[:size], self._left[size:]
+        return first
 
     def write(self, data):
+        self._left += self.answer
         return len(data)
 
 
-def test_port_without_a_board():
-    """A port with nothing behind it, or something else, is one line."""
-    with pytest.raises(WorkFailed, match=r"^Board on ttyX must identify itself, not be silent: "):
-        BoardClient(Silent())
-    with pytest.raises(WorkFailed, match=r"^Board on ttyX must identify itself, not answer 'OK': "):
-        BoardClient(Silent(b"OK\r\n"))
+@pytest.fixture
+def impatient(monkeypatch):
+    """Wait for nothing that will not come."""
+    monkeypatch.setattr(serial_line, "PATIENCE", 0.02)
+    monkeypatch.setattr(serial_line, "TALKING", 0.02)
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [
+        (Port(), "identify itself, not be silent: is the image"),
+        (Port(answer=b"OK\r\n"), "identify itself, not answer 'OK': is the image on it, and"),
+        (Port(answer=b"x" * 5000), "identify itself, not answer 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+        (Port(b"hello\n", talks=True), r"fall silent to be asked .* \(b'hello\\n'\)"),
+        (Port(b"\x00", talks=True), r"fall silent to be asked what it is, not keep talking \(b"),
+    ],
+)
+def test_port_without_a_board(impatient, port, message):
+    """Nothing at the other end, something else, and somebody who never stops are one line each."""
+    with pytest.raises(WorkFailed, match=rf"^Board on ttyX must {message}"):
+        BoardClient(port)
+
+
+FACTS_OF_A_BOARD = {
+    "torusfabric": "0.1", "topology": "2x2", "collective": "allgather", "algorithm": "hamiltonian",
+    "nodes": 4, "width": 6, "flits": 2, "send_base": 0, "send_words": 2, "recv_base": 8,
+    "recv_words": 8, "predicted_cycles": 5,
+}  # fmt: skip
+
+
+def client_of(answer, **changes):
+    """A client of a board that gives the same answer to everything but the first question."""
+    port = Port(answer=json.dumps(FACTS_OF_A_BOARD | changes).encode() + b"\n")
+    client = BoardClient(port)
+    port.answer, port.talks, port.said = answer, bool(answer), answer
+    return client
+
+
+def test_answer_without_an_end(impatient):
+    """A line that does not end, and a board that falls silent in it, are told apart."""
+    with pytest.raises(WorkFailed, match=r"^Board must answer in lines, not go on and on \(b'0a5"):
+        client_of(b"0a5").read(0, 8)
+    with pytest.raises(WorkFailed, match=r"^Board must answer within 0\.02 s, not be silent$"):
+        client_of(b"").read(0, 8)
+
+
+@pytest.mark.parametrize("word", [b"40\n", b"x\n", b"pass run=1\n"])
+def test_word_that_is_none(word):
+    """A word wider than a flit, and what is no word, are not taken for one."""
+    with pytest.raises(WorkFailed, match=r"^Board must answer a word of 6 bits, not '"):
+        client_of(word).read(0, 8)
+
+
+def test_facts_of_another_version():
+    """A board that does not say all that is needed is one line."""
+    message = r"^Board must say its nodes, a whole number from 2 on, not None: its image is of tor"
+    with pytest.raises(WorkFailed, match=message):
+        client_of(b"", nodes=None)
+    with pytest.raises(WorkFailed, match=r"^Board must say its topology, not 7$"):
+        client_of(b"", topology=7)
+
+
+def test_port_that_takes_nothing(impatient):
+    """What is sent is not waited for without an end."""
+    ours, theirs = pty.openpty()
+    try:
+        tty.setraw(theirs)
+        with open_port(os.ttyname(theirs), baud=10**6) as port:
+            line = SerialLine(port)
+            with pytest.raises(WorkFailed, match=r"^Board on .* must take what it is sent, not le"):
+                line.send("0" * 100_000)
+            port.reset_output_buffer()
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 @pytest.mark.long

@@ -25,25 +25,29 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def said_meanwhile(what: str, detail: str, *, when: Callable[[], bool]) -> Iterator[None]:
+def said_meanwhile(
+    what: str, detail: str, *, after: float = 0.0, when: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
     """Say during the body what is being done, and now and then how long it has taken so far.
 
     Parameters
     ----------
     what, detail : str
         What is being done; and what there is to say of it, once.
+    after : float
+        Seconds before which there is nothing to say.
     when : function of () -> bool
         Whether there is something to say.
     """
     over, began = threading.Event(), time.monotonic()
 
     def look() -> None:
-        following = 0.0
+        said, following = False, after
         while not over.wait(LOOK):
             seconds = time.monotonic() - began
             if seconds >= following and when():
-                say(f"{what}: {seconds:.0f} s so far" if following else f"{what} ({detail})")
-                following = seconds + PERIOD
+                say(f"{what}: {seconds:.0f} s so far" if said else f"{what} ({detail})")
+                said, following = True, seconds + PERIOD
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, WorkFailed
+from ...toolchain.notices import said_meanwhile
 from .data import send_data
-from .facts import Facts
-from .serial_line import SerialLine, SerialPort
+from .facts import Facts, checked_facts
+from .serial_line import ADVICE, SerialLine, SerialPort
 from .verdict import Verdict
 
 __all__ = ["BoardClient"]
@@ -22,6 +23,9 @@ PATIENCE_TESTING = 60.0
 
 #: How many words it may compute meanwhile: a few seconds' work.
 WORDS_TESTED = 1_000_000
+
+#: Seconds after which a test says that it is still going on.
+SILENT = 5.0
 
 #: How often a board is asked what it is.
 ATTEMPTS = 3
@@ -39,7 +43,7 @@ class BoardClient:
     Parameters
     ----------
     port : SerialPort
-        From `open_port`, or anything else that reads, writes and has a `timeout` and a `name`.
+        From `open_port`, or anything else that reads, writes and has a `name`.
 
     Attributes
     ----------
@@ -49,7 +53,7 @@ class BoardClient:
     Raises
     ------
     WorkFailed
-        If nothing answers, or something else than our image.
+        If nothing answers, or something else than our image, or there is no end to what it says.
     """
 
     def __init__(self, port: SerialPort) -> None:
@@ -66,11 +70,10 @@ class BoardClient:
             answer = self._line.receive_any()
             if answer.startswith('{"torusfabric"'):
                 with contextlib.suppress(ValueError):
-                    return dict(json.loads(answer))
+                    return checked_facts(json.loads(answer))
         instead = f"answer {answer[:40]!r}" if answer else "be silent"
         raise WorkFailed(
-            f"Board on {self._line.name} must identify itself, not {instead}: is the image on it, "
-            "and are port and baud rate right?"
+            f"Board on {self._line.name} must identify itself, not {instead}: {ADVICE}"
         )
 
     def write(self, node: int, address: int, words: Iterable[int]) -> None:
@@ -86,11 +89,17 @@ class BoardClient:
             batch = min(BATCH, count - len(words))
             self._line.send(f"{batch:x}r")
             for _ in range(batch):
-                line = self._line.receive()
-                if not re.fullmatch("[0-9a-f]+", line):
-                    raise WorkFailed(f"Board must answer a word, not {line[:60]!r}")
-                words.append(int(line, 16))
+                words.append(self._word(self._line.receive()))
         return words
+
+    def _word(self, line: str) -> int:
+        """The word in a line of the board."""
+        word = int(line, 16) if re.fullmatch("[0-9a-f]+", line) else -1
+        if word < 0 or word >> self.facts["width"]:
+            raise WorkFailed(
+                f"Board must answer a word of {self.facts['width']} bits, not {line[:60]!r}"
+            )
+        return word
 
     def start(self) -> int:
         """Run the fabric once on what is in its memories; returns the cycles it took.
@@ -112,8 +121,9 @@ class BoardClient:
         """Let the board test itself, up to the first fault."""
         if runs < 1:
             raise InputError(f"Runs must be at least 1, not {runs}")
-        most = min(max(WORDS_TESTED // _words_of_a_test(self.facts), 1), MOST_RUNS)
-        with self._line.patient(PATIENCE_TESTING):
+        most, asked = min(max(WORDS_TESTED // _words_of_a_test(self.facts), 1), MOST_RUNS), runs
+        said = said_meanwhile("testing", f"{asked} runs", after=SILENT)
+        with self._line.patient(PATIENCE_TESTING), said:
             while True:
                 batch = min(runs, most)
                 self._line.send(f"{batch:x}t")

@@ -6,6 +6,7 @@ on every system; it takes any path, a pseudo-terminal's too.
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -14,7 +15,7 @@ import serial
 from ...errors import InputError, WorkFailed
 from . import BAUD
 
-__all__ = ["SerialLine", "SerialPort", "open_port"]
+__all__ = ["ADVICE", "SerialLine", "SerialPort", "open_port"]
 
 #: Seconds without a byte after which a board is taken for dead.
 PATIENCE = 2.0
@@ -22,18 +23,23 @@ PATIENCE = 2.0
 #: Seconds without a byte after which a board has nothing more to send.
 QUIET = 0.05
 
+#: Seconds after which a board that still sends is not waited for.
+TALKING = 5.0
+
+#: Bytes of a line that no board of ours sends, and bytes that are sent at once.
+LONGEST, SENT_AT_ONCE = 4096, 1024
+
+#: What to look at where the other end is not what it must be.
+ADVICE = "is the image on it, and are port and baud rate right?"
+
 
 class SerialPort(Protocol):
     """What is used of a `serial.Serial`."""
 
     name: str
-    timeout: float
 
     def read(self, size: int) -> bytes:
-        """Read so many bytes, or fewer within the time limit."""
-
-    def readline(self) -> bytes:
-        """Read up to the end of a line, or less within the time limit."""
+        """Read so many bytes, or fewer within a short time limit."""
 
     def write(self, data: bytes) -> object:
         """Write bytes."""
@@ -48,12 +54,18 @@ def open_port(path: str, *, baud: int = BAUD) -> serial.Serial:
         If it cannot be opened.
     """
     try:
-        return serial.Serial(path, baud, timeout=PATIENCE)
+        limit = PATIENCE + _seconds(SENT_AT_ONCE, baud)
+        return serial.Serial(path, baud, timeout=QUIET, write_timeout=limit)
     except (OSError, ValueError, serial.SerialException) as error:
         reason = re.sub(r"^.*\[Errno \d+\] ([^:']+).*$", r"\1", str(error)).strip()
         raise InputError(
             f"Port must be a serial port that can be opened, not {path} ({reason})"
         ) from None
+
+
+def _seconds(size: int, baud: int) -> float:
+    """How long so many bytes take, each with its start and its stop bit."""
+    return 10 * size / baud
 
 
 class SerialLine:
@@ -65,7 +77,8 @@ class SerialLine:
     """
 
     def __init__(self, port: SerialPort) -> None:
-        self._port = port
+        self._port, self._patience = port, PATIENCE
+        self._slowest = _seconds(LONGEST, getattr(port, "baudrate", BAUD))
 
     @property
     def name(self) -> str:
@@ -73,9 +86,17 @@ class SerialLine:
         return self._port.name
 
     def send(self, text: str) -> None:
-        """Send some text."""
+        """Send some text.
+
+        Raises
+        ------
+        WorkFailed
+            If it is not taken within the time limit.
+        """
+        data = text.encode()
         with self._attached():
-            self._port.write(text.encode())
+            for first in range(0, len(data), SENT_AT_ONCE):
+                self._port.write(data[first : first + SENT_AT_ONCE])
 
     def receive(self) -> str:
         """Receive a line.
@@ -85,40 +106,66 @@ class SerialLine:
         WorkFailed
             If none comes within the time limit.
         """
-        with self._attached():
-            line = self._port.readline()
-        if not line.endswith(b"\n"):
+        line, silent = self._read_line()
+        if line.endswith(b"\n"):
+            return line.decode("ascii", "replace").strip()
+        if silent:
             begun = f" after {line!r}" if line else ""
-            raise WorkFailed(
-                f"Board must answer within {self._port.timeout:g} s, not be silent{begun}"
-            )
-        return line.decode("ascii", "replace").strip()
+            raise WorkFailed(f"Board must answer within {self._patience:g} s, not be silent{begun}")
+        raise WorkFailed(f"Board must answer in lines, not go on and on ({line[:40]!r}): {ADVICE}")
 
     def receive_any(self) -> str:
         """Receive a line, or what comes within the time limit."""
-        with self._attached():
-            return self._port.readline().decode("ascii", "replace").strip()
+        return self._read_line()[0].decode("ascii", "replace").strip()
 
     def drain(self) -> None:
-        """Drop what is received, until nothing comes any more."""
-        with self.patient(QUIET), self._attached():
-            while self._port.read(256):
-                pass
+        """Drop what is received, until nothing comes any more.
+
+        Raises
+        ------
+        WorkFailed
+            If there is no end to it.
+        """
+        end = time.monotonic() + TALKING
+        with self._attached():
+            while said := self._port.read(256):
+                if time.monotonic() > end:
+                    raise WorkFailed(
+                        f"Board on {self.name} must fall silent to be asked what it is, not keep "
+                        f"talking ({said[:40]!r}): {ADVICE}"
+                    )
 
     @contextlib.contextmanager
     def patient(self, seconds: float) -> Iterator[None]:
         """Set another time limit for a while."""
-        usual, self._port.timeout = self._port.timeout, seconds
+        usual, self._patience = self._patience, seconds
         try:
             yield
         finally:
-            self._port.timeout = usual
+            self._patience = usual
+
+    def _read_line(self) -> tuple[bytes, bool]:
+        """A line, or what came instead of one; and whether nothing more comes."""
+        line, now = bytearray(), time.monotonic()
+        silent, last = now + self._patience, now + self._patience + self._slowest
+        with self._attached():
+            while not line.endswith(b"\n") and len(line) < LONGEST and now < min(silent, last):
+                byte = self._port.read(1)
+                now = time.monotonic()
+                if byte:
+                    line += byte
+                    silent = now + self._patience
+        return bytes(line), now >= silent
 
     @contextlib.contextmanager
     def _attached(self) -> Iterator[None]:
-        """Report a port that fails, because the board is pulled out."""
+        """Report a port that fails, because the board is pulled out or takes nothing."""
         try:
             yield
+        except serial.SerialTimeoutException:
+            raise WorkFailed(
+                f"Board on {self.name} must take what it is sent, not leave it waiting: {ADVICE}"
+            ) from None
         except OSError as error:
             raise WorkFailed(
                 f"Board on {self.name} must stay attached, but its port failed ({error})"
