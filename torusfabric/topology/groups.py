@@ -1,0 +1,142 @@
+"""Groups: the sub-tori that some axes of a torus span, and the positions of nodes in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import InputError
+from .arrays import IntArray, IntLike
+from .cayley import Topology
+from .torus import Torus
+
+__all__ = ["Groups", "parse_axes"]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of nodes of a topology in which a collective runs: one, or sub-tori.
+
+    The *position* of a node is its number in the torus of its group, which is row-major in the axes
+    that span it; all groups are translations of the one that contains node 0.
+
+    Parameters
+    ----------
+    topology : Topology
+    axes : tuple of int or None
+        The axes that span each group, ascending; None for one group of all nodes.
+
+    Examples
+    --------
+    The columns of a torus of three rows.
+
+    >>> columns = Groups(Torus(3, 4), (0,))
+    >>> columns.count, columns.size, columns.torus
+    (4, 3, <Torus 3>)
+    >>> columns.members.tolist()
+    [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
+    >>> int(columns.position[5]), int(columns.group[5]), int(columns.beside(5, 2))
+    (1, 1, 9)
+    """
+
+    topology: Topology
+    axes: tuple[int, ...] | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return self.topology.nodes // self.size
+
+    @property
+    def size(self) -> int:
+        """Number of nodes of a group."""
+        return self.torus.nodes
+
+    @cached_property
+    def torus(self) -> Topology:
+        """The topology of each group."""
+        if self.axes is None:
+            return self.topology
+        return Torus([self._sides[axis] for axis in self.axes])
+
+    @cached_property
+    def members(self) -> IntArray:
+        """The node at each position of each group, an array of shape (count, size)."""
+        nodes = np.arange(self.topology.nodes)
+        if self.axes is None:
+            return nodes[None]
+        others = [axis for axis in range(len(self._sides)) if axis not in self.axes]
+        grid = nodes.reshape(self._sides).transpose(*others, *self.axes)
+        return np.ascontiguousarray(grid).reshape(self.count, self.size)
+
+    @cached_property
+    def position(self) -> IntArray:
+        """The position of each node in its group."""
+        position = np.empty(self.topology.nodes, int)
+        position[self.members] = np.arange(self.size)
+        return position
+
+    @cached_property
+    def group(self) -> IntArray:
+        """The group of each node."""
+        group = np.empty(self.topology.nodes, int)
+        group[self.members] = np.arange(self.count)[:, None]
+        return group
+
+    @cached_property
+    def ports(self) -> IntArray:
+        """The port of the topology that is each port of the torus of a group."""
+        if self.axes is None:
+            return np.arange(self.topology.ports)
+        return np.array([2 * axis + sign for axis in self.axes for sign in (0, 1)])
+
+    @cached_property
+    def port_in_group(self) -> IntArray:
+        """The port of the torus of a group that is each port of the topology, -1 for none."""
+        ports = np.full(self.topology.ports, -1)
+        ports[self.ports] = np.arange(len(self.ports))
+        return ports
+
+    def beside(self, nodes: IntLike, position: IntLike) -> IntArray:
+        """The nodes at positions in the groups of other nodes, elementwise."""
+        return self.members[self.group[nodes], position]
+
+    @property
+    def _sides(self) -> tuple[int, ...]:
+        """The sides of the torus that is cut into groups."""
+        assert isinstance(self.topology, Torus)
+        return self.topology.sides
+
+
+def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...] | None:
+    """The axes that span groups of a topology, ascending; None for one group of all nodes.
+
+    Parameters
+    ----------
+    topology : Topology
+    axes : sequence of int or None
+        All axes are the same as none.
+
+    Raises
+    ------
+    InputError
+        If they are not different axes of the topology, at least one of them.
+
+    Examples
+    --------
+    >>> parse_axes(Torus(4, 4, 4), [2, 0])
+    (0, 2)
+    """
+    if axes is None:
+        return None
+    if not topology.dimensions:
+        raise InputError(f"Axes must be left out for {topology}, which has none, not {list(axes)}")
+    chosen = tuple(sorted(set(axes)))
+    every = range(topology.dimensions)
+    if not chosen or len(chosen) < len(axes) or not set(chosen) <= set(every):
+        known = ", ".join(map(str, every))
+        raise InputError(
+            f"Axes must be some of the axes {known} of {topology}, each once, not {list(axes)}"
+        )
+    return None if len(chosen) == len(every) else chosen
