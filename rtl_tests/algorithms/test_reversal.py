@@ -15,7 +15,7 @@ from torusfabric.topology import Torus, parse_topology
 
 def forward(topology, kind, algorithm, **options):
     topology = parse_topology(topology)
-    collective = parse_collective(kind, root=1, nodes=topology.nodes)
+    collective = parse_collective(kind, root=1, topology=topology)
     return find(algorithm)(topology, collective, Options(**options))
 
 

@@ -23,7 +23,7 @@ NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
 
 def schedule_of(name, kind, latency=1, **options):
     topology = parse_topology(name)
-    collective = parse_collective(kind, root=None, nodes=topology.nodes)
+    collective = parse_collective(kind, root=None, topology=topology)
     return MATCHING(topology, collective, Options(latency=latency, **options))
 
 

@@ -15,7 +15,7 @@ from torusfabric.collective import (
     random_messages,
 )
 from torusfabric.errors import InputError
-from torusfabric.topology import Torus
+from torusfabric.topology import Arrowhead, Torus
 
 TORUS = Torus([2, 3])
 NODES = range(6)
@@ -106,16 +106,66 @@ def test_received_blocks_are_those_that_must_be_delivered():
             assert found == np.flatnonzero((goal == node) | (goal == EVERY_NODE)).tolist()
 
 
-def test_groups_of_nodes_are_refused():
-    whole = parse_collective("allgather", axes=[1, 0], dimensions=2)
-    assert whole == Collective("allgather")
-    for axes, dimensions in [((0,), 2), ([0, 0], 2), ([0, 1], None), ([0, 1], 3)]:
-        with pytest.raises(InputError, match="Axes must be left out or be all axes"):
-            parse_collective("allgather", axes=axes, dimensions=dimensions)
-    wrong: list[Any] = [0, "01", [0.5], [True]]
-    for entry in wrong:
-        with pytest.raises(InputError, match="Axes must be a list of axis numbers"):
-            parse_collective("allgather", axes=entry, dimensions=2)
+def test_axes():
+    """All axes are the same as none; others are ascending, whichever way they are given."""
+    cube = Torus(2, 3, 4)
+    for axes in (None, [2, 0, 1], (0, 1, 2)):
+        assert parse_collective("allgather", axes=axes, topology=cube) == Collective("allgather")
+    groups = Collective("broadcast", 7, (0, 2))
+    assert parse_collective("broadcast", root=7, axes=[2, 0], topology=cube) == groups
+    assert parse_collective("One to all@2+0", root=7, topology=cube) == groups
+    assert (groups.name, str(groups)) == ("broadcast@0+2", "broadcast@0+2 from 7")
+    assert groups.in_one_group == Collective("broadcast", 7)
+    assert parse_collective("allgather@0+1+2", topology=cube) == Collective("allgather")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"axes": [0, 0]}, "Axes must be some of the axes 0, 1 of 2x3, each once, not .0, 0.$"),
+        ({"axes": [2]}, "Axes must be some of the axes 0, 1 of 2x3, each once, not .2.$"),
+        ({"axes": [-1]}, "Axes must be some of the axes 0, 1"),
+        ({"axes": []}, "Axes must be some of the axes 0, 1 of 2x3, each once, not ..$"),
+        ({"axes": [0], "topology": Arrowhead(2)}, "Axes must be left out for arrowhead:2, which"),
+        ({"axes": 0}, "Axes must be a list of axis numbers, not 0"),
+        ({"axes": "01"}, "Axes must be a list of axis numbers"),
+        ({"axes": [0.5]}, "Axes must be a list of axis numbers"),
+        ({"axes": [True]}, "Axes must be a list of axis numbers"),
+        ({"name": "broadcast@"}, "Axes must be numbers joined by .*, as in broadcast@0.2, not ''$"),
+        ({"name": "broadcast@x"}, "Axes must be numbers joined by"),
+        ({"name": "broadcast@0,1"}, "Axes must be numbers joined by"),
+        ({"name": "broadcast@0", "axes": [1]}, "Axes must be given once, not by 'broadcast@0' and"),
+        ({"name": "chatter@0"}, "Collective must be one of .*, not 'chatter'"),
+        ({"axes": [1], "root": 3}, "Root must be a position in a group from 0 to 2, not 3"),
+        ({"axes": [1], "root": "x"}, "Root must be a position in a group, not 'x'"),
+        ({"root": 6}, "Root must be a node from 0 to 5, not 6"),
+    ],
+)
+def test_axes_that_do_not_fit(words, message):
+    """A user's mistake is one line."""
+    given: dict[str, Any] = {"name": "broadcast", "topology": TORUS} | words
+    with pytest.raises(InputError, match=f"^{message}"):
+        parse_collective(given.pop("name"), **given)
+
+
+@pytest.mark.parametrize("kind", COLLECTIVES)
+def test_words_in_groups_are_those_of_each_group(kind):
+    """Positions in a group take the place of nodes; nothing comes from elsewhere."""
+    cube, axes = Torus(2, 3, 2), (0, 2)
+    root = 3 if Collective(kind).rooted else None
+    whole = parse_collective(kind, root=root, axes=axes, topology=cube).layout(cube, 4)
+    one = parse_collective(kind, root=root).layout(Torus(2, 2), 4)
+    assert (whole.send_blocks, whole.recv_blocks) == (one.send_blocks, one.recv_blocks)
+    messages = random_messages(whole, 1, width=16, seed=2)
+    words, receives = expected_words(whole, messages, width=16)
+    for middle in range(3):
+        nodes = [6 * x + 2 * middle + z for x in (0, 1) for z in (0, 1)]
+        part, there = expected_words(one, messages[nodes], width=16)
+        assert (words[nodes] == part).all()
+        assert (receives[nodes] == there).all()
+
+
+def test_entry_of_a_file():
     assert Collective("broadcast", 2, (0, 2)).to_json() == {
         "kind": "broadcast",
         "root": 2,

@@ -28,7 +28,7 @@ def serves(kind, algorithm, topology):
     """Whether an algorithm can plan a collective there."""
     topology = parse_topology(topology)
     (found,) = (entry for entry in CATALOGUE if entry.name == algorithm)
-    collective = parse_collective(kind, nodes=topology.nodes)
+    collective = parse_collective(kind, topology=topology)
     return found.why_not(topology, collective, Options()) is None
 
 

@@ -89,7 +89,7 @@ def test_pairs_leave_no_algorithm_out():
     wanted = {(entry.name, kind) for entry in CATALOGUE for kind in entry.collectives}
     for algorithm, kind, topology in PAIRS:
         torus = parse_topology(topology)
-        collective = parse_collective(kind, root=None, nodes=torus.nodes)
+        collective = parse_collective(kind, root=None, topology=torus)
         with contextlib.suppress(InputError):
             find(algorithm)(torus, collective, Options())
             wanted.discard((algorithm, kind))

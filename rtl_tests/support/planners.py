@@ -24,7 +24,7 @@ def planner(algorithm, default=None):
 
     def plan(what, kind=default, root=None, **options):
         topology = as_topology(what)
-        collective = parse_collective(kind, root=root, nodes=topology.nodes)
+        collective = parse_collective(kind, root=root, topology=topology)
         return algorithm(topology, collective, Options(**options))
 
     return plan

@@ -1,13 +1,13 @@
 """What an algorithm of the catalogue is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 from ..collective import Collective
 from ..errors import InputError
-from ..schedule import Duplex, Schedule
-from ..topology import Topology
+from ..schedule import Duplex, Lifted, Schedule
+from ..topology import Groups, Topology
 
 __all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for"]
 
@@ -65,6 +65,12 @@ class Options:
         """Names of the options that differ from their default."""
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
 
+    def in_group(self, groups: Groups) -> "Options":
+        """The same for one of several groups: a link that is broken in any is avoided in all."""
+        arcs = ((groups.position[node], groups.port_in_group[p]) for node, p in self.broken_links)
+        broken = sorted({(int(node), int(port)) for node, port in arcs if port >= 0})
+        return replace(self, broken_links=tuple(broken))
+
 
 def as_flag(name: str) -> str:
     """An option as it is written on the command line."""
@@ -121,7 +127,13 @@ class Algorithm:
     plan: Planner
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
-        """Why this algorithm cannot serve a selection, or None if it can."""
+        """Why this algorithm cannot serve a selection, or None if it can.
+
+        In groups of nodes it is asked for the torus of a group.
+        """
+        if collective.axes is not None:
+            groups = collective.groups(topology)
+            return self.why_not(groups.torus, collective.in_one_group, options.in_group(groups))
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
         for name in self.unknown(options):
@@ -135,7 +147,7 @@ class Algorithm:
     def __call__(
         self, topology: Topology, collective: Collective, options: Options | None = None
     ) -> Schedule:
-        """Plan a collective.
+        """Plan a collective; in groups, plan it for one of them and lift it to all.
 
         Raises
         ------
@@ -145,6 +157,10 @@ class Algorithm:
         options = options or Options()
         reason = self.why_not(topology, collective, options)
         if reason:
-            given = asked_for(reason, options) or f"{topology} {collective.kind}"
+            given = asked_for(reason, options) or f"{topology} {collective.name}"
             raise InputError(f"Algorithm {self.name} needs {reason}, not {given}")
+        if collective.axes is not None:
+            groups = collective.groups(topology)
+            part = self(groups.torus, collective.in_one_group, options.in_group(groups))
+            return Lifted.of(part, topology, collective)
         return self.plan(topology, collective, options)

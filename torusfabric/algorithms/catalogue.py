@@ -165,7 +165,7 @@ class Catalogue(Sequence[Algorithm]):
                 return algorithm
         reasons = _reasons(topology, collective, options, able)
         detail = "; ".join(reasons) or "no algorithm plans this collective yet"
-        raise InputError(f"No algorithm fits {topology} {collective.kind}: {detail}")
+        raise InputError(f"No algorithm fits {topology} {collective.name}: {detail}")
 
 
 def _no_seed(

@@ -1,9 +1,10 @@
 """Lower bounds on rounds.
 
 They hold for every schedule that `check` accepts, on every topology that looks the same from each
-node. Each is proved in the docstring of its function; `lower_bound` takes the largest that applies.
-N is the number of nodes, D the diameter, M the number of chunks, P the number of ports in use, b
-the most blocks a message may carry.
+node; in groups they are those of one group, which no message leaves. Each is proved in the
+docstring of its function; `lower_bound` takes the largest that applies. N is the number of nodes, D
+the diameter, M the number of chunks, P the number of ports in use, b the most blocks a message may
+carry.
 """
 
 from fractions import Fraction
@@ -12,7 +13,7 @@ from math import ceil
 import numpy as np
 
 from ..collective import Collective
-from ..schedule import Duplex, Listed, Pattern, Schedule, Switching, Table
+from ..schedule import Duplex, Lifted, Listed, Pattern, Schedule, Switching, Table
 from ..topology import Topology, Torus
 from .check import Traffic
 from .distance_bounds import bufferless_steps, delivery_steps
@@ -53,6 +54,8 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """
+    if isinstance(schedule, Lifted):
+        return bound(schedule.part, traffic)
     circuit = schedule.switching == Switching.CIRCUIT
     least = lower_bound(
         schedule.topology,
@@ -152,6 +155,8 @@ def lower_bound(
     >>> lower_bound(Torus(7, 7, 7), parse_collective("allgather"), switching=Switching.CIRCUIT)
     4
     """
+    if collective.axes is not None:
+        topology, collective = collective.groups(topology).torus, collective.in_one_group
     if topology.nodes == 1:
         return 0
     ports = topology.ports if ports is None else ports

@@ -285,7 +285,7 @@ def _arc(topology: Topology, text: str) -> tuple[int, int]:
 def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
     """The words that select the same again, with every choice made."""
     topology, options = selection.topology, selection.options
-    yield from (str(topology), selection.collective.kind)
+    yield from (str(topology), selection.collective.name)
     yield from ("--algorithm", selection.chosen().name)
     if arguments.root not in (None, "any"):
         yield from ("--root", str(arguments.root))

@@ -3,6 +3,10 @@
 Blocks are numbered; `Blocks` maps the numbers to what they mean. A message is cut into ``chunks``
 equal parts, so a block is (origin, chunk), or (origin, destination, chunk) where every destination
 gets a message of its own.
+
+A collective may run in several groups of nodes at once. Origins and destinations are positions in
+a group, and a block never leaves its group: which of several blocks of the same number is meant
+follows from the node that holds it. In one group of all nodes a position is a node number.
 """
 
 from dataclasses import dataclass
@@ -12,29 +16,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..topology import IntArray, IntLike
+from ..topology import Groups, IntArray, IntLike
 
 if TYPE_CHECKING:
     from .collective import Collective
 
 __all__ = ["EVERY_NODE", "Blocks"]
 
-#: Stands for all nodes in `Blocks.postcondition`.
+#: Stands for all nodes of a group in `Blocks.postcondition`.
 EVERY_NODE = -1
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The numbered blocks of a collective.
+    """The numbered blocks of a collective, in each of its groups.
 
     Without a destination, block (origin, chunk) has number ``origin_index * chunks + chunk``; with
     one, ``(origin_index * nodes + destination) * chunks + chunk``. The origin index is the origin's
-    node number, or 0 where the root is the only origin.
+    position, or 0 where the root is the only origin.
 
     Parameters
     ----------
     collective : Collective
-    nodes, chunks : int
+    groups : Groups
+    chunks : int
 
     Examples
     --------
@@ -51,8 +56,13 @@ class Blocks:
     """
 
     collective: "Collective"
-    nodes: int
+    groups: Groups
     chunks: int
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of a group."""
+        return self.groups.size
 
     @property
     def single_origin(self) -> bool:
@@ -66,7 +76,7 @@ class Blocks:
 
     @cached_property
     def count(self) -> int:
-        """Number of blocks."""
+        """Number of blocks of a group."""
         return self.per_origin * (1 if self.single_origin else self.nodes)
 
     def encode(
@@ -95,11 +105,16 @@ class Blocks:
         return np.asarray(block) % self.chunks
 
     def precondition(self, block: IntLike) -> IntArray:
-        """The node that holds each block before the collective, the only one: its origin."""
+        """The position that holds each block before the collective, the only one: its origin."""
         return self.origin(block)
 
+    def initial(self, block: IntArray) -> tuple[IntArray, IntArray]:
+        """Which nodes hold blocks before the collective: pairs of node and block, one a group."""
+        nodes = self.groups.members[:, self.precondition(block)]
+        return nodes.ravel(), np.tile(block, self.groups.count)
+
     def postcondition(self, block: IntLike) -> IntArray:
-        """The node that must hold each block after the collective, or `EVERY_NODE`.
+        """The position that must hold each block after the collective, or `EVERY_NODE`.
 
         In a reduction it must hold the complete sum that the block is a contribution to.
         """

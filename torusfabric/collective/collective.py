@@ -1,14 +1,15 @@
 """A collective communication, and how users name it."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
-from ..topology import Topology
+from ..topology import Groups, Topology, parse_axes
 from .blocks import Blocks
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .layout import Layout
@@ -25,15 +26,18 @@ class Collective:
     kind : str
         A key of `COLLECTIVES`.
     root : int or None
-        The node that broadcasts, scatters, gathers or reduces; None where no node is special.
+        The position, in each group, of the node that broadcasts, scatters, gathers or reduces; None
+        where no node is special.
     axes : tuple of int or None
-        The axes that span the groups in which it runs; None for one group of all nodes.
+        The axes that span the groups in which it runs, ascending; None for one group of all nodes.
 
     Examples
     --------
     >>> scatter = parse_collective("scatter", root=3)
     >>> scatter.rooted, scatter.personal, scatter.single_origin
     (True, True, True)
+    >>> print(parse_collective("broadcast@2+0", root=3))
+    broadcast@0+2 from 3
     """
 
     kind: str
@@ -80,9 +84,23 @@ class Collective:
         """Whether a block has a destination of its own: scatter, alltoall, reduce-scatter."""
         return self.definition.target is Target.PERSONAL
 
+    @property
+    def name(self) -> str:
+        """What the user writes, e.g. ``allreduce@0+2``."""
+        return self.kind if self.axes is None else f"{self.kind}@{'+'.join(map(str, self.axes))}"
+
+    @property
+    def in_one_group(self) -> "Collective":
+        """The same collective of one group alone."""
+        return replace(self, axes=None)
+
+    def groups(self, topology: Topology) -> Groups:
+        """The groups of a topology in which it runs."""
+        return Groups(topology, self.axes)
+
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
         """The blocks of this collective on a topology, where a message has so many chunks."""
-        return Blocks(self, topology.nodes, chunks)
+        return Blocks(self, self.groups(topology), chunks)
 
     def layout(self, topology: Topology, chunks: int) -> Layout:
         """The layout of the nodes' memories, where a message has so many chunks."""
@@ -98,31 +116,29 @@ class Collective:
         return entry
 
     def __str__(self) -> str:
-        return self.kind + (f" from {self.root}" if self.root else "")
+        return self.name + (f" from {self.root}" if self.root else "")
 
 
 def parse_collective(
     name: str,
     *,
     root: int | None = None,
-    nodes: int | None = None,
     axes: Sequence[int] | None = None,
-    dimensions: int | None = None,
+    topology: Topology | None = None,
 ) -> Collective:
     """The collective a user names.
 
     Parameters
     ----------
     name : str
-        Its name or an alias of it, in any case, with blanks or dashes.
+        Its name or an alias of it, in any case, with blanks or dashes; ``@`` and axes joined by
+        ``+`` may follow.
     root : int, optional
-        The special node of a rooted collective (default 0).
-    nodes : int, optional
-        The number of nodes of the topology; the root must be one of them.
+        The special node of a rooted collective (default 0): its position in its group.
     axes : sequence of int, optional
-        The axes that span the groups in which it runs. For the present these must be all axes.
-    dimensions : int, optional
-        The number of axes of the topology.
+        The axes that span the groups in which it runs, if the name does not say.
+    topology : Topology, optional
+        The root must be one of its nodes, and the axes some of its axes.
 
     Raises
     ------
@@ -133,45 +149,57 @@ def parse_collective(
     --------
     >>> parse_collective("All-to-all broadcast")
     Collective(kind='allgather', root=None, axes=None)
-    >>> parse_collective("reduction", root=2, nodes=16)
-    Collective(kind='reduce', root=2, axes=None)
+    >>> from torusfabric.topology import Torus
+    >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
+    Collective(kind='reduce', root=2, axes=(1,))
+    >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
+    Collective(kind='allreduce', root=None, axes=None)
     """
-    key = str(name).strip().lower().replace(" ", "-").replace("_", "-")
-    for kind, definition in COLLECTIVES.items():
-        if key == kind or key in definition.aliases:
-            collective = Collective(kind)
-            break
-    else:
-        aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
-        raise no_such("Collective", name, COLLECTIVES, ways=aliases)
-    _check_axes(axes, dimensions)
+    kind, axes = _parse_name(str(name), axes)
+    collective = Collective(kind, axes=_parse_axes(axes, topology))
     if collective.rooted:
-        return Collective(kind, _parse_root(root, nodes))
+        return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
         raise InputError(f"Root must be left out for {kind}, which has none, not {root!r}")
     return collective
 
 
-def _parse_root(root: int | None, nodes: int | None) -> int:
+def _parse_name(name: str, axes: Sequence[int] | None) -> tuple[str, Sequence[int] | None]:
+    """The kind of a collective, and its axes."""
+    base, at, text = name.partition("@")
+    key = base.strip().lower().replace(" ", "-").replace("_", "-")
+    for kind, definition in COLLECTIVES.items():
+        if key == kind or key in definition.aliases:
+            break
+    else:
+        aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
+        raise no_such("Collective", base, COLLECTIVES, ways=aliases)
+    if not at:
+        return kind, axes
+    if axes is not None:
+        raise InputError(f"Axes must be given once, not by {name!r} and as {list(axes)}")
+    if not re.fullmatch(r"[0-9]{1,9}(\+[0-9]{1,9})*", text.strip()):
+        raise InputError(f"Axes must be numbers joined by +, as in {kind}@0+2, not {text!r}")
+    return kind, [int(axis) for axis in text.split("+")]
+
+
+def _parse_root(root: int | None, collective: Collective, topology: Topology | None) -> int:
     """The root of a rooted collective."""
     root = 0 if root is None else root
+    where = "a node" if collective.axes is None else "a position in a group"
+    number = "a node number" if collective.axes is None else where
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
-        raise InputError(f"Root must be a node number, not {root!r}")
+        raise InputError(f"Root must be {number}, not {root!r}")
+    nodes = None if topology is None else collective.groups(topology).size
     if root < 0 or (nodes is not None and root >= nodes):
-        raise InputError(f"Root must be a node from 0 to {(nodes or 1) - 1}, not {root}")
+        raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)
 
 
-def _check_axes(axes: Sequence[int] | None, dimensions: int | None) -> None:
-    """Refuse groups that are smaller than the topology: no algorithm plans for them yet."""
+def _parse_axes(axes: Sequence[int] | None, topology: Topology | None) -> tuple[int, ...] | None:
+    """The axes that span groups, ascending."""
     if axes is None:
-        return
+        return None
     if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
         raise InputError(f"Axes must be a list of axis numbers, not {axes!r}")
-    if dimensions is not None and sorted(axes) == list(range(dimensions)):
-        return
-    every = "" if dimensions is None else f" ({', '.join(map(str, range(dimensions)))})"
-    raise InputError(
-        f"Axes must be left out or be all axes of the topology{every}, not "
-        f"{list(axes)}: a collective in groups of nodes is not supported yet"
-    )
+    return tuple(sorted(axes)) if topology is None else parse_axes(topology, axes)

@@ -100,8 +100,9 @@ class Layout:
     @property
     def receivers(self) -> IntArray:
         """The nodes at which anything is delivered."""
-        collective = self.blocks.collective
-        return np.array([collective.root]) if collective.to_root else np.arange(self.blocks.nodes)
+        collective, groups = self.blocks.collective, self.blocks.groups
+        members = groups.members[:, collective.root] if collective.to_root else groups.members
+        return np.sort(members, axis=None)
 
     def with_root(self, root: int) -> "Layout":
         """The layout of the same collective from, or to, another root."""
@@ -111,7 +112,7 @@ class Layout:
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
         """The block that lies at an index of the receive memory of nodes, elementwise.
 
-        In a reduction this is the contribution of node 0 to the sum that lies there.
+        In a reduction this is the contribution of position 0 to the sum that lies there.
 
         Parameters
         ----------
@@ -121,4 +122,4 @@ class Layout:
         """
         nodes, index = np.broadcast_arrays(nodes, index)
         origin, chunk = np.divmod(index, self.blocks.chunks)
-        return self.blocks.encode(origin, chunk, nodes)
+        return self.blocks.encode(origin, chunk, self.blocks.groups.position[nodes])

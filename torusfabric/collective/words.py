@@ -42,7 +42,7 @@ def random_messages(
     (9, 18)
     """
     generator = np.random.default_rng(seed)
-    shape = layout.blocks.nodes, layout.send_words(flits)
+    shape = layout.blocks.groups.topology.nodes, layout.send_words(flits)
     if width <= 64:
         return generator.integers(0, (1 << width) - 1, shape, np.uint64, endpoint=True)
     size = -(-width // 8)
@@ -91,15 +91,27 @@ def expected_words(
     """
     if root is not None:
         layout = layout.with_root(root)
+    groups = layout.blocks.groups
+    words = [_group_words(layout, messages[nodes], operator or Operator(), width)
+             for nodes in groups.members]  # fmt: skip
+    result = np.empty((len(messages), words[0].shape[1]), words[0].dtype)
+    result[groups.members] = words
+    return result, np.isin(np.arange(len(messages)), layout.receivers)
+
+
+def _group_words(
+    layout: Layout, messages: NDArray[Any], operator: Operator, width: int
+) -> NDArray[Any]:
+    """The words that are delivered at each position of a group, given what its nodes send."""
     blocks, nodes = layout.blocks, np.arange(layout.blocks.nodes)
-    receives = np.isin(nodes, layout.receivers)
     if blocks.collective.reducing:
-        sums = (operator or Operator()).reduce(messages, width)
+        sums = operator.reduce(messages, width)
         if blocks.collective.personal:
-            return sums.reshape(len(nodes), -1), receives
-        return np.broadcast_to(sums, (len(nodes), len(sums))), receives
+            return sums.reshape(len(nodes), -1)
+        return np.broadcast_to(sums, (len(nodes), len(sums)))
     # Hosts know no chunks: a part is the message of an origin, to all or to this node alone.
     sent = messages.reshape(len(nodes), layout.send_parts, -1)
     origin = nodes[None, :] if blocks.collective.from_each else np.array([[blocks.collective.root]])
     part = nodes[:, None] if blocks.collective.personal else np.zeros((len(nodes), 1), int)
-    return sent[origin, part].reshape(len(nodes), -1), receives
+    words: NDArray[Any] = sent[origin, part]
+    return words.reshape(len(nodes), -1)

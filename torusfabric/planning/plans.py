@@ -42,13 +42,13 @@ def plan(
     topology : Topology or str
         Such as ``Torus(8, 8)`` or ``"8x8"``.
     collective : Collective or str
-        Such as ``"allgather"``.
+        Such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at once.
     algorithm : Algorithm or str, optional
         By default the first of the catalogue that serves.
     root : int, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     axes : sequence of int, optional
-        The axes that span the groups in which the collective runs; for the present all.
+        The axes that span the groups in which the collective runs, where the name does not say.
     check : bool
         Whether to check the schedule.
     **options
@@ -155,7 +155,7 @@ def resolve(selection: Selection, *, flits: int | None = None) -> Selection:
             if not found:
                 raise
             break  # the algorithm knows no latency
-        if not (schedule.collective.reducing and isinstance(schedule, Table)):
+        if not (schedule.collective.reducing and schedule.form == Table.form):
             return candidate
         found.append((compile(schedule, flits=flits).cycles(), latency, candidate))
     return min(found, key=lambda entry: entry[:2])[2]

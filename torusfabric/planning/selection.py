@@ -88,7 +88,7 @@ def select(
     root : int, optional
         The root of a collective that is given by name.
     axes : sequence of int, optional
-        The axes that span its groups; for the present all.
+        The axes that span its groups, where the name does not say; by default all.
     **options
         See `PlanOptions`.
 
@@ -107,18 +107,18 @@ def select(
     'allgather'
     """
     topology = parse_topology(topology) if isinstance(topology, str) else topology
+    kind = collective
     if isinstance(collective, Collective):
         if root is not None or axes is not None:
             raise InputError("Root and axes must be those of the collective, not given again")
-    else:
-        collective = parse_collective(
-            collective, root=root, nodes=topology.nodes, axes=axes, dimensions=topology.dimensions
-        )
+        kind, root, axes = collective.kind, collective.root, collective.axes
+    collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if isinstance(algorithm, str):
         algorithm = find(algorithm)
-    ports = options.get("ports")
-    if ports is not None and not 1 <= ports <= topology.ports:
-        raise InputError(f"Ports must be from 1 to {topology.ports} on {topology}, not {ports}")
+    ports, groups = options.get("ports"), collective.groups(topology)
+    if ports is not None and not 1 <= ports <= groups.torus.ports:
+        where = topology if collective.axes is None else f"{topology} {collective.name}"
+        raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
     asked: dict[str, Any] = dict(options)
     any_latency = asked.get("latency") == "auto"
     if any_latency:

@@ -1,6 +1,7 @@
 """Schedules: the narrow waist between algorithms and everything else."""
 
 from .base import Schedule
+from .lifted import Lifted
 from .model import Duplex, Switching
 from .pattern import Pattern
 from .rounds import Rounds
@@ -12,6 +13,7 @@ __all__ = [
     "Duplex",
     "Everything",
     "Grouped",
+    "Lifted",
     "Listed",
     "Pattern",
     "Rounds",

@@ -2,7 +2,8 @@
 
 A `Schedule` says, as a plain immutable value, which message travels along which path in which
 round. There are three ways to write one: a `Pattern` (oblivious forwarding), a `Table`
-(translation-invariant) and `Rounds` (explicit paths). Each lists its transfers round by round as
+(translation-invariant) and `Rounds` (explicit paths); what several groups of nodes do alike is
+`Lifted` from any of them. Each lists its transfers round by round as
 arrays; that view is all that the checker, the cost model and the schedule file see.
 """
 
@@ -12,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -80,7 +82,7 @@ class Schedule(ABC):
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each round, in order."""
 
-    @property
+    @cached_property
     def blocks(self) -> Blocks:
         """The numbered blocks."""
         return self.collective.blocks(self.topology, self.chunks)

@@ -55,8 +55,7 @@ class HeldBlocks:
             )
         self.topology, self.blocks = topology, blocks
         self.held = np.zeros((topology.nodes, blocks.count), bool)
-        ids = np.arange(blocks.count)
-        self.held[blocks.precondition(ids), ids] = True
+        self.held[blocks.initial(np.arange(blocks.count))] = True
 
     def carry_out(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
         """Carry out a round.
@@ -102,7 +101,7 @@ class HeldBlocks:
 
     def _let_go(self, node: IntArray, ids: IntArray) -> None:
         """Partial sums leave their senders; complete sums are copied."""
-        keys = self.blocks.count // self.topology.nodes
-        sums = self.held.reshape(self.topology.nodes, -1, keys)
+        keys = self.blocks.count // self.blocks.nodes
+        sums = self.held.reshape(self.topology.nodes, self.blocks.nodes, keys)
         complete = np.asarray(sums.all(axis=1))[node, ids % keys]
         self.held[node[~complete], ids[~complete]] = False

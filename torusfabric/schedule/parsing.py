@@ -52,7 +52,7 @@ def parse_schedule(data: Any) -> Rounds:
     check_head(data)
     topology = _topology(data["topology"])
     collective = _collective(data["collective"], topology)
-    _at_most("ports", data["ports"], topology.ports)
+    _at_most("ports", data["ports"], len(collective.groups(topology).ports))
     _at_most("chunks", data["chunks"], MOST_BITS // topology.nodes)
     blocks = collective.blocks(topology, data["chunks"])
     if blocks.count > MOST_BITS // topology.nodes:
@@ -87,9 +87,8 @@ def _collective(entry: dict[str, Any], topology: Topology) -> Collective:
     return parse_collective(
         entry["kind"],
         root=entry.get("root"),
-        nodes=topology.nodes,
         axes=entry.get("axes"),
-        dimensions=topology.dimensions,
+        topology=topology,
     )
 
 

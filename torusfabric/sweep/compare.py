@@ -145,8 +145,8 @@ def compare(
     planned = [(schedule, name) for name, schedule in (files or {}).items()]
     if not fitting and not planned:
         needs = "; ".join(f"{name} needs {why}" for name, why in misfits.items())
-        kind = selection.collective.kind
-        raise InputError(f"No algorithm fits {selection.topology} {kind}: {needs}")
+        name = selection.collective.name
+        raise InputError(f"No algorithm fits {selection.topology} {name}: {needs}")
     total = 2 * len(fitting) + len(planned)
     for done, algorithm in enumerate(fitting):
         report(done, total, f"planning {algorithm.name}")

@@ -10,7 +10,7 @@ some rules by construction (a `Pattern`, a `Table`), the other rules are checked
 """
 
 from ...errors import ScheduleError
-from ...schedule import Pattern, Schedule, Table
+from ...schedule import Lifted, Pattern, Schedule, Table
 from ...schedule.quotient import Quotient
 from .blocks import track_blocks
 from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
@@ -86,6 +86,8 @@ def _inspect(schedule: Schedule) -> None:
     """Check what can be seen without following blocks."""
     inspect_schedule(schedule)
     match schedule:
+        case Lifted():
+            _inspect(schedule.part)
         case Pattern():
             inspect_pattern(schedule)
         case Table():

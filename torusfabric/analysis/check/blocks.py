@@ -146,7 +146,7 @@ class _Window:
         self.nodes = schedule.topology.nodes
         self.held = np.zeros((last - first, self.nodes), np.uint64)
         self.ids = np.arange(64 * first, min(64 * last, schedule.blocks.count))
-        self.set(schedule.blocks.precondition(self.ids), self.ids)
+        self.set(*schedule.blocks.initial(self.ids))
 
     def bits(self, node: IntLike, ids: IntArray) -> tuple[IntArray, Words]:
         """Positions in the flat state, and bits, of blocks at nodes."""
@@ -253,6 +253,8 @@ class _Window:
         """Check that every node holds what it must, and count what it came to hold."""
         blocks = self.schedule.blocks
         required = blocks.postcondition(self.ids)
+        start = blocks.groups.count * len(self.ids)
+        found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - start
         if required.size and required[0] < 0:
             full = np.zeros(len(self.held), np.uint64)
             bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)
@@ -263,9 +265,10 @@ class _Window:
                 lacking = self.held.reshape(-1)[at] & bit == 0
                 found.not_there(nodes[0], self.ids[lacking][0])
         else:
-            at, bit = self.bits(required, self.ids)
+            node = blocks.groups.members[:, required].ravel()
+            ids = np.tile(self.ids, blocks.groups.count)
+            at, bit = self.bits(node, ids)
             lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
             if lacking.size:
-                first = lacking[np.lexsort((self.ids[lacking], required[lacking]))[0]]
-                found.not_there(required[first], self.ids[first])
-        found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - len(self.ids)
+                first = lacking[np.lexsort((ids[lacking], node[lacking]))[0]]
+                found.not_there(node[first], ids[first])

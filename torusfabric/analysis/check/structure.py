@@ -16,7 +16,8 @@ def inspect_schedule(schedule: Schedule) -> None:
     ------
     ScheduleError
     """
-    degree, nodes = schedule.topology.ports, schedule.topology.nodes
+    groups = schedule.collective.groups(schedule.topology)
+    degree, nodes = len(groups.ports), groups.size
     latency = schedule.topology.link_latency
     if latency != 1:
         raise fault(schedule, None, f"Latency of a link must be 1, not {latency}")
@@ -26,7 +27,8 @@ def inspect_schedule(schedule: Schedule) -> None:
         raise fault(schedule, None, f"Chunks must be positive, not {schedule.chunks}")
     root = schedule.collective.root
     if schedule.collective.rooted and (root is None or not 0 <= root < nodes):
-        raise fault(schedule, None, f"Root must be a node from 0 to {nodes - 1}, not {root}")
+        what = "a node" if groups.count == 1 else "a position in a group"
+        raise fault(schedule, None, f"Root must be {what} from 0 to {nodes - 1}, not {root}")
 
 
 def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tuple[int, int]:
@@ -69,6 +71,9 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
         (~used[:, :-1] & used[:, 1:], "starts a path that goes on after its end"),
         (lengths[:, None] == 0, "starts a path without a hop"),
     ]
+    if schedule.collective.axes is not None:
+        outside = np.flatnonzero(schedule.blocks.groups.port_in_group < 0)
+        checks.append((np.isin(hops, outside), "starts a path that leaves its group"))
     if schedule.switching == Switching.STORE_AND_FORWARD:
         checks.append((lengths[:, None] > 1, "starts a path of more than one hop"))
     for wrong, text in checks:

@@ -51,7 +51,7 @@ def track_sums(
         At the first transfer that carries other than one whole sum of each of its keys, adds a
         contribution a second time or, with ``finish``, at the first complete sum that is missing.
     """
-    nodes, keys = schedule.topology.nodes, schedule.blocks.count // schedule.topology.nodes
+    nodes, keys = schedule.topology.nodes, schedule.blocks.count // schedule.blocks.nodes
     step = max(1, BUDGET // nodes)
     passes = range(0, keys, step)
     faults: list[tuple[Any, ...]] = []
@@ -107,20 +107,22 @@ class _Sums:
 
     A *cell* is (key - first) * nodes + node. ``at[cell]`` is the tree of the sum that the node
     keeps, -1 for none, ``count[cell]`` its number of contributions, and ``parent`` the forest that
-    leads from the contribution of an origin (a cell of the same key) to its tree.
+    leads from the contribution of an origin (a cell of the same key) to its tree. In several groups
+    each has sums of its own, which are complete with a contribution of each of its nodes.
     """
 
     def __init__(self, schedule: Schedule, first: int, last: int, tally: Tally) -> None:
         self.schedule, self.first, self.last, self.tally = schedule, first, last, tally
-        self.nodes = schedule.topology.nodes
-        self.keys = schedule.blocks.count // self.nodes
+        self.nodes, self.groups = schedule.topology.nodes, schedule.blocks.groups
+        self.full = self.groups.size
+        self.keys = schedule.blocks.count // self.full
         self.at = np.arange((last - first) * self.nodes)
         self.parent = self.at.copy()
         self.count = np.ones(len(self.at), np.int32)
 
     def block(self, key: int, origin: int) -> int:
-        """The block number of a contribution."""
-        return int(origin) * self.keys + self.first + int(key)
+        """The block number of the contribution of a node."""
+        return int(self.groups.position[origin]) * self.keys + self.first + int(key)
 
     def move(self, transfers: Transfers) -> IntArray:
         """Carry out one round, and return how many sums each transfer carries."""
@@ -128,7 +130,7 @@ class _Sums:
         sizes = np.bincount(owner, minlength=len(transfers))
         source = key * self.nodes + transfers.source[owner]
         target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
-        partial = self.count[source] < self.nodes
+        partial = self.count[source] < self.full
         self._check_moved_once(transfers, owner, source, partial)
         tree, count = self.at[source].copy(), self.count[source].copy()
         self.at[source[partial]] = -1
@@ -161,7 +163,7 @@ class _Sums:
         for layer in range(int(turn.max(initial=-1)) + 1):
             now = np.flatnonzero(turn == layer)
             cell = target[now]
-            twice = now[self.count[cell] + count[now] > self.nodes]
+            twice = now[self.count[cell] + count[now] > self.full]
             if twice.size:
                 self._stop(transfers, owner[twice[0]], self._cell_of(target[twice[0]],
                            tree[twice[0]]), "sends {block}, which is counted twice")  # fmt: skip
@@ -197,7 +199,7 @@ class _Sums:
 
     def _carried_groups(self, transfers: Transfers, payload: Grouped) -> tuple[IntArray, IntArray]:
         """The sums of one group for each transfer."""
-        group = np.asarray(payload.group).reshape(self.nodes, -1)[:, self.first : self.last]
+        group = np.asarray(payload.group).reshape(self.full, -1)[:, self.first : self.last]
         if (group == group[0]).all():
             order = np.argsort(group[0], kind="stable")
             ordered = group[0][order]
@@ -214,7 +216,8 @@ class _Sums:
             zip(transfers.source, payload.wanted, strict=True)
         ):
             kept = self.at[np.arange(len(roots)) * self.nodes + node]
-            key, origin = np.nonzero((roots == kept[:, None]) & (wanted == group.T))
+            mates = self.groups.members[self.groups.group[node]]
+            key, origin = np.nonzero((roots[:, mates] == kept[:, None]) & (wanted == group.T))
             lists.append(origin * self.keys + self.first + key)
             owners.append(np.full(len(key), transfer))
         return self._carried_lists(transfers, np.concatenate(owners), np.concatenate(lists))
@@ -231,9 +234,10 @@ class _Sums:
         self, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
         """The sums of which the transfers list exactly all contributions."""
-        key, origin = ids % self.keys - self.first, ids // self.keys
+        key, position = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
-        owner, key, origin = owner[mine], key[mine], origin[mine]
+        owner, key = owner[mine], key[mine]
+        origin = self.groups.beside(transfers.source[owner], position[mine])
         cell = key * self.nodes + transfers.source[owner]
         inside = self._roots()[key * self.nodes + origin] == self.at[cell]
         if not inside.all():
@@ -260,14 +264,17 @@ class _Sums:
         """The first complete sum that a node must hold and does not: none or one fault."""
         keys = np.arange(self.first, self.last)
         required = self.schedule.blocks.postcondition(keys)
-        complete = self.count.reshape(-1, self.nodes) == self.nodes
-        key = np.arange(len(keys))
+        complete = self.count.reshape(-1, self.nodes) == self.full
+        node: IntArray
+        key: IntArray = np.arange(len(keys))
         if required[0] < 0:
             node, key = np.nonzero(~complete.T)
         else:
-            key = key[~complete[key, required]]
-            node = required[key]
-            key, node = key[np.argsort(node, kind="stable")], np.sort(node)
+            target = self.groups.members[:, required]
+            group, lacking = np.nonzero(~complete[key, target])
+            key, node = key[lacking], target[group, lacking]
+            order = np.argsort(node, kind="stable")
+            key, node = key[order], node[order]
         if not len(node):
             return []
         block = self._lacking(key[0], node[0])
@@ -276,5 +283,6 @@ class _Sums:
     def _lacking(self, key: int, node: int) -> int:
         """A contribution of a key that a node does not have."""
         roots = self._roots().reshape(-1, self.nodes)[key]
-        origin = np.flatnonzero(roots != self.at[key * self.nodes + node])[0]
+        mates = self.groups.members[self.groups.group[node]]
+        origin = mates[np.flatnonzero(roots[mates] != self.at[key * self.nodes + node])[0]]
         return self.block(key, origin)

@@ -66,7 +66,7 @@ def expected_data(messages: NDArray[Any], facts: Facts) -> tuple[NDArray[Any], N
         The nodes at which anything is delivered; the words of others have no meaning.
     """
     topology = parse_topology(facts["topology"])
-    collective = parse_collective(facts["collective"], root=facts["root"], nodes=topology.nodes)
+    collective = parse_collective(facts["collective"], root=facts["root"], topology=topology)
     operator = Operator(facts["operator"], facts["signed"]) if collective.reducing else None
     layout = collective.layout(topology, chunks=1)
     return expected_words(layout, messages, operator=operator, width=facts["width"])

@@ -21,7 +21,7 @@ def facts_of(fabric: "Fabric") -> Facts:
     return {
         "torusfabric": __version__,
         "topology": str(schedule.topology),
-        "collective": schedule.collective.kind,
+        "collective": schedule.collective.name,
         "root": schedule.collective.root,
         **({"operator": operator.name, "signed": operator.signed} if operator else {}),
         "algorithm": schedule.algorithm,

@@ -9,6 +9,9 @@ depends on it: a `Pattern` needs little more than wires, a `Table` one program f
 - An all-gather, a total exchange, a reduce-scatter or an all-reduce that looks the same from every
   node is a `Table`. What node 0 does is the candidate; all other nodes must do the same.
 
+A collective in groups is `Lifted` from the schedule of one group, in its smallest form, if all
+groups do the same.
+
 What is both, such as an all-gather on a ring, becomes a `Pattern`, which has the smaller hardware
 and takes fewer cycles. An all-gather over circuits whose nodes send parts of what they hold is
 arranged by `Grouped` payloads, so that such a part lies in few places of a memory.
@@ -20,15 +23,18 @@ same.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from ..base import Schedule
+from ..lifted import Lifted
 from ..model import Switching
 from ..pattern import Pattern
 from ..rounds import Rounds
 from ..table import Table
 from .groups import grouped
+from .lifted import lifted_from_group
 from .patterns import pattern_of_steps, pattern_of_table, without_unused_feeds
 from .steps import Irregular, steps_of
 from .sums import with_listed_sums
@@ -50,8 +56,8 @@ def recognise(schedule: Schedule) -> Schedule:
     Returns
     -------
     Schedule
-        A `Pattern` or a `Table` that lists the same transfers; the schedule itself if it is in
-        its smallest form already.
+        A `Pattern` or a `Table`, perhaps `Lifted`, that lists the same transfers; the schedule
+        itself if it is in its smallest form already.
 
     Examples
     --------
@@ -71,6 +77,11 @@ def recognise(schedule: Schedule) -> Schedule:
             return without_unused_feeds(schedule)
         case Table():
             return _first_of(schedule, [pattern_of_table])
+        case Lifted():
+            return replace(schedule, part=recognise(schedule.part))
+        case Rounds() if schedule.collective.axes is not None:
+            lifted = lifted_from_group(schedule)
+            return schedule if lifted is None else recognise(lifted)
         case Rounds():
             return _from_rounds(schedule)
     return schedule

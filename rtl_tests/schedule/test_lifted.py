@@ -1,0 +1,190 @@
+"""Collectives in groups: schedules of one group, lifted to all."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.collective import Collective
+from torusfabric.schedule import Lifted, Listed, Rounds, Switching, Transfers
+from torusfabric.schedule.held_blocks import HeldBlocks
+from torusfabric.schedule.recognise import recognise
+
+#: A pattern, tables, and rounds, with all payloads.
+CASES = [
+    ("3x4", "allgather@1", "hamiltonian", None),
+    ("3x4", "alltoall@0", "matching", None),
+    ("2x3x4", "allreduce@0+2", "matching", None),
+    ("2x3x3", "scatter@1+2", "matching", 4),
+    ("2x3x4", "gather@0+2", "max-flow", 3),
+    ("4x5x5", "broadcast@1+2", "lee-code", 7),
+    ("3x3x4", "reduce@0+1", "max-flow", 5),
+]
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case[:3])))
+
+
+def planned(case):
+    """The schedule of a case, checked."""
+    *names, algorithm, root = case
+    return tf.plan(*names, algorithm=algorithm, root=root)
+
+
+def as_rounds(schedule):
+    """The same transfers in rounds, with all blocks listed."""
+    held = HeldBlocks(schedule.topology, schedule.blocks)
+    names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
+    kept = {name: getattr(schedule, name) for name in names}
+    return Rounds(**kept, transfers=tuple(map(held.carry_out, schedule.rounds())))
+
+
+@every_case
+def test_every_group_does_what_one_does(case):
+    """As many rounds and cycles as one group takes alone, and as many transfers as all take."""
+    schedule = planned(case)
+    groups = schedule.blocks.groups
+    alone = tf.plan(groups.torus, case[1].split("@")[0], algorithm=case[2], root=case[3])
+    assert isinstance(schedule, Lifted)
+    assert (schedule.form, schedule.steps) == (alone.form, alone.steps)
+    assert tf.bound(schedule) == tf.bound(alone)
+    assert tf.check(schedule).transfers == groups.count * tf.check(alone).transfers
+    assert tf.compile(schedule).cycles() == tf.compile(alone).cycles()
+
+
+@every_case
+def test_file_and_form(case, tmp_path):
+    """Read from a file it is the same schedule, in its smallest form, and the same hardware."""
+    schedule = planned(case)
+    schedule.save(tmp_path / "plan.json")
+    head = json.loads((tmp_path / "plan.json").read_text())
+    assert head["collective"]["axes"] == list(schedule.collective.axes)
+    read = tf.load(tmp_path / "plan.json")
+    assert isinstance(read, Lifted)
+    assert read.form == schedule.form
+    assert tf.compile(read).digest == tf.compile(schedule).digest
+
+
+def test_groups_that_differ():
+    """They are checked, but are no hardware; what all do alike is lifted, in any order."""
+    alike = Rounds(
+        topology=tf.Torus(3, 2),
+        collective=Collective("broadcast", 1, (1,)),
+        algorithm="by hand",
+        switching=Switching.CIRCUIT,
+        ports=1,
+        transfers=(Transfers(np.array([5, 1, 3]), np.full((3, 1), 2)),),
+    )
+    assert tf.check(alike).transfers == 3
+    assert isinstance(recognise(alike), Lifted)
+    differing = replace(
+        alike, transfers=(replace(alike.transfers[0], hops=np.array([[3], [2], [2]])),)
+    )
+    assert tf.check(differing).transfers == 3
+    assert isinstance(recognise(differing), Rounds)
+    with pytest.raises(tf.InputError, match="must be the same in every group for hardware, not"):
+        tf.compile(differing)
+
+
+def fails(schedule, **changes):
+    """The message of the checker's error."""
+    with pytest.raises(tf.ScheduleError) as caught:
+        tf.check(replace(schedule, **changes))
+    return str(caught.value)
+
+
+def test_paths_that_leave_a_group():
+    """A path of arcs of other axes is refused, even if nothing else uses them."""
+    schedule = as_rounds(tf.plan("3x4", "allgather@1"))
+    first, *others = schedule.transfers
+    hops = first.hops.copy()
+    hops[0] = 0
+    wrong = replace(first, hops=hops)
+    message = fails(schedule, transfers=(wrong, *others))
+    assert message == "Round 1: node 0 (0,0) port +0 starts a path that leaves its group"
+    assert isinstance(recognise(replace(schedule, transfers=(wrong, *others))), Rounds)
+
+
+@pytest.mark.parametrize("kind", ["allgather", "alltoall", "allreduce", "reduce-scatter"])
+def test_one_group_stands_still(kind):
+    """What one group does not deliver is missed, though all others do their part."""
+    schedule = as_rounds(tf.plan("3x4", f"{kind}@1"))
+    groups = schedule.blocks.groups
+
+    def without_group(transfers):
+        kept = groups.group[transfers.source] != 1
+        sizes = np.diff(transfers.listed.indptr)
+        ids = transfers.listed.ids[np.repeat(kept, sizes)]
+        listed = Listed(np.concatenate([[0], np.cumsum(sizes[kept])]), ids)
+        return Transfers(transfers.source[kept], transfers.hops[kept], listed)
+
+    still = tuple(map(without_group, schedule.transfers))
+    assert "node 4 (1,0) ends without" in fails(schedule, transfers=still)
+
+
+def test_block_of_another_group():
+    """A number names a block of the sender's own group: it must have come to it there."""
+    schedule = as_rounds(tf.plan("3x4", "allgather@1"))
+    first, *others = schedule.transfers
+    ids = first.listed.ids.copy()
+    ids[5] = (ids[5] + 1) % 4
+    wrong = replace(first, payload=Listed(first.listed.indptr, ids))
+    node = int(first.source[5])
+    message = fails(schedule, transfers=(wrong, *others))
+    assert message.startswith(f"Round 1: node {node} ")
+    assert message.endswith(f"sends block ({ids[5]}, 0) before it holds it")
+
+
+def test_sum_of_another_group():
+    """Contributions are those of a group; one that has left is not there a second time."""
+    schedule = as_rounds(tf.plan("3x4", "reduce@1"))
+    first, *others = schedule.transfers
+    message = fails(schedule, transfers=(first, first, *others))
+    assert "before it holds it" in message
+
+
+@pytest.mark.parametrize(
+    ("collective", "message"),
+    [
+        (Collective("gather", 4, (1,)), "Root must be a position in a group from 0 to 3, not 4"),
+        (Collective("gather", None, (1,)), "Root must be a position in a group from 0 to 3, not"),
+    ],
+)
+def test_root_outside_its_group(collective, message):
+    schedule = as_rounds(tf.plan("3x4", "gather@1"))
+    assert message in fails(schedule, collective=collective)
+
+
+def test_broken_links_are_avoided_in_every_group():
+    """A link that is broken in one group; links between groups do not matter."""
+    schedule = tf.plan("3x5", "broadcast@1", broken_links=((6, 2), (6, 0)))
+    port = schedule.topology.port("+1")
+    for transfers in schedule.rounds():
+        walk = transfers.walk(schedule.topology)[:, :-1]
+        assert not ((walk % 5 == 1) & (transfers.hops == port)).any()
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"axes": [2]}, "Axes must be some of the axes 0, 1 of 3x4"),
+        ({"axes": []}, "collective.axes must be a list of different axis numbers, at least one"),
+        ({"axes": [1, 1]}, "collective.axes must be a list of different axis numbers, at least"),
+        ({"axes": [-1]}, "collective.axes.0. must be an axis number, not -1"),
+        (
+            {"axes": 1},
+            "collective.axes must be a list of different axis numbers, at least one, not 1",
+        ),
+        ({"kind": "gather", "axes": [1], "root": 4}, "Root must be a position in a group"),
+    ],
+)
+def test_axes_of_a_file(entry, message, tmp_path):
+    """A wrong file is one line."""
+    path = tmp_path / "plan.json"
+    tf.plan("3x4", "allgather@1").save(path)
+    data = json.loads(path.read_text())
+    data["collective"] |= entry
+    path.write_text(json.dumps(data))
+    with pytest.raises(tf.InputError, match=message):
+        tf.load(path)

@@ -1,0 +1,101 @@
+"""Schedules of collectives in groups: what one group does, all groups do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import Self, override
+
+from ..collective import Collective
+from ..topology import Groups, IntArray, Topology
+from .base import Schedule
+from .transfers import Grouped, Listed, Payload, Transfers
+
+__all__ = ["Lifted"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lifted(Schedule):
+    """A schedule of one group, carried out in all groups at once.
+
+    The groups are sub-tori and share no arc, so that what is free of contention in one is so in
+    all of them together.
+
+    Parameters
+    ----------
+    part : Schedule
+        The schedule of one group, on a torus of its own.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("3x4", "allgather@1")
+    >>> schedule.part.topology, schedule.form, schedule.steps
+    (<Torus 4>, 'pattern', 2)
+    >>> [len(transfers) for transfers in schedule.part.rounds()]
+    [8, 8]
+    >>> [len(transfers) for transfers in schedule.rounds()]
+    [24, 24]
+    """
+
+    part: Schedule
+
+    @classmethod
+    def of(cls, part: Schedule, topology: Topology, collective: Collective) -> Self:
+        """The schedule of one group, lifted to all groups of a topology.
+
+        Parameters
+        ----------
+        part : Schedule
+        topology : Topology
+        collective : Collective
+            With the axes that span the groups.
+        """
+        names = ("algorithm", "switching", "ports", "chunks", "duplex")
+        kept: dict[str, Any] = {name: getattr(part, name) for name in names}
+        return cls(topology=topology, collective=collective, part=part, **kept)
+
+    if not TYPE_CHECKING:
+
+        @property
+        def form(self) -> str:
+            """The form of the schedule of a group."""
+            return self.part.form
+
+    @property
+    @override
+    def round_count(self) -> int:
+        return self.part.round_count
+
+    @property
+    @override
+    def steps(self) -> int:
+        return self.part.round_count
+
+    @override
+    def rounds(self) -> Iterator[Transfers]:
+        """The transfers of each round, group by group."""
+        groups = self.blocks.groups
+        return (_lifted(transfers, groups) for transfers in self.part.rounds())
+
+
+def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
+    """The transfers of one group, in all groups."""
+    hops = transfers.hops
+    ports = np.where(hops >= 0, groups.ports[hops], -1).astype(np.int8)
+    source = groups.members[:, transfers.source].ravel()
+    return Transfers(
+        source, np.tile(ports, (groups.count, 1)), _repeated(transfers.payload, groups.count)
+    )
+
+
+def _repeated(payload: Payload, count: int) -> Payload:
+    """A payload that is that of each of so many groups; blocks are numbered within a group."""
+    match payload:
+        case Listed(indptr=indptr, ids=ids):
+            sizes: IntArray = np.tile(np.diff(indptr), count)
+            return Listed(np.concatenate([[0], np.cumsum(sizes)]), np.tile(ids, count))
+        case Grouped(group=group, wanted=wanted):
+            return Grouped(group, np.tile(wanted, count))
+    return payload
