@@ -2,8 +2,9 @@
 
 The address of flit f of a block is ``base + f * pitch``. Base and memory follow from the node, the
 *part* (the origin, destination or owner, or 0 where there is only one) and the chunk; the pitch is
-a constant of the memory. A map is structured as the program is, and never lists nodes times blocks
-where the structure says the same in less.
+a constant of the memory. Nodes and parts are known by their positions in their group. A map is
+structured as the program is, and never lists nodes times blocks where the structure says the same
+in less.
 """
 
 from __future__ import annotations

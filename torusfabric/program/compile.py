@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..collective import Operator
 from ..errors import InputError
-from ..schedule import Pattern, Schedule, Table
+from ..schedule import Lifted, Pattern, Schedule, Table
 from .any_root import compile_any_root
+from .lift import lift
 from .patterns import compile_pattern
 from .rounds import compile_rounds
 from .tables import compile_table
@@ -69,6 +70,14 @@ def compile(
     if schedule.topology.nodes == 1 or not schedule.round_count:
         raise InputError(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
+        )
+    if isinstance(schedule, Lifted):
+        part = compile(schedule.part, flits=flits, operators=operators, root=root)
+        return lift(part, schedule)
+    if schedule.collective.axes is not None:
+        raise InputError(
+            f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
+            "not differ between groups"
         )
     flits = schedule.chunks if flits is None else flits
     operator = _operator(schedule, operators)

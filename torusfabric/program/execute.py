@@ -71,8 +71,11 @@ class _Machine:
         self.loop, self.slots = program.loop, _Slots(program.loop)
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
-        self.offset = topology.subtract(self.nodes, root) if program.any_root else self.nodes
-        self.variant = program.variant_of[self.offset]
+        groups = program.groups
+        self.position = groups.position
+        offset = groups.members[0, groups.torus.subtract(self.position, root)]
+        self.is_root = offset == 0
+        self.variant = program.variant_of[offset if program.any_root else self.nodes]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
         self.pitch = np.array([memory.pitch for memory in program.memories])
@@ -97,10 +100,10 @@ class _Machine:
         mapped = program.mode.receive_map if receive else program.mode.send_map
         part, within = np.divmod(np.arange(count), layout.part_flits(program.flits))
         chunk, flit = np.divmod(within, block)
-        memory, base = mapped.locate(self.nodes[:, None], part[None, :], chunk[None, :])
+        memory, base = mapped.locate(self.position[:, None], part[None, :], chunk[None, :])
         memory, base = np.broadcast_arrays(memory, base)
         if receive and program.any_root:
-            base = np.where((self.offset == 0)[:, None], 0, base)
+            base = np.where(self.is_root[:, None], 0, base)
         return np.where(base >= 0, self.first[memory] + base + self.pitch[memory] * flit, -1)
 
     def _load(self, words: Words) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..collective import Blocks, Operator
     from ..collective.layout import Layout
     from ..schedule import Schedule
-    from ..topology import Topology
+    from ..topology import Groups, Topology
     from .address_map import AddressMap
     from .cost import CycleCost
 
@@ -76,6 +76,11 @@ class Mode:
     def timing(self) -> Timing:
         """When what happens."""
         return Timing(self.loop, self.write_delay, self.schedule.topology.link_latency)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of nodes that carry it out; address maps know nodes by their positions."""
+        return self.schedule.blocks.groups
 
     @property
     def operator(self) -> Operator | None:
@@ -145,6 +150,11 @@ class Program:
     def any_root(self) -> bool:
         """Whether the root is chosen at the start of a run."""
         return self.mode.any_root
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of nodes of the only mode."""
+        return self.mode.groups
 
     @property
     def ports(self) -> int:
