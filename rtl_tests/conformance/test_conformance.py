@@ -26,6 +26,9 @@ from torusfabric.topology import parse_topology
 
 TOPOLOGIES = ("2x3", "3x3", "2x2x2", "3x4", "5", "arrowhead:1", "arrowhead:2")
 
+#: Torus and axes of the collectives that run in groups.
+GROUPS = (("2x3x3", "0+2"), ("3x4", "1"))
+
 #: For what fits none of these.
 OTHERS = [
     *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
@@ -35,13 +38,14 @@ OTHERS = [
 
 def selections():
     """Topology, collective and algorithm, by names, wherever they fit."""
-    for name in TOPOLOGIES:
+    cases = [(name, kind) for name in TOPOLOGIES for kind in COLLECTIVES]
+    cases += [(name, f"{kind}@{axes}") for name, axes in GROUPS for kind in COLLECTIVES]
+    for name, kind in cases:
         topology = parse_topology(name)
-        for kind in COLLECTIVES:
-            collective = parse_collective(kind, nodes=topology.nodes)
-            for algorithm in CATALOGUE:
-                if algorithm.why_not(topology, collective, Options()) is None:
-                    yield name, kind, algorithm.name
+        collective = parse_collective(kind, topology=topology)
+        for algorithm in CATALOGUE:
+            if algorithm.why_not(topology, collective, Options()) is None:
+                yield name, kind, algorithm.name
     yield from OTHERS
 
 
@@ -72,7 +76,8 @@ def compiled(names):
 def test_no_algorithm_is_left_out():
     """Every algorithm is checked with each of its collectives."""
     wanted = {(entry.name, kind) for entry in CATALOGUE for kind in entry.collectives}
-    assert {(algorithm, kind) for _, kind, algorithm in SELECTIONS} == wanted
+    found = {(algorithm, kind.partition("@")[0]) for _, kind, algorithm in SELECTIONS}
+    assert found == wanted
 
 
 @every_selection
@@ -93,7 +98,7 @@ def test_executed_program(selection):
     assert (program.execute(messages)[receives] == words[receives]).all()
 
 
-@of_selections("7x7x7", "2x2x2", "3x3", "3x4", "arrowhead:2")
+@of_selections("7x7x7", "2x2x2", "2x3x3", "3x3", "3x4", "arrowhead:2")
 def test_hardware(selection):
     """The hardware does what the executed program does, in the cycles predicted."""
     check_run(Fabric(compiled(selection), width=9))
@@ -130,6 +135,11 @@ FORMS = {
     "rounds": ("2x3", "scatter", "matching", {"flits": 2, "root": 1}),
     "rounds-of-sums": ("2x3", "reduce", "max-flow", {"flits": 2, "operator": "xor"}),
     "any-root": ("2x3", "broadcast", "max-flow", {"flits": 3, "root": "any"}),
+    "pattern-in-groups": ("3x2", "allgather@0", "hamiltonian", {"flits": 2}),
+    "table-in-groups": ("2x2x2", "alltoall@0+2", "matching", {"flits": 2}),
+    "sums-in-groups": ("3x2", "allreduce@0", "matching", {"flits": 3}),
+    "rounds-in-groups": ("2x2x2", "gather@0+2", "max-flow", {"flits": 2, "root": 2}),
+    "any-root-in-groups": ("2x3", "broadcast@1", "max-flow", {"flits": 2, "root": "any"}),
 }
 
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -139,6 +149,11 @@ def fabric_of_form(form, **settings):
     """The fabric of a form."""
     *names, options = FORMS[form]
     return fabric_of(*names, **options, **settings)
+
+
+def some_root(form, fabric):
+    """A root of a run, where it is chosen at the start."""
+    return fabric.program.groups.size - 2 if form.startswith("any-root") else None
 
 
 def engine_marks(name, form):
@@ -164,24 +179,24 @@ def engine_marks(name, form):
 def test_engine(name, form):
     """Every engine runs every form to the word and to the cycle."""
     settings = {} if name == "amaranth" else {"optimize": 0}
-    root = 4 if form == "any-root" else None
-    check_run(fabric_of_form(form, width=9), ENGINES[name], root=root, **settings)
+    fabric = fabric_of_form(form, width=9)
+    check_run(fabric, ENGINES[name], root=some_root(form, fabric), **settings)
 
 
 @every_form
 def test_core(form):
     """A core delivers the same at the addresses that it documents."""
     fabric = fabric_of_form(form, width=9, top="core")
-    messages, root = random_messages(fabric, 1), 4 if form == "any-root" else None
+    messages, root = random_messages(fabric, 1), some_root(form, fabric)
     words, receives = expected_words(fabric.program, messages, root=root, width=9)
     if form.startswith("pattern"):
         found = run_stream_core(fabric, messages)
-        nodes = range(fabric.nodes)
+        groups = fabric.program.groups
         words_of_blocks = fabric.layout.block_flits * fabric.program.schedule.chunks
-        assert len(found) == fabric.nodes * (fabric.nodes - 1) * words_of_blocks
-        for node in nodes:
-            sent = words[node].reshape(fabric.nodes, fabric.flits)
-            for origin in set(nodes) - {node}:
+        assert len(found) == fabric.nodes * (groups.size - 1) * words_of_blocks
+        for node, own in enumerate(groups.position.tolist()):
+            sent = words[node].reshape(groups.size, fabric.flits)
+            for origin in set(range(groups.size)) - {own}:
                 arrived = [found[origin, flit, node] for flit in range(fabric.flits)]
                 assert arrived == sent[origin].tolist()
     else:

@@ -15,7 +15,7 @@ from .netlist import Netlist, Part
 if TYPE_CHECKING:
     from ..program import Program
     from ..program.values import Loop
-    from ..topology import Topology
+    from ..topology import Groups, Topology
     from .control import Control
 
 __all__ = ["Blueprint", "Top"]
@@ -64,6 +64,11 @@ class Blueprint:
         return self.program.topology
 
     @property
+    def groups(self) -> Groups:
+        """The groups of nodes that carry out the program."""
+        return self.program.groups
+
+    @property
     def nodes(self) -> int:
         """Number of nodes."""
         return self.program.topology.nodes
@@ -109,8 +114,9 @@ class Blueprint:
         return "host_rdata" if alone else f"read_data_{node}"
 
     def offset(self, node: int) -> tuple[Part, ...]:
-        """The offset of a node from the root: one coordinate after the other."""
-        coordinates = self.topology.coordinates(np.array([node]))[:, 0].tolist()
+        """The offset of a node from the root of its group: one coordinate after the other."""
+        at = self.groups.position[[node]]
+        coordinates = self.groups.torus.coordinates(at)[:, 0].tolist()
         names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
         return tuple(Part(name, 0, self.netlist.nets[name]) for name in names)
 
@@ -141,7 +147,7 @@ class Blueprint:
 
     def _by_offset(self, contents: list[tuple[int, ...]]) -> tuple[int, ...]:
         """Contents for all offsets, addressed by row and then by coordinates."""
-        topology, row_bits = self.topology, address_width(self.loop.rows)
+        topology, row_bits = self.groups.torus, address_width(self.loop.rows)
         coordinates = topology.coordinates(np.arange(topology.nodes))
         key, shift = np.zeros(topology.nodes, int), row_bits
         for coordinate, side in zip(coordinates, topology.moduli, strict=True):
@@ -149,6 +155,6 @@ class Blueprint:
             shift += address_width(side)
         table = [0] * (int(key.max()) + (1 << row_bits))
         for offset, start in enumerate(key.tolist()):
-            rows = contents[self.variant_of[offset]]
+            rows = contents[self.variant_of[self.groups.members[0, offset]]]
             table[start : start + len(rows)] = rows
         return tuple(table)

@@ -108,5 +108,5 @@ def add_sequencer(plan: Blueprint) -> None:
 def add_root_unit(plan: Blueprint) -> None:
     """Add what takes the root and gives every node its offset from it."""
     inputs = {name: plan.netlist.whole(name) for name in ("start", "busy", "root")}
-    make = lambda: RootUnit(plan.topology)
+    make = lambda: RootUnit(plan.groups.torus)
     _add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)

@@ -67,7 +67,7 @@ def _listed(
     """Memory and first address of each block of each node, null for none."""
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
-    nodes = np.arange(program.topology.nodes)
+    nodes = program.groups.position
     memory, base = mapped.locate(nodes[:, None], part[None, :], chunk[None, :])
     memory, base = np.broadcast_arrays(memory, base)
     shape = (len(nodes), len(part))
@@ -85,7 +85,7 @@ def _first_arrivals(program: Program) -> IntArray:
     steps = program.schedule.round_count
     arrivals = np.full((len(nodes), topology.ports, steps), -1)
     had = np.zeros((len(nodes), blocks.count), bool)
-    had[blocks.origin(np.arange(blocks.count)), np.arange(blocks.count)] = True
+    had[blocks.initial(np.arange(blocks.count))] = True
     for step, transfers in enumerate(program.schedule.rounds()):
         port = transfers.hops[:, 0]
         arrived = np.full((len(nodes), topology.ports), -1)

@@ -64,7 +64,7 @@ def _settings(plan: Blueprint) -> EndpointSettings:
         windows=plan.control.windows,
         private=plan.top is Top.CORE,
         half=half,
-        offset_bits=sum(map(address_width, plan.topology.moduli)) if half else 0,
+        offset_bits=sum(map(address_width, plan.groups.torus.moduli)) if half else 0,
         operator=None if plan.loop.combining else program.operator,
     )
 

@@ -92,7 +92,7 @@ class Fabric(wiring.Component):
     host_rdata : Out(width)
         The word at `host_node`, `host_addr`, `read_latency` edges later; host top only.
     root : In
-        The root, sampled with `start`, where any is possible.
+        The root, sampled with `start`, where any is possible; in groups, its position in each.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class Fabric(wiring.Component):
         net, program = plan.netlist, self.program
         net.add_input("start")
         if program.any_root:
-            net.add_input("root", address_width(self.nodes))
+            net.add_input("root", address_width(program.groups.size))
         if self.top is Top.HOST:
             self.read_latency, self._locators = add_host(plan, self.layout)
         add_sequencer(plan)
@@ -176,6 +176,8 @@ class Fabric(wiring.Component):
     def origins(self) -> Origins:
         """How origins are known, and what that costs."""
         rom_bits = sum(make().rom_bits() for make in self._locators)
+        if self.top is Top.HOST:
+            rom_bits += self.layout.position_bits
         return Origins(self.program.mode.known_by, rom_bits, *tag_cost(self.program))
 
     def elaborate(self, platform: object) -> Module:

@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from .columns import Columns
 from .delays import delayed
 from .endpoint import READ_LATENCY
 from .host_layout import HostLayout
@@ -151,17 +152,18 @@ class Host(Leaf):
         """Build the pipelines of reads and writes."""
         m = Module()
         m.submodules.locator = locator = self._locator
+        position = self._position(m)
         if self._write_locator is None:
             self._write(m)
         else:
-            self._write_located(m, self._write_locator)
+            self._write_located(m, self._write_locator, position)
         later = delayed
         node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
         origin, flit = self._divide(m, address, self._layout.recv_parts)
         chunk, flit = self._split(flit)
         m.d.comb += [
-            locator.node.eq(node),
+            locator.node.eq(later(m, position, self._read_stages)),
             locator.origin.eq(origin),
             locator.chunk.eq(chunk),
             locator.flit.eq(flit),
@@ -174,6 +176,16 @@ class Host(Leaf):
             digit = later(m, select[DIGIT * level :][:DIGIT], level)
             m.d.comb += getattr(self, f"select_{level}").eq(digit)
         return m
+
+    def _position(self, m: Module) -> Value:
+        """The position in its group of the node that the host asks for, one cycle later."""
+        node = self.value("host_node")
+        if self._layout.positions is None:
+            return delayed(m, node, 1)
+        table = Columns(node)
+        position = table.read(self._layout.positions)
+        table.build(m, "positions")
+        return position
 
     def _write(self, m: Module) -> None:
         """Register a write, and find the chunk where each has a memory of its own."""
@@ -189,7 +201,7 @@ class Host(Leaf):
             self.write_data.eq(self.value("host_wdata")),
         ]
 
-    def _write_located(self, m: Module, locator: Locator) -> None:
+    def _write_located(self, m: Module, locator: Locator, position: Value) -> None:
         """Find the address of a word, and pass the rest of the write on as late."""
         m.submodules.write_locator = locator
         later, parts = delayed, self._layout.send_parts
@@ -199,7 +211,7 @@ class Host(Leaf):
         chunk, flit = self._split(flit)
         node = later(m, self.value("host_node"), wait)
         m.d.comb += [
-            locator.node.eq(node),
+            locator.node.eq(later(m, position, wait - 1)),
             locator.origin.eq(destination),
             locator.chunk.eq(chunk),
             locator.flit.eq(flit),

@@ -31,6 +31,8 @@ class HostLayout:
     address_bits : int
     memory_by_chunk : bool
         Whether each chunk of what a node sends has a memory of its own.
+    positions : ndarray of int or None
+        The position of each node in its group; None where it is its number.
 
     Examples
     --------
@@ -54,6 +56,15 @@ class HostLayout:
         self.address_bits = address_width(2 * self.recv_base)
         send = program.mode.send_map
         self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
+        groups = program.groups
+        self.positions = groups.position if groups.count > 1 else None
+
+    @property
+    def position_bits(self) -> int:
+        """Bits of the ROM of positions."""
+        if self.positions is None:
+            return 0
+        return self.nodes * address_width(int(self.positions.max()) + 1)
 
     def division_stages(self, parts: int) -> int:
         """Cycles to find out in which of so many parts an address lies."""

@@ -85,7 +85,7 @@ def tag_cost(program: Program) -> tuple[int, int]:
     144
     """
     topology, loop = program.topology, program.loop
-    tag = 0 if program.blocks.single_origin else (topology.nodes - 1).bit_length()
+    tag = 0 if program.blocks.single_origin else (program.groups.size - 1).bit_length()
     ordered = np.sort(loop.select, axis=0)
     changes = np.diff(ordered, axis=0, prepend=-1) > 0
     inputs = (changes & (ordered >= 0)).sum(axis=0)

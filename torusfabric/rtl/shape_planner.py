@@ -142,7 +142,7 @@ class EndpointProgram:
         if self.program.any_root:
             return set(range(len(self.program.memories)))
         nodes = np.nonzero(np.isin(self.program.variant_of, members))[0]
-        return self.program.mode.receive_map.memories(nodes)
+        return self.program.mode.receive_map.memories(self.program.groups.position[nodes])
 
 
 class ShapePlanner:

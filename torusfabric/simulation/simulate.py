@@ -75,7 +75,9 @@ def simulate(
     chosen = "root" in fabric.netlist.inputs
     if roots is not None and not chosen:
         raise InputError("Roots must be left out for a fabric of one root, not given")
-    tried = tuple(_some_roots(fabric.nodes) if roots is None else roots) if chosen else ()
+    tried = (
+        tuple(_some_roots(fabric.program.groups.size) if roots is None else roots) if chosen else ()
+    )
     each: tuple[int | None, ...] = (tried or (None,)) * repeat
     engine = engine or AmaranthEngine(fabric)
     batches = [

@@ -17,9 +17,10 @@ def throughput(fabric: Fabric, cycles: float) -> float:
     if collective.reducing:
         words = len(receivers) * int(fabric.layout.recv_words)
     elif collective.from_each:
-        words = len(receivers) * (nodes - 1) * int(fabric.flits)
+        words = len(receivers) * (layout.blocks.nodes - 1) * int(fabric.flits)
     else:
-        words = int((receivers != collective.root).sum()) * int(fabric.flits)
+        own = layout.blocks.groups.position[receivers]
+        words = int((own != collective.root).sum()) * int(fabric.flits)
     return round(words / (nodes * max(cycles, 1)), 4)
 
 

@@ -3,7 +3,8 @@
 
 Nodes store what arrives in the order in which it arrives. A locator turns (node, origin, chunk,
 flit) into a memory and an address, once for the whole fabric: no flit carries a header, and no node
-translates anything. There is one for each form of address map.
+translates anything. There is one for each form of address map; as these do, locators know nodes by
+their positions in their group.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ def locator_of(program: Program) -> Callable[[], Locator]:
         case OffsetMap() as mapped:
             memory = np.where(mapped.base >= 0, mapped.memory, 0)
             return lambda: OffsetLocator(
-                program.topology,
+                mapped.topology,
                 memory,
                 np.maximum(mapped.base, 0) // program.block_flits,
                 flits=program.block_flits,
@@ -50,7 +51,7 @@ def write_locator_of(program: Program) -> Callable[[], Locator] | None:
     assert isinstance(mapped, OffsetMap)
     own = [number for number, memory in enumerate(program.memories) if memory.own]
     return lambda: OffsetLocator(
-        program.topology,
+        mapped.topology,
         np.maximum(mapped.memory - own[0], 0),
         mapped.base // program.block_flits,
         flits=program.block_flits,

@@ -21,7 +21,7 @@ class Locator(wiring.Component):
     Members
     -------
     node, origin, chunk, flit : In
-        The question: a flit counts within its chunk.
+        The question: node and origin are positions in a group, a flit counts within its chunk.
     bank, address : Out
         The answer.
     """

@@ -20,7 +20,7 @@ class ChunkLocator(Locator):
     latency = 1
 
     def __init__(self, program: Program) -> None:
-        nodes, chunks = program.topology.nodes, program.schedule.chunks
+        nodes, chunks = program.groups.size, program.schedule.chunks
         flits = program.block_flits
         super().__init__(nodes=nodes, chunks=chunks, flits=flits, memories=chunks, depth=flits)
 

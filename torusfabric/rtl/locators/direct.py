@@ -27,7 +27,7 @@ class DirectLocator(Locator):
         assert isinstance(mapped, DirectMap)
         self._map = mapped
         super().__init__(
-            nodes=program.topology.nodes,
+            nodes=program.groups.size,
             chunks=self._layout.part_chunks,
             flits=program.block_flits,
             memories=1,

@@ -36,7 +36,7 @@ class NodeLocator(Locator):
         mapped = program.mode.receive_map
         assert isinstance(mapped, NodeMap)
         self._program, self._map = program, mapped
-        topology, chunks = program.topology, program.schedule.chunks
+        topology, chunks = program.groups.torus, program.schedule.chunks
         self._parts = self._map.memory.shape[1]
         self._by_offset = self._rows_by_offset()
         self.latency = 2 if self._by_offset is None else 4
@@ -60,7 +60,7 @@ class NodeLocator(Locator):
 
     def _rows_by_offset(self) -> Locations | None:
         """The table by variant and offset, or None where a table by node is smaller or needed."""
-        program, topology = self._program, self._program.topology
+        program, topology = self._program, self._program.groups.torus
         if self._parts == 1 or topology.nodes**2 * program.schedule.chunks <= DIRECT_ROWS:
             return None
         nodes = np.arange(topology.nodes)
@@ -103,7 +103,7 @@ class NodeLocator(Locator):
 
     def _variant_and_offset(self, m: Module) -> list[Value]:
         """The key of a table by variant and offset, after two cycles."""
-        topology = self._program.topology
+        topology = self._program.groups.torus
         by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         number = delayed(m, by_node.read(self._map.variant_of), 1)
         coordinates = topology.coordinates(np.arange(topology.nodes))

@@ -78,19 +78,17 @@ class RouteLocator(Locator):
         assert isinstance(mapped, RouteMap)
         self._program, self._map = program, mapped
         waves = program.block_flits
-        topology, chunks = program.topology, program.schedule.chunks
         super().__init__(
-            nodes=topology.nodes,
-            chunks=chunks,
+            nodes=program.groups.size,
+            chunks=program.schedule.chunks,
             flits=waves,
-            memories=topology.ports + chunks,
+            memories=len(program.memories),
             depth=self._map.steps * waves,
         )
 
     def elaborate(self, platform: object) -> Module:
         """Build the search of all routes, and choose the one that holds the answer."""
         m = Module()
-        ports = self._program.ports
         by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         chunk = delayed(m, self.chunk, 1)
         numberings: list[IntArray] = []
@@ -104,7 +102,7 @@ class RouteLocator(Locator):
         own = delayed(m, self.node == self.origin, 2)
         address = delayed(m, self.flit, 2) * self._map.steps + step
         m.d.sync += [
-            self.bank.eq(Mux(own, ports + delayed(m, chunk, 1), bank)),
+            self.bank.eq(Mux(own, self._map.own + delayed(m, chunk, 1), bank)),
             self.address.eq(Mux(own, delayed(m, self.flit, 2), address)),
         ]
         return m
