@@ -67,16 +67,11 @@ def _content(program: Program) -> dict[str, Any]:
         if isinstance(topology, Torus)
         else arrowhead_layout(as_arrowhead(topology), schedule.collective.root or 0)
     )
-    blocks = schedule.blocks
-    ids = np.arange(blocks.count)
-    origin, chunk = blocks.origin(ids), blocks.chunk(ids)
-    personal = blocks.collective.personal
-    destination = blocks.destination(ids) if personal else np.full(blocks.count, -1)
+    blocks = _blocks(program)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
-    for block, node in enumerate(np.broadcast_to(blocks.precondition(ids), ids.shape).tolist()):
-        start[node].append(block)
+    for block, (origin, _, _) in enumerate(blocks):
+        start[origin].append(block)
     rounds, cycles = _rounds(program)
-    columns = [np.broadcast_to(column, ids.shape) for column in (origin, destination, chunk)]
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
@@ -87,7 +82,7 @@ def _content(program: Program) -> dict[str, Any]:
         "box": layout.box.tolist(),
         "regions": [(region.corners.T.tolist(), region.fill) for region in layout.regions],
         "captions": layout.captions,
-        "blocks": np.stack(columns, axis=1).tolist(),
+        "blocks": blocks,
         "chunks": schedule.chunks,
         "things": "contributions" if schedule.collective.reducing else "blocks",
         "start": start,
@@ -96,9 +91,21 @@ def _content(program: Program) -> dict[str, Any]:
     }
 
 
+def _blocks(program: Program) -> list[list[int]]:
+    """Origin, destination or -1, and chunk of each block, those of one group after another."""
+    blocks = program.blocks
+    ids, members = np.arange(blocks.count), blocks.groups.members
+    origin = members[:, blocks.origin(ids)]
+    personal = blocks.collective.personal
+    destination = members[:, blocks.destination(ids)] if personal else np.full_like(origin, -1)
+    columns = np.broadcast_arrays(origin, destination, blocks.chunk(ids))
+    rows: list[list[int]] = np.stack(columns, axis=-1).reshape(-1, 3).tolist()
+    return rows
+
+
 def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
     """What moves in each round, and the cycle in which the last of it is there."""
-    moved = 0
+    moved, blocks = 0, program.blocks
     rounds: list[list[Any]] = [[] for _ in range(program.schedule.round_count)]
     cycles = [0] * len(rounds)
     for arrival in arrivals(program):
@@ -106,6 +113,8 @@ def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
         if moved > MAX_BLOCKS:
             raise InputError(f"Animation must move at most {MAX_BLOCKS} blocks, not more")
         k = arrival.round - 1
-        rounds[k].append((arrival.path[0], arrival.hops, arrival.blocks))
+        first = int(blocks.groups.group[arrival.path[0]]) * blocks.count
+        carried = [first + block for block in arrival.blocks]
+        rounds[k].append((arrival.path[0], arrival.hops, carried))
         cycles[k] = max(cycles[k], arrival.cycle + (arrival.flits - 1) * arrival.stride)
     return rounds, cycles

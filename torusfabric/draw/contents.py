@@ -1,10 +1,11 @@
 """What to draw of a schedule: panels of strokes with a key, whatever form the schedule has."""
 
 from ..errors import InputError
-from ..schedule import Pattern, Schedule, Switching, Table
+from ..schedule import Lifted, Pattern, Schedule, Switching, Table
 from ..topology import Arrowhead
 from .cycles import draw_cycles
 from .frame import MAX_PANELS
+from .lifted import draw_lifted
 from .picture import Picture
 from .rounds import draw_first_use, draw_forests, draw_rounds
 from .trees import draw_trees
@@ -35,6 +36,8 @@ def contents(schedule: Schedule) -> Picture:
     topology = schedule.topology
     if topology.nodes > MAX_NODES:
         raise InputError(f"Drawing must have at most {MAX_NODES} nodes, not {topology.nodes}")
+    if isinstance(schedule, Lifted):
+        return draw_lifted(schedule, contents(schedule.part))
     if isinstance(schedule, Pattern):
         return draw_cycles(schedule)
     if isinstance(schedule, Table) or (

@@ -17,6 +17,7 @@ __all__ = [
     "SEQUENCE",
     "colour_bar",
     "panels_of",
+    "roots",
     "titled",
     "unit",
 ]
@@ -38,6 +39,12 @@ BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
 def unit(schedule: Schedule) -> str:
     """What the rounds of a schedule are called."""
     return schedule.switching.unit
+
+
+def roots(schedule: Schedule) -> list[int]:
+    """The root of each group; node 0 where no node is special."""
+    found: list[int] = schedule.blocks.groups.members[:, schedule.collective.root or 0].tolist()
+    return found
 
 
 def titled(

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..schedule import Listed, Schedule, Transfers
 from ..topology import Torus
-from .frame import BLACK, COLOURS, PLAIN, SEQUENCE, colour_bar, panels_of, titled, unit
+from .frame import BLACK, COLOURS, PLAIN, SEQUENCE, colour_bar, panels_of, roots, titled, unit
 from .picture import Key, Picture, Sketch, Stroke
 from .svg import mix, ramp
 
@@ -26,14 +26,15 @@ def draw_rounds(schedule: Schedule) -> Picture:
             for node in np.flatnonzero((arrival > 0) & (arrival <= number)).tolist():
                 own = colours[arrival[node] - 1]
                 fills[node] = own if arrival[node] == number else mix(own, PLAIN, 0.65)
-            fills[schedule.collective.root or 0] = BLACK
+            for root in roots(schedule):
+                fills[root] = BLACK
         else:
             for node in np.unique(transfers.source).tolist():
                 fills[node] = mix(colour, PLAIN, 0.55)
         strokes = [Stroke(node, ports, colour) for node, ports in _paths(transfers)]
         sketches.append(Sketch(f"round {number}", strokes, fills))
     sketches = sketches or [Sketch("", [], [PLAIN] * topology.nodes)]
-    centre = schedule.collective.root if single else None
+    centre = roots(schedule)[0] if single else None
     panels = panels_of(schedule, sketches, centre=centre)
     stacked = isinstance(topology, Torus) and len(topology.sides) > 2
     return titled(schedule, panels, _round_keys(schedule, colours), stacked=stacked)
@@ -95,7 +96,7 @@ def _arrivals(schedule: Schedule) -> np.ndarray:
         reached = transfers.walk(topology)[:, -1]
         arrival[reached[arrival[reached] == 0]] = number
     if schedule.blocks.single_origin:
-        arrival[schedule.collective.root] = 0
+        arrival[roots(schedule)] = 0
     return arrival
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..schedule import Listed, Schedule, Table
 from ..topology import Arrowhead
-from .frame import BLACK, MAX_PANELS, PLAIN, SEQUENCE, colour_bar, panels_of, titled
+from .frame import BLACK, MAX_PANELS, PLAIN, SEQUENCE, colour_bar, panels_of, roots, titled
 from .picture import Key, Picture, Sketch, Stroke
 from .svg import mix, ramp
 
@@ -21,7 +21,7 @@ def draw_trees(schedule: Schedule) -> Picture:
     topology = schedule.topology
     trees = _distinct_trees(schedule)
     shown = trees[:MAX_PANELS]
-    root = schedule.collective.root or 0
+    middles = roots(schedule)
     last = max(int(steps.max(initial=1)) for _, _, steps in shown)
     two = isinstance(topology, Arrowhead) and len(shown) == 2
     sketches: list[Sketch] = []
@@ -35,7 +35,8 @@ def draw_trees(schedule: Schedule) -> Picture:
             colour = ramp(stops, share)
             strokes.append(Stroke(node, (port,), colour, offset=0.1, width=3.2 - 1.6 * share))
             fills[topology.neighbours[node, port]] = mix(colour, PLAIN, 0.72)
-        fills[root] = BLACK
+        for root in middles:
+            fills[root] = BLACK
         title = f"tree {k + 1}" if len(trees) > 1 else "the tree"
         sketches.append(Sketch(f"{title}: {_chunk_names(chunks)}", strokes, fills))
         if two or not keys:
@@ -43,7 +44,7 @@ def draw_trees(schedule: Schedule) -> Picture:
     note = "; the message of node 0" if isinstance(schedule, Table) else ""
     if len(trees) > len(shown):
         note += f"; {len(shown)} of {len(trees)} trees"
-    return titled(schedule, panels_of(schedule, sketches, centre=root), keys, note=note)
+    return titled(schedule, panels_of(schedule, sketches, centre=middles[0]), keys, note=note)
 
 
 def _uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
