@@ -177,5 +177,6 @@ def test_any_torus_and_seed(sides, seed):
     ],
 )
 def test_misfits(options, message):
-    with pytest.raises(InputError, match=f"^Algorithm bufferless needs {message}, not 4x4 allgat"):
+    (given,) = options.values()
+    with pytest.raises(InputError, match=f"^Algorithm bufferless needs {message}, not {given}$"):
         plan((4, 4), **options)

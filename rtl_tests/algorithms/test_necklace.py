@@ -279,5 +279,6 @@ def test_step_left_out_is_found():
     ],
 )
 def test_misfits(name, kind, options, message):
-    with pytest.raises(InputError, match=f"^Algorithm necklace needs {message}, not {name} {kind}"):
+    given = next(iter(options.values()), f"{name} {kind}")
+    with pytest.raises(InputError, match=f"^Algorithm necklace needs {message}, not {given}$"):
         plan(parse_topology(name), kind, **options)

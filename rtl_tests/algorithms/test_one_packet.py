@@ -172,7 +172,7 @@ def test_misfit_says_which_sides(sides, need):
 
 
 def test_ports_are_all_or_nothing():
-    with pytest.raises(InputError, match=r"needs --ports 4 \(all of them\), not 4x4 allgather$"):
+    with pytest.raises(InputError, match=r"needs --ports 4 \(all of them\), not 1$"):
         ONE_PACKET(Torus((4, 4)), ALLGATHER, Options(ports=1))
 
 

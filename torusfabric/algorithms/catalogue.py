@@ -180,7 +180,7 @@ def _no_seed(
     which = f" (--algorithm {' or '.join(others)} searches)" if others else ""
     return InputError(
         f"Seed must be left out for {algorithm.name}, the best for {topology} "
-        f"{collective.kind}, which searches nothing{which}, not {options.seed}"
+        f"{collective.name}, which searches nothing{which}, not {options.seed}"
     )
 
 
