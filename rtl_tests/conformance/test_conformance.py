@@ -98,6 +98,18 @@ def test_executed_program(selection):
     assert (program.execute(messages)[receives] == words[receives]).all()
 
 
+@every_selection
+def test_executed_program_of_any_length(selection):
+    """A program of any length does so with every length that it is given."""
+    program = tf.compile(planned(*selection), max_flits=5)
+    for length in (1, 4):
+        size = program.topology.nodes, program.layout.send_words(length)
+        messages = np.random.default_rng(length).integers(0, 1 << 40, size, np.uint64)
+        words, receives = expected_words(program, messages)
+        found = program.execute(messages, length=length)
+        assert (found[receives] == words[receives]).all()
+
+
 @of_selections("7x7x7", "2x2x2", "2x3x3", "3x3", "3x4", "arrowhead:2")
 def test_hardware(selection):
     """The hardware does what the executed program does, in the cycles predicted."""

@@ -19,7 +19,7 @@ from .address_map import DirectMap
 from .circuits import set_up_circuits
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
-from .timing import ROUND_DRAIN, ROUND_SETUP, round_cycles, starts
+from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
 from .values import Loop, Memory, Order, Reads, Writes
 from .variants import classify
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["compile_any_root"]
 
 
-def compile_any_root(schedule: Schedule, flits: int) -> Program:
+def compile_any_root(schedule: Schedule, flits: int, *, any_length: bool = False) -> Program:
     """The program of a broadcast in rounds from any root.
 
     Parameters
@@ -38,6 +38,8 @@ def compile_any_root(schedule: Schedule, flits: int) -> Program:
         Of a broadcast from node 0.
     flits : int
         Flits of a message.
+    any_length : bool
+        Whether messages may be shorter.
 
     Returns
     -------
@@ -93,6 +95,7 @@ def compile_any_root(schedule: Schedule, flits: int) -> Program:
         memories=tuple(Memory(ports, own=True) for ports in used),
         depth=np.full((len(first), chunks), half + block),
         variant_of=variant_of,
+        any_length=any_length,
     )
 
 
@@ -102,32 +105,29 @@ def _loop(
     """The rows: the rounds of the schedule."""
     rounds, _, ports = select.shape
     chunks = range(arrival.shape[1])
-    duration = round_cycles(hops, np.full(rounds, block))
     # The root reads its own message, all others what they have received.
     base = np.where(root, 0, half)[None, :]
     sends = [(select == ports + chunk).any(axis=2) for chunk in chunks]
     return Loop(
         order=Order.ROW,
-        duration=duration,
-        flits=1,
+        flits=block,
+        pause=round_pause(hops),
+        blocks=np.ones(rounds, int),
         drain=ROUND_DRAIN,
         select=select,
         delayed=(),
         injections=tuple((chunk,) for chunk in chunks),
-        reads=tuple(
-            Reads.single(chunk, np.where(sends[chunk], base, -1), block) for chunk in chunks
-        ),
-        writes=tuple(_writes(arrival[:, chunk], rounds, half, block) for chunk in chunks),
-        departure=np.broadcast_to(starts(duration)[:, None], (rounds, ports)),
-        stride=1,
+        reads=tuple(Reads.single(chunk, np.where(sends[chunk], base, -1)) for chunk in chunks),
+        writes=tuple(_writes(arrival[:, chunk], rounds, half) for chunk in chunks),
+        departure=np.broadcast_to(np.arange(rounds)[:, None], (rounds, ports)),
     )
 
 
-def _writes(arrival: IntArray, rounds: int, half: int, block: int) -> Writes:
+def _writes(arrival: IntArray, rounds: int, half: int) -> Writes:
     """What the memory of a chunk stores, given round, hops and in-port of its arrival."""
     here = np.arange(rounds)[:, None] == arrival[None, :, 0]
     hops, port = (np.where(here, arrival[None, :, k], 0) for k in (1, 2))
-    return Writes(np.where(here, half, -1), np.where(here, block, 0), hops, port)
+    return Writes(np.where(here, half, -1), here.astype(int), hops, port)
 
 
 class _Followed(NamedTuple):

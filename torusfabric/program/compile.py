@@ -24,6 +24,7 @@ def compile(
     schedule: Schedule,
     *,
     flits: int | None = None,
+    max_flits: int | None = None,
     operators: Sequence[Operator | str] = (),
     root: str | None = None,
     **others: object,
@@ -36,13 +37,15 @@ def compile(
         A checked schedule.
     flits : int, optional
         Flits of a message; by default one for each chunk.
+    max_flits : int, optional
+        In place of `flits`: the length is chosen at the start of each run, up to so many.
     operators : sequence of (Operator or str), optional
         How a reduction combines words (default ``add``); one at present.
     root : {"any"}, optional
         Lets the root of a broadcast be chosen at the start of each run; the schedule is that for
         node 0.
     **others
-        Nothing at present: lengths chosen at run time and several collectives are refused.
+        Nothing at present.
 
     Returns
     -------
@@ -72,21 +75,27 @@ def compile(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = compile(schedule.part, flits=flits, operators=operators, root=root)
+        part = compile(
+            schedule.part, flits=flits, max_flits=max_flits, operators=operators, root=root
+        )
         return lift(part, schedule)
     if schedule.collective.axes is not None:
         raise InputError(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
             "not differ between groups"
         )
-    flits = schedule.chunks if flits is None else flits
+    if flits is not None and max_flits is not None:
+        raise InputError(f"Flits must be left out with max_flits, not {flits}")
+    any_length = max_flits is not None
+    given = (max_flits, flits, schedule.chunks)
+    flits = next(number for number in given if number is not None)
     operator = _operator(schedule, operators)
     if root == "any":
         if schedule.collective.root != 0:
             raise InputError(
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
-        return compile_any_root(schedule, flits)
+        return compile_any_root(schedule, flits, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
     collective = schedule.collective
@@ -96,10 +105,10 @@ def compile(
             "not differ between nodes"
         )
     if isinstance(schedule, Pattern):
-        return compile_pattern(schedule, flits)
+        return compile_pattern(schedule, flits, any_length=any_length)
     if isinstance(schedule, Table):
-        return compile_table(schedule, flits, operator)
-    return compile_rounds(schedule, flits, operator)
+        return compile_table(schedule, flits, operator, any_length=any_length)
+    return compile_rounds(schedule, flits, operator, any_length=any_length)
 
 
 def _operator(schedule: Schedule, operators: Sequence[Operator | str]) -> Operator | None:

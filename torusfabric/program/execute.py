@@ -6,11 +6,12 @@ a word goes and when follows from the rows of the program and from `Timing` alon
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..topology import IntArray
+from .program import block_flits
 from .timing import ADDRESS, LINK, SETTING, starts
 from .values import MADE, NEUTRAL, Loop, Order, Reads
 
@@ -22,7 +23,14 @@ __all__ = ["execute"]
 Words = np.ndarray
 
 
-def execute(program: Program, words: Words, *, root: int | None = None, width: int = 64) -> Words:
+def execute(
+    program: Program,
+    words: Words,
+    *,
+    length: int | None = None,
+    root: int | None = None,
+    width: int = 64,
+) -> Words:
     """Carry out a program; see `Program.execute`.
 
     Examples
@@ -34,41 +42,54 @@ def execute(program: Program, words: Words, *, root: int | None = None, width: i
     >>> execute(program, np.arange(9)[:, None])[4]
     array([0, 1, 2, 3, 4, 5, 6, 7, 8])
     """
-    machine = _Machine(program, words, root or 0, width)
+    machine = _Machine(program, words, program.length_of(length), root or 0, width)
     machine.run()
     return machine.received()
 
 
-class _Slots:
-    """Which row and flit each slot presents.
+class _Slot(NamedTuple):
+    """What a slot presents: a row, a block of those of the row, and a flit of the block."""
 
-    Attributes
+    row: int
+    block: int
+    flit: int
+
+
+class _Slots:
+    """What each slot presents.
+
+    Parameters
     ----------
-    row, flit : ndarray of int, shape (slots,)
-        In a loop by rows, ``flit`` counts the cycles of the row.
+    loop : Loop
+    flits : int
+        Of a block.
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, flits: int) -> None:
+        duration = loop.duration(flits)
         if loop.order is Order.FLIT:
-            self.row = np.tile(np.arange(loop.rows), loop.flits)
-            self.flit = np.repeat(np.arange(loop.flits), loop.rows)
+            row = np.tile(np.arange(loop.rows), flits)
+            block, flit = np.zeros_like(row), np.repeat(np.arange(flits), loop.rows)
         else:
-            self.row = np.repeat(np.arange(loop.rows), loop.duration)
-            self.flit = np.arange(len(self.row)) - starts(loop.duration)[self.row]
+            row = np.repeat(np.arange(loop.rows), duration)
+            block, flit = np.divmod(np.arange(len(row)) - starts(duration)[row], flits)
+        self._slots = list(map(_Slot, row.tolist(), block.tolist(), flit.tolist()))
 
-    def at(self, slot: int) -> tuple[int, int] | None:
-        """Row and flit of a slot, or None where there is no such slot."""
-        if not 0 <= slot < len(self.row):
-            return None
-        return int(self.row[slot]), int(self.flit[slot])
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def at(self, slot: int) -> _Slot | None:
+        """What a slot presents, or None where there is no such slot."""
+        return self._slots[slot] if 0 <= slot < len(self._slots) else None
 
 
 class _Machine:
     """All nodes of a fabric."""
 
-    def __init__(self, program: Program, words: Words, root: int, width: int) -> None:
-        self.program, self.width, self.root = program, width, root
-        self.loop, self.slots = program.loop, _Slots(program.loop)
+    def __init__(self, program: Program, words: Words, length: int, root: int, width: int) -> None:
+        self.program, self.length, self.width, self.root = program, length, width, root
+        self.loop = program.loop
+        self.slots = _Slots(self.loop, block_flits(program.schedule, length))
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         groups = program.groups
@@ -96,10 +117,9 @@ class _Machine:
 
     def _addresses(self, count: int, *, receive: bool) -> IntArray:
         """Memory addresses of words of all nodes, in the order of the host; -1 for none."""
-        program, layout, block = self.program, self.program.layout, self.program.block_flits
+        program = self.program
         mapped = program.mode.receive_map if receive else program.mode.send_map
-        part, within = np.divmod(np.arange(count), layout.part_flits(program.flits))
-        chunk, flit = np.divmod(within, block)
+        part, chunk, flit = program.locate(np.arange(count), self.length)
         memory, base = mapped.locate(self.position[:, None], part[None, :], chunk[None, :])
         memory, base = np.broadcast_arrays(memory, base)
         if receive and program.any_root:
@@ -108,14 +128,14 @@ class _Machine:
 
     def _load(self, words: Words) -> None:
         """Write what the nodes send into their memories."""
-        address = self._addresses(self.program.send_words, receive=False)
+        address = self._addresses(self.program.layout.send_words(self.length), receive=False)
         node, index = np.nonzero(np.broadcast_to(address, words.shape) >= 0)
         address = np.broadcast_to(address, words.shape)
         self.memory[node, address[node, index]] = words[node, index]
 
     def received(self) -> Words:
         """What the host reads at each node."""
-        address = self._addresses(self.program.recv_words, receive=True)
+        address = self._addresses(self.program.layout.recv_words(self.length), receive=True)
         address = np.broadcast_to(address, (len(self.nodes), address.shape[1]))
         words = self.memory[self.nodes[:, None], address]
         words[address < 0] = 0
@@ -123,7 +143,7 @@ class _Machine:
 
     def run(self) -> None:
         """Pass all edges of a run; cycle 0 is the first slot."""
-        for cycle in range(self.loop.slots + self.loop.drain):
+        for cycle in range(len(self.slots) + self.loop.drain):
             arriving = self.link[self.upstream]
             result = self._combined(cycle, arriving) if self.loop.combining else None
             stored = self.result if self.loop.combining else arriving
@@ -135,8 +155,8 @@ class _Machine:
             if result is not None:
                 self.result = result
 
-    def _setting(self, cycle: int, delay: int) -> tuple[int, int] | None:
-        """Row and flit of the slot of so many cycles ago."""
+    def _setting(self, cycle: int, delay: int) -> _Slot | None:
+        """What the slot of so many cycles ago presents."""
         return self.slots.at(cycle - delay)
 
     def _injected(self) -> Words:
@@ -167,7 +187,7 @@ class _Machine:
             at = rows[skews[port] if skews else 0]
             if at is None:
                 continue
-            row = settings[at[0]]
+            row = settings[at.row]
             source = row[self.variant if len(row) > 1 else 0, port]
             source = np.broadcast_to(source, len(self.nodes))
             word = sources[self.nodes, np.maximum(source, 0)]
@@ -195,7 +215,7 @@ class _Machine:
             if at is None:
                 words[:, reader] = self.read[:, reader]
                 continue
-            address = self._address(reader, *at)
+            address = self._address(reader, at)
             address = address[self.variant] if len(address) > 1 else address[0]
             words[:, reader] = self.memory[self.nodes, address]
         return words
@@ -208,37 +228,44 @@ class _Machine:
         memory = np.where(there, _at(reads.memory, reads.start), 0)
         return np.where(there, self.first[memory] + _at(reads.base, reads.start), -1)
 
-    def _address(self, reader: int, row: int, flit: int) -> IntArray:
+    def _address(self, reader: int, slot: _Slot) -> IntArray:
         """The address that each variant reads in a slot; the last one where it reads nothing."""
         bases, reads = self._bases[reader], self.loop.reads[reader]
         if bases is not None:
-            pitch = self.pitch[_at(reads.memory, reads.start[row])]
-            inside = (bases[row] >= 0) & (flit < _at(reads.length, reads.start[row]))
-            return np.where(inside, bases[row] + flit * pitch, -1)
-        known, table = self._rows.get(reader, (-1, bases))
-        if known != row:
-            table = self._row_addresses(reader, row)
-            self._rows[reader] = (row, table)
-        assert table is not None
-        return table[:, min(flit, table.shape[1] - 1)]
+            base, start = bases[slot.row], reads.start[slot.row]
+            inside = (base >= 0) & (slot.block < _at(reads.blocks, start))
+            pitch = self.pitch[_at(reads.memory, start)]
+            return np.where(inside, base + slot.block * self.loop.flits + slot.flit * pitch, -1)
+        known, table = self._rows.get(reader, (-1, None))
+        if known != slot.row or table is None:
+            table = self._row_blocks(reader, slot.row)
+            self._rows[reader] = (slot.row, table)
+        base, pitch = table[:, :, min(slot.block, table.shape[2] - 1)]
+        address: IntArray = base + slot.flit * pitch
+        return address
 
-    def _row_addresses(self, reader: int, row: int) -> IntArray:
-        """Addresses of all words that variants read in a row, one after another."""
+    def _row_blocks(self, reader: int, row: int) -> IntArray:
+        """Base and pitch of all blocks that variants read in a row, one after another.
+
+        Returns
+        -------
+        ndarray of int, shape (2, variants, blocks)
+            Ends with a block that nobody reads.
+        """
         reads, lists = self.loop.reads[reader], []
         for variant in range(reads.count.shape[1]):
-            words: list[int] = []
+            blocks: list[tuple[int, int]] = []
             for run in reads.at(row, variant):
                 if run.memory == NEUTRAL:
-                    words += [-1] * run.length
+                    blocks += [(-1, 0)] * run.blocks
                 else:
-                    start, pitch = self.first[run.memory] + run.base, self.pitch[run.memory]
-                    words += range(int(start), int(start + pitch * run.length), int(pitch))
-            lists.append(words)
-        longest = max(map(len, lists))
-        table = np.full((len(lists), longest + 1), -1)
-        for variant, words in enumerate(lists):
-            table[variant, : len(words)] = words
-        return table
+                    start = int(self.first[run.memory]) + run.base
+                    pitch = int(self.pitch[run.memory])
+                    blocks += [(start + k * self.loop.flits, pitch) for k in range(run.blocks)]
+            lists.append(blocks)
+        longest = max(map(len, lists)) + 1
+        padded = [blocks + [(-1, 0)] * (longest - len(blocks)) for blocks in lists]
+        return np.moveaxis(np.array(padded), -1, 0)
 
     def _store(self, cycle: int, stored: Words) -> None:
         """Store what has arrived."""
@@ -249,19 +276,20 @@ class _Machine:
                 if at is not None:
                     self._store_after(number, hops, at, stored)
 
-    def _store_after(self, number: int, hops: int, at: tuple[int, int], stored: Words) -> None:
+    def _store_after(self, number: int, hops: int, slot: _Slot, stored: Words) -> None:
         """Store what has arrived over so many hops."""
-        writes, (row, flit) = self.loop.writes[number], at
+        writes, row = self.loop.writes[number], slot.row
         variant = self.variant if writes.base.shape[1] > 1 else np.zeros_like(self.variant)
         base, port = writes.base[row][variant], writes.port[row][variant]
         there = (base >= 0) & (writes.hops[row][variant] == hops)
-        there &= flit < writes.length[row][variant]
+        there &= slot.block < writes.blocks[row][variant]
         nodes = self.nodes[there]
         if not len(nodes):
             return
         made = self._injected()[:, :1] if (port == MADE).any() else stored[:, :1]
         word = np.where(port == MADE, made[:, 0], stored[self.nodes, np.maximum(port, 0)])
-        address = self.first[number] + base[there] + flit * self.pitch[number]
+        within = slot.block * self.loop.flits + slot.flit * self.pitch[number]
+        address = self.first[number] + base[there] + within
         self.memory[nodes, address] = word[there]
 
 

@@ -68,6 +68,7 @@ def _loop(loop: Loop, groups: Groups) -> Loop:
         delayed=tuple(groups.ports[port] for port in loop.delayed),
         writes=tuple(_writes(writes, groups) for writes in loop.writes),
         departure=_embedded(loop.departure, groups, fill=0),
+        departure_skew=_skews(loop.departure_skew, groups),
     )
 
 

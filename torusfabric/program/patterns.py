@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["compile_pattern"]
 
 
-def compile_pattern(pattern: Pattern, flits: int) -> Program:
+def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -> Program:
     """The program of an oblivious schedule.
 
     Parameters
@@ -36,6 +36,8 @@ def compile_pattern(pattern: Pattern, flits: int) -> Program:
     pattern : Pattern
     flits : int
         Flits of a message.
+    any_length : bool
+        Whether messages may be shorter.
 
     Returns
     -------
@@ -65,16 +67,16 @@ def compile_pattern(pattern: Pattern, flits: int) -> Program:
     select[0] = inject[first]
     loop = Loop(
         order=Order.FLIT,
-        duration=np.ones(steps, int),
         flits=waves,
+        pause=np.zeros(steps, int),
+        blocks=np.ones(steps, int),
         drain=LINK,
         select=select,
         delayed=(),
         injections=tuple((chunk,) for chunk in range(chunks)),
-        reads=tuple(_injection(ports + chunk, select, waves) for chunk in range(chunks)),
-        writes=tuple(_storage(port, select, waves) for port in range(ports)),
+        reads=tuple(_injection(ports + chunk, select) for chunk in range(chunks)),
+        writes=tuple(_storage(port, select) for port in range(ports)),
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
-        stride=steps,
     )
     received = tuple(Memory((port,), pitch=steps) for port in range(ports))
     own = tuple(Memory((), own=True) for _ in range(chunks))
@@ -94,19 +96,20 @@ def compile_pattern(pattern: Pattern, flits: int) -> Program:
         memories=received + own,
         depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
         variant_of=variant_of,
+        any_length=any_length,
     )
 
 
-def _injection(source: int, select: IntArray, waves: int) -> Reads:
+def _injection(source: int, select: IntArray) -> Reads:
     """The reads of a chunk that is injected in the first row."""
     base = np.full(select.shape[:2], -1)
     base[0] = 0
-    return Reads.single(source, base, waves)
+    return Reads.single(source, base)
 
 
-def _storage(port: int, select: IntArray, waves: int) -> Writes:
+def _storage(port: int, select: IntArray) -> Writes:
     """The writes of an in-port's memory: every row, in all nodes alike."""
     shape = select.shape[:2]
     base = np.broadcast_to(np.arange(shape[0])[:, None], shape)
-    length, hops, ports = (np.broadcast_to(value, shape) for value in (waves, 1, port))
-    return Writes(base, length, hops, ports)
+    blocks, hops, ports = (np.broadcast_to(value, shape) for value in (1, 1, port))
+    return Writes(base, blocks, hops, ports)

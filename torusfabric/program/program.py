@@ -74,8 +74,13 @@ class Mode:
 
     @property
     def timing(self) -> Timing:
-        """When what happens."""
-        return Timing(self.loop, self.write_delay, self.schedule.topology.link_latency)
+        """When what happens, for blocks of as many flits as there may be."""
+        return self.timing_of(self.loop.flits)
+
+    def timing_of(self, flits: int) -> Timing:
+        """When what happens, for blocks of so many flits."""
+        latency = self.schedule.topology.link_latency
+        return Timing(self.loop, flits, self.write_delay, latency)
 
     @property
     def groups(self) -> Groups:
@@ -90,13 +95,16 @@ class Mode:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Program:
-    """What all routers and endpoints of a fabric do, for messages of a fixed length.
+    """What all routers and endpoints of a fabric do, for messages of a length or of any up to it.
 
     Parameters
     ----------
     topology : Topology
     flits : int
-        Flits of a message.
+        Flits of a message, or the most of them.
+    any_length : bool
+        Whether the length is chosen at the start of a run. Flit f of a message then lies in chunk
+        ``f % chunks``, at ``f // chunks``; else chunks follow one another.
     modes : tuple of Mode
         One at present.
     memories : tuple of Memory
@@ -120,6 +128,7 @@ class Program:
     memories: tuple[Memory, ...]
     depth: IntArray
     variant_of: IntArray
+    any_length: bool = False
 
     @property
     def mode(self) -> Mode:
@@ -186,17 +195,63 @@ class Program:
         """Words that a node receives, as the host reads them."""
         return self.layout.recv_words(self.flits)
 
-    def cycles(self) -> int:
-        """Clock edges from the start pulse to done."""
-        return self.timing.cycles
+    def length_of(self, length: int | None = None) -> int:
+        """The flits of the messages of a run.
 
-    def execute(self, words: np.ndarray, *, root: int | None = None, width: int = 64) -> np.ndarray:
+        Raises
+        ------
+        InputError
+            If the program is not for messages of so many.
+        """
+        if length is None or length == self.flits:
+            return self.flits
+        if not self.any_length:
+            raise InputError(f"Length must be {self.flits} flits, not {length}")
+        if not 1 <= length <= self.flits:
+            raise InputError(f"Length must be from 1 to {self.flits} flits, not {length}")
+        return length
+
+    def locate(self, word: IntArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Part, chunk and flit of the block in which words of hosts lie, elementwise.
+
+        Words are counted as if parts followed one another without a gap.
+        """
+        layout, block = self.layout, block_flits(self.schedule, length)
+        if not self.any_length:
+            part, within = np.divmod(word, layout.part_flits(length))
+            return part, *np.divmod(within, block)
+        message, within = np.divmod(word, length)
+        flit, chunk = np.divmod(within, self.schedule.chunks)
+        share, chunk = np.divmod(chunk, layout.part_chunks)
+        return message + share, chunk, flit
+
+    def cycles(self, length: int | None = None) -> int:
+        """Clock edges from the start pulse to done.
+
+        Parameters
+        ----------
+        length : int, optional
+            Flits of a message, for a program of any length; by default as many as there may be.
+        """
+        flits = block_flits(self.schedule, self.length_of(length))
+        return self.mode.timing_of(flits).cycles
+
+    def execute(
+        self,
+        words: np.ndarray,
+        *,
+        length: int | None = None,
+        root: int | None = None,
+        width: int = 64,
+    ) -> np.ndarray:
         """Carry out the program on data, cycle by cycle, as the hardware does.
 
         Parameters
         ----------
         words : ndarray, shape (nodes, send words)
-            What each node sends, as the host writes it.
+            What each node sends, as the host writes it: parts of `length` flits.
+        length : int, optional
+            Flits of a message, for a program of any length.
         root : int, optional
             The root of this run, for a program of any root (default 0).
         width : int
@@ -209,14 +264,15 @@ class Program:
         """
         from .execute import execute
 
-        return execute(self, words, root=root, width=width)
+        return execute(self, words, length=length, root=root, width=width)
 
     @cached_property
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
         mode = self.mode
-        _update(digest, (self.topology.to_json(), self.flits, self.memories, self.depth))
+        _update(digest, (self.topology.to_json(), self.flits, self.any_length))
+        _update(digest, (self.memories, self.depth))
         _update(digest, (self.variant_of, mode.any_root, mode.write_delay, mode.loop))
         _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
         return digest.hexdigest()

@@ -23,7 +23,7 @@ from .round_follower import BlockFollower
 from .round_plan import NodeRounds, Readers, RoundPlan
 from .round_sums import SumFollower
 from .tables import CHUNK_LOOK_UP, division_cycles
-from .timing import EARLY_START, ROUND_DRAIN, ROUND_SETUP, round_cycles, starts
+from .timing import EARLY_START, ROUND_DRAIN, ROUND_SETUP, round_pause
 from .values import MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
 from .variants import number_equal
 
@@ -39,7 +39,9 @@ __all__ = ["compile_rounds"]
 MAX_HELD_BLOCKS = 2**22
 
 
-def compile_rounds(schedule: Schedule, flits: int, operator: Operator | None = None) -> Program:
+def compile_rounds(
+    schedule: Schedule, flits: int, operator: Operator | None = None, *, any_length: bool = False
+) -> Program:
     """The program of a schedule in rounds.
 
     Parameters
@@ -49,6 +51,8 @@ def compile_rounds(schedule: Schedule, flits: int, operator: Operator | None = N
         Flits of a message.
     operator : Operator, optional
         Of a reduction to a root.
+    any_length : bool
+        Whether messages may be shorter.
 
     Returns
     -------
@@ -108,6 +112,7 @@ def compile_rounds(schedule: Schedule, flits: int, operator: Operator | None = N
         memories=(*received, Memory((), own=True)),
         depth=np.array([plan.nodes[node].depth for node in first]) * block,
         variant_of=variant_of,
+        any_length=any_length,
     )
 
 
@@ -136,21 +141,20 @@ def _check_size(schedule: Schedule, *, by_chunk: bool) -> None:
 
 def _loop(plan: RoundPlan, variants: list[NodeRounds], select: IntArray, block: int) -> Loop:
     """The rows: the rounds."""
-    duration = round_cycles(plan.hops, plan.blocks * block)
     injections, reads = _injections(plan, variants, block)
-    rounds = len(duration)
+    rounds = len(plan.hops)
     return Loop(
         order=Order.ROW,
-        duration=duration,
-        flits=1,
+        flits=block,
+        pause=round_pause(plan.hops),
+        blocks=plan.blocks,
         drain=ROUND_DRAIN,
         select=select,
         delayed=(),
         injections=injections,
         reads=reads,
         writes=_writes(variants, plan.ports, block),
-        departure=np.broadcast_to(starts(duration)[:, None], (rounds, plan.ports)),
-        stride=1,
+        departure=np.broadcast_to(np.arange(rounds)[:, None], (rounds, plan.ports)),
     )
 
 
@@ -188,21 +192,20 @@ def _runs(
         return ()
     readers = injections[number]
     if reader >= len(readers):
-        return (Run(NEUTRAL, 0, block * sum(run.length for run in readers[0])),)
+        return (Run(NEUTRAL, 0, sum(run.length for run in readers[0])),)
     return tuple(
-        Run(plan.memory_number(run.memory), run.slot * block, run.length * block)
-        for run in readers[reader]
+        Run(plan.memory_number(run.memory), run.slot * block, run.length) for run in readers[reader]
     )
 
 
 def _writes(variants: list[NodeRounds], ports: int, block: int) -> tuple[Writes, ...]:
     """What the memory of each in-port stores: appended to what it has already."""
     table = np.array([variant.receive for variant in variants], int)
-    hops, length = table.transpose(3, 2, 1, 0)
+    hops, blocks = table.transpose(3, 2, 1, 0)
     writes = []
     for port in range(ports):
-        words = length[port] * block
-        base = np.where(words > 0, np.cumsum(words, axis=0) - words, -1)
+        before = np.cumsum(blocks[port], axis=0) - blocks[port]
+        base = np.where(blocks[port] > 0, before * block, -1)
         source = np.where(hops[port] > 0, port, MADE)
-        writes.append(Writes(base, words, hops[port], source))
+        writes.append(Writes(base, blocks[port], hops[port], source))
     return tuple(writes)

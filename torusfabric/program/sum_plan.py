@@ -23,12 +23,12 @@ import numpy as np
 from ..topology import IntArray
 from .node_plan import FOREVER, NodePlan, PlannedMemory
 from .sum_timing import Arrival, ByCycle, ByStep, SumKey, SumTiming, SumTransfers
-from .timing import MEMORY_AGE
+from .timing import MEMORY_AGE, SUM_AGE
 
 if TYPE_CHECKING:
     from ..schedule import Table
 
-__all__ = ["SumPlan", "plan_sums"]
+__all__ = ["SumPlan", "plan_sums", "plan_sums_of_any_length"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,7 @@ class SumPlan(NodePlan):
     skew : ndarray of int, shape (ports,)
         By how many cycles words leave later by each out-port.
     departure : ndarray of int, shape (table steps, ports)
-        The cycle, counted from the first row, in which the first flit is on the link that leaves by
-        a port in a step of the table; -1 for none.
+        The row in which what leaves by a port in a step of the table does so; -1 for nothing.
     delayed : tuple of int
         The adders with a second register.
     receive_memories, send_memories : tuple of PlannedMemory
@@ -98,6 +97,21 @@ class SumPlan(NodePlan):
         """Cycles of all rows and of the tail."""
         return self.steps * self.period * (self.flits if self.by_waves else 1) + self.tail
 
+    def does_the_same(self, other: SumPlan) -> bool:
+        """Whether another plan differs in nothing but its period."""
+        mine, others = (
+            [
+                plan.select, plan.operand, plan.memory, plan.slot, plan.send_memory, plan.send_slot,
+                *(array for memory in plan.memories for array in (memory.read, memory.write)),
+            ]
+            for plan in (self, other)
+        )  # fmt: skip
+        return (
+            self.delayed == other.delayed
+            and len(mine) == len(others)
+            and all(map(np.array_equal, mine, others))
+        )
+
     @property
     def identity(self) -> int:
         """The number of the word that changes nothing."""
@@ -132,6 +146,42 @@ def plan_sums(table: Table, flits: int) -> SumPlan:
         timings.append(ByStep(transfers, table, flits))
     plans = [_Planner(table, transfers, timing, flits).plan() for timing in timings]
     return min(plans, key=lambda plan: plan.duration)
+
+
+def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
+    """Plan what a node does for blocks of any number of flits up to `flits`.
+
+    From some length on nothing but the interval of the steps depends on it. Shorter blocks go by
+    at the least interval at which all is as for long ones: the period of the plan.
+
+    Parameters
+    ----------
+    table : Table
+        A reduction.
+    flits : int
+
+    Returns
+    -------
+    SumPlan
+        By the step.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
+    >>> plan_sums_of_any_length(table, flits=100).period
+    2
+    """
+    transfers = SumTransfers(table)
+    long = table.topology.ports + SUM_AGE + MEMORY_AGE
+    wanted = _Planner(table, transfers, ByStep(transfers, table, long), flits).plan()
+    for period in range(1, long):
+        timing = ByStep(transfers, table, long, period)
+        if timing.keeps_rules(transfers):
+            plan = _Planner(table, transfers, timing, flits).plan()
+            if plan.does_the_same(wanted):
+                return plan
+    return wanted
 
 
 @dataclass(frozen=True)
@@ -290,11 +340,11 @@ class _Planner:
         )
 
     def _departure(self) -> IntArray:
-        """When the first flit of each word is on its link, by step and port."""
-        cycle = np.full(self.table.offset.shape, -1)
+        """The row in which each word leaves, by step and port."""
+        row = np.full(self.table.offset.shape, -1)
         for step, port, *_ in self.transfers.departures:
-            cycle[step, port] = self.timing.time(step, port)
-        return cycle
+            row[step, port], _ = self.timing.row(step, port)
+        return row
 
     def _sources(
         self, delayed: tuple[int, ...], receiving: int, sending: int

@@ -167,11 +167,27 @@ class ByStep(SumTiming):
     table : Table
     flits : int
         Flits of a block.
+    period : int, optional
+        Of the steps, instead of the shortest.
     """
 
-    def __init__(self, transfers: SumTransfers, table: Table, flits: int) -> None:
+    def __init__(
+        self, transfers: SumTransfers, table: Table, flits: int, period: int | None = None
+    ) -> None:
         self.rows = table.round_count
         self.period, self.skew = _period(transfers, table.topology.ports, flits)
+        if period is not None:
+            self.period = period
+
+    def keeps_rules(self, transfers: SumTransfers) -> bool:
+        """Whether sums leave late enough, and words for the same sum arrive apart."""
+        ages, apart = _rules(transfers)
+
+        def interval(rule: _Rule) -> int:
+            skew = int(self.skew[rule.second]) - int(self.skew[rule.first])
+            return rule.steps * self.period + skew
+
+        return all(interval(rule) >= SUM_AGE for rule in ages) and all(map(interval, apart))
 
     def time(self, step: int, port: int) -> int:
         """The cycle in which the first flit that leaves by a port in a step is on the link."""
@@ -199,14 +215,7 @@ def _period(transfers: SumTransfers, ports: int, flits: int) -> tuple[int, IntAr
     skew : ndarray of int, shape (ports,)
     """
     reach = ports + SUM_AGE
-    ages: set[_Rule] = set()  # from an arrival to a departure
-    apart: set[_Rule] = set()  # between arrivals for one sum
-    for step, port, key, partial, _ in transfers.departures:
-        feeding = transfers.feeding(key, partial=partial)
-        ages |= {_Rule(step - a.step, a.port, port) for a in feeding}
-    for arrivals in transfers.joins.values():
-        for k, later in enumerate(arrivals):
-            apart |= {_Rule(later.step - a.step, a.port, later.port) for a in arrivals[:k]}
+    ages, apart = _rules(transfers)
     # What lies further apart in steps keeps the rules with any skews.
     ages = {rule for rule in ages if rule.steps <= reach}
     apart = {rule for rule in apart if rule.steps <= reach}
@@ -216,6 +225,19 @@ def _period(transfers: SumTransfers, ports: int, flits: int) -> tuple[int, IntAr
             if skew:
                 return period, np.array(skew)
     raise AssertionError("a period of ports + 1 cycles always will do")
+
+
+def _rules(transfers: SumTransfers) -> tuple[set[_Rule], set[_Rule]]:
+    """From arrivals to the departures that they feed, and between arrivals for one sum."""
+    ages: set[_Rule] = set()
+    apart: set[_Rule] = set()
+    for step, port, key, partial, _ in transfers.departures:
+        feeding = transfers.feeding(key, partial=partial)
+        ages |= {_Rule(step - a.step, a.port, port) for a in feeding}
+    for arrivals in transfers.joins.values():
+        for k, later in enumerate(arrivals):
+            apart |= {_Rule(later.step - a.step, a.port, later.port) for a in arrivals[:k]}
+    return ages, apart
 
 
 def _skews(

@@ -187,7 +187,7 @@ class NodeTransfers:
             yield Forwarding(step, port, before[-1] if latest else before[0])
 
 
-def plan_table(table: Table, flits: int) -> TablePlan:
+def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> TablePlan:
     """Plan what a node does.
 
     Parameters
@@ -196,6 +196,8 @@ def plan_table(table: Table, flits: int) -> TablePlan:
         Not a reduction.
     flits : int
         Flits of a block.
+    by_waves_only : bool
+        Whether to plan by waves, which suits any length.
 
     Returns
     -------
@@ -217,7 +219,7 @@ def plan_table(table: Table, flits: int) -> TablePlan:
     transfers = NodeTransfers(table)
     plans = [
         _Planner(table, transfers, flits, by_waves=by_waves, latest=latest).plan()
-        for by_waves in ([True] if flits == 1 else [True, False])
+        for by_waves in ([True] if by_waves_only or flits == 1 else [True, False])
         for latest in (True, False)
     ]
     return min(plans, key=lambda plan: plan.cost)

@@ -16,7 +16,7 @@ from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
-from .sum_plan import SumPlan, plan_sums
+from .sum_plan import SumPlan, plan_sums, plan_sums_of_any_length
 from .table_plan import TablePlan, plan_table
 from .timing import LINK
 from .values import Loop, Memory, Order, Reads, Writes
@@ -35,7 +35,9 @@ LOOK_UP = 4
 CHUNK_LOOK_UP = 2
 
 
-def compile_table(table: Table, flits: int, operator: Operator | None) -> Program:
+def compile_table(
+    table: Table, flits: int, operator: Operator | None, *, any_length: bool = False
+) -> Program:
     """The program of a table.
 
     Parameters
@@ -46,6 +48,8 @@ def compile_table(table: Table, flits: int, operator: Operator | None) -> Progra
         Flits of a message.
     operator : Operator or None
         Of a table of sums.
+    any_length : bool
+        Whether messages may be shorter.
 
     Returns
     -------
@@ -63,16 +67,16 @@ def compile_table(table: Table, flits: int, operator: Operator | None) -> Progra
     >>> import torusfabric as tf
     >>> table = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
     >>> program = compile_table(table, 4, None)
-    >>> program.loop.variants, table.round_count, program.loop.slots
+    >>> program.loop.variants, table.round_count, program.loop.slots(4)
     (1, 4, 16)
     """
     block = block_flits(table, flits)
-    topology, sums = table.topology, table.collective.reducing
-    plan = plan_sums(table, block) if sums else plan_table(table, block)
+    topology = table.topology
+    plan = _plan_of(table, block, any_length=any_length)
     loop = _sum_loop(plan, table, block) if isinstance(plan, SumPlan) else _loop(plan, block)
     delay = _write_delay(table, plan, flits)
     moved = table.round_count * block
-    cycles = loop.slots + loop.drain + max(delay - 1, 0)
+    cycles = loop.slots(block) + loop.drain + max(delay - 1, 0)
     mode = Mode(
         schedule=table,
         operators=(operator,) if operator else (),
@@ -92,7 +96,15 @@ def compile_table(table: Table, flits: int, operator: Operator | None) -> Progra
         memories=received + own,
         depth=np.array([[memory.depth * block for memory in plan.memories]]),
         variant_of=np.zeros(topology.nodes, np.int32),
+        any_length=any_length,
     )
+
+
+def _plan_of(table: Table, block: int, *, any_length: bool) -> SumPlan | TablePlan:
+    """What a node does: of sums by the step where the length is open, of blocks by the flit."""
+    if table.collective.reducing:
+        return (plan_sums_of_any_length if any_length else plan_sums)(table, block)
+    return plan_table(table, block, by_waves_only=any_length)
 
 
 def _words(slot: IntArray, block: int) -> IntArray:
@@ -147,7 +159,7 @@ def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int
     used = np.unique(np.concatenate(settings, axis=None))
     read = used[(used >= first) & (used < end)]
     reads = tuple(
-        Reads.single(k, _words(memory.read[:, None], block), block, memory.skew)
+        Reads.single(k, _words(memory.read[:, None], block), memory.skew)
         for k in (read - first).tolist()
         for memory in [plan.memories[k]]
     )
@@ -166,8 +178,8 @@ def _writes(plan: NodePlan, block: int, skew: IntArray) -> tuple[Writes, ...]:
     writes = []
     for memory in plan.receive_memories:
         base = _words(memory.write[:, None], block)
-        length, hops, port = (np.full_like(base, value) for value in (block, 1, memory.port))
-        writes.append(Writes(base, length, hops, port, skew=int(skew[memory.port])))
+        blocks, hops, port = (np.full_like(base, value) for value in (1, 1, memory.port))
+        writes.append(Writes(base, blocks, hops, port, skew=int(skew[memory.port])))
     return tuple(writes)
 
 
@@ -175,19 +187,18 @@ def _loop(plan: TablePlan, block: int) -> Loop:
     """The rows of a table of blocks: its steps."""
     first = plan.ports + len(plan.delayed)
     reads, (select,) = _injections(plan, first, [plan.select], block)
-    starts = np.arange(plan.steps) * plan.period
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
-        duration=np.full(plan.steps, plan.period),
-        flits=block if plan.by_waves else 1,
+        flits=block,
+        pause=np.zeros(plan.steps, int),
+        blocks=np.ones(plan.steps, int),
         drain=LINK,
         select=select,
         delayed=plan.delayed,
         injections=tuple((k,) for k in range(len(reads))),
         reads=reads,
         writes=_writes(plan, block, np.zeros(plan.ports, int)),
-        departure=np.broadcast_to(starts[:, None], plan.select.shape),
-        stride=plan.steps if plan.by_waves else 1,
+        departure=np.broadcast_to(np.arange(plan.steps)[:, None], plan.select.shape),
     )
 
 
@@ -198,8 +209,10 @@ def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
     near = plan.skew[table.topology.opposite]
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
-        duration=np.full(plan.steps, plan.period),
-        flits=block if plan.by_waves else 1,
+        flits=block,
+        pause=np.full(plan.steps, 0 if plan.by_waves else max(plan.period - block, 0)),
+        blocks=np.ones(plan.steps, int),
+        least=plan.period,
         drain=LINK + plan.tail,
         select=select,
         select_skew=tuple(plan.skew.tolist()),
@@ -210,5 +223,5 @@ def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
         reads=reads,
         writes=_writes(plan, block, near),
         departure=plan.departure,
-        stride=plan.steps if plan.by_waves else 1,
+        departure_skew=tuple(plan.skew.tolist()),
     )

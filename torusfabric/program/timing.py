@@ -39,7 +39,7 @@ __all__ = [
     "SETTING",
     "SUM_AGE",
     "Timing",
-    "round_cycles",
+    "round_pause",
     "starts",
 ]
 
@@ -78,6 +78,8 @@ class Timing:
     Parameters
     ----------
     loop : Loop
+    flits : int
+        Of a block in this run.
     write_delay : int
         Cycles by which a word that the host writes arrives later than it could.
     link_latency : int
@@ -94,6 +96,7 @@ class Timing:
     """
 
     loop: Loop
+    flits: int
     write_delay: int = 0
     link_latency: int = 1
 
@@ -105,7 +108,7 @@ class Timing:
     @property
     def cycles(self) -> int:
         """Clock edges from the start pulse to done."""
-        return self.wait + self.loop.slots + self.loop.drain
+        return self.wait + self.loop.slots(self.flits) + self.loop.drain
 
     def arrival(self, step: int, port: int, hops: int, flit: int = 0) -> int:
         """The cycle in which a flit is at the in-port of its receiver.
@@ -121,7 +124,10 @@ class Timing:
         flit : int
             Of the message.
         """
-        slot = int(self.loop.departure[step, port]) + flit * self.loop.stride
+        loop = self.loop
+        first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
+        skew = loop.departure_skew[port] if loop.departure_skew else 0
+        slot = first + skew + flit * loop.interval
         return self.wait + slot + self._on_the_way(hops)
 
     def store_delay(self, hops: int, skew: int = 0) -> int:
@@ -145,6 +151,6 @@ def starts(duration: IntArray) -> IntArray:
     return np.cumsum(duration) - duration
 
 
-def round_cycles(hops: IntArray, flits: IntArray) -> IntArray:
-    """Cycles of rounds with longest paths of so many hops and longest messages of so many flits."""
-    return ROUND_SETUP + hops + flits
+def round_pause(hops: IntArray) -> IntArray:
+    """Cycles of rounds, with longest paths of so many hops, besides those of their messages."""
+    return ROUND_SETUP + hops

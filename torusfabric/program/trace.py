@@ -93,7 +93,7 @@ def arrivals(program: Program) -> Iterator[Arrival]:
             cycle = timing.arrival(number - 1, ports[k][0], hops)
             blocks = ids[bounds[k] : bounds[k + 1]]
             yield Arrival(
-                number, cycle, program.loop.stride, _length(schedule, blocks) * block,
+                number, cycle, program.loop.interval, _length(schedule, blocks) * block,
                 path[hops], int(topology.opposite[ports[k][hops - 1]]),
                 path[: hops + 1], ports[k][:hops], blocks,
             )  # fmt: skip

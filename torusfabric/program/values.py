@@ -39,11 +39,11 @@ class Order(enum.Enum):
 
 
 class Run(NamedTuple):
-    """Consecutive words of a memory that a reader reads: ``length`` words from ``base`` on."""
+    """Consecutive blocks of a memory that a reader reads: so many from address ``base`` on."""
 
     memory: int
     base: int
-    length: int
+    blocks: int
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Reads:
     Parameters
     ----------
     start, count : ndarray of int, shape (rows, variants)
-    memory, base, length : ndarray of int, shape (runs,)
-        The memory (or `NEUTRAL`), the first address, and the number of words; in a loop by flits
-        the words that are read in all, one each time the row comes.
+    memory, base, blocks : ndarray of int, shape (runs,)
+        The memory (or `NEUTRAL`), the first address, and the number of blocks; in a loop by flits
+        a block is read flit by flit, one each time the row comes.
     skew : int
         By how many cycles it reads later than others.
     """
@@ -85,28 +85,25 @@ class Reads:
     count: IntArray
     memory: IntArray
     base: IntArray
-    length: IntArray
+    blocks: IntArray
     skew: int = 0
 
     @classmethod
-    def single(cls, memory: int, base: IntArray, length: int, skew: int = 0) -> Reads:
-        """Reads of at most one run a row, always of the same memory and length.
+    def single(cls, memory: int, base: IntArray, skew: int = 0) -> Reads:
+        """Reads of at most one block a row, always of the same memory.
 
         Parameters
         ----------
         memory : int
         base : ndarray of int, shape (rows, variants)
             First addresses, -1 where nothing is read.
-        length : int
         skew : int
         """
         there = base >= 0
         count = there.astype(np.int32)
         start = (np.cumsum(count).reshape(count.shape) - count).astype(np.int32)
         bases = base[there]
-        return cls(
-            start, count, np.full(len(bases), memory), bases, np.full(len(bases), length), skew
-        )
+        return cls(start, count, np.full(len(bases), memory), bases, np.ones(len(bases), int), skew)
 
     @classmethod
     def of_lists(cls, runs: list[list[tuple[Run, ...]]]) -> Reads:
@@ -126,13 +123,13 @@ class Reads:
         """The runs of a row of a variant."""
         first = int(self.start[row, variant])
         chosen = slice(first, first + int(self.count[row, variant]))
-        columns = (self.memory[chosen], self.base[chosen], self.length[chosen])
+        columns = (self.memory[chosen], self.base[chosen], self.blocks[chosen])
         return tuple(Run(*map(int, run)) for run in zip(*columns, strict=True))
 
-    def words(self, row: int, variant: int) -> int:
-        """Words read in a row of a variant."""
+    def total(self, row: int, variant: int) -> int:
+        """Blocks read in a row of a variant."""
         first = int(self.start[row, variant])
-        return int(self.length[first : first + int(self.count[row, variant])].sum())
+        return int(self.blocks[first : first + int(self.count[row, variant])].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +140,8 @@ class Writes:
     ----------
     base : ndarray of int, shape (rows, variants)
         The address of the first word, -1 where nothing is stored.
-    length : ndarray of int, shape (rows, variants)
-        Words stored; in a loop by flits one each time the row comes.
+    blocks : ndarray of int, shape (rows, variants)
+        Blocks stored; in a loop by flits one, of which a flit each time the row comes.
     hops : ndarray of int, shape (rows, variants)
         Hops from the sender; 0 for what the node makes itself.
     port : ndarray of int, shape (rows, variants)
@@ -154,7 +151,7 @@ class Writes:
     """
 
     base: IntArray
-    length: IntArray
+    blocks: IntArray
     hops: IntArray
     port: IntArray
     skew: int = 0
@@ -164,16 +161,23 @@ class Writes:
 class Loop:
     """The rows of a run, and in which order they are stepped through.
 
+    Blocks have n flits, at most `flits`. In a loop by rows, blocks of a row follow one another; a
+    row takes ``max(least, pause + blocks * n)`` cycles. In a loop by flits a row takes a cycle each
+    time it comes, n times.
+
     Sources are numbered: in-ports, then the registers behind the in-ports of `delayed`, then
     injection ports.
 
     Parameters
     ----------
     order : Order
-    duration : ndarray of int, shape (rows,)
-        Cycles of each row; 1 in a loop by flits.
     flits : int
-        How often the rows are stepped through in a loop by flits; else 1.
+        The most flits of a block; in a loop by rows also the distance of the addresses of blocks.
+    pause, blocks : ndarray of int, shape (rows,)
+        Of each row of a loop by rows: cycles besides those of its blocks, and how many blocks those
+        who send most send. In a loop by flits 0 and 1.
+    least : int
+        The least cycles of a row in a loop by rows.
     drain : int
         Cycles from the last slot of the last row to `done`.
     select : ndarray of int16, shape (rows, variants, ports)
@@ -193,14 +197,15 @@ class Loop:
         arrives, `identity` for what is only passed on, `IDLE` where nothing arrives.
     operand_skew : tuple of int
     departure : ndarray of int, shape (steps of the schedule, ports)
-        The slot, and skew, in which a sender reads the first flit of what it sends by a port.
-    stride : int
-        Cycles between the flits of a block.
+        The row in which a sender reads what it sends by a port.
+    departure_skew : tuple of int
+        By how many cycles it reads later by each port.
     """
 
     order: Order
-    duration: IntArray
     flits: int
+    pause: IntArray
+    blocks: IntArray
     drain: int
     select: IntArray
     delayed: tuple[int, ...]
@@ -208,7 +213,8 @@ class Loop:
     reads: tuple[Reads, ...]
     writes: tuple[Writes, ...]
     departure: IntArray
-    stride: int
+    departure_skew: tuple[int, ...] = ()
+    least: int = 1
     select_skew: tuple[int, ...] = ()
     operand: IntArray | None = None
     operand_skew: tuple[int, ...] = ()
@@ -216,7 +222,7 @@ class Loop:
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return len(self.duration)
+        return len(self.pause)
 
     @property
     def variants(self) -> int:
@@ -243,7 +249,19 @@ class Loop:
         """Whether every in-port has an operator behind it."""
         return self.operand is not None
 
+    def duration(self, flits: int) -> IntArray:
+        """Cycles of each row each time that it comes, for blocks of so many flits."""
+        if self.order is Order.FLIT:
+            return np.ones(self.rows, int)
+        cycles: IntArray = np.maximum(self.least, self.pause + self.blocks * flits)
+        return cycles
+
+    def slots(self, flits: int) -> int:
+        """Cycles in which a row and a flit are presented, for blocks of so many flits."""
+        times = flits if self.order is Order.FLIT else 1
+        return int(self.duration(flits).sum()) * times
+
     @property
-    def slots(self) -> int:
-        """Cycles in which a row and a flit are presented."""
-        return int(self.duration.sum()) * self.flits
+    def interval(self) -> int:
+        """Cycles from a flit of a block to the next."""
+        return self.rows if self.order is Order.FLIT else 1

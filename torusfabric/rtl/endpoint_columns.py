@@ -34,13 +34,13 @@ class StoreColumn:
     ----------
     base : ndarray of int, shape (rows,)
         -1 where nothing is stored.
-    length : int
-        Words a row.
+    blocks : int
+        Blocks a row.
     pitch, hops, skew : int
     """
 
     base: IntArray
-    length: int
+    blocks: int
     pitch: int
     hops: int
     skew: int
@@ -133,14 +133,14 @@ def _common_store(writes: Writes, pitch: int) -> StoreColumn | None:
     if not (base == base[:, :1]).all():
         return None
     there = base >= 0
-    facts = [np.unique(values[there]) for values in (writes.length, writes.hops, writes.port)]
+    facts = [np.unique(values[there]) for values in (writes.blocks, writes.hops, writes.port)]
     if not there.any() or any(len(values) > 1 for values in facts):
         return None
-    length, hops = int(facts[0][0]), int(facts[1][0])
-    return StoreColumn(base[:, 0], length, pitch, hops, writes.skew)
+    blocks, hops = int(facts[0][0]), int(facts[1][0])
+    return StoreColumn(base[:, 0], blocks, pitch, hops, writes.skew)
 
 
 def _same_store(a: StoreColumn, b: StoreColumn) -> bool:
     """Whether two columns are always equal."""
-    facts = [(c.length, c.pitch, c.hops, c.skew) for c in (a, b)]
+    facts = [(c.blocks, c.pitch, c.hops, c.skew) for c in (a, b)]
     return facts[0] == facts[1] and bool((a.base == b.base).all())

@@ -123,6 +123,8 @@ class Fabric(wiring.Component):
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         check_prefix(prefix)
         self.prefix = prefix
+        if program.any_length:
+            raise InputError("Program must be of a fixed length for hardware, not of any length")
         self.program, self.width, self.flits = program, width, program.flits
         self.top = Top(top)
         self.nodes, self.ports = program.topology.nodes, program.ports

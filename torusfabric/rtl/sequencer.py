@@ -157,14 +157,15 @@ class Sequencer(Leaf):
             Whether the counters show a slot that is yet to come, after the first.
         """
         loop = self._loop
-        longest = loop.flits if loop.order is Order.FLIT else int(loop.duration.max())
+        duration = loop.duration(loop.flits)
+        longest = loop.flits if loop.order is Order.FLIT else int(duration.max())
         running = Signal()
         row, flit = Signal(range(max(loop.rows, 2))), Signal(range(max(longest, 2)))
         end_of_rows = row == loop.rows - 1
         if loop.order is Order.FLIT:
             inner, wrap, outer, end = row, end_of_rows, flit, flit == loop.flits - 1
         else:
-            end_of_row = flit == self._per_row((loop.duration - 1).tolist(), row)
+            end_of_row = flit == self._per_row((duration - 1).tolist(), row)
             inner, wrap, outer, end = flit, end_of_row, row, end_of_rows
         with m.If(go | running):
             m.d.sync += [inner.eq(inner + 1), running.eq(~(wrap & end))]
@@ -202,7 +203,7 @@ class Sequencer(Leaf):
         for number in range(windows.count):
             column = windows.column(number)
             # Where a row has no such window nobody looks, so that any other length will do.
-            lengths = np.array([length or max(column) for length in column])
+            lengths = np.array([length or max(column) for length in column]) * self._loop.flits
             inside = slot.valid & (slot.flit < slot.rom.read(lengths))
             phase = self.phase[number * bits :][:bits]
             # A row ends with the write of its last flit: nothing of it shows in the next.
@@ -220,8 +221,9 @@ class Sequencer(Leaf):
             address = self._store_address(m, slot, store)
             m.d.comb += getattr(self, f"write_{k}").eq(delayed(m, address, delay))
             inside = slot.valid & slot.rom.read((store.base >= 0).astype(int))
-            if self._loop.order is Order.ROW and int(self._loop.duration.max()) > store.length:
-                inside = inside & (slot.flit < store.length)
+            length, loop = store.blocks * self._loop.flits, self._loop
+            if loop.order is Order.ROW and int(loop.duration(loop.flits).max()) > length:
+                inside = inside & (slot.flit < length)
             m.d.comb += getattr(self, f"store_{k}").eq(delayed(m, inside, delay))
 
     def _store_address(self, m: Module, slot: _Slot, store: StoreColumn) -> Value:

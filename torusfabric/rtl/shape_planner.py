@@ -115,7 +115,7 @@ class EndpointProgram:
 
     def phase(self, writes: Writes, row: int, variant: int) -> Phase:
         """When a variant stores in a row."""
-        window = self.windows.number(row, int(writes.length[row, variant]))
+        window = self.windows.number(row, int(writes.blocks[row, variant]))
         return window, int(writes.hops[row, variant])
 
     def memories_read(self, reader: int, members: list[int]) -> tuple[int, ...]:
@@ -272,7 +272,7 @@ class ShapePlanner:
             code = self._rom.add(np.where(there, _codes(reads.memory[first], memories), -1))
         if address is Address.BASE:
             bases = reads.base[first]
-            shift = _shift(bases[there], int(reads.length[first][there].max()))
+            shift = _shift(bases[there], int(reads.blocks[first][there].max()) * self._loop.flits)
             base = self._rom.add(np.where(there, bases >> (shift or 0), -1))
         return EndpointReader(number, address, column, memories, code, base, shift, sending=sending)
 
@@ -288,7 +288,7 @@ class ShapePlanner:
         values = np.full((len(self._members), self._loop.rows), -1)
         for member, variant in enumerate(self._members):
             for row in range(self._loop.rows):
-                length = reads.words(row, variant)
+                length = reads.total(row, variant)
                 if length:
                     values[member, row] = self._windows.number(row, length)
         windows = tuple(np.unique(values[values >= 0]).tolist())
@@ -299,7 +299,11 @@ class ShapePlanner:
         """The ROM of runs of each member: select bits, first address, words after the first."""
         tables = [
             [
-                (select_code(len(memories), memories.index(run.memory)), run.base, run.length - 1)
+                (
+                    select_code(len(memories), memories.index(run.memory)),
+                    run.base,
+                    run.blocks * self._loop.flits - 1,
+                )
                 for row in range(self._loop.rows)
                 for run in reads.at(row, variant)
             ]

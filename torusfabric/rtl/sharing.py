@@ -91,8 +91,8 @@ def _spans(reads: Reads, memory: int, variants: Sequence[int]) -> list[tuple[int
             time = 0
             for run in reads.at(row, column):
                 if run.memory == memory:
-                    spans.append((variant, row, time, time + run.length))
-                time += run.length
+                    spans.append((variant, row, time, time + run.blocks))
+                time += run.blocks
     return spans
 
 

@@ -22,7 +22,7 @@ class Windows:
     Parameters
     ----------
     lengths : tuple of (tuple of int)
-        Of each row, the different lengths in words, the longest first.
+        Of each row, the different lengths in blocks, the longest first.
     reach : int
         The longest path of all rows, in hops.
 
@@ -44,13 +44,13 @@ class Windows:
             return cls(((),) * loop.rows, reach)
         found: list[set[int]] = [set() for _ in range(loop.rows)]
         for writes in loop.writes:
-            stored = np.where(writes.base >= 0, writes.length, 0)
+            stored = np.where(writes.base >= 0, writes.blocks, 0)
             for row, lengths in enumerate(stored):
                 found[row] |= set(np.unique(lengths).tolist()) - {0}
         for reads in loop.reads:
             for row in range(loop.rows):
                 variants = range(reads.count.shape[1])
-                found[row] |= {reads.words(row, variant) for variant in variants} - {0}
+                found[row] |= {reads.total(row, variant) for variant in variants} - {0}
         return cls(tuple(tuple(sorted(lengths, reverse=True)) for lengths in found), reach)
 
     @property
