@@ -40,6 +40,8 @@ SELECTIONS = [
     ("3x3", "alltoall"),
     ("5x5", "broadcast", "--algorithm", "lee-code"),
     ("arrowhead:1", "reduce", "--root", "2"),
+    ("2x2x2", "gather@0+2", "--root", "2"),
+    ("3x4", "alltoall@1"),
 ]
 
 
@@ -79,6 +81,7 @@ def test_verilog_is_the_same_but_for_its_command(capsys, saved, tmp_path):
     [
         ("3x3", "reduce-scatter", "--op", "min", "--signed", "--latency", "auto"),
         ("3x3", "broadcast", "--root", "any"),
+        ("3x3", "broadcast@1", "--root", "any"),
         ("4x4", "broadcast", "--algorithm", "max-flow", "--broken-link", "9:+0", "--root", "2"),
         ("arrowhead:1", "broadcast", "--times", "3", "1", "12"),
         ("--plan", "plan.json"),

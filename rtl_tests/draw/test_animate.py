@@ -53,6 +53,23 @@ def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm
     assert data["cycles"][-1] == program.cycles() - 1
 
 
+def test_blocks_of_groups_are_those_of_their_nodes():
+    """A page knows no groups: origins and destinations are nodes, and no block leaves its row."""
+    program = program_of("3x4", "alltoall@1", "matching")
+    data = data_of(animation(program))
+    assert len(data["blocks"]) == 3 * 4 * 4
+    held = [set(ids) for ids in data["start"]]
+    for moves in data["rounds"]:
+        for node, ports, ids in moves:
+            assert {data["blocks"][id][0] // 4 for id in ids} == {node // 4}
+            for port in ports:
+                node = data["near"][node][port]
+            held[node] |= set(ids)
+    for node, ids in enumerate(held):
+        mine = {origin for origin, to, _ in map(data["blocks"].__getitem__, ids) if to == node}
+        assert mine == set(range(node // 4 * 4, node // 4 * 4 + 4))
+
+
 def test_page_needs_nothing_else():
     text = animation(program_of("3x3", "allgather"))
     assert text.startswith("<!doctype html>")

@@ -16,7 +16,8 @@ from torusfabric.draw.cycles import number_cycles
 from torusfabric.draw.layout import arrowhead_layout, hexagon_layout, torus_layout
 from torusfabric.draw.svg import Svg, mix, ramp
 from torusfabric.errors import InputError
-from torusfabric.schedule import Listed, Pattern, Rounds, Switching, Table, Transfers
+from torusfabric.planning import plan
+from torusfabric.schedule import Lifted, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.topology import Arrowhead, Torus
 
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -413,6 +414,30 @@ def test_empty_rounds():
                 transfers=transfers,
             )
             assert "8" in words(draw(schedule))
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [("allgather@1", "hamiltonian"), ("alltoall@0", "matching"), ("broadcast@1", "max-flow")],
+)
+def test_groups_are_drawn_alike(collective, algorithm):
+    """Every group has the strokes and the colours of one, along its own axes."""
+    schedule = plan("3x4", collective, algorithm=algorithm, check=False)
+    assert isinstance(schedule, Lifted)
+    groups = schedule.blocks.groups
+    whole, part = contents(schedule), contents(schedule.part)
+    assert whole.title == f"3x4 {collective}, {algorithm}"
+    assert whole.subtitle == f"{part.subtitle}; in each of {groups.count} groups"
+    for panel, alone in zip(whole.panels, part.panels, strict=True):
+        assert len(panel.strokes) == groups.count * len(alone.strokes)
+        assert {port for stroke in panel.strokes for port in stroke.ports} <= set(groups.ports)
+        starts = {(stroke.node, tuple(stroke.ports)) for stroke in panel.strokes}
+        for stroke in alone.strokes:
+            ports = tuple(groups.ports[list(stroke.ports)])
+            assert {(node, ports) for node in groups.members[:, stroke.node]} <= starts
+        for members in groups.members:
+            assert [panel.fills[node] for node in members] == alone.fills
+    assert "11" in words(draw(schedule))
 
 
 def test_colours():

@@ -104,9 +104,11 @@ def test_tester_gives_up():
 
 
 def test_fabrics_that_cannot_be_tested():
-    """Fabrics without a host port are refused in one line."""
+    """Fabrics without a host port, or of several groups, are refused in one line."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", flits=2, top="core")
     with pytest.raises(
         InputError, match=r"^Fabric of a self-test must have the host top, not core$"
     ):
         self_test(fabric, 4)
+    with pytest.raises(InputError, match=r"must be one of all nodes, not allgather@1 \(verilog"):
+        self_test(fabric_of("2x3", "allgather@1"), 4)

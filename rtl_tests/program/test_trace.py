@@ -23,6 +23,8 @@ CASES = [
     ("3x4", "allreduce", "matching", 2),
     ("3x3", "allreduce", "matching", 7),
     ("4x4", "reduce", "max-flow", 3),
+    ("3x4", "allgather@1", "hamiltonian", 2),
+    ("3x3", "reduce@0", "max-flow", 1),
 ]
 
 
@@ -63,7 +65,7 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
         place = blocks.chunk(ids)
         if blocks.collective.personal:
             place = place + blocks.destination(ids) * chunks
-        origin = np.broadcast_to(blocks.origin(ids), ids.shape)
+        origin = blocks.groups.beside(arrival.node, np.broadcast_to(blocks.origin(ids), ids.shape))
         words = sent[origin, place]
         if blocks.collective.reducing:
             # A sum for each chunk, of the contributions so far.

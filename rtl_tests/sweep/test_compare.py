@@ -45,6 +45,17 @@ def test_sums(capsys):
     assert {"max-flow", "diagonal", "necklace"} == set(rooted)
 
 
+def test_groups(capsys):
+    """In groups those are compared that serve one group, with the figures they have there."""
+    entries, result = compared(capsys, "3x4", "allgather@1", "--flits", "2")
+    alone, _ = compared(capsys, "4", "allgather", "--flits", "2")
+    assert result["collective"] == "allgather@1"
+    for name, entry in entries.items():
+        same = ("rounds", "bound", "delta", "tau", "cycles", "memories")
+        assert {key: entry[key] for key in same} == {key: alone[name][key] for key in same}
+    assert set(entries) == set(alone)
+
+
 def test_target(capsys):
     """With a target, tables and flip-flops of the whole fabric, and tables of a router."""
     entries, _ = compared(capsys, "3x3", "reduce-scatter", "--target", "ice40-hx8k", "--width", "4")

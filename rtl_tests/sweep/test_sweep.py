@@ -155,6 +155,19 @@ def test_work_plans():
     assert json.loads(json.dumps(row)) == row
 
 
+def test_work_in_groups(write):
+    """A collective in groups is a name as any other."""
+    grid = """
+    steps = ["plan", "simulate"]
+    topologies = ["2x3"]
+    collectives = ["allgather@1"]
+    widths = [8]
+    """
+    planned, simulated = (work(point)["result"] for point in points(load(write(grid))))
+    assert planned["collective"] == simulated["collective"] == "allgather@1"
+    assert simulated["words_wrong"] == 0
+
+
 def test_work_simulates():
     point = _plan("3x3", algorithm="best", width=8) | {"step": "simulate"}
     result = work(point)["result"]

@@ -30,6 +30,7 @@ FABRICS = [
     ("arrowhead:1", "broadcast", "wormhole-forest", 65, 2),
     ("arrowhead:2", "broadcast", "spanning-tree", 8, 6),
     ("3x4", "broadcast", "max-flow", 9, 2),  # with settings in ROMs
+    ("2x3", "alltoall@1", "matching", 8, 2),  # with positions in a ROM
 ]
 
 

@@ -51,7 +51,7 @@ def run_compare(arguments: Namespace) -> None:
         print_json(
             {
                 "topology": str(selection.topology),
-                "collective": collective.kind,
+                "collective": collective.name,
                 "width": arguments.width,
                 "flits": found.flits,
                 "target": arguments.target,

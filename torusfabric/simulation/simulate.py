@@ -137,7 +137,7 @@ def _report(
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
     return SimulationReport(
         topology=str(schedule.topology),
-        collective=schedule.collective.kind,
+        collective=schedule.collective.name,
         operator=str(program.operator) if schedule.collective.reducing else None,
         algorithm=schedule.algorithm,
         switching=schedule.switching,

@@ -60,7 +60,7 @@ class Limit:
         sides = getattr(schedule.topology, "sides", ())
         return (
             len(sides) == 2
-            and (schedule.collective.kind, schedule.algorithm) == (self.collective, self.algorithm)
+            and (schedule.collective.name, schedule.algorithm) == (self.collective, self.algorithm)
             and (fabric.width, fabric.flits) == (self.width, schedule.chunks)
         )
 

@@ -7,7 +7,6 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...collective import Operator
-from ...errors import InputError
 from .expected import ExpectedWord
 from .words import SentWords
 
@@ -38,19 +37,8 @@ def host_port(fabric: "Fabric") -> wiring.Signature:
 
 
 def sent_words(fabric: "Fabric") -> SentWords:
-    """The words that the nodes of a fabric send in a test.
-
-    Raises
-    ------
-    InputError
-        If the collective runs in several groups of nodes.
-    """
+    """The words that the nodes of a fabric send in a test."""
     collective = fabric.program.schedule.collective
-    if collective.axes is not None:
-        raise InputError(
-            f"Collective of a self-test must be one of all nodes, not {collective.name}: "
-            "the verilog and simulate commands take it"
-        )
     operator = fabric.program.operator or Operator()
     return SentWords(collective, fabric.nodes, fabric.width, operator)
 
