@@ -9,16 +9,19 @@ carry.
 
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
 from ..collective import Collective
-from ..schedule import Duplex, Lifted, Listed, Pattern, Schedule, Switching, Table
-from ..topology import Topology, Torus
-from .check import Traffic
+from ..schedule import Duplex, Lifted, Pattern, Schedule, Switching, Table
+from ..topology import Topology
+from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
+from .volume import arc_load, least_time
 
-__all__ = ["all_pairs_rounds", "arc_load", "bound", "lower_bound", "spread_rounds"]
+__all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lower_bound",
+           "spread_rounds"]  # fmt: skip
 
 
 def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
@@ -32,12 +35,17 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     schedule : Schedule
         Of any form.
     traffic : Traffic, optional
-        What `check` returned for it. It has the lengths of messages that carry all that their
-        sender holds.
+        What `check` returned for it. Without it, a schedule in rounds of one hop is checked, since
+        the length of its messages follows from the whole history.
 
     Returns
     -------
     int
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule has to be checked and has a fault.
 
     Examples
     --------
@@ -54,22 +62,52 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """
+    return find_bound(schedule, traffic).rounds
+
+
+class Bound(NamedTuple):
+    """A lower bound on rounds, and for which schedules alone it holds.
+
+    Parameters
+    ----------
+    rounds : int
+    where : str
+        What restricts the schedules: "no block rests"; empty if it holds for all of the model.
+    """
+
+    rounds: int
+    where: str = ""
+
+
+def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
+    """The bound of a schedule, see `bound`, and whether a restriction makes it greater.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> find_bound(tf.plan("6x6", "allgather", algorithm="bufferless"))
+    Bound(rounds=10, where='no block rests')
+    >>> find_bound(tf.plan("6x6", "allgather", algorithm="matching"))
+    Bound(rounds=9, where='')
+    """
     if isinstance(schedule, Lifted):
-        return bound(schedule.part, traffic)
-    circuit = schedule.switching == Switching.CIRCUIT
+        return find_bound(schedule.part, traffic)
     least = lower_bound(
         schedule.topology,
         schedule.collective,
         switching=schedule.switching,
         ports=schedule.ports,
         chunks=schedule.chunks,
-        blocks=None if circuit else _longest_message(schedule, traffic),
+        blocks=_longest_message(schedule, traffic),
         duplex=schedule.duplex,
     )
-    collective = schedule.collective
-    if isinstance(schedule, Table) and collective.from_each and collective.personal:
-        return max(least, _invariant_exchange(schedule.topology, schedule.chunks))
-    return max(least, bufferless_steps(schedule.topology)) if _bufferless(schedule) else least
+    topology, chunks = schedule.topology, schedule.chunks
+    restricted = Bound(0)
+    if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
+        restricted = Bound(_invariant_exchange(topology, chunks), "all nodes do the same")
+    elif _bufferless(schedule):
+        restricted = Bound(bufferless_steps(topology, chunks), "no block rests")
+    return restricted if restricted.rounds > least else Bound(least)
 
 
 def _invariant_exchange(topology: Topology, chunks: int) -> int:
@@ -88,32 +126,34 @@ def _invariant_exchange(topology: Topology, chunks: int) -> int:
 
 
 def _bufferless(schedule: Schedule) -> bool:
-    """Whether a schedule is an all-gather of whole messages in which no block ever rests."""
-    collective, whole = schedule.collective, schedule.chunks == 1
-    if not (isinstance(schedule, Table) and whole and collective.from_each and collective.to_all):
+    """Whether a schedule is an all-gather in which no block ever rests, whatever its form.
+
+    A pattern is that by its definition; a table, if it sends only what it received in the step
+    before, and chunks of its own message in the first step.
+    """
+    collective = schedule.collective
+    if not (collective.from_each and collective.to_all):
         return False
-    topology, arrived = schedule.topology, {0}
-    for row in schedule.offset:
+    if not isinstance(schedule, Table):
+        return isinstance(schedule, Pattern)
+    topology = schedule.topology
+    arrived = {(0, chunk) for chunk in range(schedule.chunks)}
+    for row, chunks in zip(schedule.offset, schedule.chunk, strict=True):
         ports = np.nonzero(row >= 0)[0]
         sent = topology.subtract(row[ports], topology.generators[ports]).tolist()
-        if not arrived.issuperset(sent):
+        if not arrived.issuperset(zip(sent, chunks[ports].tolist(), strict=True)):
             return False
-        arrived = set(row[ports].tolist())
+        arrived = set(zip(row[ports].tolist(), chunks[ports].tolist(), strict=True))
     return True
 
 
 def _longest_message(schedule: Schedule, traffic: Traffic | None) -> int | None:
-    """Blocks of the longest message of a schedule, None where that is not known."""
-    if traffic is not None:
-        return max(1, *traffic.round_blocks, 1)
-    if isinstance(schedule, Pattern | Table):
+    """Blocks of the longest message of a schedule, None for circuits, which may hold any number."""
+    if schedule.switching == Switching.CIRCUIT:
+        return None
+    if traffic is None and isinstance(schedule, Pattern | Table):
         return 1
-    longest = 1
-    for transfers in schedule.rounds():
-        if not isinstance(transfers.payload, Listed):
-            return None if len(transfers) else longest
-        longest = max(longest, int(np.diff(transfers.payload.indptr).max(initial=1)))
-    return longest
+    return max(1, *(traffic or check(schedule)).round_blocks, 1)
 
 
 def lower_bound(
@@ -188,26 +228,6 @@ def spread_rounds(nodes: int, ports: int) -> int:
     return rounds
 
 
-def arc_load(topology: Topology) -> Fraction:
-    """How many of the N (N - 1) paths between all nodes some arc must carry at least.
-
-    The paths have at least N S hops together, S the sum of all distances from a node, and there are
-    N times degree arcs. On a torus the same holds for each axis: N (N / s) floor(s^2 / 4) hops on
-    2 N arcs for a side s. For k equal sides this is the arc-forwarding index n^(k-1) / 2
-    floor(n^2 / 4) itself, which dimension-ordered routing meets (Delmas and Perennes, Prop. 4.7).
-
-    Returns
-    -------
-    Fraction
-        The mean over those arcs; the largest load is at least that, rounded up.
-    """
-    nodes = topology.nodes
-    loads = [Fraction(int(topology.distances.sum(dtype=np.int64)), topology.ports)]
-    if isinstance(topology, Torus):
-        loads += [Fraction(nodes // side * (side**2 // 4), 2) for side in topology.sides]
-    return max(loads)
-
-
 def all_pairs_rounds(
     topology: Topology, ports: int | None = None, duplex: Duplex = Duplex.FULL
 ) -> int:
@@ -243,28 +263,19 @@ def _volume_rounds(
 ) -> int:
     """Rounds it takes to move the blocks, at most b in a message, one hop in a round.
 
+    What `least_time` says of messages holds of their blocks. Besides,
+
     - Broadcast: nothing arrives at a node at distance D before round D, and at most P b of its M
       blocks in each round from then on: D - 1 + ceil(M / (P b)). Reduce: it must send a sum for
       each chunk by round T - D + 1.
-    - Scatter: M (N - 1) blocks leave the root, at most P b in a round. Gather: they arrive there.
-    - All-gather: each node receives M (N - 1) blocks. Reduce-scatter: it sends M (N - 1) sums. All
-      nodes together receive at most N P messages in a round, in half duplex at most one a link.
-      For all four, no block comes farther than the rounds so far allow: `delivery_steps`.
-    - Total exchange: the blocks travel M N S hops in all; on a torus also per axis (`arc_load`).
-    - All-reduce: of each chunk, N sums merge into one by N - 1 receipts, and N - 1 more copy it.
+    - Scatter, gather, all-gather and reduce-scatter: no block comes farther than the rounds so far
+      allow, `delivery_steps`.
     """
-    nodes, degree = topology.nodes, topology.ports
-    half = 2 if duplex == Duplex.HALF else 1
-    each = Fraction(min(ports * half, degree), half) * blocks
-    near = delivery_steps(topology, chunks, capacity=ports * blocks)
-    if collective.rooted:
-        if collective.personal or collective.from_each:
-            return max(near, ceil(Fraction(chunks * (nodes - 1), ports * blocks)))
-        return topology.diameter - 1 + ceil(Fraction(chunks, ports * blocks))
+    moved = least_time(topology, collective, ports=ports, duplex=duplex) * chunks / blocks
     if collective.reducing and collective.to_all:
-        return ceil(2 * chunks * Fraction(nodes - 1, nodes) / each)
-    if collective.reducing or collective.to_all:
-        return max(near, ceil(chunks * (nodes - 1) / each))
-    hops = int(topology.distances.sum(dtype=np.int64))
-    by_arcs = chunks * arc_load(topology) * half / blocks
-    return max(ceil(chunks * hops / each), ceil(by_arcs))
+        return ceil(moved)
+    if collective.rooted and not (collective.personal or collective.from_each):
+        return topology.diameter - 1 + ceil(moved)
+    if collective.from_each and collective.personal:
+        return ceil(moved)
+    return max(delivery_steps(topology, chunks, capacity=ports * blocks), ceil(moved))

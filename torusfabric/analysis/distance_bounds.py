@@ -53,29 +53,31 @@ def delivery_steps(
     return steps
 
 
-def bufferless_steps(topology: Topology) -> int:
+def bufferless_steps(topology: Topology, chunks: int = 1) -> int:
     """Steps that no all-gather can do without in which no block ever rests.
 
     Parameters
     ----------
     topology : Topology
         Any Cayley graph of an abelian group.
+    chunks : int
+        M, the chunks of a message, which all leave their origin in the first step.
 
     Notes
     -----
     `delivery_steps` holds. If the network is bipartite (a torus with all sides even), only offsets
     at an odd distance are reached in odd steps and only others in even steps: with G ports and half
-    of the nodes in each part, max(2 ceil((N / 2) / G) - 1, 2 ceil((N / 2 - 1) / G)). The first
+    of the nodes in each part, max(2 ceil((M N / 2) / G) - 1, 2 ceil(M (N / 2 - 1) / G)). The first
     step reaches fewer than G where two ports lead to the same node.
     """
-    least = delivery_steps(topology)
+    least, ports = delivery_steps(topology, chunks), topology.ports
     parity = parities(topology)
     if not parity.any():
         return least
     odd = int(parity.sum())
     even = topology.nodes - odd - 1
-    after_first = odd - len(np.unique(topology.generators))
-    return max(least, 2 * -(-after_first // topology.ports) + 1, 2 * -(-even // topology.ports))
+    after_first = chunks * odd - min(ports, chunks * len(np.unique(topology.generators)))
+    return max(least, 2 * -(-after_first // ports) + 1, 2 * -(-chunks * even // ports))
 
 
 def parities(topology: Topology) -> IntArray:

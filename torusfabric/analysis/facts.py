@@ -1,13 +1,16 @@
 """What a schedule does and costs, checked."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from ..schedule import Schedule
-from .bounds import bound
+from ..schedule import Schedule, Switching
+from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost
+from .step_length import step_length
+from .volume import least_time
 
-__all__ = ["schedule_facts"]
+__all__ = ["in_words", "schedule_facts"]
 
 
 def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict[str, Any]:
@@ -21,7 +24,10 @@ def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict
     Returns
     -------
     dict
-        Plain values by name; ``delta`` counts hops, and ``tau`` messages, a `Fraction`.
+        Plain values by name. A ``unit`` says what ``rounds`` and ``bound`` count, such as "steps of
+        1/2 message", and ``bound_where`` for which schedules alone the bound holds, if not for all;
+        ``delta`` counts hops; ``tau`` and ``tau_bound`` are message times, which compare schedules
+        with steps of different length: a `Fraction`.
 
     Raises
     ------
@@ -30,6 +36,7 @@ def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict
     """
     traffic = check(schedule, progress=progress)
     cost = schedule_cost(schedule, traffic)
+    least = find_bound(schedule, traffic)
     return {
         "topology": str(schedule.topology),
         "nodes": schedule.topology.nodes,
@@ -40,9 +47,51 @@ def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict
         "chunks": schedule.chunks,
         "duplex": schedule.duplex,
         "rounds": schedule.round_count,
-        "bound": bound(schedule, traffic),
+        "unit": f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
+        "bound": least.rounds,
+        "bound_where": least.where,
         "delta": cost.delta,
         "tau": cost.tau,
+        "tau_bound": least_time(
+            schedule.topology,
+            schedule.collective,
+            switching=schedule.switching,
+            ports=schedule.ports,
+            duplex=schedule.duplex,
+        ),
         "transfers": cost.transfers,
         "checked": True,
     }
+
+
+def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts for people: what is counted stands beside each count.
+
+    Parameters
+    ----------
+    facts : dict
+        From `schedule_facts`, and perhaps others.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> words = in_words(schedule_facts(tf.plan("6x6", "allgather", algorithm="bufferless")))
+    >>> words["steps"], words["bound"]
+    ('10 of 1 message', '10 of 1 message, where no block rests')
+    >>> words["tau"]
+    '10 message times; no schedule takes less than 35/4'
+    """
+    steps, _, length = facts["unit"].partition(" of ")
+    longest = "any length"  # of circuits, whose messages may be as long as they like
+    if facts["switching"] == Switching.STORE_AND_FORWARD:
+        longest = length if " to " not in length else f"up to {length.partition(' to ')[2]}"
+    where = f", where {facts['bound_where']}" if facts["bound_where"] else ""
+    words = {
+        "rounds": f"{facts['rounds']} of {length}",
+        "bound": f"{facts['bound']} of {longest}{where}",
+        "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
+        "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
+    }
+    hidden = ("unit", "bound_where", "tau_bound")
+    shown = {name: value for name, value in {**facts, **words}.items() if name not in hidden}
+    return {steps if name == "rounds" else name: value for name, value in shown.items()}

@@ -1,0 +1,96 @@
+"""The least time in which messages can be moved, however they are cut and whenever they are sent.
+
+A time here is counted in *message times*: what a link takes to carry one whole message of a node
+(where each destination gets a message of its own: one such message). It compares schedules whose
+steps are of different length.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from ..collective import Collective
+from ..schedule import Duplex, Switching
+from ..topology import Topology, Torus
+
+__all__ = ["arc_load", "least_time"]
+
+
+def least_time(
+    topology: Topology,
+    collective: Collective,
+    *,
+    switching: Switching = Switching.STORE_AND_FORWARD,
+    ports: int | None = None,
+    duplex: Duplex = Duplex.FULL,
+) -> Fraction:
+    """Message times that no schedule can do without.
+
+    Parameters
+    ----------
+    topology : Topology
+    collective : Collective
+    switching : Switching
+    ports : int, optional
+        How many messages a node may send, and receive, at once; all ports by default.
+    duplex : Duplex
+
+    Notes
+    -----
+    With N nodes of a group, P ports, and S the sum of all distances from a node:
+
+    - Broadcast, reduce: each node, or the root, receives one message at P ports.
+    - Scatter, gather: N - 1 messages leave the root, or arrive there, by P ports.
+    - All-gather: each node receives N - 1 messages; reduce-scatter: it sends N - 1 sums. All nodes
+      together receive N P messages at once, in half duplex at most one a link.
+    - All-reduce: of each of N parts of a message, N sums merge into one by N - 1 receipts, and
+      N - 1 more copy it.
+    - Total exchange: the messages travel N S hops in all; on a torus also per axis (`arc_load`).
+      Where a path is held, it takes up all arcs at once, however few ports a node uses.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> least_time(Torus(6, 6), parse_collective("allgather"))
+    Fraction(35, 4)
+    """
+    if collective.axes is not None:
+        topology, collective = collective.groups(topology).torus, collective.in_one_group
+    nodes, degree = topology.nodes, topology.ports
+    if nodes == 1:
+        return Fraction(0)
+    ports = degree if ports is None else ports
+    half = 2 if duplex == Duplex.HALF else 1
+    each = Fraction(min(ports * half, degree), half)
+    if collective.rooted:
+        several = collective.personal or collective.from_each
+        return Fraction(nodes - 1 if several else 1, ports)
+    if collective.reducing and collective.to_all:
+        return 2 * Fraction(nodes - 1, nodes) / each
+    received = (nodes - 1) / each
+    if collective.reducing or collective.to_all:
+        return received
+    hops = int(topology.distances.sum(dtype=np.int64))
+    arcs = each if switching == Switching.STORE_AND_FORWARD else Fraction(degree, half)
+    return max(received, hops / arcs, arc_load(topology) * half)
+
+
+def arc_load(topology: Topology) -> Fraction:
+    """How many of the N (N - 1) paths between all nodes some arc must carry at least.
+
+    The paths have at least N S hops together, S the sum of all distances from a node, and there are
+    N times degree arcs. On a torus the same holds for each axis: N (N / s) floor(s^2 / 4) hops on
+    2 N arcs for a side s. For k equal sides this is the arc-forwarding index n^(k-1) / 2
+    floor(n^2 / 4) itself, which dimension-ordered routing meets (Delmas and Perennes, Prop. 4.7).
+
+    Returns
+    -------
+    Fraction
+        The mean over those arcs; the largest load is at least that, rounded up.
+    """
+    nodes = topology.nodes
+    loads = [Fraction(int(topology.distances.sum(dtype=np.int64)), topology.ports)]
+    if isinstance(topology, Torus):
+        loads += [Fraction(nodes // side * (side**2 // 4), 2) for side in topology.sides]
+    return max(loads)
