@@ -62,6 +62,11 @@ def run_compare(arguments: Namespace) -> None:
         return
     lengths = f"{arguments.width} bits a flit, {found.flits} flits a message"
     print_line(f"{selection.topology} {collective}: {lengths}")
+    least = min(entry.tau_bound for entry in found.entries)
+    print_line(
+        f"no schedule takes less than {least} message times, each what a link takes for a whole "
+        "message"
+    )
     _print_entries(found.entries, arguments.target)
     for entry in found.entries:
         if entry.reason:
@@ -79,19 +84,43 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
     return select(schedule.topology, schedule.collective), {path: schedule}
 
 
+#: The columns of the table, by the fields of an entry; what is left of them needs a target.
+HEADS = {
+    "length": "of",
+    "chunks": "chunks",
+    "rounds": "steps or rounds",
+    "limit": "bound",
+    "delta": "delta",
+    "tau": "message times",
+    "cycles": "cycles",
+    "classes": "classes",
+    "rom_bits": "ROM bits",
+    "memories": "memories a node",
+    "router_luts": "router LUTs",
+    "luts": "LUTs",
+    "ffs": "FFs",
+    "brams": "BRAMs",
+}
+SYNTHESIZED = ("router_luts", "luts", "ffs", "brams")
+
+
 def _print_entries(entries: Sequence["Entry"], target: str | None) -> None:
     """One row an algorithm; rounds of circuits and steps of one hop have different names."""
-    names = ["chunks", "rounds", "bound", "delta", "tau", "cycles", "classes", "rom_bits",
-             "memories"]  # fmt: skip
-    names += ["router_luts", "luts", "ffs", "brams"] if target else []
-    heads = {"rom_bits": "ROM bits", "router_luts": "router LUTs", "luts": "LUTs", "ffs": "FFs"}
+    heads = {name: head for name, head in HEADS.items() if target or name not in SYNTHESIZED}
     rows = [
         [
             entry.algorithm + (f" ({entry.plan})" if entry.plan else ""),
             "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits",
-            *("-" if getattr(entry, name) is None else getattr(entry, name) for name in names),
+            *map(_cells(entry).get, heads),
         ]
         for entry in entries
     ]
-    heads |= {"rounds": "steps or rounds", "memories": "memories a node", "brams": "BRAMs"}
-    print_table(["algorithm", "by", *(heads.get(name, name) for name in names)], rows)
+    print_table(["algorithm", "by", *heads.values()], rows)
+
+
+def _cells(entry: "Entry") -> dict[str, str]:
+    """What stands in the row of an entry, by column."""
+    cells = {name: "-" if value is None else str(value) for name, value in vars(entry).items()}
+    cells["length"] = entry.unit.partition(" of ")[2]
+    cells["limit"] = f"{entry.bound}" + (f" ({entry.bound_where})" if entry.bound_where else "")
+    return cells

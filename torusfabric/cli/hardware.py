@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from ..analysis.facts import in_words
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
@@ -88,7 +89,9 @@ def run_verilog(arguments: Namespace) -> None:
     if arguments.json:
         print_json(facts)
     else:
-        print_facts(facts | {"files": " ".join(facts["files"]), "origins": fabric.origins})
+        print_facts(
+            in_words(facts) | {"files": " ".join(facts["files"]), "origins": fabric.origins}
+        )
 
 
 def run_synth(arguments: Namespace) -> None:

@@ -5,9 +5,8 @@ from argparse import Namespace
 from typing import Any
 
 from ..algorithms import CATALOGUE
-from ..analysis.facts import schedule_facts
+from ..analysis.facts import in_words, schedule_facts
 from ..draw import draw
-from ..schedule import Switching
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
@@ -91,8 +90,7 @@ def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
     if arguments.json:
         print_json(facts)
         return
-    steps = Switching(facts["switching"]).unit + "s"
-    shown = {(steps if name == "rounds" else name): value for name, value in facts.items()}
+    shown = in_words(facts)
     shown["checked"] = "every block reaches every node that must hold it, and no arc is used twice"
     print_facts(shown)
 

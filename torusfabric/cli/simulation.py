@@ -3,10 +3,9 @@
 from argparse import Namespace
 from typing import Any
 
-from ..analysis.facts import schedule_facts
+from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError, WorkFailed
 from ..planning import compile
-from ..schedule import Switching
 from .arguments import natural, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
@@ -91,7 +90,7 @@ def run_animate(arguments: Namespace) -> None:
     if arguments.json:
         print_json(facts)
     else:
-        print_facts(facts)
+        print_facts(in_words(facts))
 
 
 def run_simulate(arguments: Namespace) -> None:
@@ -124,9 +123,9 @@ def run_simulate(arguments: Namespace) -> None:
         from ..program.trace import write_trace
 
         write_trace(fabric.program, arguments.trace)
+    known = ("unit", "bound_where", "delta", "tau", "tau_bound")
     result = report.to_json() | {
-        "delta": facts["delta"],
-        "tau": facts["tau"],
+        **{name: facts[name] for name in known},
         "engine_reason": reason,
         "build_seconds": round(engine.build_seconds, 3),
         "latency": made.chosen.latency,
@@ -148,7 +147,6 @@ def run_simulate(arguments: Namespace) -> None:
 
 def _print_simulation(result: dict[str, Any]) -> None:
     """Print what a simulation found."""
-    steps = Switching(result["switching"]).unit + "s"
     speed = result.pop("node_cycles_per_second")
     names = (
         "topology",
@@ -173,9 +171,12 @@ def _print_simulation(result: dict[str, Any]) -> None:
         "words_checked",
         "words_wrong",
     )
-    shown = {
-        (steps if name == "rounds" else name.replace("_", " ")): result[name] for name in names
-    }
+    said = in_words(result)
+    steps = result["unit"].partition(" of ")[0]
+    shown = {}
+    for name in names:
+        name = steps if name == "rounds" else name
+        shown[name.replace("_", " ")] = said[name]
     if shown["operator"] is None:
         del shown["operator"], shown["latency"]
     roots = shown.pop("roots")

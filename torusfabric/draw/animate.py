@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.step_length import step_length
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import arrivals
@@ -43,7 +44,8 @@ def animation(program: Program) -> str:
     unit = schedule.switching.unit
     count = schedule.round_count
     subtitle = (
-        f"{count} {unit}{'s' * (count != 1)}, {schedule.switching}, {schedule.ports} ports; "
+        f"{count} {unit}{'s' * (count != 1)} of {step_length(schedule)}, {schedule.switching}, "
+        f"{schedule.ports} ports; "
         f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     text = (files("torusfabric.draw") / "animate.html").read_text(encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from ..analysis.step_length import step_length
+from ..errors import ScheduleError
 from ..schedule import Schedule
 from ..topology import Torus
 from .layout import arrowhead_layout, as_arrowhead, hexagon_layout, torus_layout
@@ -58,14 +60,23 @@ def titled(
     """A picture with what it shows above it."""
     kind = unit(schedule)
     chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
+    count = schedule.round_count
     return Picture(
         title=f"{schedule.topology} {schedule.collective}, {schedule.algorithm}",
-        subtitle=f"{schedule.round_count} {kind}{'s' * (schedule.round_count != 1)}, "
-        f"{schedule.switching}, {schedule.duplex} duplex, {schedule.ports} ports{chunks}{note}",
+        subtitle=f"{count} {kind}{'s' * (count != 1)}{_each(schedule)}, {schedule.switching}, "
+        f"{schedule.duplex} duplex, {schedule.ports} ports{chunks}{note}",
         panels=panels,
         keys=keys,
         stacked=stacked,
     )
+
+
+def _each(schedule: Schedule) -> str:
+    """How long the rounds are; nothing of a schedule with a fault, where that means nothing."""
+    try:
+        return f" of {step_length(schedule)}"
+    except ScheduleError:
+        return ""
 
 
 def panels_of(

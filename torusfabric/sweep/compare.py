@@ -25,12 +25,19 @@ class Entry:
     Parameters
     ----------
     algorithm, switching : str
-    ports, chunks, rounds, bound : int
-        Of the schedule, and the fewest rounds that any schedule in its model could have.
+    ports, chunks, rounds : int
+        Of the schedule.
+    unit : str
+        What the rounds are: "steps of 1/2 message".
+    bound : int
+        The fewest rounds that any schedule in its model could have.
+    bound_where : str
+        For which schedules alone that holds, if not for all.
     delta : int
         The sum over the rounds of their longest path, in hops.
-    tau : Fraction
-        The sum over the rounds of their longest message, in messages.
+    tau, tau_bound : Fraction
+        The sum over the rounds of their longest message, in messages, and the least that any
+        schedule for this collective takes.
     plan : str or None
         The schedule file, if it was not planned.
     cycles : int or None
@@ -52,9 +59,12 @@ class Entry:
     ports: int
     chunks: int
     rounds: int
+    unit: str
     bound: int
+    bound_where: str
     delta: int
     tau: Fraction
+    tau_bound: Fraction
     plan: str | None = None
     cycles: int | None = None
     classes: int | None = None
