@@ -16,5 +16,6 @@ BOARDS = {
         packer=("nextpnr-ice40", "icepack"),
         lamps={"passed": ("led_g", 0), "failed": ("led_r", 0)},
         limit=Limit(side=3, measured="icebreaker"),
+        minutes=15,
     ),
 }

@@ -17,5 +17,6 @@ BOARDS = {
         packer=("nextpnr-ice40", "icepack"),
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         limit=Limit(side=2, measured="icestick", width=3),
+        minutes=15,
     ),
 }

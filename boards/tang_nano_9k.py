@@ -44,5 +44,6 @@ BOARDS = {
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
         limit=Limit(side=5, measured="tang-nano-9k"),
+        minutes=15,
     ),
 }

@@ -29,5 +29,6 @@ BOARDS = {
             ),
         ),
         limit=Limit(side=3, measured="tinyfpga-bx"),
+        minutes=15,
     ),
 }

@@ -2,10 +2,13 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..collective import Operator
+from ..errors import InputError
+from ..toolchain.notices import say
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
@@ -15,6 +18,7 @@ from .selection import add_selection
 
 if TYPE_CHECKING:
     from ..fpga.board import Board, Built
+    from ..rtl.fabric import Fabric
 
 __all__ = ["add_commands"]
 
@@ -88,7 +92,17 @@ def _add_build(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
     add_baud(group)
-    add("--force", action="store_true", help="build even what was built before")
+    add(
+        "--minutes",
+        metavar="M",
+        type=positive,
+        help="how long the tools may work (default 15 for a small device, 60 for an ECP5)",
+    )
+    add(
+        "--force",
+        action="store_true",
+        help="build even what was built before, or is larger than what is known to fit",
+    )
 
 
 def run_boards(arguments: Namespace) -> int:
@@ -187,7 +201,12 @@ def _build(arguments: Namespace) -> tuple["Built", "Board"]:
     from ..toolchain.cache import Cache, RenewingCache
 
     board = find_board(arguments.board)
+    if arguments.minutes:
+        board = replace(board, minutes=arguments.minutes)
+    if arguments.force:
+        board = replace(board, limit=None)
     folder = Path(arguments.output or Path("build", board.name))
+    _check_selection(arguments, board)
     made = make_fabric(arguments)
     with progress_bar("building") as bar:
         built = build(
@@ -197,23 +216,43 @@ def _build(arguments: Namespace) -> tuple["Built", "Board"]:
             baud=arguments.baud,
             cache=RenewingCache() if arguments.force else Cache(),
             command=made.command_line(arguments.command, board=board.name),
-            progress=_announced(bar, board, folder),
+            progress=_announced(bar, board, made.fabric, folder),
         )
     return built, board
 
 
-def _announced(bar: Progress, board: "Board", folder: Path) -> Progress:
-    """A progress bar; where there is no terminal for it, one line says that this takes a while."""
+def _check_selection(arguments: Namespace, board: "Board") -> None:
+    """Refuse what cannot fit onto a board before it is planned, which may take long."""
+    from ..collective import parse_collective
+    from ..fpga.board import check_selection
+    from ..topology import parse_topology
+
+    try:
+        topology = parse_topology(arguments.topology)
+        collective = parse_collective(arguments.collective)
+    except (InputError, TypeError):
+        return  # a schedule file, or what is told with more knowledge later
+    check_selection(board, topology, collective, flits=arguments.flits, width=arguments.width)
+
+
+def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
+    """A progress bar; before it, a line says how long this takes, and if it waits for others."""
+    from ..fpga.board import duration
+
     said: set[str] = set()
 
     def advance(done: int, total: int, text: str) -> None:
-        line = f"building for {board.name}: synthesis, place and route take a minute or more"
-        line += f" (logs: {folder / 'build'}, at the end)"
-        if text.startswith("waiting"):
-            line = text
-        if line not in said and not sys.stderr.isatty():
-            print(f"torusfabric: {line}", file=sys.stderr, flush=True)
-        said.add(line)
+        minutes = duration(board, fabric) if not said else 0
+        line = text
+        if not text.startswith("waiting"):
+            line = (
+                f"building for {board.name}: some {minutes} min on a slow machine, at most "
+                f"{board.minutes:g} (--minutes; logs: {folder / 'build'}, at the end)"
+            )
+        kind = line.partition(" ")[0]
+        if kind not in said:
+            say(line)
+        said.add(kind)
         bar(done, total, text)
 
     return advance

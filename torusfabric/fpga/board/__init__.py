@@ -5,6 +5,7 @@ from .catalogue import COMPACT, ECP5_ROUTERS, Board, find_board, load_boards
 from .flash import flash, flash_command
 from .limits import Limit, Misfit
 from .measure import Attempt, find_limit, try_board
+from .room import check_selection, duration
 
 __all__ = [
     "COMPACT",
@@ -15,6 +16,8 @@ __all__ = [
     "Limit",
     "Misfit",
     "build",
+    "check_selection",
+    "duration",
     "find_board",
     "find_limit",
     "flash",

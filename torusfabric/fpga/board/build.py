@@ -17,6 +17,7 @@ from ..selftest import BAUD
 from .catalogue import Board
 from .plan import NAME, REPORT, plan_build
 from .report import report_of
+from .room import check_fabric
 from .run import LOGS, run_routers
 from .watch import STAGES, Progress
 
@@ -90,13 +91,15 @@ def build(
     InputError
         If the folder cannot be written, or its ``build`` holds files of somebody else.
     Misfit
-        If the image does not fit, or the clock of the board is not reached.
+        If the image does not fit, which may be known before any tool runs, if the clock of the
+        board is not reached, or if that takes longer than the minutes of the board.
     WorkFailed
         If a tool fails.
     MissingTool
         If a tool is not installed.
     """
     folder, cache = Path(folder), cache or Cache()
+    check_fabric(board, fabric)
     writable(folder / "report.json", make=True)
     plan, platform = plan_build(fabric, board, baud=baud)
     versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}

@@ -12,7 +12,10 @@ from .catalogue import Board
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["largest_sides", "over_capacity"]
+__all__ = ["SCARCE", "advice", "crowding", "largest_sides", "over_capacity"]
+
+#: The names that place and route has for logic cells and block RAMs, which run out first.
+SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
 
 #: Errors of place and route that finds no location, though by the numbers there should be one.
 _NOT_PLACED = re.compile(
@@ -45,30 +48,47 @@ def over_capacity(
     -------
     str or None
     """
-    rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
-    shares = [(int(used) / int(most), name, used, most) for name, used, most in rows if int(most)]
-    share, name, used, most = max(shares, default=(0, "", "0", "0"))
+    share, scarcest = _scarcest(log)
     if share <= 1 and not (share > _CROWDED and _NOT_PLACED.search(log)):
         return None
     need = "need" if share > 1 else "crowd it with"
-    text = f"Fabric must fit into {board.name}, not {need} {used} of {most} {name}"
+    text = f"Fabric must fit into {board.name}, not {need} {scarcest}"
     return f"{text} ({100 * share:.0f} %); {_advice(fabric, share, board, netlist)}"
+
+
+def crowding(log: str) -> str:
+    """Logic or block RAM, what is taken to the larger part; empty where that is not known."""
+    share, scarcest = _scarcest(log, SCARCE)
+    return f"{scarcest}, {100 * share:.0f} %" if scarcest else ""
+
+
+def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
+    """The resource, perhaps of some, that a design takes the largest share of; both numbers."""
+    rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
+    rows = [row for row in rows if row[0] in (names or row)]
+    share = lambda row: int(row[1]) / int(row[2])
+    name, used, most = max((row for row in rows if int(row[2])), key=share, default=("", "0", "1"))
+    return int(used) / int(most), f"{used} of {most} {name}" if name else ""
 
 
 def _advice(fabric: "Fabric", share: float, board: Board, netlist: Path | None) -> str:
     """What would fit: as measured, and where that was of other fabrics, by this one's totals."""
     limit = board.limit
-    known = limit.describe(board.name) if limit else ""
     if limit and limit.measured and limit.holds_for(fabric):
-        return known
-    whole = getattr(fabric.program.topology, "sides", ())
-    sides = largest_sides(whole, share, _common_share(netlist))
-    advice = (
-        f"by these totals up to {'x'.join(map(str, sides))} may fit"
-        if sides
+        return limit.describe(board.name)
+    sides = getattr(fabric.program.topology, "sides", ())
+    return advice(sides, share, board, common=_common_share(netlist))
+
+
+def advice(sides: Sequence[int], share: float, board: Board, *, common: float = 0.0) -> str:
+    """What would fit in the place of a torus that does not; parameters as of `largest_sides`."""
+    smaller = largest_sides(sides, share, common)
+    said = (
+        f"by these totals up to {'x'.join(map(str, smaller))} may fit"
+        if smaller
         else "fewer bits or flits may fit"
     )
-    return "; ".join(filter(None, (advice, known)))
+    return "; ".join([said, *([board.limit.describe(board.name)] if board.limit else [])])
 
 
 def _common_share(netlist: Path | None) -> float:

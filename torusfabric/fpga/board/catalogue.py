@@ -62,6 +62,8 @@ class Board:
         reach the clock. Empty where there is no choice.
     limit : Limit, optional
         The largest square torus that fits, and how that is known.
+    minutes : float
+        How long the tools may work at a build.
     name : str
         The key of the board in its file; set when the file is loaded.
     """
@@ -78,6 +80,7 @@ class Board:
     options: dict[str, str] = field(default_factory=dict)
     routers: tuple[str, ...] = ()
     limit: Limit | None = None
+    minutes: float = 60
     name: str = ""
 
     def make_platform(self) -> Any:

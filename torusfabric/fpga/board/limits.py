@@ -64,6 +64,19 @@ class Limit:
             and (fabric.width, fabric.flits) == (self.width, schedule.chunks)
         )
 
+    def excludes(self, fabric: "Fabric") -> bool:
+        """Whether a fabric is at least as large as the first that was measured not to fit."""
+        schedule = fabric.program.schedule
+        sides = getattr(schedule.topology, "sides", ())
+        return (
+            bool(self.measured)
+            and len(sides) == 2
+            and fabric.nodes >= (self.side + 1) ** 2
+            and (schedule.collective.kind, schedule.algorithm) == (self.collective, self.algorithm)
+            and fabric.width >= self.width
+            and fabric.flits >= schedule.chunks
+        )
+
     def describe(self, board: str) -> str:
         """One clause of an error: what fits, and whether that was measured.
 

@@ -1,13 +1,14 @@
 """Measuring a board: fabrics are built for it until the largest that fits is found."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...toolchain.cache import Cache
 from ...toolchain.files import AnyPath
 from .build import build
+from .capacity import SCARCE
 from .catalogue import Board
 from .limits import Misfit
 
@@ -18,9 +19,6 @@ __all__ = ["Attempt", "find_limit", "try_board"]
 
 #: The largest side that is tried.
 MOST = 32
-
-#: The names that place and route has for logic cells and block RAMs, which run out first.
-_SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
 
 
 @dataclass(frozen=True)
@@ -109,9 +107,11 @@ def try_board(
     function of int -> Attempt
     """
 
+    unknown = replace(board, limit=None)  # what is on record is not to be believed
+
     def attempt(side: int) -> Attempt:
         try:
-            built = build(make_fabric(side), board, Path(folder, f"side-{side}"), cache=cache)
+            built = build(make_fabric(side), unknown, Path(folder, f"side-{side}"), cache=cache)
         except Misfit as error:
             return Attempt(side, fits=False, why=str(error).split(" (log: ")[0])
         return Attempt(side, fits=True, why=_resources(built.report))
@@ -124,7 +124,7 @@ def _resources(report: dict[str, Any]) -> str:
     resources = report["resources"]
     used = [
         f"{resources[name]['used']} of {resources[name]['available']} {name}"
-        for name in _SCARCE
+        for name in SCARCE
         if name in resources
     ]
     return ", ".join([*used, f"{report['fmax_mhz']} MHz"])

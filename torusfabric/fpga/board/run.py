@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,12 @@ from amaranth.build.run import BuildPlan
 
 from ...errors import InputError, WorkFailed
 from ...toolchain import tools
-from .capacity import over_capacity
+from ...toolchain.processes import TimedOut
+from .capacity import advice, crowding, over_capacity
 from .catalogue import Board
 from .limits import Misfit
 from .plan import NAME, REPORT, plan_build
-from .watch import Progress, watched
+from .watch import Progress, stage, watched
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -62,22 +64,30 @@ def run_routers(
     Raises
     ------
     Misfit
-        If the image does not fit, or no router reaches the clock.
+        If the image does not fit, no router reaches the clock, or it takes longer than the minutes
+        of the board.
     WorkFailed
         If a tool fails for another reason.
     """
+    end = time.monotonic() + 60 * board.minutes
     for router in board.routers[1:]:
         try:
-            return run_plan(plan, work, fabric, board, progress)
+            return run_plan(plan, work, fabric, board, progress, end - time.monotonic())
         except Misfit:
-            if "Routing globals" not in read_log(work / ROUTING_LOG):
-                raise  # it was not placed, which another router does not change
+            placed = "Routing globals" in read_log(work / ROUTING_LOG)
+            if not placed or time.monotonic() >= end:
+                raise  # which another router does not change
         plan, _ = plan_build(fabric, board, baud=baud, router=router)
-    return run_plan(plan, work, fabric, board, progress)
+    return run_plan(plan, work, fabric, board, progress, end - time.monotonic())
 
 
 def run_plan(
-    plan: BuildPlan, work: Path, fabric: "Fabric", board: Board, progress: Progress | None
+    plan: BuildPlan,
+    work: Path,
+    fabric: "Fabric",
+    board: Board,
+    progress: Progress | None,
+    seconds: float,
 ) -> None:
     """Run the platform's script in a folder of its own; parameters as of `run_routers`."""
     if work.exists():
@@ -91,13 +101,29 @@ def run_plan(
     tools.set_environment()
     try:
         with watched(work, NAME, board.products[0], progress):
-            tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name)
+            tools.run("sh", [f"{plan.script}.sh"], folder=work, log="build.log", what=board.name,
+                      seconds=seconds)  # fmt: skip
+    except TimedOut:
+        raise _too_slow(work, fabric, board) from None
     except WorkFailed as error:
         raise _without_result(work, board) or _reason(work, fabric, board) or error from None
     if failure := _without_result(work, board):
         raise failure
     for log in LOGS:
         (work / log).touch()
+
+
+def _too_slow(work: Path, fabric: "Fabric", board: Board) -> Misfit:
+    """What a build was doing when its time was over, and what may be done about it."""
+    _, doing = stage(work, NAME, board.products[0])
+    used = crowding(read_log(work / ROUTING_LOG))
+    sides = getattr(fabric.program.topology, "sides", ())
+    state = f"{doing}; it takes {used}" if used else doing
+    return Misfit(
+        f"Build for {board.name} must end within {board.minutes:g} min, not still be at work "
+        f"({state}): --minutes allows more, but fewer nodes, bits or "
+        f"flits are routed sooner; {advice(sides, 1.0, board)} (log: {work / ROUTING_LOG})"
+    )
 
 
 def _without_result(work: Path, board: Board) -> WorkFailed | None:

@@ -1,0 +1,135 @@
+"""What cannot fit onto a board is refused before any tool runs; no build goes on without end."""
+
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.cli import main
+from torusfabric.collective import parse_collective
+from torusfabric.fpga.board import Limit, Misfit, build, check_selection, find_board, load_boards
+from torusfabric.fpga.board.devices import Device, device_of
+from torusfabric.fpga.board.needs import Needs, least_needs, needs_of
+from torusfabric.fpga.board.room import check_fabric, duration
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+from torusfabric.toolchain.processes import TimedOut
+from torusfabric.topology import parse_topology
+
+SMALL = Device(flip_flops=100, brams=2, bram_bits=64, bram_width=8)
+
+
+@pytest.mark.parametrize("name", sorted(load_boards()))
+def test_device_of_every_board(name):
+    """What each of our boards has is known."""
+    device = device_of(find_board(name).make_platform())
+    assert device is not None
+    assert device.bits > device.flip_flops > 1000
+
+
+@pytest.mark.parametrize(
+    ("memories", "flip_flops"),
+    [
+        ({}, 10),
+        ({(8, 8): 2}, 10),  # each fills a block RAM
+        ({(8, 8): 3}, 10 + 64),
+        ({(4, 32): 1}, 10),  # deep and narrow: two halves
+        ({(16, 2): 2}, 10 + 32),  # a block RAM holds no more than 8 of 16 bits
+        ({(1, 1000): 1}, 10 + 1000 - 128),
+    ],
+)
+def test_flip_flops_that_memories_need(memories, flip_flops):
+    """What block RAMs cannot hold, however they are used, takes flip-flops."""
+    needs = Needs(10, Counter(memories))
+    assert needs.flip_flops(SMALL) == flip_flops
+    assert needs.flip_flops(replace(SMALL, lutram_bits=10**6)) == 10
+    assert needs.bits == 10 + sum(w * d * n for (w, d), n in memories.items())
+
+
+def test_needs_of_a_fabric():
+    """They grow with nodes and width, and are never below what is known without a plan."""
+    found = {
+        (sides, width): needs_of(fabric_of(sides, "allgather", "hamiltonian", width=width))
+        for sides in ("3x3", "4x4")
+        for width in (8, 16)
+    }
+    for (sides, width), needs in found.items():
+        topology, collective = parse_topology(sides), parse_collective("allgather")
+        least = least_needs(topology, collective, flits=2, width=width)
+        assert least.registers < needs.registers
+        assert least.bits < needs.bits
+        assert needs.bits < found["4x4", 16].bits or (sides, width) == ("4x4", 16)
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective"),
+    [("8x8", "allgather"), ("100x100", "allgather"), ("100x100", "broadcast"), ("7x7", "alltoall")],
+)
+def test_refusal_before_planning(topology, collective, capsys, monkeypatch, tmp_path):
+    """What no plan could make fit is refused at once, with what would."""
+    monkeypatch.setattr("torusfabric.cli.board.make_fabric", lambda _: pytest.fail("planned"))
+    monkeypatch.chdir(tmp_path)
+    board = find_board("icebreaker")
+    if collective == "alltoall":  # fits in bits, not with its width
+        check_selection(
+            board, parse_topology(topology), parse_collective(collective), flits=1, width=8
+        )
+        return
+    began = time.process_time()
+    assert main(["build", "--board", "icebreaker", topology, collective]) == 2
+    assert time.process_time() - began < 1
+    said = capsys.readouterr().err
+    assert said.startswith("torusfabric: Fabric must fit into icebreaker, not need at least ")
+    assert said.endswith("; place and route fits up to 3x3 allgather of 8 bits\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refusal_before_the_tools(tmp_path, monkeypatch):
+    """A planned fabric is refused by what was measured, or by what it needs at least."""
+    monkeypatch.setattr(tools, "run", lambda *_, **__: pytest.fail("ran"))
+    board = find_board("icebreaker")
+    larger = fabric_of("4x4", "allgather", "hamiltonian", width=8)
+    measured = r"^Fabric must fit into icebreaker, not be larger than what does: place and route "
+    with pytest.raises(
+        Misfit, match=rf"{measured}fits up to 3x3 .* \(--force tries all the same\)$"
+    ):
+        build(larger, board, tmp_path / "out", cache=Cache(tmp_path / "cache"))
+    assert not (tmp_path / "out").exists()
+    check_fabric(replace(board, limit=None), larger)
+    check_fabric(replace(board, limit=Limit(3)), larger)  # an estimate excludes nothing
+    check_fabric(board, fabric_of("3x3", "allgather", "hamiltonian", width=8))
+    much = fabric_of("4x4", "allgather", "matching", width=32, flits=8)
+    message = r"^Fabric must fit into icestick, not need at least \d+ of \d+ (flip-flops|bits)"
+    with pytest.raises(Misfit, match=message):
+        check_fabric(find_board("icestick"), much)
+
+
+def test_build_that_takes_too_long(tmp_path, monkeypatch):
+    """A build is given up after the minutes of its board; the message says where it was."""
+    limits = []
+
+    def run(name, args, *, folder, log, what, seconds):
+        limits.append(seconds)
+        (folder / "selftest.tim").write_text("Info: \t ICESTORM_LC:  4000/ 5280  75%\n")
+        raise TimedOut
+
+    monkeypatch.setattr(tools, "run", run)
+    fabric, board = fabric_of("2x2", "allgather", width=2), find_board("icebreaker")
+    message = (
+        r"^Build for icebreaker must end within 2 min, not still be at work \(placing; it "
+        r"takes 4000 of 5280 ICESTORM_LC, 76 %\): --minutes allows more, .* 3x3 .*\.tim\)$"
+    )
+    with pytest.raises(Misfit, match=message):
+        build(fabric, replace(board, minutes=2), tmp_path, cache=Cache(tmp_path / "cache"))
+    assert 110 < limits[0] <= 120
+
+
+def test_expected_duration():
+    """A larger fabric is expected to take longer; one that fills the device, a few minutes."""
+    small = fabric_of("2x2", "allgather", width=2)
+    large = fabric_of("6x6", "allgather", width=8)
+    board = find_board("icebreaker")
+    assert duration(board, small) == 1
+    assert duration(board, large) == 4
