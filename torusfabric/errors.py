@@ -66,7 +66,8 @@ class ScheduleError(WorkFailed, ValueError):
     message : str
         What is wrong, in one line.
     round, node, port : int, optional
-        Where: the round (counted from 1), the node and the out-port (or in-port) number.
+        Where: the round (counted from 1; None for what is missing when all are done), the node and
+        the out-port (or in-port) number.
     block : tuple of int, optional
         Which block: (origin, chunk) or (origin, destination, chunk).
 

@@ -28,6 +28,7 @@ __all__ = [
     "print_line",
     "print_rendered",
     "print_table",
+    "printable",
     "progress_bar",
 ]
 
@@ -46,17 +47,36 @@ _apart: ContextVar[bool] = ContextVar("_apart", default=False)
 
 
 class _Console(Console):
-    """A console that leaves a reader who has gone to the command line."""
+    """A console that leaves a reader who has gone to the command line, and text as it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
 
     def on_broken_pipe(self) -> NoReturn:
         """Pass the error on."""
         raise BrokenPipeError
 
 
+def printable(text: str) -> str:
+    r"""A text in which all but lines and tabs can be seen: names of files may hold anything.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
 def print_line(text: str = "") -> None:
     """Print a line, at once."""
     with _writing() as stream:
-        print(text, file=stream, flush=True)
+        print(printable(text), file=stream, flush=True)
 
 
 @contextlib.contextmanager
@@ -95,7 +115,7 @@ def print_error(message: str, *, status: int, as_json: bool) -> None:
         error = {"version": JSON_VERSION, "error": {"message": message, "status": status}}
         message = json.dumps(error)
     else:
-        message = f"torusfabric: {message}"
+        message = f"torusfabric: {printable(message)}"
     with contextlib.suppress(OSError, ValueError):  # if it cannot be said, the status says it
         print(message, file=sys.stderr, flush=True)
 
@@ -114,7 +134,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     width = max(map(len, facts))
     with _writing() as stream:
         for name, value in facts.items():
-            print(f"{name:<{width}}  {value}", file=stream)
+            print(f"{name:<{width}}  {printable(str(value))}", file=stream)
 
 
 def print_rendered(renderable: RenderableType) -> None:
@@ -130,7 +150,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> Non
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*map(str, row))
+        table.add_row(*(printable(str(cell)) for cell in row))
     print_rendered(table)
 
 
@@ -143,7 +163,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
     function of (done, total, what=None)
     """
     columns = (
-        rich_progress.TextColumn("{task.description}"),
+        rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),
         rich_progress.TextColumn("{task.percentage:>3.0f}%"),
         rich_progress.TimeRemainingColumn(),

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from ..algorithms import CATALOGUE, Algorithm, find
+from ..algorithms import CATALOGUE, Algorithm, choose, find
 from ..analysis.facts import schedule_facts
 from ..collective import Operator
 from ..errors import InputError
@@ -154,9 +154,7 @@ def compare(
     fitting, misfits = _fitting(selection)
     planned = [(schedule, name) for name, schedule in (files or {}).items()]
     if not fitting and not planned:
-        needs = "; ".join(f"{name} needs {why}" for name, why in misfits.items())
-        name = selection.collective.name
-        raise InputError(f"No algorithm fits {selection.topology} {name}: {needs}")
+        choose(selection.topology, selection.collective, selection.options)
     total = 2 * len(fitting) + len(planned)
     for done, algorithm in enumerate(fitting):
         report(done, total, f"planning {algorithm.name}")

@@ -1,0 +1,50 @@
+"""Names that files and users may choose freely reach a terminal as text, and nothing else."""
+
+import json
+
+import pytest
+
+from torusfabric.cli import main
+from torusfabric.cli.output import printable
+
+
+@pytest.fixture
+def plan(tmp_path, capsys):
+    """A function that makes a schedule file of some algorithm; returns its path."""
+
+    def make(algorithm="x", name="plan.json"):
+        path = tmp_path / name
+        assert main(["plan", "3", "allgather", "--algorithm", "matching", "-o", str(path)]) == 0
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"algorithm": algorithm}))
+        capsys.readouterr()
+        return str(path)
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["x[/b]", "x[red]y", ":smile:", "%s{}"])
+def test_names_are_no_markup(plan, capsys, name):
+    path = plan(name)
+    assert main(["compare", "--plan", path]) == 0
+    assert name in capsys.readouterr().out
+    assert main(["check", path]) == 0
+    assert f"algorithm   {name}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m.json", "a\udcff.json", "a\nb.json"])
+def test_names_of_files(plan, capsys, name):
+    """What a terminal would obey, or could not show, is escaped."""
+    path = plan(name=name)
+    for words in (["check", path], ["compare", "--plan", path], ["check", path + "x"]):
+        main(words)
+        out, err = capsys.readouterr()
+        assert "\x1b" not in out + err
+        (out + err).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a b\té\n", "a b\té\n"), ("\x00\r\x9b", r"\x00\r\x9b"), ("\u202e\ud800", r"\u202e\ud800")],
+)
+def test_printable(text, shown):
+    assert printable(text) == shown
