@@ -19,13 +19,13 @@ from torusfabric.fpga.selftest.words import hash_word
 from torusfabric.rtl.assembly import Assembly
 
 
-def tried(fabric, runs=1, *, operator=None):
-    """Run the tester of a fabric, or of one with another operator; returns what each run gave."""
+def tried(fabric, runs=1, *, program=None):
+    """Run the tester of a fabric, or of one with another program; returns what each run gave."""
     m = Module()
     tested = fabric
-    if operator is not None:
+    if program is not None:
         tested = copy(fabric)
-        tested.program = with_operator(fabric.program, operator)
+        tested.program = program
     m.submodules.tester = tester = FabricTester(tested)
     m.submodules.fabric = design = Assembly(fabric.netlist)
     connect(m, tester.host, design)
@@ -83,7 +83,7 @@ def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
     """Hardware that takes unsigned minima fails where it should take others, or signed ones."""
     fabric = fabric_of(topology, collective, algorithm, operator=Operator("min"))
     for operator in (Operator("min", True), Operator("and"), Operator("add")):
-        found = tried(fabric, runs=3, operator=operator)
+        found = tried(fabric, runs=3, program=with_operator(fabric.program, operator))
         assert Result.WRONG in [f["result"] for f in found]
 
 
@@ -96,6 +96,14 @@ def test_tester_finds_a_lost_contribution(name):
     assert Result.WRONG in [f["result"] for f in found]
 
 
+@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
+def test_tester_finds_words_of_another_group(collective):
+    """Words along the columns are not those along the rows, though as many, of the same nodes."""
+    columns, rows = (fabric_of("2x2", f"{collective}@{axis}", "matching") for axis in (0, 1))
+    assert tried(columns)[0]["result"] == Result.PASS
+    assert tried(columns, program=rows.program)[0]["result"] == Result.WRONG
+
+
 def test_tester_gives_up():
     """A fabric that is not done when predicted is late, whatever its words."""
     fabric = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
@@ -104,11 +112,9 @@ def test_tester_gives_up():
 
 
 def test_fabrics_that_cannot_be_tested():
-    """Fabrics without a host port, or of several groups, are refused in one line."""
+    """Fabrics without a host port are refused in one line."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", flits=2, top="core")
     with pytest.raises(
         InputError, match=r"^Fabric of a self-test must have the host top, not core$"
     ):
         self_test(fabric, 4)
-    with pytest.raises(InputError, match=r"must be one of all nodes, not allgather@1 \(verilog"):
-        self_test(fabric_of("2x3", "allgather@1"), 4)

@@ -13,6 +13,8 @@ COLLECTIVES = [
     ("3x3", "scatter", "matching", {"flits": 2, "root": 2}),
     ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
     ("arrowhead:1", "broadcast", "wormhole-forest", {"flits": 4, "root": 2}),
+    ("2x3", "alltoall@1", "matching", {"flits": 2}),
+    ("3x2", "gather@0", "max-flow", {"flits": 2, "root": 1}),
 ]
 
 REDUCTIONS = [
@@ -21,6 +23,7 @@ REDUCTIONS = [
     ("2x2", "allreduce", "matching", {"flits": 4, "operator": Operator("xor")}),
     ("3x3", "allreduce", "matching", {"operator": Operator("max")}),
     ("2x3", "allreduce", "matching", {"flits": 12, "operator": Operator("or")}),
+    ("2x3", "allreduce@1", "matching", {"flits": 3, "operator": Operator("max")}),
     ("3x3", "reduce", "max-flow", {"flits": 2, "root": 4, "operator": Operator("and")}),
     ("2x2", "reduce", "diagonal", {"flits": 3, "root": 1}),
 ]

@@ -155,14 +155,8 @@ def self_test(fabric: "Fabric", divisor: int) -> SelfTest:
     Raises
     ------
     InputError
-        If the fabric has no host port, or its collective runs in several groups of nodes.
+        If the fabric has no host port.
     """
     if fabric.top != "host":
         raise InputError(f"Fabric of a self-test must have the host top, not {fabric.top}")
-    collective = fabric.program.schedule.collective
-    if collective.axes is not None:
-        raise InputError(
-            f"Collective of a self-test must be one of all nodes, not {collective.name} "
-            "(verilog and simulate take it)"
-        )
     return SelfTest(fabric, divisor)

@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...collective import Operator
+from ...rtl.memories import choose
 from .expected import ExpectedWord
 from .words import SentWords
 
@@ -17,6 +18,9 @@ __all__ = ["PATIENCE", "Result", "Tester", "host_port", "sent_words"]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
+
+#: Bits of the number of a run before those that tell groups apart.
+RUN_BITS = 8
 
 
 class Result(enum.Enum, shape=2):  # type: ignore[call-arg]
@@ -37,10 +41,11 @@ def host_port(fabric: "Fabric") -> wiring.Signature:
 
 
 def sent_words(fabric: "Fabric") -> SentWords:
-    """The words that the nodes of a fabric send in a test."""
-    collective = fabric.program.schedule.collective
-    operator = fabric.program.operator or Operator()
-    return SentWords(collective, fabric.nodes, fabric.width, operator)
+    """The words that the nodes of a group of a fabric send in a test."""
+    program = fabric.program
+    operator = program.operator or Operator()
+    collective, nodes = program.schedule.collective, program.groups.size
+    return SentWords(collective, nodes, fabric.width, operator)
 
 
 class Tester(wiring.Component):
@@ -93,9 +98,10 @@ class Tester(wiring.Component):
         count, waited = Signal(range(read + 1)), Signal(range(predicted + PATIENCE + 1))
         checking, fill, check, step = Signal(), Signal(), Signal(), Signal()
         last = self._count(m, checking, fill, check, step)
+        position, run, receives = self._in_group()
         m.d.comb += [
-            word.run.eq(self.run),
-            word.node.eq(self.node),
+            word.run.eq(run),
+            word.node.eq(position),
             word.peer.eq(self._peer),
             word.flit.eq(self._flit),
             word.received.eq(checking),
@@ -121,7 +127,7 @@ class Tester(wiring.Component):
             with m.State("COMPARE"):
                 m.d.comb += [step.eq(1), host.host_we.eq(~checking)]
                 m.next = "WORD"
-                with m.If(checking & (self.got != word.word)):
+                with m.If(checking & receives & (self.got != word.word)):
                     m.d.comb += step.eq(0)
                     m.d.sync += self.result.eq(Result.WRONG)
                     m.next = "IDLE"
@@ -147,6 +153,21 @@ class Tester(wiring.Component):
                         m.next = "WORD"
         return m
 
+    def _in_group(self) -> tuple[Value, Value, Value]:
+        """Position of the node in its group, the number of the run there, and whether it receives.
+
+        The numbers differ from group to group, so that words that cross to another are found.
+        """
+        groups, collective = self._fabric.program.groups, self._fabric.program.schedule.collective
+        if groups.count == 1:
+            return self.node, self.run, Const(1)
+        position, group = (
+            choose([Const(int(value), 16) for value in values], self.node)
+            for values in (groups.position, groups.group)
+        )
+        receives = position == collective.root if collective.to_root else Const(1)
+        return position, self.run ^ (group << RUN_BITS)[:16], receives
+
     def _count(self, m: Module, checking: Signal, fill: Signal, check: Signal, step: Signal) -> Any:
         """Count through the words of all nodes; returns what is high at the last one."""
         layout, collective = self._fabric.layout, self._fabric.program.blocks.collective
@@ -154,7 +175,8 @@ class Tester(wiring.Component):
         self._peer, self._flit = Signal(range(max(nodes, 2))), Signal(range(max(flits, 2)))
         # A node sends, or has received, a message for, or of, each of so many nodes.
         sent, received = layout.send_words // flits, layout.recv_words // flits
-        first, last = (collective.root,) * 2 if collective.to_root else (0, nodes - 1)
+        alone = collective.to_root and collective.axes is None
+        first, last = (collective.root,) * 2 if alone else (0, nodes - 1)
         flit_ends = self._flit == flits - 1
         peer_ends = self._peer == Mux(checking, received - 1, sent - 1)
         node_ends = self.node == Mux(checking, last, nodes - 1)
