@@ -7,9 +7,10 @@ values that differ. (Those printed for d = 3 follow with 0.333 for 1/3 and 0.166
 row counts double receives too, which the formula for the one-packet algorithm leaves out.
 
 Steps: as claimed, the lower bound, as planned and checked, and clock cycles of the hardware in
-simulation, every word compared. An oblivious fabric takes three cycles more than it has steps.
-Where one-packet plans take more steps than claimed, it is for double receives: in three axes the
-paper counts none, and for two odd sides it gives no construction.
+simulation, every word compared. What a step carries stands last; "data" is the time for the same
+message, whatever the steps. An oblivious fabric takes three cycles more than it has steps. Where
+one-packet plans take more steps than claimed, it is for double receives: in three axes the paper
+counts none, and for two odd sides it gives no construction.
 
 Figures 1 to 5 are drawn with -o. The size of figure 3 is not printed; 5x6 is drawn, and 6x6x4 for
 figures 4 and 5, layer by layer.
@@ -31,6 +32,7 @@ import torusfabric as tf
 from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
 from torusfabric.analysis.running_times import time_dependent, time_hamiltonian, time_one_packet
+from torusfabric.analysis.step_length import step_length
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint
@@ -125,7 +127,7 @@ def steps(largest):
     heads = ["claimed", "bound", "planned", "cycles", "data"]
     print("\nSteps, and what crosses the busiest link, in messages")
     print("(cycles: of one flit a block, simulated, all words right; - where not simulated)\n")
-    print(f"{'algorithm':13} {'torus':>9}", " ".join(f"{head:>8}" for head in heads))
+    print(f"{'algorithm':13} {'torus':>9}", *(f"{head:>8}" for head in heads), " in steps of")
     for algorithm, names in CASES.items():
         for name in names.split():
             torus = Torus([int(side) for side in name.split("x")])
@@ -140,7 +142,8 @@ def steps(largest):
                 run(schedule) if torus.nodes <= largest else "-",
                 f"{float(size):.2f}",
             ]
-            print(f"{algorithm:13} {name:>9}", " ".join(f"{cell:>8}" for cell in cells), flush=True)
+            row = [f"{algorithm:13} {name:>9}", *(f"{cell:>8}" for cell in cells)]
+            print(*row, f" {step_length(schedule, report)}", flush=True)
 
 
 def pattern(sides, algorithm, feed, inject, count):
