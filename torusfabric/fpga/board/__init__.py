@@ -1,7 +1,8 @@
 """Boards: from a fabric to a bitstream, and onto the board."""
 
+from .board_files import find_board, load_boards
 from .build import Built, build
-from .catalogue import COMPACT, ECP5_ROUTERS, Board, find_board, load_boards
+from .catalogue import COMPACT, ECP5_ROUTERS, Board
 from .flash import flash, flash_command
 from .limits import Limit, Misfit
 from .measure import Attempt, find_limit, try_board

@@ -1,22 +1,12 @@
-"""The boards: every file of the folder ``boards`` describes one or a few.
+"""What there is to know of a board."""
 
-The folder lies at the root of the repository, where people look for it, and inside the package
-once it is installed; files are loaded by their paths, so neither place has to be importable. A
-path of a file of one's own is as good as a name.
-"""
-
-import importlib.machinery
-import types
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import InputError
-from ...toolchain.hints import no_such
 from .limits import Limit
 
-__all__ = ["COMPACT", "ECP5_ROUTERS", "Board", "find_board", "folder", "load_boards"]
+__all__ = ["COMPACT", "ECP5_ROUTERS", "Board"]
 
 #: Options of the platform for families with wide multiplexers, which cost more tables than they
 #: save in a crossbar made for tables of four inputs.
@@ -64,8 +54,8 @@ class Board:
         The largest square torus that fits, and how that is known.
     minutes : float
         How long the tools may work at a build.
-    name : str
-        The key of the board in its file; set when the file is loaded.
+    name, file : str
+        The key of the board in its file, and that; set when the file is loaded.
     """
 
     title: str
@@ -82,56 +72,10 @@ class Board:
     limit: Limit | None = None
     minutes: float = 60
     name: str = ""
+    file: str = ""
 
     def make_platform(self) -> Any:
         """A new platform, which can be built once."""
         platform = self.platform()
         platform.add_resources(self.resources)
         return platform
-
-
-def folder() -> Path:
-    """The folder of the descriptions: in the package, or beside it in the repository."""
-    package = Path(__file__).resolve().parents[2]
-    installed = package / "boards"
-    return installed if installed.is_dir() else package.parent / "boards"
-
-
-def _load(path: Path) -> dict[str, Board]:
-    """The boards of a file, by name."""
-    loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
-    module = types.ModuleType(loader.name)
-    loader.exec_module(module)
-    boards = getattr(module, "BOARDS", None)
-    if not isinstance(boards, dict):
-        raise InputError(f"File of boards must define a dictionary BOARDS, as {path} does not")
-    return {name: replace(board, name=name) for name, board in boards.items()}
-
-
-def load_boards() -> dict[str, Board]:
-    """All boards by name."""
-    boards: dict[str, Board] = {}
-    for path in sorted(folder().glob("*.py")):
-        boards |= _load(path)
-    return boards
-
-
-def find_board(name: str) -> Board:
-    """The board of a name, or of a file that describes a single one.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    if name.endswith(".py"):
-        if not Path(name).is_file():
-            raise InputError(f"File of boards must exist, not {name}")
-        boards = _load(Path(name).resolve())
-        if len(boards) == 1:
-            return next(iter(boards.values()))
-        raise InputError(f"File of boards must describe one board, not {', '.join(boards)}")
-    boards = load_boards()
-    if name not in boards:
-        raise no_such("Board", name, boards, more=", or a .py file")
-    return boards[name]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_fabric", "check_selection", "duration"]
 
-#: Flip-flops that synthesis, place and route get through in a minute, on a slow machine.
+#: Bits, most of them in flip-flops, that the tools get through in a minute, on a slow machine.
 PER_MINUTE = 1500
 
 
@@ -86,4 +86,4 @@ def duration(board: Board, fabric: "Fabric") -> int:
     device = device_of(board.make_platform())
     if device is None:
         return 1
-    return 1 + min(needs_of(fabric).flip_flops(device), device.flip_flops) // PER_MINUTE
+    return 1 + min(needs_of(fabric).bits, device.flip_flops) // PER_MINUTE

@@ -1,0 +1,136 @@
+"""What is wrong with a board that somebody describes, as far as it can be known without a build."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .catalogue import Board
+from .limits import Limit
+
+__all__ = ["Wrong", "fault_of", "platform_fault", "reason_of"]
+
+#: What a lamp may show.
+LAMPS = ("running", "passed", "failed", "status")
+
+
+class Wrong(NamedTuple):
+    """A field of a board, and what is wrong with it."""
+
+    field: str
+    message: str
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(map(_is_text, value))
+
+
+def _is_resource(value: Any) -> bool:
+    """Whether something is a name and a number, and perhaps the name of a part."""
+    if not isinstance(value, (tuple, list)) or len(value) not in (2, 3):
+        return False
+    name, number, *part = value
+    return _is_text(name) and type(number) is int and all(map(_is_text, part))
+
+
+def _are_lamps(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        lamp in LAMPS and _is_resource(resource) for lamp, resource in value.items()
+    )
+
+
+def _are_options(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(map(_is_text, value))
+        and all(isinstance(option, str) for option in value.values())
+    )
+
+
+#: What each field must be.
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "title": (_is_text, "a text"),
+    "platform": (callable, "a class of Amaranth's platforms"),
+    "program": (lambda v: _are_texts(v) and bool(v), "a tuple of texts: a command"),
+    "products": (lambda v: _are_texts(v) and bool(v), "a tuple of file names"),
+    "packer": (lambda v: _are_texts(v) and bool(v), "a tuple of names of tools"),
+    "uart": (lambda v: _is_resource(v) and len(v) == 2, "the name and number of a resource"),
+    "pins": (_is_text, "a text"),
+    "lamps": (_are_lamps, f"a dictionary of {', '.join(LAMPS)} to resources"),
+    "resources": (lambda v: isinstance(v, (tuple, list)), "a tuple of resources"),
+    "options": (_are_options, "a dictionary of texts"),
+    "routers": (_are_texts, "a tuple of names of routers"),
+    "limit": (lambda v: v is None or isinstance(v, Limit), "a Limit"),
+    "minutes": (lambda v: isinstance(v, (int, float)) and v > 0, "a positive number"),
+}
+
+
+def fault_of(name: Any, board: Any) -> Wrong | None:
+    """What is wrong with an entry of a file of boards, or None.
+
+    Parameters
+    ----------
+    name : str
+    board : Board
+    """
+    if not _is_text(name):
+        return Wrong("", f"Name of a board must be a text, not {name!r}")
+    if not isinstance(board, Board):
+        return Wrong("", f"Board {name} must be a Board, not {_short(board)}")
+    for field, (is_right, what) in _FIELDS.items():
+        value = getattr(board, field)
+        if not is_right(value):
+            return Wrong(
+                field, f"Entry {field} of board {name} must be {what}, not {_short(value)}"
+            )
+    return None
+
+
+def platform_fault(board: Board) -> Wrong | None:
+    """What is wrong with a board's platform, or with what the board asks of it; or None."""
+    try:
+        platform = board.platform()
+        platform.default_clk_frequency  # noqa: B018 (fails without a clock)
+    except Exception as error:
+        what = f"Platform of board {board.name} must be one of Amaranth's with a clock"
+        return Wrong("platform", f"{what}, not fail: {reason_of(error)}")
+    try:
+        platform.add_resources(board.resources)
+    except Exception as error:
+        what = f"Resources of board {board.name} must be Amaranth's"
+        return Wrong("resources", f"{what}, not fail: {reason_of(error)}")
+    lamps = {f"lamp {lamp}": resource for lamp, resource in board.lamps.items()}
+    for use, resource in {"serial line": board.uart, **lamps}.items():
+        if message := _resource_fault(use, resource, platform):
+            return Wrong("uart" if use == "serial line" else "lamps", message)
+    return None
+
+
+def _resource_fault(use: str, resource: Sequence[Any], platform: Any) -> str | None:
+    """What is wrong with a resource that is used, or None."""
+    from amaranth.build.res import ResourceError
+
+    name, number, *part = resource
+    try:
+        found = platform.lookup(name, number)
+    except ResourceError:
+        return f"Resource of {use} must be one of the platform, not {name} {number}"
+    parts = [each.name for each in found.ios if hasattr(each, "name")] if part else []
+    if part and part[0] not in parts:
+        known = f"one of {', '.join(parts)}" if parts else "left out"
+        return f"Part of {use} must be {known}, not {part[0]}"
+    return None
+
+
+def reason_of(error: BaseException) -> str:
+    """An error in a line."""
+    said = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _short(value: Any) -> str:
+    """A value in a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}.."
