@@ -106,7 +106,10 @@ def test_cycles_in_figures():
     """Sums of 8x8 in 16 steps; a run takes little more, once the pipeline is full."""
     for flits in (8, 64):
         program = program_of("8x8", "reduce-scatter", "matching", flits=flits)
-        assert (set(program.loop.duration(flits).tolist()), max(program.loop.select_skew)) == ({flits}, 3)
+        assert (set(program.loop.duration(flits).tolist()), max(program.loop.select_skew)) == (
+            {flits},
+            3,
+        )
         assert program.cycles() == 16 * flits + 3 + 1 + 3 + program.timing.wait
 
 

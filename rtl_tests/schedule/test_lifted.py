@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.collective import Collective
+from torusfabric.collective import COLLECTIVES, Collective, expected_words, parse_collective
 from torusfabric.schedule import Lifted, Listed, Rounds, Switching, Transfers
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
@@ -49,7 +51,10 @@ def test_every_group_does_what_one_does(case):
     assert isinstance(schedule, Lifted)
     assert (schedule.form, schedule.steps) == (alone.form, alone.steps)
     assert tf.bound(schedule) == tf.bound(alone)
-    assert tf.check(schedule).transfers == groups.count * tf.check(alone).transfers
+    whole, part = tf.check(schedule), tf.check(alone)
+    for name in ("transfers", "arcs_used", "duplicates"):
+        assert getattr(whole, name) == groups.count * getattr(part, name)
+    assert (whole.round_hops, whole.round_blocks) == (part.round_hops, part.round_blocks)
     assert tf.compile(schedule).cycles() == tf.compile(alone).cycles()
 
 
@@ -85,6 +90,24 @@ def test_groups_that_differ():
     assert isinstance(recognise(differing), Rounds)
     with pytest.raises(tf.InputError, match="must be the same in every group for hardware, not"):
         tf.compile(differing)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_any_groups(data):
+    """Whatever the torus and the axes, every group receives what its own nodes send."""
+    sides = data.draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
+    axes = data.draw(st.sets(st.integers(0, len(sides) - 1), min_size=1, max_size=len(sides) - 1))
+    name = f"{data.draw(st.sampled_from(list(COLLECTIVES)))}@{'+'.join(map(str, axes))}"
+    collective = parse_collective(name, topology=tf.Torus(sides))
+    groups = collective.groups(tf.Torus(sides))
+    if collective.rooted:
+        collective = replace(collective, root=data.draw(st.integers(0, groups.size - 1)))
+    program = tf.compile(tf.plan(tf.Torus(sides), collective))
+    count = program.topology.nodes * program.send_words
+    words = np.arange(count, dtype=np.uint64).reshape(-1, program.send_words)
+    expected, receives = expected_words(program.layout, words, operator=program.operator)
+    assert (program.execute(words)[receives] == expected[receives]).all()
 
 
 def fails(schedule, **changes):

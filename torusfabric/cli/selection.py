@@ -124,7 +124,8 @@ def add_selection(
         Whether a schedule file may be given instead.
     topology_help : str
     """
-    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}"
+    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; followed by @ and "
+    kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once"
     for name, text in (("topology", topology_help), ("collective", kinds)):
         positional = parser.add_argument(name, metavar=name.upper(), help=text)
         # With nargs="?" it could not stand behind an option that follows the other one.
