@@ -1,12 +1,14 @@
 """Folders are worked in by one at a time, and replaced as a whole."""
 
+import errno
 import os
+import tempfile
 import threading
 
 import pytest
 
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.toolchain.folders import locked_folder, private_folder
+from torusfabric.toolchain.folders import locked_folder, private_folder, work_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders can be opened")
 
@@ -89,3 +91,22 @@ def test_others_files_are_not_replaced(tmp_path):
         private_folder(tmp_path / "file", known="*").__enter__()
     with pytest.raises(InputError, match=r"^Folder must be writable, not "):
         private_folder(tmp_path / "file" / "work", known="*").__enter__()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_full_folder_for_temporary_files(number, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def fill():
+        with work_folder("x"):
+            raise OSError(number, os.strerror(number))
+
+    message = rf"^Folder for temporary files must have room, not {tmp_path} \(.*: TMPDIR names anot"
+    with pytest.raises(WorkFailed, match=message):
+        fill()
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(
+        WorkFailed, match=r"^Folder for temporary files must have room, not \S+none"
+    ):
+        work_folder("x").__enter__()

@@ -32,6 +32,7 @@ __all__ = [
     "STANDARD_OUTPUT",
     "AnyPath",
     "copy_file",
+    "finished",
     "replacing",
     "reporting",
     "writable",
@@ -78,6 +79,30 @@ def replacing(path: AnyPath) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def finished(path: AnyPath) -> Iterator[Path]:
+    """A regular file whose content gets to a path at the end, whatever is there.
+
+    For programs that open a file themselves, and go back in it: as `replacing`, but where the path
+    is written directly, the content is copied there.
+
+    Raises
+    ------
+    InputError
+        If what is no regular file cannot be written.
+    OSError
+        If a regular file cannot.
+    """
+    if is_written_directly(path, status_of(path)):
+        with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+            content = Path(folder, "content")
+            yield content
+            copy_file(content, path)
+    else:
+        with replacing(path) as unfinished:
+            yield unfinished
+
+
+@contextlib.contextmanager
 def writing(path: AnyPath) -> Iterator[BinaryIO]:
     """A binary file to write into, which takes the place of another one at the end.
 
@@ -93,8 +118,8 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        If it cannot be written. Every `OSError` of the body counts as that, but for a pipe whose
-        reader is gone.
+        If it cannot be written. Every `OSError` of the body counts as that, but for standard
+        output whose reader is gone.
     """
     with reporting(path):
         if is_standard_output(path):
@@ -188,13 +213,18 @@ def writable(path: AnyPath, *, make: bool = False) -> None:
 
 @contextlib.contextmanager
 def reporting(path: AnyPath) -> Iterator[None]:
-    """Turn errors of writing a file into those of the user's input, but for broken pipes."""
+    """Turn errors of writing a file into errors of the user's input.
+
+    Standard output whose reader is gone stays a `BrokenPipeError`: the reader has seen enough.
+    """
     try:
         yield
-    except BrokenPipeError:
-        raise  # whoever read it has seen enough
     except OSError as error:
-        name = "standard output" if is_standard_output(path) else path
+        name = path
+        if is_standard_output(path):
+            if isinstance(error, BrokenPipeError):
+                raise
+            name = "standard output"
         raise _unwritable("File", name, error) from None
 
 

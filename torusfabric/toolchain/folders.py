@@ -6,6 +6,7 @@ files either.
 """
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -19,6 +20,12 @@ from ..errors import InputError, WorkFailed
 from .files import AnyPath
 
 __all__ = ["locked_folder", "private_folder", "work_folder"]
+
+
+#: Errors of a disk that takes no more.
+_NO_ROOM = {
+    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS") if hasattr(errno, name)
+}
 
 
 @contextlib.contextmanager
@@ -104,17 +111,41 @@ def work_folder(use: str = "") -> Iterator[Path]:
     Yields
     ------
     Path
+
+    Raises
+    ------
+    WorkFailed
+        If there is no room for it, or for what the body writes.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"torusfabric-{use}-" if use else "torusfabric-"))
-    keep = False
+    prefix, keep = f"torusfabric-{use}-" if use else "torusfabric-", False
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+    except OSError as error:
+        raise _no_room(error) from None
     try:
         yield folder
     except WorkFailed as error:
         keep = str(folder) in str(error)
         raise
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise _no_room(error) from None
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _no_room(error: OSError) -> WorkFailed:
+    """What a full folder for temporary files comes to."""
+    try:
+        where = tempfile.gettempdir()
+    except OSError:  # not a single one can be written
+        where = os.environ.get("TMPDIR", "/tmp")
+    return WorkFailed(
+        f"Folder for temporary files must have room, not {where} ({error.strerror}): TMPDIR names "
+        "another"
+    )
 
 
 def _is_replaceable(folder: Path, known: str) -> bool:

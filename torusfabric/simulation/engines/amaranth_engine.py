@@ -99,7 +99,11 @@ class AmaranthEngine(Engine):
             if not self._gated:
                 simulator.add_clock(1e-8)
             simulator.add_testbench(_after_reset(testbench, named.reset) if named else testbench)
-            with simulator.write_vcd(vcd) if vcd else contextlib.nullcontext():
+            with contextlib.ExitStack() as stack:
+                if vcd:
+                    # Opened here, for Amaranth does not close it where it cannot be written.
+                    file = stack.enter_context(open(vcd, "w", encoding="utf-8"))
+                    stack.enter_context(simulator.write_vcd(file))
                 simulator.run()
 
 

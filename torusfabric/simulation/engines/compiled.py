@@ -6,6 +6,7 @@ difference to any word or cycle.
 """
 
 import ctypes
+import errno
 import time
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -14,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Netlist
 from ...toolchain.cache import Cache
@@ -140,7 +140,7 @@ class Session:
         self._handle = self._library.model_open(self._design)
         if not self._handle:
             self._objects.close()
-            raise InputError(f"File of waves must be writable, not {vcd}")
+            raise OSError(errno.EIO, "it cannot be opened")
 
     def run(self, task: CTask, root: int | None = None) -> int:
         """Run a collective."""

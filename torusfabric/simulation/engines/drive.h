@@ -20,6 +20,7 @@ struct Task {
     uint64_t cycles, edges, clocks, load_ns, run_ns, read_ns;
     volatile uint64_t done;
     volatile uint64_t stop;
+    uint64_t file_error;  // the number of the system, where the waves could not be written
 };
 
 // Processor time of this thread, which others on the machine do not lengthen.
@@ -33,6 +34,14 @@ template <class Machine>
 void number(Machine &machine, Input input, uint64_t value) {
     uint32_t const word = (uint32_t)value;
     machine.set(input, &word, 1);
+}
+
+// Why to go no further: the caller says so, or the waves cannot be written.
+template <class Machine>
+int outcome_so_far(Machine &machine, const Task &task) {
+    if (task.stop)
+        return STOPPED;
+    return machine.wave_error() ? NO_FILE : DONE;
 }
 
 template <class Machine>
@@ -54,8 +63,8 @@ int load(Machine &machine, uint64_t nodes, Task &task) {
             machine.tick(oldest, node);
         }
         task.done = task.done + task.send_words;
-        if (task.stop)
-            return STOPPED;
+        if (int const outcome = outcome_so_far(machine, task))
+            return outcome;
     }
     number(machine, HOST_WE, 0);
     return DONE;
@@ -67,8 +76,8 @@ int collect(Machine &machine, Task &task) {
     machine.tick();
     number(machine, START, 0);
     for (task.edges = 0; !machine.done(); task.edges++) {
-        if (task.stop)
-            return STOPPED;
+        if (int const outcome = outcome_so_far(machine, task))
+            return outcome;
         if (!machine.busy())
             return NOT_BUSY;
         if (task.edges == task.patience)
@@ -95,8 +104,8 @@ int read(Machine &machine, uint64_t nodes, Task &task) {
         }
         if (place == 0) {
             number(machine, HOST_NODE, node);
-            if (task.stop)
-                return STOPPED;
+            if (int const outcome = outcome_so_far(machine, task))
+                return outcome;
         }
         number(machine, HOST_ADDR, task.recv_base + place);
         machine.tick(oldest, node);
@@ -110,7 +119,8 @@ int read(Machine &machine, uint64_t nodes, Task &task) {
 }
 
 // A machine has set(input, chunks, count), busy(), done(), cycles(), host_rdata(), tick() for a clock
-// edge that all nodes need, and tick(first, last) for one that only nodes first to last need.
+// edge that all nodes need, and tick(first, last) for one that only nodes first to last need. Of its
+// waves, flush_waves() writes all up to now, and wave_error() is the number of the first error, or 0.
 template <class Machine>
 int drive(Machine &machine, uint64_t nodes, Task &task) {
     uint64_t const began = now();
@@ -124,7 +134,9 @@ int drive(Machine &machine, uint64_t nodes, Task &task) {
     task.load_ns = loaded - began;
     task.run_ns = ended - loaded;
     task.read_ns = now() - ended;
-    return outcome;
+    machine.flush_waves();
+    task.file_error = machine.wave_error();
+    return task.file_error && outcome != STOPPED ? NO_FILE : outcome;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -26,9 +27,12 @@ class CTask(ctypes.Structure):
         ("send", ctypes.c_void_p),
         ("recv", ctypes.c_void_p),
         *((name, ctypes.c_uint64) for name in ("cycles", "edges", "clocks", "load_ns", "run_ns",
-                                               "read_ns", "done", "stop")),
+                                               "read_ns", "done", "stop", "file_error")),
     ]  # fmt: skip
 
+
+#: The outcome of a task whose waves could not be written.
+NO_FILE = 4
 
 #: Runs a task; returns 0, or why it did not come to an end.
 Call: TypeAlias = Callable[[CTask], int]
@@ -105,6 +109,13 @@ def run_task(
     Returns
     -------
     EngineRun
+
+    Raises
+    ------
+    OSError
+        If the waves cannot be written.
+    WorkFailed
+        If the fabric does not come to an end.
     """
     layout, nodes = fabric.layout, fabric.nodes
     send = to_chunks(messages, fabric.width)
@@ -117,6 +128,8 @@ def run_task(
     )  # fmt: skip
     words = total or words_moved(fabric)
     outcome = _watched(call, task, progress and (lambda moved: progress(done + moved, words)))
+    if outcome == NO_FILE:
+        raise OSError(task.file_error, os.strerror(task.file_error))
     if outcome:
         state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
         raise WorkFailed(

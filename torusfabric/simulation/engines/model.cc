@@ -4,6 +4,7 @@
 #include "model.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -96,6 +97,7 @@ public:
         if (!scope.empty())
             std::fprintf(file_, "$upscope $end\n");
         std::fprintf(file_, "$upscope $end\n$enddefinitions $end\n");
+        look();
     }
 
     ~Wave() {
@@ -105,8 +107,18 @@ public:
 
     bool open() const { return file_; }
 
+    // The number of the first error, or 0.
+    int error() const { return error_; }
+
+    void flush() {
+        if (file_ && !error_ && std::fflush(file_))
+            error_ = errno;
+    }
+
     // What holds from a clock edge on, or, with the clock low, from half a cycle before one.
     void write(uint64_t clocks, bool high, bool reset) {
+        if (error_)
+            return;
         std::fprintf(file_, "#%llu\n%d!\n", (unsigned long long)clocks * 10 + (high ? 5 : 0), high);
         if (clocks < 2 && !high)
             std::fprintf(file_, "%d%s\n", reset, RST);
@@ -123,9 +135,15 @@ public:
             std::fprintf(file_, net.width > 1 ? " %s\n" : "%s\n", code(k).c_str());
         }
         written_ = true;
+        look();
     }
 
 private:
+    void look() {
+        if (std::ferror(file_))
+            error_ = errno ? errno : EIO;
+    }
+
     // The codes `!` and RST are taken.
     static constexpr const char *RST = "\"";
 
@@ -138,6 +156,7 @@ private:
 
     const Design &design_;
     std::FILE *file_ = nullptr;
+    int error_ = 0;
     std::vector<std::vector<uint32_t>> old_;
     bool written_ = false;
 };
@@ -163,6 +182,9 @@ public:
         task.clocks = clocks_;
         return outcome;
     }
+
+    int wave_error() const { return wave_.error(); }
+    void flush_waves() { wave_.flush(); }
 
     bool busy() const { return *design_.busy; }
     bool done() const { return *design_.done; }

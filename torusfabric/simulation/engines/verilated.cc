@@ -3,6 +3,8 @@
 #include "drive.h"
 #include "verilated.h"
 
+#include <cerrno>
+
 namespace {
 
 // A port as the model holds it: an integer, or an array of 32 bits each.
@@ -29,6 +31,24 @@ template <std::size_t Words>
 const uint32_t *get(const VlWide<Words> &port, uint64_t &) {
     return port.data();
 }
+
+#ifdef WAVES
+// Notes an error, which Verilator's own file would end the process for, and takes what follows.
+class WaveFile : public VerilatedVcdFile {
+public:
+    ssize_t write(const char *bytes, ssize_t length) override {
+        if (error)
+            return length;
+        ssize_t const got = VerilatedVcdFile::write(bytes, length);
+        if (got > 0 || errno == EINTR || errno == EAGAIN)
+            return got;
+        error = errno ? errno : EIO;
+        return length;
+    }
+
+    int error = 0;
+};
+#endif
 
 class Machine {
 public:
@@ -95,6 +115,20 @@ public:
     uint32_t cycles() const { return top_.cycles; }
     const uint32_t *host_rdata() { return get(top_.host_rdata, word_); }
 
+    int wave_error() const {
+#ifdef WAVES
+        return file_.error;
+#else
+        return 0;
+#endif
+    }
+
+    void flush_waves() {
+#ifdef WAVES
+        wave_.flush();
+#endif
+    }
+
     uint64_t clocks = 0;
 
 private:
@@ -110,7 +144,8 @@ private:
     Vfabric top_;
     uint64_t word_ = 0;
 #ifdef WAVES
-    WAVES wave_;
+    WaveFile file_;
+    WAVES wave_{&file_};
 #endif
 };
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import functools
 import importlib.util
 import itertools
@@ -13,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ... import verilog
-from ...errors import InputError, MissingTool, WorkFailed
+from ...errors import MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
 from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
@@ -112,7 +113,7 @@ def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[int, int, CTask]
     library.machine_close.argtypes = [ctypes.c_void_p]
     machine = library.machine_open(None if vcd is None else vcd.encode())
     if not machine:
-        raise InputError(f"File of waves must be writable, not {vcd}")
+        raise OSError(errno.EIO, "it cannot be opened")
     try:
         yield partial(library.machine_run, machine)
     finally:

@@ -6,7 +6,6 @@ concerns the whole. So one module suffices to write a save file of GTKWave, and 
 """
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,8 +14,8 @@ from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
 from ...toolchain import tools
-from ...toolchain.files import replacing, write_file
-from ...toolchain.folders import work_folder
+from ...toolchain.files import finished, write_file
+from .fst import convert
 from .gtkwave import gtkwave_text
 
 __all__ = ["FORMATS", "WaveLine", "check_wave", "recording", "wave_lines"]
@@ -152,25 +151,16 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
     check_wave(wave)
     wave, failure = Path(wave), None
     try:
-        with replacing(wave) as written:
+        with finished(wave) as written:
             try:
                 yield str(written)
             except WorkFailed as error:
                 failure = error
             shown = gtkwave_text(written, wave, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
-                _convert(written)
+                convert(written)
+            write_file(wave.with_suffix(".gtkw"), shown)
     except OSError as error:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
-    write_file(wave.with_suffix(".gtkw"), shown)
     if failure is not None:
         raise failure
-
-
-def _convert(written: Path) -> None:
-    """Turn a file in the format VCD into one in FST."""
-    with work_folder("waves") as folder:
-        args = [str(written.absolute()), "waves.fst"]
-        tools.run("vcd2fst", args, folder=folder, log="log", what="the waves",
-                  makes=["waves.fst"])  # fmt: skip
-        shutil.copyfile(folder / "waves.fst", written)
