@@ -19,7 +19,7 @@ def run(capsys, *words):
 
 def run_json(capsys, *words):
     """The one JSON object that a command prints."""
-    status, out, err = run(capsys, *words, "--json")
+    status, out, err = run(capsys, *words, "--json", "--quiet")
     assert (status, err) == (0, "")
     return json.loads(out)
 

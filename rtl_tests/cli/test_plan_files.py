@@ -13,7 +13,7 @@ from torusfabric.errors import WorkFailed
 
 def run_json(capsys, *words):
     """The one JSON object that a command prints."""
-    status = main([*map(str, words), "--json"])
+    status = main([*map(str, words), "--json", "--quiet"])
     out, err = capsys.readouterr()
     assert (status, err) == (0, "")
     return json.loads(out)

@@ -344,8 +344,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("changes", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_wrong_content_is_named(changes, message, tmp_path):
+def test_wrong_content_is_named(changes, message, tmp_path, monkeypatch):
     """One line says what is wrong and where."""
+    monkeypatch.setattr("torusfabric.schedule.parsing.available_memory", lambda: 2**60)
     path = written(tmp_path, content(**changes))
     with pytest.raises(InputError, match=f"^Schedule file {re.escape(str(path))}") as info:
         load(path)

@@ -324,7 +324,7 @@ def test_schedule_files_in_place_of_topologies(write, tmp_path, capsys):
 
     def swept(algorithm):
         assert main(["plan", "2x3", "allgather", "--algorithm", algorithm, "-o", str(plan)]) == 0
-        assert main(["sweep", str(path), "--plan", str(plan), "-o", str(rows)]) == 0
+        assert main(["sweep", str(path), "--plan", str(plan), "-o", str(rows), "--quiet"]) == 0
         assert capsys.readouterr().err == ""
         return _lines(rows)
 

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..planning import Selection, select
+from ..planning import Selection, require_hardware, select
 from ..schedule import Schedule, Switching
 from .command import Commands, add_command
 from .fabric import add_fabric_options, operators_of
@@ -42,6 +42,7 @@ def run_compare(arguments: Namespace) -> None:
         find_target(arguments.target)
     selection, files = _selected(arguments)
     collective = selection.collective
+    require_hardware(selection.topology, collective, flits=arguments.flits)
     hardware = Hardware(
         arguments.width, arguments.flits, operators_of(arguments, collective), arguments.target
     )

@@ -3,12 +3,13 @@
 import argparse
 import shlex
 from argparse import Namespace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..analysis.facts import schedule_facts
 from ..collective import OPERATORS, Collective, Operator
 from ..errors import InputError
-from ..planning import compile
+from ..planning import compile, require_hardware
 from .arguments import natural
 from .output import progress_bar
 from .selection import Chosen, choose_schedule
@@ -118,13 +119,16 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
 
     top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
     check_prefix(prefix)
-    chosen = choose_schedule(arguments, any_root=any_root, flits=arguments.flits)
+    runs = getattr(arguments, "repeat", 0)
+    before = partial(require_hardware, flits=arguments.flits, runs=runs)
+    chosen = choose_schedule(arguments, any_root=any_root, flits=arguments.flits, before=before)
     schedule = chosen.schedule
     operators = operators_of(arguments, schedule.collective)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
-    program = compile(schedule, flits=arguments.flits, operators=operators, root=chosen.root)
-    fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix)
+    with progress_bar("compiling"):
+        program = compile(schedule, flits=arguments.flits, operators=operators, root=chosen.root)
+        fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
     hardware += ["--width", str(fabric.width), "--flits", str(fabric.flits)]

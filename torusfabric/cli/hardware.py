@@ -76,7 +76,8 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
-    design = verilog.write(fabric, arguments.output, command=made.command_line("verilog"))
+    with progress_bar("writing Verilog"):
+        design = verilog.write(fabric, arguments.output, command=made.command_line("verilog"))
     facts = {
         "folder": arguments.output,
         "files": design.file_names,
@@ -102,7 +103,8 @@ def run_synth(arguments: Namespace) -> None:
 
     find_target(arguments.target)
     made = make_fabric(arguments, any_root=True)
-    design = verilog.emit(made.fabric, command=made.command_line("synth"))
+    with progress_bar("writing Verilog"):
+        design = verilog.emit(made.fabric, command=made.command_line("synth"))
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, progress on terminals.
+"""What commands print: tables for people, JSON for programs, progress.
 
 Facts go to standard output, or to standard error while a file is written to standard output.
 """
@@ -6,16 +6,16 @@ Facts go to standard output, or to standard error while a file is written to sta
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn, TextIO
 
-from rich import progress as rich_progress
 from rich.console import Console, RenderableType
 from rich.table import Table
 
 from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
+from ..toolchain.progress import Progress, progress_bar
 
 __all__ = [
     "JSON_VERSION",
@@ -35,9 +35,6 @@ __all__ = [
 #: The version of the JSON objects. It grows when a key goes or means something else; new keys
 #: may come at any time.
 JSON_VERSION = 1
-
-#: Shows how much is done of how much, and perhaps of what.
-Progress = Callable[..., None]
 
 #: Columns of a table that goes to a file or another program.
 WIDE = 240
@@ -152,29 +149,3 @@ def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> Non
     for row in rows:
         table.add_row(*(printable(str(cell)) for cell in row))
     print_rendered(table)
-
-
-@contextlib.contextmanager
-def progress_bar(what: str) -> Iterator[Progress]:
-    """Show progress on standard error while it is a terminal.
-
-    Yields
-    ------
-    function of (done, total, what=None)
-    """
-    columns = (
-        rich_progress.TextColumn("{task.description}", markup=False),
-        rich_progress.BarColumn(),
-        rich_progress.TextColumn("{task.percentage:>3.0f}%"),
-        rich_progress.TimeRemainingColumn(),
-    )
-    console = _Console(stderr=True)
-    with rich_progress.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(what, total=None)
-
-        def advance(done: float, total: float, text: str | None = None) -> None:
-            bar.update(task, completed=done, total=total, description=text or what)
-
-        yield advance

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import in_words, schedule_facts
-from ..draw import draw
+from ..draw import check_size, draw
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
@@ -103,7 +103,8 @@ def run_plan(arguments: Namespace) -> None:
         facts = schedule_facts(schedule, progress)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
-        save(schedule, arguments.output)
+        with progress_bar("writing the schedule"):
+            save(schedule, arguments.output)
         facts["file"] = arguments.output
     _print(arguments, facts)
 
@@ -112,7 +113,8 @@ def run_draw(arguments: Namespace) -> None:
     """Plan, check, and draw a schedule."""
     began = time.perf_counter()
     writable(arguments.output)
-    schedule = choose_schedule(arguments).schedule
+    before = lambda topology, _: check_size(topology)
+    schedule = choose_schedule(arguments, before=before).schedule
     with progress_bar("drawing"):
         text = draw(schedule)
     with progress_bar("checking") as progress:

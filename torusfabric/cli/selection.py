@@ -6,7 +6,7 @@ A selection is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of 
 import argparse
 import re
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -146,7 +146,11 @@ def add_selection(
 
 
 def choose_schedule(
-    arguments: Namespace, *, any_root: bool = False, flits: int | None = None
+    arguments: Namespace,
+    *,
+    any_root: bool = False,
+    flits: int | None = None,
+    before: Callable[[Topology, Collective], None] = lambda *_: None,
 ) -> Chosen:
     """Plan what was selected, or read the schedule file; the schedule is not checked.
 
@@ -158,22 +162,28 @@ def choose_schedule(
         Whether the root may be left open; the schedule is then for node 0.
     flits : int, optional
         Flits of a message, for which the latency is chosen if that is left open.
+    before : function of (Topology, Collective), optional
+        Refuses, before anything is planned, what cannot be done with the schedule later.
 
     Raises
     ------
     InputError
-        If a name is unknown, no algorithm fits, or the file is not valid.
+        If a name is unknown, no algorithm fits, the file is not valid, or memory does not suffice.
     """
     path = parse_plan(arguments, any_root=any_root)
     root: Literal["any"] | None = "any" if arguments.root == "any" else None
     open_root = ["--root", "any"] if root else []
     if path is not None:
-        schedule = load(path)
+        with progress_bar("reading"):
+            schedule = load(path)
         if root:
             _check_open(schedule.collective)
+        before(schedule.topology, schedule.collective)
         return Chosen(schedule, ("--plan", path, *open_root), root)
+    selection = parse_selection(arguments, any_root=any_root)
+    before(selection.topology, selection.collective)
     with progress_bar("planning"):
-        selection = resolve(parse_selection(arguments, any_root=any_root), flits=flits)
+        selection = resolve(selection, flits=flits)
         schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *open_root)
     return Chosen(schedule, words, root, selection.options.latency)

@@ -76,15 +76,17 @@ def _add_animate(commands: Commands) -> None:
 
 def run_animate(arguments: Namespace) -> None:
     """Write the page."""
-    from ..draw.animate import animation
+    from ..draw.animate import animation, check_size
     from ..toolchain.files import writable, write_file
 
     writable(arguments.output)
-    schedule = choose_schedule(arguments, flits=arguments.flits).schedule
+    before = lambda topology, _: check_size(topology)
+    schedule = choose_schedule(arguments, flits=arguments.flits, before=before).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
-    program = compile(schedule, flits=arguments.flits)
-    text = animation(program)
+    with progress_bar("writing the page"):
+        program = compile(schedule, flits=arguments.flits)
+        text = animation(program)
     write_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.json:
@@ -122,7 +124,8 @@ def run_simulate(arguments: Namespace) -> None:
     if arguments.trace:
         from ..program.trace import write_trace
 
-        write_trace(fabric.program, arguments.trace)
+        with progress_bar("writing the trace"):
+            write_trace(fabric.program, arguments.trace)
     known = ("unit", "bound_where", "delta", "tau", "tau_bound")
     result = report.to_json() | {
         **{name: facts[name] for name in known},

@@ -8,10 +8,10 @@ link whose ends are not drawn side by side is a stub at either end.
 """
 
 from ..schedule import Schedule
-from .contents import contents
+from .contents import check_size, contents
 from .page import paint
 
-__all__ = ["draw"]
+__all__ = ["check_size", "draw"]
 
 
 def draw(schedule: Schedule) -> str:

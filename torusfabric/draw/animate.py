@@ -11,13 +11,19 @@ from ..analysis.step_length import step_length
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import arrivals
-from ..topology import Torus
+from ..topology import Topology, Torus
 from .layout import arrowhead_layout, as_arrowhead, torus_layout
 
-__all__ = ["animation"]
+__all__ = ["animation", "check_size"]
 
 #: More nodes, or blocks on the way, than this make a page that browsers do not like.
 MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
+
+
+def check_size(topology: Topology) -> None:
+    """Refuse a topology of more nodes than browsers like."""
+    if topology.nodes > MAX_NODES:
+        raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
 
 
 def animation(program: Program) -> str:
@@ -39,8 +45,7 @@ def animation(program: Program) -> str:
     """
     schedule, flits = program.schedule, program.flits
     topology = schedule.topology
-    if topology.nodes > MAX_NODES:
-        raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
+    check_size(topology)
     unit = schedule.switching.unit
     count = schedule.round_count
     subtitle = (

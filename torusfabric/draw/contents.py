@@ -2,7 +2,7 @@
 
 from ..errors import InputError
 from ..schedule import Lifted, Pattern, Schedule, Switching, Table
-from ..topology import Arrowhead
+from ..topology import Arrowhead, Topology
 from .cycles import draw_cycles
 from .frame import MAX_PANELS
 from .lifted import draw_lifted
@@ -10,10 +10,16 @@ from .picture import Picture
 from .rounds import draw_first_use, draw_forests, draw_rounds
 from .trees import draw_trees
 
-__all__ = ["contents"]
+__all__ = ["check_size", "contents"]
 
 #: More nodes than this are a picture that nobody can read.
 MAX_NODES = 4096
+
+
+def check_size(topology: Topology) -> None:
+    """Refuse a topology of more nodes than a picture can show."""
+    if topology.nodes > MAX_NODES:
+        raise InputError(f"Drawing must have at most {MAX_NODES} nodes, not {topology.nodes}")
 
 
 def contents(schedule: Schedule) -> Picture:
@@ -34,8 +40,7 @@ def contents(schedule: Schedule) -> Picture:
         If the topology has too many nodes for a picture.
     """
     topology = schedule.topology
-    if topology.nodes > MAX_NODES:
-        raise InputError(f"Drawing must have at most {MAX_NODES} nodes, not {topology.nodes}")
+    check_size(topology)
     if isinstance(schedule, Lifted):
         return draw_lifted(schedule, contents(schedule.part))
     if isinstance(schedule, Pattern):

@@ -6,6 +6,7 @@ for an algorithm or compiles by itself.
 """
 
 from ..program import Program, compile
+from .limits import require_hardware
 from .plans import plan, plan_selection, resolve
 from .selection import PlanOptions, Selection, select
 
@@ -16,6 +17,7 @@ __all__ = [
     "compile",
     "plan",
     "plan_selection",
+    "require_hardware",
     "resolve",
     "select",
 ]

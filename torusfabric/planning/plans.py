@@ -14,6 +14,7 @@ from ..program import compile
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
 from ..topology import Topology
+from .limits import plan_needs, require_memory
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     Raises
     ------
     InputError
-        If no algorithm serves.
+        If no algorithm serves, or this machine has not enough memory.
 
     Examples
     --------
@@ -109,6 +110,7 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     """
     chosen = resolve(selection, flits=flits)
     algorithm = chosen.chosen()
+    require_memory(f"Planning {chosen.topology} {chosen.collective}", plan_needs(chosen))
     return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..collective import Blocks, Collective, parse_collective
 from ..errors import InputError
 from ..toolchain.reading import excerpt, place_of
+from ..toolchain.resources import available_memory
 from ..topology import Topology, topology_from_json
 from .held_blocks import HeldBlocks
 from .rounds import Rounds
@@ -27,6 +28,9 @@ Ints = npt.NDArray[np.integer]
 
 #: More arcs, or more bits for which node holds which block, are not worth a try.
 MOST_ARCS, MOST_BITS = 2**27, 2**40
+
+#: Bytes for each block, while blocks are followed.
+PER_BLOCK = 16
 
 #: Keys that a transfer has, and those that it may have.
 NEEDED, KNOWN = {"path", "blocks"}, {"path", "blocks", "via"}
@@ -53,12 +57,11 @@ def parse_schedule(data: Any) -> Rounds:
     topology = _topology(data["topology"])
     collective = _collective(data["collective"], topology)
     _at_most("ports", data["ports"], len(collective.groups(topology).ports))
-    _at_most("chunks", data["chunks"], MOST_BITS // topology.nodes)
+    most = min(MOST_BITS // topology.nodes, available_memory() // PER_BLOCK)
+    _at_most("chunks", data["chunks"], most)
     blocks = collective.blocks(topology, data["chunks"])
-    if blocks.count > MOST_BITS // topology.nodes:
-        raise InputError(
-            f"Blocks must be at most {MOST_BITS // topology.nodes}, not {blocks.count}"
-        )
+    if blocks.count > most:
+        raise InputError(f"Blocks must be at most {most}, not {blocks.count}")
     return Rounds(
         topology=topology,
         collective=collective,

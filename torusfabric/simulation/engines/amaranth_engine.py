@@ -56,10 +56,15 @@ class AmaranthEngine(Engine):
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
         runs: list[EngineRun] = []
+        batches = list(batches)
+
+        def advance(done: int, total: int) -> None:
+            if progress:
+                progress(len(runs) * total + done, len(batches) * total)
 
         async def testbench(ctx: SimulatorContext) -> None:
             clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
-            driver = HostDriver(ctx, clock, self.fabric, self.design, progress)
+            driver = HostDriver(ctx, clock, self.fabric, self.design, advance)
             for number, messages in enumerate(batches):
                 before, times = clock.ticks, [time.process_time()]
                 await driver.load(messages)

@@ -1,0 +1,100 @@
+"""What cannot fit in memory is refused before it starts, in one line; what fits is not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.planning import limits, require_hardware, select
+from torusfabric.planning.limits import Need, plan_needs, require_memory
+from torusfabric.toolchain import resources
+
+GB = 10**9
+
+#: What no machine holds. A number that the user chose is named, with one that would do.
+BEYOND = (
+    ("plan 3x3 allgather --chunks 99999999999999999999", "at best --chunks"),
+    ("plan 3x3 allgather --algorithm matching --chunks 1000000000", "at best --chunks"),
+    ("plan 3x3 broadcast --chunks 1000000000", "at best --chunks"),
+    ("plan 1000000000 allgather", "nodes)"),
+    ("plan 1000000000 broadcast", "nodes)"),
+    ("plan 3x3 allgather --algorithm matching --latency 999999999", "at best --latency"),
+    ("plan 3x3 allreduce --latency 999999999", "at best --latency"),
+    ("plan arrowhead:3 broadcast --packets 1000000000", "at best --packets"),
+    ("plan arrowhead:3 broadcast --times 1 1 1e30", "packets)"),
+    ("simulate 3x3 allgather --flits 1000000000", "at best --flits"),
+    ("simulate 3x3 allgather --flits 10000000000000000000000", "at best --flits"),
+    ("verilog 3x3 allgather --flits 10000000000000000000000 -o never", "at best --flits"),
+    ("simulate 2x2 allgather --repeat 1000000000", "at best --repeat"),
+    ("simulate 1000x1000 allgather", "nodes)"),
+    ("compare 100000x100000 broadcast", "nodes"),
+)
+
+
+@pytest.fixture(autouse=True)
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of 16 GB."""
+    monkeypatch.setattr(limits, "available_memory", lambda: 16 * GB)
+
+
+@pytest.mark.parametrize(("line", "advice"), BEYOND)
+def test_beyond_memory(line: str, advice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says what it would take, and up to which number it would fit."""
+    assert main(line.split()) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert advice in error
+    assert not Path("never").exists()
+
+
+def test_beyond_memory_in_python() -> None:
+    """The library refuses the same."""
+    with pytest.raises(tf.InputError, match="must fit in memory"):
+        tf.plan("3x3", "allgather", chunks=10**12)
+
+
+def test_more_blocks_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A small file may speak of more chunks than can be followed."""
+    path = tmp_path / "plan.json"
+    tf.plan("3", "broadcast").save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"chunks": 10**10}))
+    assert main(["check", str(path)]) == 1
+    assert "chunks must be a number from 1 to " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective"),
+    [("343x343x343", "allgather"), ("32x32x32", "allgather"), ("64x64", "alltoall"),
+     ("arrowhead:12", "broadcast"), ("1000x1000", "broadcast")],
+)  # fmt: skip
+def test_large_plans_fit(topology: str, collective: str) -> None:
+    """What was planned before is not refused."""
+    assert sum(need.size for need in plan_needs(select(topology, collective))) < 4 * GB
+
+
+@pytest.mark.parametrize(
+    ("topology", "runs"), [("16x16x16", 1), ("64x64", 1), ("64x64", 0), ("2x2", 10**6)]
+)
+def test_large_fabrics_fit(topology: str, runs: int) -> None:
+    """What was built and simulated before is not refused."""
+    selection = select(topology, "allgather")
+    require_hardware(selection.topology, selection.collective, runs=runs)
+
+
+def test_memory_of_a_power() -> None:
+    """What grows with the square of a number fits up to a root."""
+    with pytest.raises(tf.InputError, match=r"take at least 1.6 TB \(at best 990 nodes\)"):
+        require_memory("Work", [Need(1600 * GB, "nodes", 10_000, 2)])
+
+
+def test_available_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A container may have less memory than its machine."""
+    most, used = tmp_path / "most", tmp_path / "used"
+    most.write_text("3000000\n")
+    used.write_text("1000000\n")
+    monkeypatch.setattr(resources, "_CONTAINERS", ((str(most), str(used)),))
+    assert resources.available_memory() == 2_000_000
+    most.write_text("max\n")
+    assert resources.available_memory() > 2_000_000

@@ -1,0 +1,73 @@
+"""Work that takes long says so where there is no terminal, as much as was asked for."""
+
+import io
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from torusfabric.analysis import facts
+from torusfabric.cli import main
+from torusfabric.toolchain import progress
+from torusfabric.toolchain.notices import LOGGER
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lines come soon."""
+    monkeypatch.setattr(progress, "FIRST", 0.02)
+    level = LOGGER.level
+    yield
+    LOGGER.setLevel(level)
+
+
+def test_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """A line now and then, with the share once it is known; and what it took, for who listens."""
+    caplog.set_level(logging.DEBUG, LOGGER.name)
+    with progress.progress_bar("working") as advance:
+        time.sleep(0.03)
+        advance(1, 4, "working hard")
+        time.sleep(0.1)
+    first, *_, last = caplog.messages
+    assert first.startswith("working: ")
+    assert any(line.startswith("working hard: 25 %, ") for line in caplog.messages)
+    assert last.startswith("working took 0.")
+
+
+def test_no_lines_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library says nothing unless someone listens."""
+    LOGGER.setLevel(logging.NOTSET)
+    monkeypatch.setattr("sys.stderr", stream := io.StringIO())
+    with progress.progress_bar("working"):
+        time.sleep(0.05)
+    assert not stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [((), True), (("--quiet",), False), (("--verbose",), True)]
+)
+def test_commands(
+    option: tuple[str, ...],
+    said: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Commands say it on standard error, unless they are told to be quiet."""
+    work = facts.schedule_facts
+
+    def slowly(*given: object) -> dict[str, object]:
+        time.sleep(0.1)
+        return work(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("torusfabric.cli.planning.schedule_facts", slowly)
+    assert main(["plan", "3x3", "allgather", "--json", *option]) == 0
+    error = capsys.readouterr().err
+    assert ("torusfabric: checking: " in error) == said
+    assert ("at least" in error) == ("--verbose" in option)
+
+
+def test_quiet_or_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not both."""
+    assert main(["plan", "3x3", "allgather", "--quiet", "--verbose"]) == 1
+    assert "not allowed with" in capsys.readouterr().err

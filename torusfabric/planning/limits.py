@@ -1,0 +1,191 @@
+"""Memory that work takes, estimated before it starts: what cannot fit this machine is refused.
+
+The laws are of what is certainly kept, with factors as they were measured: they shall refuse
+nothing that would fit. Whatever grows with a number that a user chose is a `Need`, so that an error
+can say up to which number it would.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..algorithms import Options
+from ..algorithms.arrowhead.spanning_tree import best_packets
+from ..collective import Collective
+from ..errors import InputError
+from ..toolchain.notices import LOGGER
+from ..toolchain.resources import available_memory, memory_text
+from ..topology import Arrowhead, Topology
+from .selection import Selection
+
+__all__ = ["Need", "plan_needs", "require_hardware", "require_memory"]
+
+#: Bytes for each port of each node while an algorithm plans, and what it planned is checked. Those
+#: of `DEFAULT` are of the table of neighbours.
+PER_PORT = {"lee-code": 5, "hamiltonian": 200, "one-packet": 200, "redistribute": 200}
+DEFAULT = 24
+
+#: Bytes for each block that a node sends or receives, for each transfer of a table that is planned
+#: along shortest paths, for each port in each step, and for a round of transfers.
+PER_BLOCK, PER_TRANSFER, PER_SLOT, PER_ROUND = 20, 60, 16, 1000
+
+#: Bytes for each port of each node of a netlist, for each address of a memory, and for each word
+#: that a simulation sends, receives or keeps to compare.
+PER_PIN, PER_ADDRESS, PER_WORD = 1000, 8, 16
+
+#: What is left to everything else on this machine.
+SPARE = 2**28
+
+
+class Need(NamedTuple):
+    """Memory that grows with a number that a user chose.
+
+    Parameters
+    ----------
+    size : float
+        Bytes.
+    name : str
+        What the number is called: ``--chunks``, or ``nodes``.
+    value : int
+        The number.
+    power : int
+        With which power of the number it grows.
+    """
+
+    size: float
+    name: str
+    value: int
+    power: int = 1
+
+
+def require_memory(what: str, needs: Iterable[Need]) -> None:
+    """Refuse what cannot fit into this machine's memory.
+
+    Parameters
+    ----------
+    what : str
+        What is to be done, to begin the error with: ``Planning 8x8 allgather``.
+    needs : iterable of Need
+
+    Raises
+    ------
+    InputError
+        If there is less memory; says how much it would take, and up to which number it would fit.
+
+    Examples
+    --------
+    >>> require_memory("Planning", [Need(10**20, "--chunks", 10**18)])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    torusfabric.errors.InputError: Planning must fit in memory, ... of which are free, not take ...
+    """
+    merged: dict[tuple[str, int, int], float] = {}
+    for size, name, value, power in needs:
+        merged[name, value, power] = merged.get((name, value, power), 0) + size
+    total, free = sum(merged.values()), max(available_memory() - SPARE, 0)
+    LOGGER.debug("%s takes at least %s of memory", what, memory_text(total))
+    if total <= free:
+        return
+    (name, value, power), size = max(merged.items(), key=lambda item: item[1])
+    fitting = int(value * (max(free - (total - size), 0) / size) ** (1 / power))
+    number = _rounded(fitting)
+    advice = f"{name} {number}" if name.startswith("--") else f"{number} {name}"
+    raise InputError(
+        f"{what} must fit in memory, {memory_text(free)} of which are free, not take at least "
+        f"{memory_text(total)}" + (f" (at best {advice})" if number else "")
+    )
+
+
+def _rounded(value: int) -> int:
+    """A number cut to its first two digits.
+
+    Examples
+    --------
+    >>> _rounded(7), _rounded(123456)
+    (7, 120000)
+    """
+    unit: int = 10 ** max(len(str(value)) - 2, 0)
+    return value // unit * unit
+
+
+def plan_needs(selection: Selection) -> list[Need]:
+    """What it takes to plan, at least.
+
+    Parameters
+    ----------
+    selection : Selection
+
+    Returns
+    -------
+    list of Need
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> sum(need.size for need in plan_needs(select("8x8", "allgather"))) < 1e6
+    True
+    """
+    topology, options = selection.topology, selection.options
+    nodes, name = topology.nodes, selection.chosen().name
+    arcs, chunks = nodes * topology.ports, options.chunks or 1
+    needs = [Need(PER_PORT.get(name, DEFAULT) * arcs, "nodes", nodes)]
+    cut = "--chunks" if chunks > 1 else "nodes"
+    # The chunks of an all-reduce are those of all nodes together.
+    reduced = selection.collective.reducing and selection.collective.to_all
+    blocks = chunks if reduced else nodes * chunks
+    needs.append(Need(PER_BLOCK * blocks, cut, chunks if chunks > 1 else nodes))
+    if name == "matching" and selection.collective.rooted:
+        hops = chunks * nodes * topology.diameter / 2
+        needs.append(Need(PER_TRANSFER * hops, cut, chunks if chunks > 1 else nodes))
+    if options.latency > 1:
+        waits = max(topology.diameter - 1, int(selection.collective.reducing))
+        steps = 1 + waits * options.latency
+        needs.append(Need(PER_SLOT * topology.ports * steps, "--latency", options.latency))
+    packets, option = _packets(topology, options)
+    if packets > 1:
+        needs.append(Need((PER_ROUND + PER_BLOCK * nodes) * packets, option, packets))
+    return needs
+
+
+def _packets(topology: Topology, options: Options) -> tuple[int, str]:
+    """Into how many packets each tree's share of a message is cut, and which option says so."""
+    if options.times and isinstance(topology, Arrowhead):
+        trees = options.trees or 2
+        return best_packets(topology.order, *options.times, trees=trees), "packets"
+    return options.packets or 1, "--packets"
+
+
+def require_hardware(
+    topology: Topology, collective: Collective, *, flits: int | None = None, runs: int = 0
+) -> None:
+    """Refuse a fabric that cannot be built, or not be simulated, in this machine's memory.
+
+    Parameters
+    ----------
+    topology : Topology
+    collective : Collective
+    flits : int, optional
+        Flits of a message; by default one.
+    runs : int
+        How many collectives are simulated.
+
+    Raises
+    ------
+    InputError
+        If there is not enough.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> require_hardware(Torus(4, 4), parse_collective("alltoall"), flits=64, runs=2)
+    """
+    nodes, length = topology.nodes, flits or 1
+    needs = [Need(PER_PIN * nodes * topology.ports, "nodes", nodes)]
+    layout = collective.layout(topology, 1)
+    words = nodes * (layout.send_words(length) + layout.recv_words(length))
+    numbers = {"nodes": nodes, "--flits": length, "--repeat": runs}
+    name = max(numbers, key=numbers.__getitem__)
+    power = 2 if name == "nodes" and words > 2 * nodes * length else 1
+    size = (PER_WORD * runs + PER_ADDRESS / nodes) * words
+    needs.append(Need(size, name, numbers[name], power))
+    what = "Simulating" if runs else "Hardware of"
+    require_memory(f"{what} {topology} {collective}", needs)

@@ -1,0 +1,125 @@
+"""What is being done and how far it has come: a bar on a terminal, elsewhere a line now and then.
+
+It is shown where notices are (see `torusfabric.toolchain.notices`): by the commands, and by a
+program that listens to the logger ``torusfabric``. Lines are notices; what something took in all is
+a message of the level `logging.DEBUG`.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from rich import progress as rich_progress
+from rich.console import Console
+from typing_extensions import override
+
+from .notices import LOGGER, say
+from .resources import duration_text
+
+__all__ = ["Progress", "progress_bar"]
+
+#: Shows how much is done of how much, and perhaps of what.
+Progress = Callable[..., None]
+
+#: Seconds until the first line, and at most from one line to the next; each wait is twice the last.
+FIRST, LONGEST = 10.0, 60.0
+
+
+@contextlib.contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """Show on standard error how far something has come while it lasts.
+
+    Parameters
+    ----------
+    what : str
+        What is being done: ``planning``.
+
+    Yields
+    ------
+    function of (done, total, what=None)
+        May be called as often as one likes, or never.
+    """
+    if not LOGGER.isEnabledFor(logging.INFO):
+        yield lambda *_: None
+        return
+    console, began = Console(stderr=True), time.monotonic()
+    with _bar(what, console) if console.is_terminal else _lines(what) as advance:
+        yield advance
+    LOGGER.debug("%s took %.1f s", what, time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def _bar(what: str, console: Console) -> Iterator[Progress]:
+    """A bar, which is gone at the end."""
+    columns = (
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+        rich_progress.TaskProgressColumn(),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TimeRemainingColumn(),
+    )
+    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def advance(done: float, total: float, text: str | None = None) -> None:
+            bar.update(task, completed=done, total=total, description=text or what)
+
+        yield advance
+
+
+class _Watcher(threading.Thread):
+    """Says now and then how far something has come.
+
+    Parameters
+    ----------
+    what : str
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(daemon=True)
+        self.what, self.done, self.total = what, 0.0, 0.0
+        self._over = threading.Event()
+
+    @override
+    def run(self) -> None:
+        began, pause = time.monotonic(), FIRST
+        while not self._over.wait(pause):
+            say(_line(self.what, self.done, self.total, time.monotonic() - began))
+            pause = min(2 * pause, LONGEST)
+
+    def end(self) -> None:
+        """Say no more."""
+        self._over.set()
+        self.join()
+
+
+@contextlib.contextmanager
+def _lines(what: str) -> Iterator[Progress]:
+    """A line now and then."""
+    watcher = _Watcher(what)
+
+    def advance(done: float, total: float, text: str | None = None) -> None:
+        watcher.what, watcher.done, watcher.total = text or what, done, total
+
+    watcher.start()
+    try:
+        yield advance
+    finally:
+        watcher.end()
+
+
+def _line(what: str, done: float, total: float, seconds: float) -> str:
+    """What there is to say.
+
+    Examples
+    --------
+    >>> _line("planning", 0, 0, 20.2), _line("checking", 30, 120, 20)
+    ('planning: 20 s so far', 'checking: 25 %, 20 s so far, some 60 s more')
+    """
+    text = f"{duration_text(seconds)} so far"
+    if not 0 < done <= total:
+        return f"{what}: {text}"
+    more = duration_text(seconds * (total - done) / done)
+    return f"{what}: {100 * done / total:.0f} %, {text}, some {more} more"
