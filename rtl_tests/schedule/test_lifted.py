@@ -182,6 +182,7 @@ def test_root_outside_its_group(collective, message):
 def test_broken_links_are_avoided_in_every_group():
     """A link that is broken in one group; links between groups do not matter."""
     schedule = tf.plan("3x5", "broadcast@1", broken_links=((6, 2), (6, 0)))
+    assert tf.plan("4x4", "allgather@1", broken_links=((3, 0),)).algorithm == "hamiltonian"
     port = schedule.topology.port("+1")
     for transfers in schedule.rounds():
         walk = transfers.walk(schedule.topology)[:, :-1]

@@ -160,7 +160,7 @@ class Catalogue(Sequence[Algorithm]):
         able = [entry for entry in self if collective.kind in entry.collectives]
         for algorithm in able:
             if algorithm.why_not(topology, collective, options) is None:
-                if algorithm.unknown(seeded):
+                if algorithm.why_not(topology, collective, seeded) is not None:
                     raise _no_seed(algorithm, topology, collective, seeded, able)
                 return algorithm
         reasons = _reasons(topology, collective, options, able)

@@ -229,7 +229,7 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
 
     try:
         topology = parse_topology(arguments.topology)
-        collective = parse_collective(arguments.collective)
+        collective = parse_collective(arguments.collective, topology=topology)
     except (InputError, TypeError):
         return  # a schedule file, or what is told with more knowledge later
     check_selection(board, topology, collective, flits=arguments.flits, width=arguments.width)

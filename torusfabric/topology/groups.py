@@ -27,6 +27,11 @@ class Groups:
     axes : tuple of int or None
         The axes that span each group, ascending; None for one group of all nodes.
 
+    Raises
+    ------
+    InputError
+        If they are not different axes of the topology, at least one of them.
+
     Examples
     --------
     The columns of a torus of three rows.
@@ -42,6 +47,11 @@ class Groups:
 
     topology: Topology
     axes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        parse_axes(self.topology, self.axes)
+        if self.axes is not None:
+            object.__setattr__(self, "axes", tuple(sorted(self.axes)))
 
     @property
     def count(self) -> int:
