@@ -130,7 +130,8 @@ def test_board_that_is_pulled_out(image):
     ("text", "message"),
     [
         ("", "Command must be info, test .*, not ''"),
-        ("read 1", "Command must be info, test .*, not 'read 1'"),
+        ("read 1", "Command must be info, test .*, not 'read 1'$"),
+        ("raed 1 0", r"Command must be info, test .*, not 'raed 1 0' \(did you mean read\?\)"),
         ("test two", "Numbers of a command must be whole numbers, not 'test two'"),
         ("read 4 8", "Node must be from 0 to 3, not 4"),
         ("read 0 7", "Address must be from 8 to 15 to read a receive memory, not 7"),

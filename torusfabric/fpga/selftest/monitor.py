@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import InputError
+from ...toolchain.hints import hint
 from .client import BoardClient
 from .facts import Facts
 
@@ -75,7 +76,8 @@ def _parse(text: str) -> tuple[str, list[int]]:
     word, *rest = text.split() or [""]
     least, most = _COUNTS.get(word, (0, -1))
     if not least <= len(rest) <= most:
-        raise InputError(f"Command must be {COMMANDS}, not {text!r}")
+        meant = "" if word in _COUNTS else hint(word, list(_COUNTS))
+        raise InputError(f"Command must be {COMMANDS}, not {text!r}{meant}")
     try:
         bases = [16 if k > 1 and word == "write" else 0 for k in range(len(rest))]
         return word, [int(number, base) for number, base in zip(rest, bases, strict=True)]
