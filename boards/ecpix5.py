@@ -20,6 +20,7 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
         program=("openFPGALoader", "-c", "ft2232", "-m", "selftest.bit"),
         products=("selftest.bit",),
         packer=("nextpnr-ecp5", "ecppack"),
+        port="/dev/ttyUSB1",
         lamps={
             "running": ("rgb_led", 0, "b"),
             "passed": ("rgb_led", 0, "g"),

@@ -15,6 +15,7 @@ BOARDS = {
         program=("iceprog", "-S", "selftest.bin"),
         products=("selftest.bin",),
         packer=("nextpnr-ice40", "icepack"),
+        port="/dev/ttyUSB1",
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         limit=Limit(side=3, measured="ice40-hx8k"),
         minutes=15,

@@ -14,6 +14,7 @@ BOARDS = {
         program=("iceprog", "selftest.bin"),
         products=("selftest.bin",),
         packer=("nextpnr-ice40", "icepack"),
+        port="/dev/ttyUSB1",
         lamps={"passed": ("led_g", 0), "failed": ("led_r", 0)},
         limit=Limit(side=3, measured="icebreaker"),
         minutes=15,

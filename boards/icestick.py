@@ -15,6 +15,7 @@ BOARDS = {
         program=("iceprog", "selftest.bin"),
         products=("selftest.bin",),
         packer=("nextpnr-ice40", "icepack"),
+        port="/dev/ttyUSB1",
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         limit=Limit(side=2, measured="icestick", width=3),
         minutes=15,

@@ -41,6 +41,7 @@ BOARDS = {
         program=("openFPGALoader", "-b", "tangnano9k", "selftest.fs"),
         products=("selftest.fs",),
         packer=("nextpnr-himbaechel-gowin", "gowin_pack"),
+        port="/dev/ttyUSB1",
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
         limit=Limit(side=5, measured="tang-nano-9k"),

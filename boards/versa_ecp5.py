@@ -22,6 +22,7 @@ BOARDS = {
         ),
         products=("selftest.bit", "selftest.svf", "selftest-openocd.cfg"),
         packer=("nextpnr-ecp5", "ecppack"),
+        port="/dev/ttyUSB1",
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
         routers=("router1",),

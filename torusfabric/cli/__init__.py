@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..errors import InputError
 from ..toolchain.processes import ending_signals
-from . import board, cache, compare, hardware, monitor, planning, simulation, sweep
+from . import board, boards, cache, compare, hardware, monitor, planning, simulation, sweep
 from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
@@ -40,6 +40,7 @@ def make_parser() -> argparse.ArgumentParser:
     compare.add_commands(commands)
     simulation.add_commands(commands)
     hardware.add_commands(commands)
+    boards.add_commands(commands)
     board.add_commands(commands)
     monitor.add_commands(commands)
     sweep.add_commands(commands)

@@ -1,23 +1,24 @@
-"""The commands that make bitstreams for boards: boards, build, flash."""
+"""The commands that make bitstreams for boards: build, flash."""
 
-import sys
+import shlex
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..collective import Operator
 from ..errors import InputError
+from ..fpga.selftest import BAUD
 from ..toolchain.notices import say
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
 from .monitor import add_baud
-from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
+from .output import Progress, print_facts, print_json, print_line, progress_bar
 from .selection import add_selection
 
 if TYPE_CHECKING:
-    from ..fpga.board import Board, Built
+    from ..fpga.board import Board, Built, Step
     from ..rtl.fabric import Fabric
 
 __all__ = ["add_commands"]
@@ -25,37 +26,6 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    _add_boards(commands)
-    _add_builds(commands)
-
-
-def _add_boards(commands: Commands) -> None:
-    """Add the command about boards."""
-    boards = add_command(
-        commands,
-        "boards",
-        run_boards,
-        "list the boards, or find out what one holds",
-        "torusfabric boards --measure icestick",
-    )
-    boards.add_argument(
-        "--measure",
-        metavar="NAME",
-        help="build square all-gathers for this board (or .py file) until the largest that place "
-        "and route fits is found, and print what to enter in the board's file; takes minutes, on "
-        "a large device hours",
-    )
-    boards.add_argument(
-        "--width",
-        metavar="W",
-        type=positive,
-        default=8,
-        help="bits of a flit to measure with (default 8)",
-    )
-
-
-def _add_builds(commands: Commands) -> None:
-    """Add the commands that make bitstreams."""
     build = add_command(
         commands,
         "build",
@@ -105,97 +75,32 @@ def _add_build(parser: ArgumentParser) -> None:
     )
 
 
-def run_boards(arguments: Namespace) -> int:
-    """List the boards, or measure one."""
-    from ..fpga.board import load_boards
+class _Made(NamedTuple):
+    """What was built, for which board, and the command that loads it."""
 
-    if arguments.measure:
-        return _measure(arguments)
-    rows = [_described(name, board) for name, board in load_boards().items()]
-    if arguments.json:
-        print_json({"boards": rows})
-    else:
-        _print_boards(rows)
-    return 0
+    built: "Built"
+    board: "Board"
+    flash: str
 
+    @property
+    def loads(self) -> str:
+        """The command of the programmer."""
+        from ..fpga.board import flash_command
 
-def _described(name: str, board: "Board") -> dict[str, Any]:
-    """What there is to know of a board."""
-    return {
-        "name": name,
-        "title": board.title,
-        "clock_mhz": board.make_platform().default_clk_frequency / 1e6,
-        "largest": board.limit.to_json() if board.limit else None,
-        "serial_line": board.pins,
-        "programmer": board.program[0],
-    }
+        return f"cd {shlex.quote(str(self.built.folder))} && {flash_command(self.board)}"
 
+    def steps(self, *, flashed: bool) -> list["Step"]:
+        """What to do next."""
+        from ..fpga.board import steps_of
 
-def _print_boards(rows: list[dict[str, Any]]) -> None:
-    """Print the list as a table, a line a board where nobody looks at a terminal."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("board", "MHz", "largest all-gather", "programmer", "", "serial line"):
-        table.add_column(head, no_wrap=head in ("board", "MHz"))
-    for row in rows:
-        mhz, texts = f"{row['clock_mhz']:g}", (row["programmer"], row["title"], row["serial_line"])
-        table.add_row(row["name"], mhz, _largest(row), *texts)
-    print_rendered(table)
+        report = self.built.report
+        return steps_of(
+            self.board, None if flashed else self.flash, self.loads, nodes=report["nodes"],
+            words=report["send_words"], baud=report["baud"],
+        )  # fmt: skip
 
 
-def _largest(row: dict[str, Any]) -> str:
-    """The largest torus that fits, and how that is known, for the table."""
-    limit = row["largest"]
-    if limit is None:
-        return "not known"
-    how = "estimated"
-    if limit["measured"]:
-        how = "measured" if limit["measured"] == row["name"] else f"as {limit['measured']}"
-    return f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
-
-
-def _measure(arguments: Namespace) -> int:
-    """Build for a board until the largest torus that fits is found."""
-    from ..fpga.board import Limit, find_board, find_limit, try_board
-    from ..toolchain.folders import work_folder
-
-    board = find_board(arguments.measure)
-    make_fabric = lambda side: _square_gather(side, arguments.width)
-    start = board.limit.side if board.limit else 2
-    report = lambda tried: print(
-        f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}",
-        file=sys.stderr,
-        flush=True,
-    )
-    with work_folder("boards") as folder:
-        attempt = try_board(board, make_fabric, folder)
-        side, attempts = find_limit(attempt, start=start, progress=report)
-    limit = None
-    if side is not None:
-        algorithm = make_fabric(side).program.schedule.algorithm
-        limit = Limit(side, board.name, algorithm=algorithm, width=arguments.width)
-    if arguments.json:
-        tried = [vars(one) for one in attempts]
-        print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
-    else:
-        print_line(
-            f"limit={limit.entry()},"
-            if limit
-            else f"no square torus of {arguments.width} bits fits"
-        )
-    return 0
-
-
-def _square_gather(side: int, width: int) -> Any:
-    """The fabric of an all-gather on a square torus, by the default algorithm."""
-    from ..planning import compile, plan
-    from ..rtl import Fabric
-
-    return Fabric(compile(plan(f"{side}x{side}", "allgather", check=False)), width=width)
-
-
-def _build(arguments: Namespace) -> tuple["Built", "Board"]:
+def _build(arguments: Namespace) -> _Made:
     """Build what was selected."""
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
@@ -208,6 +113,7 @@ def _build(arguments: Namespace) -> tuple["Built", "Board"]:
     folder = Path(arguments.output or Path("build", board.name))
     _check_selection(arguments, board)
     made = make_fabric(arguments)
+    options = _options(arguments)
     with progress_bar("building") as bar:
         built = build(
             made.fabric,
@@ -215,10 +121,22 @@ def _build(arguments: Namespace) -> tuple["Built", "Board"]:
             folder,
             baud=arguments.baud,
             cache=RenewingCache() if arguments.force else Cache(),
-            command=made.command_line(arguments.command, board=board.name),
+            command=made.command_line(arguments.command, **options),
             progress=_announced(bar, board, made.fabric, folder),
         )
-    return built, board
+    flash = made.command_line("flash", **options, **_folder(arguments))
+    return _Made(built, board, flash)
+
+
+def _options(arguments: Namespace) -> dict[str, object]:
+    """The options that decide what an image is, beside those of its fabric."""
+    baud = {} if arguments.baud == BAUD else {"baud": arguments.baud}
+    return {"board": arguments.board, **baud}
+
+
+def _folder(arguments: Namespace) -> dict[str, object]:
+    """The option that says where it goes, where it is given."""
+    return {"output": arguments.output} if arguments.output else {}
 
 
 def _check_selection(arguments: Namespace, board: "Board") -> None:
@@ -282,27 +200,58 @@ def _facts(built: "Built") -> dict[str, Any]:
     }
 
 
+def _print_next(made: _Made, *, flashed: bool) -> None:
+    """Say what to do next, and what the board then shows."""
+    from ..fpga.board import LIST_PORTS, lamp_meanings
+
+    meanings = lamp_meanings(made.board)
+    print_line()
+    print_line("next:")
+    for command, does in made.steps(flashed=flashed):
+        print_line(f"  # {does}")
+        print_line(f"  {command}")
+    print_line(f"lamps lit: {', '.join(meanings) or 'none: ask the monitor'}")
+    print_line(
+        f"port: {made.board.port} on Linux, if nothing else is attached; {LIST_PORTS} lists all"
+    )
+
+
 def run_build(arguments: Namespace) -> None:
     """Make a bitstream."""
-    built, _ = _build(arguments)
+    made = _build(arguments)
     if arguments.json:
-        print_json(built.report | {"folder": str(built.folder), "cached": built.cached})
+        print_json(made.built.report | _result(made, flashed=False))
     else:
-        print_facts(_facts(built))
+        print_facts(_facts(made.built))
+        _print_next(made, flashed=False)
+
+
+def _result(made: _Made, *, flashed: bool) -> dict[str, Any]:
+    """What JSON says beside the report."""
+    from ..fpga.board import lamp_meanings
+
+    return {
+        "folder": str(made.built.folder),
+        "cached": made.built.cached,
+        "port": made.board.port,
+        "lamps": lamp_meanings(made.board),
+        "next": [step._asdict() for step in made.steps(flashed=flashed)],
+    }
 
 
 def run_flash(arguments: Namespace) -> None:
     """Make a bitstream and load it."""
-    from ..fpga.board import flash, flash_command
+    from ..fpga.board import flash
 
-    built, board = _build(arguments)
-    command = f"cd {built.folder} && {flash_command(board)}"
-    if not arguments.dry_run:
-        flash(built, board)
+    made = _build(arguments)
+    flashed = not arguments.dry_run
+    if flashed:
+        flash(made.built, made.board)
     if arguments.json:
-        result = {"command": command, "flashed": not arguments.dry_run, "folder": str(built.folder)}
-        print_json(built.report | result)
+        result = {"command": made.loads, "flashed": flashed}
+        print_json(made.built.report | _result(made, flashed=flashed) | result)
     elif arguments.dry_run:
-        print_line(command)
+        print_line(made.loads)
     else:
-        print_facts(_facts(built) | {"loaded": command})
+        print_facts(_facts(made.built) | {"loaded": made.loads})
+        _print_next(made, flashed=True)

@@ -4,6 +4,7 @@ from .board_files import find_board, load_boards
 from .build import Built, build
 from .catalogue import COMPACT, ECP5_ROUTERS, Board
 from .flash import flash, flash_command
+from .guide import LIST_PORTS, Step, lamp_meanings, steps_of
 from .limits import Limit, Misfit
 from .measure import Attempt, find_limit, try_board
 from .room import check_selection, duration
@@ -11,11 +12,13 @@ from .room import check_selection, duration
 __all__ = [
     "COMPACT",
     "ECP5_ROUTERS",
+    "LIST_PORTS",
     "Attempt",
     "Board",
     "Built",
     "Limit",
     "Misfit",
+    "Step",
     "build",
     "check_selection",
     "duration",
@@ -23,6 +26,8 @@ __all__ = [
     "find_limit",
     "flash",
     "flash_command",
+    "lamp_meanings",
     "load_boards",
+    "steps_of",
     "try_board",
 ]

@@ -58,6 +58,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "packer": (lambda v: _are_texts(v) and bool(v), "a tuple of names of tools"),
     "uart": (lambda v: _is_resource(v) and len(v) == 2, "the name and number of a resource"),
     "pins": (_is_text, "a text"),
+    "port": (_is_text, "a text"),
     "lamps": (_are_lamps, f"a dictionary of {', '.join(LAMPS)} to resources"),
     "resources": (lambda v: isinstance(v, (tuple, list)), "a tuple of resources"),
     "options": (_are_options, "a dictionary of texts"),

@@ -38,6 +38,8 @@ class Board:
         The resource of the serial line.
     pins : str
         Where the serial line is, if it takes an adapter.
+    port : str
+        What Linux calls it, where nothing else is attached.
     lamps : dict of str to tuple
         The resource, (name, number) or (name, number, subsignal), that shows each of ``running``,
         ``passed`` and ``failed``; or ``status``: lit after a pass, blinking after a failure.
@@ -65,6 +67,7 @@ class Board:
     packer: tuple[str, ...]
     uart: tuple[str, int] = ("uart", 0)
     pins: str = "the board's own USB plug"
+    port: str = "/dev/ttyUSB0"
     lamps: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     resources: tuple[Any, ...] = ()
     options: dict[str, str] = field(default_factory=dict)

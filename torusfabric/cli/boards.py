@@ -1,0 +1,135 @@
+"""The command about the boards that there are: boards."""
+
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from .arguments import positive
+from .command import Commands, add_command
+from .output import print_json, print_line, print_rendered
+
+if TYPE_CHECKING:
+    from ..fpga.board import Board
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Add the command to a parser."""
+    boards = add_command(
+        commands,
+        "boards",
+        run_boards,
+        "list the boards, or find out what one holds",
+        "torusfabric boards --measure icestick",
+    )
+    boards.add_argument(
+        "--measure",
+        metavar="NAME",
+        help="build square all-gathers for this board (or .py file) until the largest that place "
+        "and route fits is found, and print what to enter in the board's file; takes minutes, on "
+        "a large device hours",
+    )
+    boards.add_argument(
+        "--width",
+        metavar="W",
+        type=positive,
+        default=8,
+        help="bits of a flit to measure with (default 8)",
+    )
+
+
+def run_boards(arguments: Namespace) -> int:
+    """List the boards, or measure one."""
+    from ..fpga.board import load_boards
+
+    if arguments.measure:
+        return _measure(arguments)
+    rows = [_described(name, board) for name, board in load_boards().items()]
+    if arguments.json:
+        print_json({"boards": rows})
+    else:
+        _print_boards(rows)
+    return 0
+
+
+def _described(name: str, board: "Board") -> dict[str, Any]:
+    """What there is to know of a board."""
+    from ..fpga.board import lamp_meanings
+
+    return {
+        "name": name,
+        "title": board.title,
+        "clock_mhz": board.make_platform().default_clk_frequency / 1e6,
+        "largest": board.limit.to_json() if board.limit else None,
+        "serial_line": board.pins,
+        "port": board.port,
+        "lamps": lamp_meanings(board),
+        "programmer": board.program[0],
+    }
+
+
+def _print_boards(rows: list[dict[str, Any]]) -> None:
+    """Print the list as a table, a line a board where nobody looks at a terminal."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    heads = ("board", "MHz", "largest all-gather", "programmer", "", "serial line", "lamps lit")
+    for head in heads:
+        table.add_column(head, no_wrap=head in ("board", "MHz"))
+    for row in rows:
+        mhz, line = f"{row['clock_mhz']:g}", f"{row['serial_line']} (Linux: {row['port']})"
+        texts = (row["programmer"], row["title"], line, ", ".join(row["lamps"]) or "none")
+        table.add_row(row["name"], mhz, _largest(row), *texts)
+    print_rendered(table)
+
+
+def _largest(row: dict[str, Any]) -> str:
+    """The largest torus that fits, and how that is known, for the table."""
+    limit = row["largest"]
+    if limit is None:
+        return "not known"
+    how = "estimated"
+    if limit["measured"]:
+        how = "measured" if limit["measured"] == row["name"] else f"as {limit['measured']}"
+    return f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
+
+
+def _measure(arguments: Namespace) -> int:
+    """Build for a board until the largest torus that fits is found."""
+    from ..fpga.board import Limit, find_board, find_limit, try_board
+    from ..toolchain.folders import work_folder
+
+    board = find_board(arguments.measure)
+    make_fabric = lambda side: _square_gather(side, arguments.width)
+    start = board.limit.side if board.limit else 2
+    report = lambda tried: print(
+        f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}",
+        file=sys.stderr,
+        flush=True,
+    )
+    with work_folder("boards") as folder:
+        attempt = try_board(board, make_fabric, folder)
+        side, attempts = find_limit(attempt, start=start, progress=report)
+    limit = None
+    if side is not None:
+        algorithm = make_fabric(side).program.schedule.algorithm
+        limit = Limit(side, board.name, algorithm=algorithm, width=arguments.width)
+    if arguments.json:
+        tried = [vars(one) for one in attempts]
+        print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
+    else:
+        print_line(
+            f"limit={limit.entry()},"
+            if limit
+            else f"no square torus of {arguments.width} bits fits"
+        )
+    return 0
+
+
+def _square_gather(side: int, width: int) -> Any:
+    """The fabric of an all-gather on a square torus, by the default algorithm."""
+    from ..planning import compile, plan
+    from ..rtl import Fabric
+
+    return Fabric(compile(plan(f"{side}x{side}", "allgather", check=False)), width=width)

@@ -1,0 +1,67 @@
+"""What a person does with a board once there is an image for it, and what its lamps say."""
+
+import shlex
+from typing import NamedTuple
+
+from ..selftest import BAUD
+from .catalogue import Board
+
+__all__ = ["LIST_PORTS", "Step", "lamp_meanings", "steps_of"]
+
+#: Lists the serial ports of this machine.
+LIST_PORTS = "python -m serial.tools.list_ports"
+
+_SHOWN = {
+    "running": "while a collective or a test runs",
+    "passed": "after a pass",
+    "failed": "after a failure",
+    "status": "after a pass; blinking after a failure",
+}
+
+_COLOURS = {"r": "red", "g": "green", "b": "blue"}
+
+
+class Step(NamedTuple):
+    """A command, and what it does."""
+
+    command: str
+    does: str
+
+
+def lamp_meanings(board: Board) -> list[str]:
+    """What each lamp of a board means when it is lit, by the name that its platform gives it."""
+    meanings = []
+    for lamp, (name, number, *part) in board.lamps.items():
+        colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2])
+        meanings.append(f"{name} {number}{f' {colour}' if colour else ''} {_SHOWN[lamp]}")
+    return meanings
+
+
+def steps_of(
+    board: Board, flash: str | None, loads: str, *, nodes: int, words: int, baud: int = BAUD
+) -> list[Step]:
+    """What to do after a build.
+
+    Parameters
+    ----------
+    board : Board
+    flash : str or None
+        The command that loads the image; None where that is done.
+    loads : str
+        The command of the programmer that it runs.
+    nodes, words : int
+        How many words each of so many nodes sends.
+    baud : int
+        Bits a second of the serial line.
+    """
+    options = "" if baud == BAUD else f" --baud {baud}"
+    port = shlex.quote(board.port)
+    data = f"np.arange({nodes * words}).reshape({nodes}, {words})"
+    make = f"import numpy as np; np.save('data.npy', {data})"
+    first = [Step(flash, f"load it ({loads}); it tests itself at once")] if flash else []
+    return [
+        *first,
+        Step(f"torusfabric monitor {port}{options}", "ask for the result, and test again"),
+        Step(f'python -c "{make}"', "data: a row of words for each node"),
+        Step(f"torusfabric run {port}{options} data.npy -o received.npy", "send it through"),
+    ]
