@@ -26,6 +26,8 @@ from math import prod
 import torusfabric as tf
 from torusfabric.algorithms.circuit.diagonal.plan import theorem_rounds
 from torusfabric.analysis.bounds import spread_rounds
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.topology import parse_topology
@@ -58,36 +60,51 @@ def cycles(schedule):
 
 
 def row(topology, ports, largest):
+    """What is found for a torus and a number of ports; None for what is not known, or not run."""
+    found = {
+        "torus": str(topology),
+        "ports": ports,
+        "bound": spread_rounds(topology.nodes, ports),
+        "theorem": theorem_rounds(topology.sides, ports),
+    }
+    for algorithm in ALGORITHMS:
+        schedule = tf.plan(topology, "broadcast", algorithm=algorithm, ports=ports)
+        run = None if topology.nodes > largest else cycles(schedule)
+        found[algorithm] = {
+            "rounds": schedule.round_count,
+            "predicted_cycles": run and run[0],
+            "cycles": run and run[1],
+        }
+    return found
+
+
+def cells(found):
     """The cells of one line of the table."""
-    least = spread_rounds(topology.nodes, ports)
-    claim = theorem_rounds(topology.sides, ports)
-    schedules = [
-        tf.plan(topology, "broadcast", algorithm=algorithm, ports=ports) for algorithm in ALGORITHMS
-    ]
-    cells = [least, "-" if claim is None else claim]
-    for schedule in schedules:
-        count = schedule.round_count
+    least, claim = found["bound"], found["theorem"]
+    yield from (least, "-" if claim is None else claim)
+    plans = [found[algorithm] for algorithm in ALGORITHMS]
+    for plan in plans:
+        count = plan["rounds"]
         above = "*" if claim is not None and count > claim else "+" if count > least else " "
-        cells.append(f"{count}{above}")
-    for schedule in schedules:
-        if topology.nodes > largest:
-            cells.append("-")
-            continue
-        predicted, simulated = cycles(schedule)
-        cells.append(f"{predicted}, {simulated}")
-    return cells
+        yield f"{count}{above}"
+    for plan in plans:
+        run = plan["predicted_cycles"], plan["cycles"]
+        yield "-" if run[0] is None else "{}, {}".format(*run)
 
 
-def table(names, largest):
-    """Print the table; every number of ports of every torus is a line."""
-    heads = ["bound", "theorem", "diagonal", "max-flow", "cycles", "cycles"]
+def rows(names, largest, progress):
+    """The rows of all tori, one for every number of ports."""
+    todo = [(topology, ports) for topology in map(parse_topology, names)
+            for ports in range(1, topology.ports + 1)]  # fmt: skip
+    for done, (topology, ports) in enumerate(todo):
+        progress(done, len(todo), f"{topology}, {ports} ports")
+        yield row(topology, ports, largest)
+
+
+def print_line(torus, ports, values):
+    """Print one line of the table."""
     widths = (6, 8, 9, 9, 12, 12)
-    print(f"{'torus':>10} {'ports':>5}", *map("{:>{}}".format, heads, widths))
-    for name in names:
-        topology = parse_topology(name)
-        for ports in range(1, topology.ports + 1):
-            cells = row(topology, ports, largest)
-            print(f"{name:>10} {ports:>5}", *map("{:>{}}".format, cells, widths), flush=True)
+    print(f"{torus:>10} {ports:>5}", *map("{:>{}}".format, values, widths), flush=True)
 
 
 def tori(names):
@@ -118,14 +135,26 @@ def main():
         "--largest", type=int, metavar="N", help="nodes simulated at most (default 50, long 150)"
     )
     parser.add_argument("--long", action="store_true", help="more tori, and larger: minutes")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     began, longer = time.perf_counter(), arguments.long
     try:
         names = tori(arguments.tori or SHORT + LONG * longer)
     except InputError as error:
         parser.error(str(error))
-    table(names, arguments.largest or (150 if longer else 50))
-    print(f"\n{time.perf_counter() - began:.0f} s")
+    found = []
+    if not arguments.json:
+        heads = ("bound", "theorem", "diagonal", "max-flow", "cycles", "cycles")
+        print_line("torus", "ports", heads)
+    with notices_shown(), progress_bar("planning") as progress:
+        for one in rows(names, arguments.largest or (150 if longer else 50), progress):
+            found.append(one)
+            if not arguments.json:
+                print_line(one["torus"], one["ports"], cells(one))
+    if arguments.json:
+        print_json({"rows": found})
+    else:
+        print(f"\n{time.perf_counter() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from math import ceil
 import torusfabric as tf
 from torusfabric.algorithms.circuit.lee_code.allgather import tau_large, tau_short
 from torusfabric.analysis.cost import schedule_cost
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
 from torusfabric.simulation.engines import choose_engine
 from torusfabric.topology import Torus
 
@@ -125,16 +127,21 @@ def main():
     parser.add_argument(
         "--long", action="store_true", help="plan and check 343x343x343 too: a minute, 1.6 GB"
     )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     if arguments.flits < 1:
         parser.error(f"Flits must be 1 or more, not {arguments.flits}")
     began = time.perf_counter()
     deepest = PLANNED + arguments.long
-    cases = [
-        case(i, large, deepest, arguments.largest, arguments.flits)
-        for i in (1, 2, 3)
-        for large in (False, True)
-    ]
+    todo = [(i, large) for i in (1, 2, 3) for large in (False, True)]
+    cases: list[dict[str, object]] = []
+    with notices_shown(), progress_bar("planning") as progress:
+        for i, large in todo:
+            progress(len(cases), len(todo), f"{7**i}x{7**i}x{7**i}{', large' * large}")
+            cases.append(case(i, large, deepest, arguments.largest, arguments.flits))
+    if arguments.json:
+        print_json({"flits": arguments.flits, "cases": cases})
+        return
     for title, columns in TABLES:
         print_table(title, columns, cases)
     columns = [("predicted", 14, "predicted"), ("simulated", 14, "simulated")]

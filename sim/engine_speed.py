@@ -19,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 import torusfabric as tf
-from torusfabric.cli.output import print_json, print_table
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, print_table, progress_bar
 from torusfabric.simulation.engines import ENGINES, Engine
 from torusfabric.simulation.engines.routers import Routers
 
@@ -110,13 +112,16 @@ def main():
     if arguments.only:
         print_json(measure(arguments.sides[0], arguments.only, arguments.width))
         return
-    rows = []
-    for _ in range(arguments.times):
-        rows += with_break_even([
-            in_process(sides, engine, arguments.width)
-            for sides in arguments.sides
-            for engine in arguments.engines
-        ])  # fmt: skip
+    todo = [(sides, engine) for sides in arguments.sides for engine in arguments.engines]
+    rows: list[dict[str, Any]] = []
+    with notices_shown(), progress_bar("measuring") as progress:
+        for _ in range(arguments.times):
+            found: list[dict[str, Any]] = []
+            for sides, engine in todo:
+                done = len(rows) + len(found)
+                progress(done, len(todo) * arguments.times, f"{engine} on {sides}")
+                found.append(in_process(sides, engine, arguments.width))
+            rows += with_break_even(found)
     if arguments.json:
         print_json({"rows": rows})
         return

@@ -16,7 +16,6 @@ if the wires of the slowest path took no time.
 """
 
 import argparse
-import json
 import statistics
 import sys
 from dataclasses import dataclass
@@ -25,6 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
 
 WIDTH = 32
 TARGET = "ecp5-25k"
@@ -168,15 +169,16 @@ def main():
     parser.add_argument("--only", metavar="TEXT", default="", help="routers with this in the name")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    console = Console(stderr=True)
     found = []
-    for case in (case for case in CASES if arguments.only in case.name):
-        with console.status(case.name) as status:
-            progress = lambda done, steps, text, s=status: s.update(f"{done}/{steps} {text}")
-            found += rows(case, arguments.placements, progress)
+    with notices_shown():
+        for case in (case for case in CASES if arguments.only in case.name):
+            with progress_bar(case.name) as bar:
+                progress = lambda done, steps, text, b=bar, c=case: b(
+                    done, steps, f"{c.name}, {text}"
+                )
+                found += rows(case, arguments.placements, progress)
     if arguments.json:
-        json.dump({"rows": found, "references": REFERENCES}, sys.stdout, indent=2)
-        print()
+        print_json({"rows": found, "references": REFERENCES})
     else:
         Console(width=None if sys.stdout.isatty() else 160).print(render(found))
     return 2 if any(row["met"] is False for row in found) else 0

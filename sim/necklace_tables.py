@@ -20,6 +20,8 @@ import numpy as np
 
 import torusfabric as tf
 from torusfabric.algorithms.table.necklace.trees import Necklaces
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
 from torusfabric.topology import Torus
 
 #: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest
@@ -91,23 +93,38 @@ def mark(value, printed):
     return f"{value}{' ' if str(value) == printed else '*'}"
 
 
-def table_4(limit):
-    """Print Table 4: each value recomputed, and printed ones below where any differs."""
-    heads = ["n", "k", "nodes", "nonfull", "necklaces", "smallest", "largest", "(N-1)/2n", "ratio"]
-    print("Table 4: necklaces and subtrees (* differs from the printed value)\n")
-    print(" ".join(f"{head:>11}" for head in heads), "        by")
-    for line in PRINTED.strip().splitlines():
-        printed = line.split()
+#: Names and headings of the columns of Table 4.
+HEADS = {"axes": "n", "side": "k", "nodes": "nodes", "nonfull": "nonfull",
+         "necklaces": "necklaces", "smallest": "smallest", "largest": "largest",
+         "share": "(N-1)/2n", "ratio": "ratio"}  # fmt: skip
+
+
+def table_4(limit, progress):
+    """The rows of Table 4, each value recomputed, as text in the form in which it is printed."""
+    lines = PRINTED.strip().splitlines()
+    for done, text in enumerate(lines):
+        printed = text.split()
         axes, side = int(printed[0]), int(printed[1])
+        progress(done, len(lines), f"necklaces for n = {axes}, k = {side}")
         nodes = side**axes
         by = built if nodes <= limit else counted
         counts = by(axes, side)
         share = (nodes - 1) / (2 * axes)
         values = [axes, side, nodes, *counts, f"{share:.2f}", f"{counts[3] / share:.2f}"]
-        cells = [mark(value, was) for value, was in zip(values, printed, strict=True)]
-        print(" ".join(f"{cell:>11}" for cell in cells), f"{by.__name__:>10}")
+        found = dict(zip(HEADS, map(str, values), strict=True))
+        yield {**found, "by": by.__name__, "printed": dict(zip(HEADS, printed, strict=True))}
+
+
+def print_table_4(rows):
+    """Print Table 4, with printed values below where any differs."""
+    print("\nTable 4: necklaces and subtrees (* differs from the printed value)\n")
+    print(" ".join(f"{head:>11}" for head in HEADS.values()), "        by")
+    for row in rows:
+        printed = row["printed"]
+        cells = [mark(row[name], printed[name]) for name in HEADS]
+        print(" ".join(f"{cell:>11}" for cell in cells), f"{row['by']:>10}")
         if any(cell.endswith("*") for cell in cells):
-            print(" ".join(f"{was + ' ':>11}" for was in printed), f"{'printed':>10}")
+            print(" ".join(f"{was + ' ':>11}" for was in printed.values()), f"{'printed':>10}")
 
 
 def formulas(axes, side, chunks, ports):
@@ -122,23 +139,33 @@ def formulas(axes, side, chunks, ports):
     }
 
 
-def table_1(largest):
-    """Print the steps of planned schedules beside the formulas of Table 1."""
-    print("Table 1: steps as printed / as planned and checked (broadcast: M = 1)\n")
-    kinds = ["broadcast", "allgather", "scatter", "alltoall"]
-    print(f"{'n':>3} {'k':>3} {'M':>3}", " ".join(f"{kind:>15}" for kind in kinds))
-    for axes, side in CASES:
-        if side**axes > largest:
-            continue
+#: The collectives of Table 1.
+KINDS = ("broadcast", "allgather", "scatter", "alltoall")
+
+
+def table_1(largest, progress):
+    """The rows of Table 1: steps as printed, and of planned schedules."""
+    todo = [(axes, side) for axes, side in CASES if side**axes <= largest]
+    for done, (axes, side) in enumerate(todo):
+        progress(done, len(todo), f"steps for n = {axes}, k = {side}")
         torus = Torus((side,) * axes)
         necklaces = Necklaces(torus)
         chunks = necklaces.even_chunks
+        planned = {kind: tf.plan(torus, kind, algorithm="necklace").round_count for kind in KINDS}
         printed = formulas(axes, side, chunks, necklaces.ports)
-        cells = []
-        for kind in kinds:
-            schedule = tf.plan(torus, kind, algorithm="necklace")
-            cells.append(f"{printed[kind]} / {mark(schedule.round_count, str(printed[kind]))}")
-        print(f"{axes:3} {side:3} {chunks:3}", " ".join(f"{cell:>15}" for cell in cells))
+        yield {"axes": axes, "side": side, "chunks": chunks, "printed": printed,
+               "planned": planned}  # fmt: skip
+
+
+def print_table_1(rows):
+    """Print the steps of planned schedules beside the formulas of Table 1."""
+    print("Table 1: steps as printed / as planned and checked (broadcast: M = 1)\n")
+    print(f"{'n':>3} {'k':>3} {'M':>3}", " ".join(f"{kind:>15}" for kind in KINDS))
+    for row in rows:
+        printed, planned = row["printed"], row["planned"]
+        cells = [f"{printed[k]} / {mark(planned[k], str(printed[k]))}" for k in KINDS]
+        numbers = f"{row['axes']:3} {row['side']:3} {row['chunks']:3}"
+        print(numbers, " ".join(f"{cell:>15}" for cell in cells))
 
 
 def main():
@@ -148,10 +175,17 @@ def main():
     )
     parser.add_argument("--limit", type=int, default=300_000, help="largest torus built (Table 4)")
     parser.add_argument("--largest", type=int, default=300, help="largest torus planned (Table 1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    table_1(arguments.largest)
-    print()
-    table_4(arguments.limit)
+    with notices_shown(), progress_bar("planning") as progress:
+        first = list(table_1(arguments.largest, progress))
+        if not arguments.json:
+            print_table_1(first)
+        fourth = list(table_4(arguments.limit, progress))
+    if arguments.json:
+        print_json({"table_1": first, "table_4": fourth})
+    else:
+        print_table_4(fourth)
 
 
 if __name__ == "__main__":

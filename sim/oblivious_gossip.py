@@ -33,6 +33,8 @@ from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
 from torusfabric.analysis.running_times import time_dependent, time_hamiltonian, time_one_packet
 from torusfabric.analysis.step_length import step_length
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint
@@ -70,21 +72,33 @@ def nearest(value):
 
 
 def table_1():
+    """Values of Table I, printed and recomputed: a row for each side and algorithm."""
+    todo = [(d, r) for r in RATIOS for d in (2, 3)]
+    for n, rows in PRINTED.items():
+        for (name, formula), printed in zip(FORMULAS.items(), rows, strict=True):
+            values = [nearest(formula(n, d, r, 1)) for d, r in todo]
+            yield {"side": n, "algorithm": name, "values": values, "printed": printed}
+        exact = [nearest(time_one_packet(n, d, r, 1, exact=True)) for d, r in todo]
+        yield {"side": n, "algorithm": "in full", "values": exact, "printed": None}
+
+
+def print_table_1(rows):
     """Print Table I: recomputed values, printed ones below where any differs."""
     print("Table I: times in units of s t_feed, for d = 2 and d = 3 (* differs from the print)\n")
     heads = [f"r = {float(r):g}, d = {d}" for r in RATIOS for d in (2, 3)]
     print(f"{'n':>3} {'':10}", " ".join(f"{head:>15}" for head in heads))
     differing = 0
-    for n, rows in PRINTED.items():
-        for (name, formula), printed in zip(FORMULAS.items(), rows, strict=True):
-            values = [nearest(formula(n, d, r, 1)) for r in RATIOS for d in (2, 3)]
-            marks = ["*" if a != b else " " for a, b in zip(values, printed, strict=True)]
-            differing += marks.count("*")
-            line(n, name, [f"{v}{mark}" for v, mark in zip(values, marks, strict=True)])
-            if "*" in marks:
-                line("", "  printed", [f"{v} " for v in printed])
-        exact = [nearest(time_one_packet(n, d, r, 1, exact=True)) for r in RATIOS for d in (2, 3)]
-        line(n, "  in full", [f"{v} " for v in exact])
+    for row in rows:
+        values, printed = row["values"], row["printed"]
+        if printed is None:
+            line(row["side"], "  in full", [f"{v} " for v in values])
+            continue
+        marks = ["*" if a != b else " " for a, b in zip(values, printed, strict=True)]
+        differing += marks.count("*")
+        cells = [f"{v}{mark}" for v, mark in zip(values, marks, strict=True)]
+        line(row["side"], row["algorithm"], cells)
+        if "*" in marks:
+            line("", "  printed", [f"{v} " for v in printed])
     print(f"\n{differing} of 54 entries differ, all of them for d = 3.")
 
 
@@ -122,28 +136,42 @@ def run(schedule):
     return report.cycles
 
 
-def steps(largest):
-    """Print steps as claimed, bounded, planned and simulated."""
+def steps(largest, progress):
+    """Steps as claimed, bounded, planned and simulated: a row for each algorithm and torus."""
+    todo = [(algorithm, name) for algorithm, names in CASES.items() for name in names.split()]
+    for done, (algorithm, name) in enumerate(todo):
+        progress(done, len(todo), f"{name}, {algorithm}")
+        torus = Torus([int(side) for side in name.split("x")])
+        schedule = tf.plan(torus, ALLGATHER, algorithm=algorithm, check=False)
+        report = tf.check(schedule)
+        yield {
+            "algorithm": algorithm,
+            "torus": name,
+            "claimed": claimed(algorithm, torus.sides),
+            "bound": tf.bound(schedule, report),
+            "planned": report.rounds,
+            "cycles": run(schedule) if torus.nodes <= largest else None,
+            "data": sum(report.round_blocks) / schedule.chunks,
+            "step": step_length(schedule, report),
+        }
+
+
+def print_steps(rows):
+    """Print the rows of `steps` as they come."""
     heads = ["claimed", "bound", "planned", "cycles", "data"]
     print("\nSteps, and what crosses the busiest link, in messages")
     print("(cycles: of one flit a block, simulated, all words right; - where not simulated)\n")
     print(f"{'algorithm':13} {'torus':>9}", *(f"{head:>8}" for head in heads), " in steps of")
-    for algorithm, names in CASES.items():
-        for name in names.split():
-            torus = Torus([int(side) for side in name.split("x")])
-            schedule = tf.plan(torus, ALLGATHER, algorithm=algorithm, check=False)
-            report = tf.check(schedule)
-            claim = claimed(algorithm, torus.sides)
-            size = sum(report.round_blocks) / schedule.chunks
-            cells = [
-                claim or "O(.)",
-                tf.bound(schedule, report),
-                report.rounds,
-                run(schedule) if torus.nodes <= largest else "-",
-                f"{float(size):.2f}",
-            ]
-            row = [f"{algorithm:13} {name:>9}", *(f"{cell:>8}" for cell in cells)]
-            print(*row, f" {step_length(schedule, report)}", flush=True)
+    for row in rows:
+        cells = [
+            row["claimed"] or "O(.)",
+            row["bound"],
+            row["planned"],
+            "-" if row["cycles"] is None else row["cycles"],
+            f"{float(row['data']):.2f}",
+        ]
+        text = [f"{row['algorithm']:13} {row['torus']:>9}", *(f"{cell:>8}" for cell in cells)]
+        print(*text, f" {row['step']}", flush=True)
 
 
 def pattern(sides, algorithm, feed, inject, count):
@@ -213,14 +241,15 @@ def only(picture, colours):
 
 
 def figures(folder):
-    """Draw the figures into a folder."""
-    print()
+    """Draw the figures into a folder, and return their paths."""
+    paths = []
     for number, figure in enumerate((figure_1, figure_2, figure_3, figure_4, figure_5), 1):
         picture = figure()
         words = (figure.__doc__ or "").split(".")[0]
         path = Path(folder) / f"figure-{number}.svg"
         write_file(path, paint(replace(picture, title=f"Figure {number}", subtitle=words)))
-        print(path)
+        paths.append(path)
+    return paths
 
 
 def main():
@@ -232,6 +261,7 @@ def main():
         "--largest", type=int, default=30, metavar="N", help="nodes simulated at most (default 30)"
     )
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for figures 1 to 5, as SVG")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     began = time.perf_counter()
     if arguments.output:
@@ -239,11 +269,19 @@ def main():
             writable(Path(arguments.output) / "figure-1.svg", make=True)
         except TorusfabricError as error:
             parser.error(str(error))
-    table_1()
-    steps(arguments.largest)
+    with notices_shown(), progress_bar("planning") as progress:
+        found = steps(arguments.largest, progress)
+        if arguments.json:
+            print_json({"table_1": list(table_1()), "steps": list(found)})
+        else:
+            print_table_1(table_1())
+            print_steps(found)
     if arguments.output:
-        figures(arguments.output)
-    print(f"\n{time.perf_counter() - began:.0f} s")
+        paths = figures(arguments.output)
+        if not arguments.json:
+            print("", *paths, sep="\n")
+    if not arguments.json:
+        print(f"\n{time.perf_counter() - began:.0f} s")
 
 
 if __name__ == "__main__":

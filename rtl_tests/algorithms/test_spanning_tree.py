@@ -282,24 +282,15 @@ def test_table_of_costs():
     """The script prints, for each order and protocol, the claim, the bound and the plan."""
     script = runpy.run_path(str(Path(__file__).parents[2] / "sim" / "arrowhead_costs.py"))
     model = script["Model"](alpha=10, beta=10, delta=1, tau=1, length=1000)
-    heading, *lines = script["table"]([1, 2], model)
-    assert heading.split() == [
-        "order",
-        "protocol",
-        "claimed",
-        "bound",
-        "planned",
-        "rounds",
-        "cycles",
-    ]
-    assert len(lines) == 2 * 5
-    for line in lines:
-        # "WRONG" in place of the cycles would be no number.
-        claimed, bound, planned, rounds, cycles = map(float, line.split()[-5:])
-        assert bound <= claimed <= planned
-        assert rounds < cycles
-        if "(14)" not in line:
-            assert planned == claimed
+    rows = list(script["rows"]([1, 2, 4], model, largest=16))
+    assert len(rows) == 3 * 5
+    for row in rows:
+        assert list(row) == list(script["COLUMNS"])
+        assert row["bound"] <= row["claimed"] <= row["planned"] + 1e-9
+        assert row["cycles"] is None if row["order"] == 4 else row["rounds"] < row["cycles"]
+        if "(14)" not in row["protocol"]:
+            assert row["planned"] == pytest.approx(row["claimed"])
+        assert f"{row['planned']:.1f}" in script["line"](row.values())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""Every script of `sim/` prints one JSON object when asked to."""
+
+import contextlib
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+SIM = Path(__file__).parents[2] / "sim"
+
+#: The least that each does, and keys of a row.
+SCRIPTS = {
+    "arrowhead_costs.py --orders 1": ("rows", {"order", "claimed", "planned", "cycles"}),
+    "circuit_broadcast.py 3x3 --largest 1": ("rows", {"torus", "bound", "max-flow"}),
+    "circuit_gossip.py --largest 0": ("cases", {"topology", "planned rounds", "predicted"}),
+    "engine_speed.py --times 0": ("rows", set()),
+    "hardware_targets.py --only none": ("rows", set()),
+    "necklace_tables.py --limit 30 --largest 8": ("table_4", {"axes", "necklaces", "printed"}),
+    "oblivious_gossip.py --largest 0": ("steps", {"algorithm", "planned", "data"}),
+}
+
+
+def test_all_are_here():
+    assert {words.split()[0] for words in SCRIPTS} == {path.name for path in SIM.glob("*.py")}
+
+
+@pytest.mark.parametrize("words", SCRIPTS)
+def test_json(words, monkeypatch, capsys):
+    name, *options = words.split()
+    monkeypatch.setattr(sys, "argv", [name, *options, "--json"])
+    with contextlib.suppress(SystemExit):
+        runpy.run_path(str(SIM / name), run_name="__main__")
+    key, names = SCRIPTS[words]
+    found = json.loads(capsys.readouterr().out)
+    assert all(names <= set(row) for row in found[key][:1])
+    assert bool(found[key]) == bool(names)
