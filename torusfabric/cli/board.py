@@ -210,7 +210,7 @@ def _print_next(made: _Made, *, flashed: bool) -> None:
     for command, does in made.steps(flashed=flashed):
         print_line(f"  # {does}")
         print_line(f"  {command}")
-    print_line(f"lamps lit: {', '.join(meanings) or 'none: ask the monitor'}")
+    print_line(f"lamps lit: {'; '.join(meanings) or 'none: ask the monitor'}")
     print_line(
         f"port: {made.board.port} on Linux, if nothing else is attached; {LIST_PORTS} lists all"
     )

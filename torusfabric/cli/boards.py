@@ -74,12 +74,13 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    heads = ("board", "MHz", "largest all-gather", "programmer", "", "serial line", "lamps lit")
+    heads = ("board", "MHz", "largest all-gather", "programmer", "", "serial line", "port on Linux",
+             "lamps lit")  # fmt: skip
     for head in heads:
         table.add_column(head, no_wrap=head in ("board", "MHz"))
     for row in rows:
-        mhz, line = f"{row['clock_mhz']:g}", f"{row['serial_line']} (Linux: {row['port']})"
-        texts = (row["programmer"], row["title"], line, ", ".join(row["lamps"]) or "none")
+        mhz, lamps = f"{row['clock_mhz']:g}", "; ".join(row["lamps"]) or "none"
+        texts = (row["programmer"], row["title"], row["serial_line"], row["port"], lamps)
         table.add_row(row["name"], mhz, _largest(row), *texts)
     print_rendered(table)
 

@@ -37,7 +37,7 @@ __all__ = [
 JSON_VERSION = 1
 
 #: Columns of a table that goes to a file or another program.
-WIDE = 240
+WIDE = 320
 
 
 _apart: ContextVar[bool] = ContextVar("_apart", default=False)

@@ -12,7 +12,7 @@ __all__ = ["LIST_PORTS", "Step", "lamp_meanings", "steps_of"]
 LIST_PORTS = "python -m serial.tools.list_ports"
 
 _SHOWN = {
-    "running": "while a collective or a test runs",
+    "running": "while it runs",
     "passed": "after a pass",
     "failed": "after a failure",
     "status": "after a pass; blinking after a failure",
@@ -30,11 +30,11 @@ class Step(NamedTuple):
 
 def lamp_meanings(board: Board) -> list[str]:
     """What each lamp of a board means when it is lit, by the name that its platform gives it."""
-    meanings = []
+    meanings: dict[str, list[str]] = {}
     for lamp, (name, number, *part) in board.lamps.items():
-        colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2])
-        meanings.append(f"{name} {number}{f' {colour}' if colour else ''} {_SHOWN[lamp]}")
-    return meanings
+        colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2], "")
+        meanings.setdefault(f"{name} {number}", []).append(f"{colour} {_SHOWN[lamp]}".strip())
+    return [f"{lamp} {', '.join(shown)}" for lamp, shown in meanings.items()]
 
 
 def steps_of(
