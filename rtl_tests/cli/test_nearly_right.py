@@ -50,6 +50,7 @@ def test_what_was_meant(capsys, line, message):
         ),
         ("4x4 allgather --algorithm matching --ports 3", "needs --ports 4 (all of them), not 3\n"),
         ("5x5 broadcast --algorithm diagonal --large", "needs --large left out, not --large\n"),
+        ("4x4 allgather --trees 7", "redistribute; --trees is for spanning-tree (broadcast)\n"),
         ("4x4 allreduce --chunks 5", "divisible by the number of nodes, 16, not 5"),
     ],
 )

@@ -164,6 +164,11 @@ class Catalogue(Sequence[Algorithm]):
                     raise _no_seed(algorithm, topology, collective, seeded, able)
                 return algorithm
         reasons = _reasons(topology, collective, options, able)
+        for name in options.given():
+            knowing = [entry for entry in self if name in entry.options]
+            if not any(entry in able for entry in knowing):
+                others = [f"{e.name} ({', '.join(e.collectives)})" for e in knowing]
+                reasons.append(f"{as_flag(name)} is for {', '.join(others)}")
         detail = "; ".join(reasons) or "no algorithm plans this collective yet"
         raise InputError(f"No algorithm fits {topology} {collective.name}: {detail}")
 

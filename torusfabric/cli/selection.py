@@ -23,6 +23,9 @@ from .output import progress_bar
 
 __all__ = ["Chosen", "add_selection", "choose_schedule", "parse_plan", "parse_selection"]
 
+#: Bytes of a file of broken links.
+MOST_LINKS = 2**24
+
 #: What a user may ask of an algorithm.
 OPTIONS: dict[str, dict[str, Any]] = {
     "--root": {
@@ -278,7 +281,9 @@ def _broken_links(topology: Topology, arguments: Namespace) -> tuple[tuple[int, 
     """The links that are out of order, as arcs."""
     texts = list(arguments.broken_link)
     if arguments.broken_links:
-        lines = read_text(arguments.broken_links, "File of broken links").splitlines()
+        lines = read_text(
+            arguments.broken_links, "File of broken links", most=MOST_LINKS
+        ).splitlines()
         texts += [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
     return tuple(_arc(topology, text) for text in texts)
 

@@ -55,6 +55,9 @@ Point = dict[str, Any]
 
 STEPS = ("plan", "simulate", "synth")
 
+#: Of the file that describes a sweep.
+MOST_BYTES = 2**20
+
 #: Steps that need hardware, and steps that need a device.
 BUILT, MAPPED = STEPS[1:], STEPS[2:]
 
@@ -119,7 +122,7 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     InputError
         If it cannot be read, or something in it is not valid.
     """
-    text = read_text(path, "Sweep file")
+    text = read_text(path, "Sweep file", most=MOST_BYTES)
     try:
         given = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
