@@ -103,13 +103,16 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
     ("text", "message"),
     [
         ("topologies = [", r"^Sweep file \S+grid.toml must be TOML: "),
-        ("width = [8]", r"^Key of a sweep must be one of steps, topologies, .*, not 'width'$"),
+        (
+            "width = [8]",
+            r"^Key of a sweep must be one of steps, .*, not 'width' \(did you mean widths\?\)$",
+        ),
         ('topologies = ["4x4"]', r"^Sweep must have collectives, not leave them out$"),
         (
             'steps = ["synth"]\ntopologies = ["4x4"]\ncollectives = ["allgather"]',
             r"^Sweep must have targets, not leave them out$",
         ),
-        ('steps = ["fly"]', r"^Step must be plan, simulate or synth, not 'fly'$"),
+        ('steps = ["fly"]', r"^Step must be one of plan, simulate, synth, not 'fly'$"),
         (
             'topologies = ["4x4"]\ncollectives = ["allgather"]\nchunks = [0]',
             r"^Key chunks of a sweep must be a list of positive integers, not \[0\]$",
