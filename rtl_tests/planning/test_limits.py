@@ -67,7 +67,7 @@ def test_more_blocks_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("topology", "collective"),
     [("343x343x343", "allgather"), ("32x32x32", "allgather"), ("64x64", "alltoall"),
-     ("arrowhead:12", "broadcast"), ("1000x1000", "broadcast")],
+     ("arrowhead:12", "broadcast"), ("1000x1000", "broadcast"), ("4096x64", "gather@0")],
 )  # fmt: skip
 def test_large_plans_fit(topology: str, collective: str) -> None:
     """What was planned before is not refused."""

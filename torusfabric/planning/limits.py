@@ -123,10 +123,14 @@ def plan_needs(selection: Selection) -> list[Need]:
     >>> sum(need.size for need in plan_needs(select("8x8", "allgather"))) < 1e6
     True
     """
-    topology, options = selection.topology, selection.options
+    whole, options = selection.topology, selection.options
+    # In groups one of them is planned, and the whole is checked.
+    topology = selection.collective.groups(whole).torus
     nodes, name = topology.nodes, selection.chosen().name
     arcs, chunks = nodes * topology.ports, options.chunks or 1
     needs = [Need(PER_PORT.get(name, DEFAULT) * arcs, "nodes", nodes)]
+    if whole.nodes > nodes:
+        needs.append(Need(DEFAULT * whole.nodes * whole.ports, "nodes", whole.nodes))
     cut = "--chunks" if chunks > 1 else "nodes"
     # The chunks of an all-reduce are those of all nodes together.
     reduced = selection.collective.reducing and selection.collective.to_all
