@@ -373,7 +373,16 @@ def test_wrong_content_is_named(changes, message, tmp_path, monkeypatch):
             b'{"b": 1, "b": {}}',
             'must be JSON: the outermost object has the key "b" twice',
         ),
-        ("x.json", b'{"b": {"\x1b": 1, "\\u001b": 1}, "b": 1}', "must be JSON: "),
+        (
+            "x.json",
+            b'{"b": {"c": 1, "c": 1}, "b": 1}',
+            'must be JSON: the outermost object has the key "b" twice',
+        ),
+        (
+            "x.json",
+            b'{"a": [{"c": 1, "c": 1}], "b": {"d": 1, "d": 1}}',
+            'must be JSON: b has the key "d" twice',
+        ),
         (
             "x.json",
             b'{"b\\u001b": 1, "b\\u001b": 1}',

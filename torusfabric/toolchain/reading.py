@@ -10,6 +10,7 @@ import json
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
@@ -143,13 +144,14 @@ def parse_json(raw: bytes) -> Any:
     Traceback (most recent call last):
     ValueError: a[0] has the key "b" twice
     """
-    twice: list[tuple[dict[str, Any], str]] = []
+    twice: tuple[dict[str, Any], str] | None = None
 
     def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # Of several the last one is named: no object around it loses it to such a key.
+        nonlocal twice
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice.append((found, next(name for name in names if names.count(name) > 1)))
+            twice = found, Counter(name for name, _ in pairs).most_common(1)[0][0]
         return found
 
     try:
@@ -164,9 +166,9 @@ def parse_json(raw: bytes) -> Any:
         raise ValueError("half of a surrogate pair stands alone in a string") from None
     except ValueError as error:
         raise ValueError(str(error).splitlines()[0]) from None
-    for entry, name in twice[:1]:
-        place = place_of(_path_to(entry, value)) or "the outermost object"
-        raise ValueError(f"{place} has the key {excerpt(name)} twice")
+    if twice:
+        place = place_of(_path_to(twice[0], value)) or "the outermost object"
+        raise ValueError(f"{place} has the key {excerpt(twice[1])} twice")
     return value
 
 
@@ -175,7 +177,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _path_to(part: Any, value: Any) -> tuple[str | int, ...]:
-    """The keys that lead from a value to an object within it."""
+    """The keys that lead from a value to an object within it, or that is it."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
     while waiting:
         here, path = waiting.pop()
@@ -187,7 +189,7 @@ def _path_to(part: Any, value: Any) -> tuple[str | int, ...]:
         elif isinstance(here, list):
             entries = enumerate(here)
         waiting += [(entry, (*path, key)) for key, entry in entries]
-    return ()  # it stood under a key that stands there twice, too
+    raise AssertionError("an object is within the value it was read for")
 
 
 def excerpt(value: Any) -> str:
