@@ -29,6 +29,10 @@ write_verilog modules.v
 """
 
 
+#: Words of a memory that are set in one block.
+BLOCK = 64
+
+
 class ModuleText(NamedTuple):
     """A module as Verilog.
 
@@ -100,12 +104,24 @@ def _modules(text: str) -> dict[str, ModuleText]:
     texts: dict[str, tuple[str, tuple[str, ...]]] = {}
     for module in reversed(re.findall(r"^module .*?^endmodule\n", text, re.M | re.S)):
         name, *ports = re.findall(r"\w+", module.partition(";")[0].removeprefix("module"))
-        texts[name] = (_short_memories(module), tuple(ports))
+        texts[name] = (_in_blocks(_short_memories(module)), tuple(ports))
     modules = {}
     child = re.compile(rf"^  ({'|'.join(texts)}) \w+ \(", re.M)
     for name, (body, names) in texts.items():
         modules[name] = ModuleText(body, names, dict(Counter(child.findall(body))))
     return modules
+
+
+def _in_blocks(text: str) -> str:
+    """Give long lists of words of a memory several blocks: Yosys reads one in quadratic time."""
+
+    def split(match: re.Match[str]) -> str:
+        words = match["words"].splitlines(keepends=True)
+        blocks = (words[k : k + BLOCK] for k in range(0, len(words), BLOCK))
+        return "".join(f"  initial begin\n{''.join(block)}  end\n" for block in blocks)
+
+    words = r"(?P<words>(?:    \S+ ?\[\d+\] = \d+'h[0-9a-f]+;\n)+)"
+    return re.sub(rf"^  initial begin\n{words}  end\n", split, text, flags=re.M)
 
 
 def _short_memories(text: str) -> str:

@@ -19,9 +19,32 @@ module rom #(
     always @(posedge clk) data <= rows[address];
   end else begin : many
     reg [WIDTH-1:0] rows [0:(1<<ADDRESS)-1];
-    integer k;
-    initial for (k = 0; k < (1 << ADDRESS); k = k + 1)
-      rows[k] = CONTENTS[(k < DEPTH ? k : DEPTH - 1)*WIDTH +: WIDTH];
+    genvar first;
+    // Yosys takes a time that grows with the square of the rows of a loop, and a copy of the whole
+    // constant for each row that is taken of it. So rows are set piece by piece, and without a loop.
+    for (first = 0; first < (1 << ADDRESS); first = first + 16) begin : piece
+      localparam START = first < DEPTH ? first : DEPTH - 1;
+      localparam COUNT = DEPTH - START < 16 ? DEPTH - START : 16;
+      localparam [COUNT*WIDTH-1:0] PIECE = CONTENTS[START*WIDTH +: COUNT*WIDTH];
+      initial begin
+        rows[first + 0] = PIECE[(0 < COUNT ? 0 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 1] = PIECE[(1 < COUNT ? 1 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 2] = PIECE[(2 < COUNT ? 2 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 3] = PIECE[(3 < COUNT ? 3 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 4] = PIECE[(4 < COUNT ? 4 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 5] = PIECE[(5 < COUNT ? 5 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 6] = PIECE[(6 < COUNT ? 6 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 7] = PIECE[(7 < COUNT ? 7 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 8] = PIECE[(8 < COUNT ? 8 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 9] = PIECE[(9 < COUNT ? 9 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 10] = PIECE[(10 < COUNT ? 10 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 11] = PIECE[(11 < COUNT ? 11 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 12] = PIECE[(12 < COUNT ? 12 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 13] = PIECE[(13 < COUNT ? 13 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 14] = PIECE[(14 < COUNT ? 14 : COUNT - 1)*WIDTH +: WIDTH];
+        rows[first + 15] = PIECE[(15 < COUNT ? 15 : COUNT - 1)*WIDTH +: WIDTH];
+      end
+    end
     always @(posedge clk) data <= rows[address];
   end endgenerate
 endmodule

@@ -1,0 +1,87 @@
+"""The ROM module, and ROMs inside modules: what they hold, in a form that is read quickly."""
+
+import random
+import re
+import subprocess
+
+import pytest
+from verilog_bench import have_icarus, have_verilator, lint_verilator
+
+from torusfabric.rtl.netlist import ROM, Netlist
+from torusfabric.verilog import module_texts
+from torusfabric.verilog.conversion import BLOCK, _in_blocks
+from torusfabric.verilog.design import RomContents
+
+DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
+
+
+def rom_text():
+    """The text of the ROM module."""
+    netlist = Netlist()
+    netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
+    return module_texts(netlist)[ROM].text
+
+
+def contents_of(depth, width=5):
+    """Random contents."""
+    source = random.Random(depth)
+    return RomContents(tuple(source.getrandbits(width) for _ in range(depth)), width)
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+def test_rows(tmp_path):
+    """A row is there one edge after its address; past the end it is the last row."""
+    bench, expected = [], []
+    for depth in DEPTHS:
+        contents = contents_of(depth)
+        bits, rows = contents.address_bits, contents.rows
+        bench.append(
+            f"module read_{depth};\n  reg clk; reg [{bits}:0] k; wire [4:0] data;\n"
+            f"  rom #({contents.parameters()}) rom (clk, k[{bits - 1}:0], data);\n"
+            f"  initial for (k = 0; k < {1 << bits}; k = k + 1) begin\n"
+            f'    clk = 0; #1 clk = 1; #1 $display("{depth} %0d %0d", k, data);\n'
+            "  end\nendmodule\n"
+        )
+        for k in range(1 << bits):
+            expected.append(f"{depth} {k} {rows[min(k, depth - 1)]}")
+    (tmp_path / "bench.v").write_text("\n".join([rom_text(), *bench]))
+    tops = [word for depth in DEPTHS for word in ("-s", f"read_{depth}")]
+    run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
+    made = subprocess.run(["iverilog", "-g2005", "-Wall", *tops, "-o", "a", "bench.v"], **run)
+    said = subprocess.run(["vvp", "-n", "a"], **run)
+    timescale = "implicit time"  # said of delays in a bench without a time scale
+    assert [line for line in made.stderr.splitlines() if timescale not in line] == []
+    assert sorted(said.stdout.splitlines()) == sorted(expected)
+
+
+@pytest.mark.skipif(not have_verilator(), reason="needs Verilator")
+@pytest.mark.parametrize("depth", [64, 100])
+def test_linter_is_silent(tmp_path, depth):
+    """Neither form, for few rows or for many, is worth a warning."""
+    contents = contents_of(depth)
+    bits = contents.address_bits
+    (tmp_path / "fabric.v").write_text(
+        f"/* verilator lint_off DECLFILENAME */\n{rom_text()}\n"
+        f"module fabric(input clk, input [{bits - 1}:0] address, output [4:0] data);\n"
+        f"  rom #({contents.parameters()}) rom (clk, address, data);\nendmodule\n"
+    )
+    (tmp_path / "manifest.json").write_text('{"files": ["fabric.v"]}')
+    assert lint_verilator(tmp_path) == []
+
+
+def test_no_loop_over_many_rows():
+    """Yosys takes a time that grows with the square of the rows that a loop sets."""
+    many = rom_text().partition("begin : many")[2]
+    assert many.count("for (") == 1
+    assert "CONTENTS[START*WIDTH +: COUNT*WIDTH]" in many
+    assert many.count("CONTENTS[") == 1
+
+
+def test_lists_of_words_are_in_blocks():
+    """A list in one block is read in quadratic time too; what it sets is the same."""
+    words = [f"    \\table [{k}] = 9'h{k:x};\n" for k in range(2 * BLOCK + 1)]
+    other = "  initial begin\n    x = 1'h0;\n  end\n"
+    text = _in_blocks(f"{other}  initial begin\n{''.join(words)}  end\n{other}")
+    assert re.findall(r"^    \\table.*\n", text, re.M) == words
+    blocks = re.findall(r"^  initial begin\n(.*?)^  end\n", text, re.M | re.S)
+    assert [block.count("\n") for block in blocks] == [1, BLOCK, BLOCK, 1, 1]
