@@ -129,7 +129,7 @@ def test_measured_board(monkeypatch, capsys):
     assert main(what) == 0
     said = capsys.readouterr()
     assert said.out == 'limit=Limit(side=3, measured="icestick", width=2),\n'
-    lines = ["2x2  fits: 7 of 9 ICESTORM_LC, 50.0 MHz", "3x3  fits: 7 of 9 ICESTORM_LC, 50.0 MHz"]
+    lines = [f"torusfabric: {s}x{s}  fits: 7 of 9 ICESTORM_LC, 50.0 MHz" for s in (2, 3)]
     assert said.err.splitlines()[:2] == lines
     assert "5x5  no: Fabric must fit into it" in said.err
     assert main([*what, "--json"]) == 0

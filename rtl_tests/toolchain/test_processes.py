@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from torusfabric.__main__ import main as program
 from torusfabric.errors import WorkFailed
 from torusfabric.toolchain import processes, tools
 
@@ -179,3 +180,22 @@ def test_stop_all(tmp_path):
     assert failed[0] != 0
     assert ends(child)
     assert processes.run(["true"]).returncode == 0
+
+
+def test_interrupt_while_a_command_is_loaded(monkeypatch, capsys):
+    """Before there is a command to end, an interrupt is a line, too."""
+    begun = []
+
+    class Interrupting:
+        """Finds the module of the commands, and is interrupted."""
+
+        def find_spec(self, name, path=None, target=None):
+            if name == "torusfabric.cli":
+                begun.append(name)
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "torusfabric.cli", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    assert program() == 130
+    assert begun
+    assert capsys.readouterr() == ("", "torusfabric: interrupted\n")

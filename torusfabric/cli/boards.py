@@ -1,9 +1,9 @@
 """The command about the boards that there are: boards."""
 
-import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from ..toolchain.notices import say
 from .arguments import positive
 from .command import Commands, add_command
 from .output import print_json, print_line, print_rendered
@@ -104,10 +104,8 @@ def _measure(arguments: Namespace) -> int:
     board = find_board(arguments.measure)
     make_fabric = lambda side: _square_gather(side, arguments.width)
     start = board.limit.side if board.limit else 2
-    report = lambda tried: print(
-        f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}",
-        file=sys.stderr,
-        flush=True,
+    report = lambda tried: say(
+        f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}"
     )
     with work_folder("boards") as folder:
         attempt = try_board(board, make_fabric, folder)
