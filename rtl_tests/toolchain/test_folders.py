@@ -2,13 +2,22 @@
 
 import errno
 import os
+import shutil
 import tempfile
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.toolchain.folders import locked_folder, private_folder, work_folder
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.folders import (
+    ROOM,
+    locked_folder,
+    private_folder,
+    require_room,
+    work_folder,
+)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders can be opened")
 
@@ -110,3 +119,17 @@ def test_full_folder_for_temporary_files(number, monkeypatch, tmp_path):
         WorkFailed, match=r"^Folder for temporary files must have room, not \S+none"
     ):
         work_folder("x").__enter__()
+
+
+def test_tools_need_room(monkeypatch, tmp_path):
+    """Before they run, and after: who ran out of room meanwhile may have cut its files off."""
+    free = [ROOM, ROOM - 1]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1, free=free.pop(0)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "work").mkdir()
+    message = rf"^Disk of {tmp_path} must have 10 MB of room for what tools write, not 10.0 MB \("
+    with pytest.raises(WorkFailed, match=message):
+        tools.run("sh", ["-c", "true"], folder=tmp_path / "work", log="log")
+    assert free == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=0, free=0))
+    require_room(tmp_path)  # a file system that does not say

@@ -19,13 +19,17 @@ import filelock
 from ..errors import InputError, WorkFailed
 from .files import AnyPath
 
-__all__ = ["locked_folder", "private_folder", "work_folder"]
+__all__ = ["locked_folder", "private_folder", "require_room", "work_folder"]
 
 
 #: Errors of a disk that takes no more.
 _NO_ROOM = {
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS") if hasattr(errno, name)
 }
+
+
+#: Bytes that must be free where tools work, before and after.
+ROOM = 10_000_000
 
 
 @contextlib.contextmanager
@@ -91,8 +95,10 @@ def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
         kept = _put_in_place(private, final)
         error.args = (str(error).replace(str(private), str(kept)), *error.args[1:])
         raise
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(private, ignore_errors=True)
+        if isinstance(error, InputError):
+            error.args = (str(error).replace(str(private), str(final)), *error.args[1:])
         raise
     _put_in_place(private, final)
 
@@ -134,6 +140,27 @@ def work_folder(use: str = "") -> Iterator[Path]:
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def require_room(folder: AnyPath) -> None:
+    """See that there is room for what tools write, for few of them notice if there is not.
+
+    Raises
+    ------
+    WorkFailed
+        If less than `ROOM` is free.
+    """
+    try:
+        disk = shutil.disk_usage(folder)
+    except OSError:
+        return  # whoever uses the folder finds out more
+    if disk.total and disk.free < ROOM:
+        where, temporary = Path(folder).resolve(), Path(tempfile.gettempdir()).resolve()
+        where = temporary if temporary in where.parents else where.parent
+        raise WorkFailed(
+            f"Disk of {where} must have {ROOM // 10**6} MB of room for what tools write, not "
+            f"{disk.free / 1e6:.1f} MB (TMPDIR names another folder for temporary files)"
+        )
 
 
 def _no_room(error: OSError) -> WorkFailed:

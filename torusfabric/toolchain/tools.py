@@ -29,6 +29,7 @@ from ..errors import MissingTool, WorkFailed
 from . import processes
 from .cache import Cache
 from .files import AnyPath
+from .folders import require_room
 from .notices import said_meanwhile, say
 from .programs import TOOLS, Tool, env_var
 
@@ -36,6 +37,7 @@ __all__ = [
     "TOOLS",
     "Tool",
     "call",
+    "cut_off",
     "env_var",
     "error_line",
     "find",
@@ -227,10 +229,15 @@ def call(
     Raises
     ------
     WorkFailed
-        If it cannot be started.
+        If it cannot be started, or there is no room for what it writes.
     """
     try:
-        return processes.run(command, folder=folder, environ=environ, log=log, seconds=seconds)
+        if folder is not None:
+            require_room(folder)
+        done = processes.run(command, folder=folder, environ=environ, log=log, seconds=seconds)
+        if folder is not None:
+            require_room(folder)
+        return done
     except OSError as error:
         if error.errno == errno.ENOSPC or not Path(folder or ".").is_dir():
             raise
@@ -238,6 +245,11 @@ def call(
         raise WorkFailed(
             f"Tool {name} {where} must be a program that runs, not fail to ({error.strerror})"
         ) from None
+
+
+def cut_off(name: str, made: str) -> WorkFailed:
+    """The error of a file that lacks its end; a tool may not notice that it could not write."""
+    return WorkFailed(f"Tool {name} must write all of {made}, not a part (is the disk full?)")
 
 
 def origin(name: str, path: str) -> str:

@@ -62,7 +62,7 @@ def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, Modu
     il = "".join(
         rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
     )
-    key = digest("modules", il, SCRIPT)
+    key = digest("modules", il, SCRIPT, tools.version("yosys"))
     text = cache.get(key) if cache else None
     if text is None:
         text = _verilog(il) if il else ""
@@ -89,6 +89,8 @@ def _verilog(il: str) -> str:
             makes=["modules.v"],
         )
         text = (folder / "modules.v").read_text(encoding="utf-8")
+    if not text.endswith("endmodule\n"):
+        raise tools.cut_off("yosys", "modules.v")
     # A component inside a component becomes a module whose name has a dot in it.
     text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2", text)
     # Verilator frowns on values in declarations of registers, not on those of initial blocks.

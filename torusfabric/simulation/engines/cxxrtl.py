@@ -116,7 +116,9 @@ def _write_cxxrtl(modules: Mapping[str, str]) -> dict[str, str]:
         tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
                   what="writing C++", makes=["modules.cc"])  # fmt: skip
         text = (folder / "modules.cc").read_text()
-    text = text[: text.rindex("\n} // namespace cxxrtl_design")]
+    text, found, _ = text.rpartition("\n} // namespace cxxrtl_design")
+    if not found:
+        raise tools.cut_off("yosys", "modules.cc")
     starts = [match.start() for match in re.finditer(r"^struct p_\w+ : public module", text, re.M)]
     texts = {}
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
