@@ -178,6 +178,22 @@ def test_port_that_cannot_be_opened(tmp_path):
         InputError, match=r"^Port must be .* that can be opened, not /dev/absent \(No such"
     ):
         open_port("/dev/absent")
+    with pytest.raises(InputError, match=r"opened, not /dev/null \(Inappropriate ioctl for dev"):
+        open_port("/dev/null")
+    with pytest.raises(InputError, match=r"can be opened, not '' \(No such file or directory\)$"):
+        open_port("")
+
+
+@pytest.mark.parametrize("baud", [10**11, 10**23])
+def test_baud_rate_that_is_none(baud):
+    """A number beyond all rates is refused."""
+    ours, theirs = pty.openpty()
+    with pytest.raises(
+        InputError, match=rf"^Baud rate must be one that the port knows, not {baud}$"
+    ):
+        open_port(os.ttyname(theirs), baud=baud)
+    os.close(ours)
+    os.close(theirs)
 
 
 class Port:

@@ -56,11 +56,21 @@ def open_port(path: str, *, baud: int = BAUD) -> serial.Serial:
     try:
         limit = PATIENCE + _seconds(SENT_AT_ONCE, baud)
         return serial.Serial(path, baud, timeout=QUIET, write_timeout=limit)
+    except OverflowError:
+        raise InputError(f"Baud rate must be one that the port knows, not {baud}") from None
     except (OSError, ValueError, serial.SerialException) as error:
-        reason = re.sub(r"^.*\[Errno \d+\] ([^:']+).*$", r"\1", str(error)).strip()
         raise InputError(
-            f"Port must be a serial port that can be opened, not {path} ({reason})"
+            f"Port must be a serial port that can be opened, not {path or repr(path)} "
+            f"({_reason(error)})"
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    """Why a port cannot be opened, out of what pyserial says."""
+    for pattern in (r"\[Errno \d+\] ([^:']+)", r"\(\d+, '([^']+)'\)"):
+        if found := re.findall(pattern, str(error)):
+            return str(found[-1]).strip()
+    return str(error).strip()
 
 
 def _seconds(size: int, baud: int) -> float:
