@@ -1,6 +1,7 @@
 """What cannot fit in memory is refused before it starts, in one line; what fits is not."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from torusfabric.cli import main
 from torusfabric.planning import limits, require_hardware, select
 from torusfabric.planning.limits import Need, plan_needs, require_memory
 from torusfabric.toolchain import resources
+from torusfabric.toolchain.notices import LOGGER
 
 GB = 10**9
 
@@ -47,6 +49,18 @@ def test_beyond_memory(line: str, advice: str, capsys: pytest.CaptureFixture[str
     assert error.count("\n") == 1
     assert advice in error
     assert not Path("never").exists()
+
+
+def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
+    """What may take long says so before it starts; what takes seconds does not."""
+    caplog.set_level(logging.INFO, LOGGER.name)
+    limits.announce(
+        "Planning", limits.plan_seconds(select("256x256", "broadcast", algorithm="max-flow"))
+    )
+    assert caplog.messages == ["Planning may take some 3.6 min"]
+    quick = ("8x8 allgather", "16x16x16 allgather", "16x16 alltoall", "64 scatter")
+    for topology, collective in map(str.split, quick):
+        assert limits.plan_seconds(select(topology, collective)) < 10
 
 
 def test_beyond_memory_in_python() -> None:

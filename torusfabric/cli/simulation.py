@@ -5,7 +5,7 @@ from typing import Any
 
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError, WorkFailed
-from ..planning import compile
+from ..planning import announce, compile
 from .arguments import natural, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
@@ -98,6 +98,7 @@ def run_animate(arguments: Namespace) -> None:
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
     from ..simulation.engines import check_wave, choose_engine
+    from ..simulation.engines.choice import estimate
     from ..simulation.simulate import simulate
     from ..toolchain.files import writable
 
@@ -113,6 +114,8 @@ def run_simulate(arguments: Namespace) -> None:
         engine, reason = choose_engine(
             fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
         )
+    if engine.name == "amaranth":
+        announce("Simulating", estimate(fabric, arguments.repeat)[0])
     with progress_bar("simulating") as progress:
         report = simulate(
             fabric,

@@ -6,11 +6,12 @@ for an algorithm or compiles by itself.
 """
 
 from ..program import Program, compile
-from .limits import require_hardware
+from .limits import announce, require_hardware
 from .plans import plan, plan_selection, resolve
 from .selection import PlanOptions, Selection, select
 
 __all__ = [
+    "announce",
     "PlanOptions",
     "Program",
     "Selection",

@@ -1,10 +1,11 @@
-"""Memory that work takes, estimated before it starts: what cannot fit this machine is refused.
+"""Memory and time that work takes, estimated before it starts: what cannot fit is refused.
 
 The laws are of what is certainly kept, with factors as they were measured: they shall refuse
 nothing that would fit. Whatever grows with a number that a user chose is a `Need`, so that an error
-can say up to which number it would.
+can say up to which number it would. Times are no more than a hint.
 """
 
+import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -13,11 +14,11 @@ from ..algorithms.arrowhead.spanning_tree import best_packets
 from ..collective import Collective
 from ..errors import InputError
 from ..toolchain.notices import LOGGER
-from ..toolchain.resources import available_memory, memory_text
+from ..toolchain.resources import available_memory, duration_text, memory_text
 from ..topology import Arrowhead, Topology
 from .selection import Selection
 
-__all__ = ["Need", "plan_needs", "require_hardware", "require_memory"]
+__all__ = ["Need", "announce", "plan_needs", "plan_seconds", "require_hardware", "require_memory"]
 
 #: Bytes for each port of each node while an algorithm plans, and what it planned is checked. Those
 #: of `DEFAULT` are of the table of neighbours.
@@ -31,6 +32,17 @@ PER_BLOCK, PER_TRANSFER, PER_SLOT, PER_ROUND = 20, 60, 16, 1000
 #: Bytes for each port of each node of a netlist, for each address of a memory, and for each word
 #: that a simulation sends, receives or keeps to compare.
 PER_PIN, PER_ADDRESS, PER_WORD = 1000, 8, 16
+
+#: Seconds of a common machine: for each block, of a table or not; for each step; for each hop of an
+#: exchange that is planned along shortest paths, and for each pair of them if all are of one root.
+TABLE_SECONDS, BLOCK_SECONDS, STEP_SECONDS = 1e-5, 4e-7, 2e-4
+HOP_SECONDS, HOPS_SECONDS = 1e-5, 4e-12
+
+#: Seconds for each pair of nodes.
+PAIR_SECONDS = {"hamiltonian": 4e-9, "one-packet": 3e-9, "redistribute": 4e-9, "max-flow": 5e-8}
+
+#: Seconds from which on it is said how long something may take.
+LONG = 60.0
 
 #: What is left to everything else on this machine.
 SPARE = 2**28
@@ -106,6 +118,19 @@ def _rounded(value: int) -> int:
     return value // unit * unit
 
 
+def announce(what: str, seconds: float) -> None:
+    """Say how long something may take, if that is long.
+
+    Parameters
+    ----------
+    what : str
+        What is to be done, to begin with: ``Planning 8x8 allgather``.
+    seconds : float
+    """
+    level = logging.INFO if seconds >= LONG else logging.DEBUG
+    LOGGER.log(level, "%s may take some %s", what, duration_text(max(seconds, 1)))
+
+
 def plan_needs(selection: Selection) -> list[Need]:
     """What it takes to plan, at least.
 
@@ -147,6 +172,39 @@ def plan_needs(selection: Selection) -> list[Need]:
     if packets > 1:
         needs.append(Need((PER_ROUND + PER_BLOCK * nodes) * packets, option, packets))
     return needs
+
+
+def plan_seconds(selection: Selection) -> float:
+    """Seconds that planning and checking may take, by measurements of some sizes.
+
+    Parameters
+    ----------
+    selection : Selection
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> plan_seconds(select("8x8", "allgather")) < 1
+    True
+    """
+    topology, collective, options = selection.topology, selection.collective, selection.options
+    nodes, chunks, name = topology.nodes, options.chunks or 1, selection.chosen().name
+    reduced = collective.reducing and collective.to_all
+    blocks = chunks if reduced else nodes * chunks
+    table = name in ("matching", "necklace", "bufferless")
+    seconds = (TABLE_SECONDS if table else BLOCK_SECONDS) * blocks
+    seconds += PAIR_SECONDS.get(name, 0) * nodes**2
+    hops = blocks * topology.diameter / 2
+    if table and collective.kind in ("scatter", "gather"):
+        seconds += HOPS_SECONDS * hops**2
+    if table and collective.kind == "alltoall":
+        seconds += HOP_SECONDS * hops
+    waits = topology.diameter * (options.latency - 1)
+    return seconds + STEP_SECONDS * (waits + _packets(topology, options)[0])
 
 
 def _packets(topology: Topology, options: Options) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from ..program import compile
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
 from ..topology import Topology
-from .limits import plan_needs, require_memory
+from .limits import announce, plan_needs, plan_seconds, require_memory
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     """
     chosen = resolve(selection, flits=flits)
     algorithm = chosen.chosen()
-    require_memory(f"Planning {chosen.topology} {chosen.collective}", plan_needs(chosen))
+    what = f"Planning {chosen.topology} {chosen.collective}"
+    require_memory(what, plan_needs(chosen))
+    announce(what, plan_seconds(chosen))
     return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
 
 
