@@ -24,7 +24,7 @@ class Core(NamedTuple):
     files : list of Path
         Its Verilog.
     messages : list of (list of int)
-        What each node sends, block by block.
+        What each node sends, part by part.
     """
 
     manifest: dict
@@ -37,11 +37,28 @@ class Core(NamedTuple):
         """The core in a folder."""
         folder = Path(folder)
         manifest = json.loads((folder / "manifest.json").read_text())
-        form = manifest.get("streams") or manifest["memories"]
-        address_map = json.loads((folder / form["address_map"]).read_text())
-        assert {form["address_map"]} < set(manifest["files"])
+        name = (manifest.get("streams") or manifest["memories"])["address_map"]
+        assert name in manifest["files"]
+        address_map = json.loads((folder / name).read_text())
         files = [folder / name for name in manifest["files"] if name.endswith(".v")]
         return cls(manifest, address_map, files, messages.tolist())
+
+    @property
+    def form(self):
+        """What the manifest says of its streams or memories."""
+        return self.manifest.get("streams") or self.manifest["memories"]
+
+    def word(self, node, part, chunk, flit):
+        """A word that a node sends, in Verilog; padding is unknown."""
+        width, number = self.manifest["width"], self.number(chunk, flit)
+        if number is None:
+            return f"{{{width}{{1'bx}}}}"
+        return f"{width}'d{self.messages[node][part * self.form['part_flits'] + number]}"
+
+    def number(self, chunk, flit):
+        """The number of a flit in its part; None beyond the end of the part."""
+        number = chunk * self.form["block_flits"] + flit
+        return number if number < self.form["part_flits"] else None
 
 
 def run_cores(cores):
@@ -50,7 +67,7 @@ def run_cores(cores):
     Returns
     -------
     list of dict
-        For each core the words that arrive, or are read, by (node, part, chunk, flit).
+        For each core the words that arrive, or are read, by (node, part, flit of the part).
     """
     benches = [_stream_bench if "streams" in core.manifest else _memory_bench for core in cores]
     texts = [
@@ -137,15 +154,14 @@ def _stream_bench(core, name):
         lines.append(f"    if (cycle == {streams['inject_cycle'] + flit * steps}) begin")
         for node in nodes:
             chunks = reversed(streams["inject"])  # the most significant word first
-            words = [core.messages[node][chunk * flits + flit] for chunk in chunks]
-            value = ", ".join(f"{width}'d{word}" for word in words)
-            lines.append(f"      inject_{node} = {{{value}}};")
+            words = [core.word(node, 0, chunk, flit) for chunk in chunks]
+            lines.append(f"      inject_{node} = {{{', '.join(words)}}};")
         lines.append("    end")
     return "\n".join([*lines, "  end", "endmodule\n"])
 
 
 def _stream_words(core, shown):
-    """What arrived by (node, origin, chunk, flit), and that it came in its cycle."""
+    """What arrived by (node, origin, flit of its message), and that it came in its cycle."""
     streams, width = core.manifest["streams"], core.manifest["width"]
     found = {}
     for _, cycle, address, node, digits in shown:
@@ -153,9 +169,11 @@ def _stream_words(core, shown):
         flit, step = divmod(int(address), streams["steps"])
         for port, _ in enumerate(streams["receive"]):
             entry = core.address_map["arrivals"][int(node)][port][step]
-            if entry is not None:
-                word = int(digits, 16) >> port * width & (1 << width) - 1
-                found[(int(node), *entry, flit)] = word
+            number = None if entry is None else core.number(entry[1], flit)
+            if number is not None:
+                # What is padding, or comes twice, may be unknown.
+                word = int(digits.replace("x", "0"), 16) >> port * width & (1 << width) - 1
+                found[int(node), entry[0], number] = word
     return found
 
 
@@ -167,12 +185,13 @@ def _memory_bench(core, name):
     lines += [f"    write_enable_{node} = 0;" for node in range(len(sent))]
     lines += ["    repeat (3) @(negedge clk);", "    rst = 0;"]
     for k in range(len(sent[0]) * flits):
+        part, chunk = divmod(k // flits, memories["part_chunks"])
         for node, blocks in enumerate(sent):
             bank, first = blocks[k // flits]
             if f"write_bank_{node}" in ports:
                 lines.append(f"    write_bank_{node} = {bank};")
             lines.append(f"    write_address_{node} = {first + k % flits};")
-            lines.append(f"    write_data_{node} = {core.messages[node][k]};")
+            lines.append(f"    write_data_{node} = {core.word(node, part, chunk, k % flits)};")
             lines.append(f"    write_enable_{node} = 1;")
         lines.append("    @(negedge clk);")
     lines += [f"    write_enable_{node} = 0;" for node in range(len(sent))]
@@ -206,11 +225,13 @@ def _reads(core, name):
 
 
 def _memory_words(core, shown):
-    """What was read by (node, part, chunk, flit)."""
+    """What was read by (node, part, flit of the part)."""
     memories = core.manifest["memories"]
     found = {}
     for _, node, k, digits in shown:
         block, flit = divmod(int(k), memories["block_flits"])
         part, chunk = divmod(block, memories["part_chunks"])
-        found[int(node), part, chunk, flit] = int(digits, 16)
+        number = core.number(chunk, flit)
+        if number is not None:
+            found[int(node), part, number] = int(digits, 16)
     return found

@@ -14,13 +14,14 @@ CORE_PAGE = "core.md"
 STREAMS = """\
 `inject_N` has the words of chunks {inject}, `receive_N` those of in-ports {receive}; the first is
 in the least significant bits. The flits of a chunk are f = 0 to {last}, the steps s = 1 to {steps}.
+Flit f of chunk c is flit {block_flits} c + f of a message of {part_flits}; beyond is padding.
 `{address_map}` lists in `arrivals[N][in-port][s - 1]` which [origin, chunk] arrives.
 """
 
 MEMORIES = """\
-Chunks of a part: {part_chunks}; flits of a chunk: {block_flits}. Block k is chunk
-k mod {part_chunks} of part k div {part_chunks}. `{address_map}` lists its bank and first address
-in `sent[N][k]` and `received[N][k]`.
+Chunks of a part: {part_chunks}. Block k is chunk k mod {part_chunks} of part k div {part_chunks};
+`{address_map}` lists its bank and first address in `sent[N][k]` and `received[N][k]`.
+Flit f of chunk c is flit {block_flits} c + f of a part of {part_flits}; beyond is padding.
 """
 
 RUN = (("-1", "`start` is high"), ("0 to {done} - 1", "`busy` is high"))

@@ -56,6 +56,7 @@ def _streams(fabric: Fabric) -> dict[str, Any]:
         "receive": list(program.topology.port_names),
         "steps": program.schedule.round_count,
         "block_flits": program.block_flits,
+        "part_flits": fabric.flits,
         "tx_address_cycle": wait + ADDRESS,
         "inject_cycle": wait + SETTING,
         "receive_cycle": wait + LINK,
@@ -69,6 +70,7 @@ def _memories(fabric: Fabric) -> dict[str, Any]:
     return {
         "send_parts": layout.send_parts,
         "receive_parts": layout.recv_parts,
+        "part_flits": layout.part_flits(fabric.flits),
         "part_chunks": layout.part_chunks,
         "block_flits": program.block_flits,
         "write_banks": sum(memory.own for memory in program.memories),
