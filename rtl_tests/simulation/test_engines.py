@@ -24,7 +24,7 @@ from torusfabric.simulation.engines import (
 )
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.compiled import kept_texts
-from torusfabric.simulation.engines.cxxrtl import cxx_classes
+from torusfabric.simulation.engines.cxxrtl import _tables, cxx_classes
 from torusfabric.simulation.engines.host_port import CTask, _watched, from_chunks, to_chunks
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.routers import Routers, router_netlist
@@ -323,3 +323,20 @@ def test_interrupt_waits_for_the_library(delay):
     with pytest.raises(KeyboardInterrupt):
         _watched(call, CTask(), None)
     assert ended == [True]
+
+
+def test_contents_of_memories_are_moved_to_files():
+    """Contents in several blocks become one table, those of each memory their own."""
+    block = lambda name, rows: "".join(
+        ["  initial begin\n", *(f"    {name}[{k}] = 8'h{k:02x};\n" for k in rows), "  end\n"]
+    )
+    text = "  reg a;\n" + block("one", range(64)) + block("one", range(64, 70))
+    text += block("two", range(3)) + "  wire b;\n" + block("three", range(2))
+    verilog, tables = _tables(text)
+    assert verilog == (
+        '  reg a;\n  initial $readmemh("table_0.hex", one);\n'
+        '  initial $readmemh("table_1.hex", two);\n  wire b;\n'
+        '  initial $readmemh("table_2.hex", three);\n'
+    )
+    assert [len(table.split()) for table in tables.values()] == [70, 3, 2]
+    assert tables["table_0.hex"].split()[69] == "45"

@@ -138,16 +138,26 @@ def _tables(text: str) -> tuple[str, dict[str, str]]:
     tables: dict[str, str] = {}
 
     def table(match: re.Match[str]) -> str:
-        rows = re.findall(r"^    (\S+ ?)\[(\d+)\] = \d+'h(\w+);$", match[0], re.M)
-        assert [int(row[1]) for row in rows] == list(range(len(rows)))
-        name = f"table_{len(tables)}.hex"
-        tables[name] = "".join(f"{row[2]}\n" for row in rows)
-        return f'  initial $readmemh("{name}", {rows[0][0]});\n'
+        rows: dict[str, list[str]] = {}
+        for memory, number, word in re.findall(
+            r"^    (\S+ ?)\[(\d+)\] = \d+'h(\w+);$", match[0], re.M
+        ):
+            words = rows.setdefault(memory, [])
+            assert int(number) == len(words)
+            words.append(f"{word}\n")
+        text = ""
+        for memory, words in rows.items():
+            name = f"table_{len(tables)}.hex"
+            tables[name] = "".join(words)
+            text += f'  initial $readmemh("{name}", {memory});\n'
+        return text
 
     text = re.sub(
         r"  initial begin : init_\w+\n    integer k;\n    for .* = \d+'h0+;\n  end\n", "", text
     )
-    text = re.sub(r"  initial begin\n(?:    \S+ ?\[\d+\] = \d+'h\w+;\n)+  end\n", table, text)
+    # Long contents are in several blocks, one behind the other.
+    block = r"  initial begin\n(?:    \S+ ?\[\d+\] = \d+'h\w+;\n)+  end\n"
+    text = re.sub(rf"(?:{block})+", table, text)
     return text, tables
 
 
