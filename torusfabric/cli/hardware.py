@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from ..analysis.facts import in_words
+from ..planning import require_placements
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
@@ -102,6 +103,7 @@ def run_synth(arguments: Namespace) -> None:
     from ..fpga.synthesis.target import find_target
 
     find_target(arguments.target)
+    require_placements(arguments.seeds)
     made = make_fabric(arguments, any_root=True)
     with progress_bar("writing Verilog"):
         design = verilog.emit(made.fabric, command=made.command_line("synth"))

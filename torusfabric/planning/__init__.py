@@ -6,7 +6,7 @@ for an algorithm or compiles by itself.
 """
 
 from ..program import Program, compile
-from .limits import announce, require_hardware
+from .limits import announce, require_hardware, require_placements
 from .plans import plan, plan_selection, resolve
 from .selection import PlanOptions, Selection, select
 
@@ -19,6 +19,7 @@ __all__ = [
     "plan",
     "plan_selection",
     "require_hardware",
+    "require_placements",
     "resolve",
     "select",
 ]

@@ -18,7 +18,15 @@ from ..toolchain.resources import available_memory, duration_text, memory_text
 from ..topology import Arrowhead, Topology
 from .selection import Selection
 
-__all__ = ["Need", "announce", "plan_needs", "plan_seconds", "require_hardware", "require_memory"]
+__all__ = [
+    "Need",
+    "announce",
+    "plan_needs",
+    "plan_seconds",
+    "require_hardware",
+    "require_memory",
+    "require_placements",
+]
 
 #: Bytes for each port of each node while an algorithm plans, and what it planned is checked. Those
 #: of `DEFAULT` are of the table of neighbours.
@@ -33,13 +41,21 @@ PER_BLOCK, PER_TRANSFER, PER_SLOT, PER_ROUND = 20, 60, 16, 1000
 #: that a simulation sends, receives or keeps to compare.
 PER_PIN, PER_ADDRESS, PER_WORD = 1000, 8, 16
 
+#: Bytes for each placement, while it is waited for and then kept.
+PER_PLACEMENT = 1000
+
 #: Seconds of a common machine: for each block, of a table or not; for each step; for each hop of an
 #: exchange that is planned along shortest paths, and for each pair of them if all are of one root.
 TABLE_SECONDS, BLOCK_SECONDS, STEP_SECONDS = 1e-5, 4e-7, 2e-4
 HOP_SECONDS, HOPS_SECONDS = 1e-5, 4e-12
 
-#: Seconds for each pair of nodes.
-PAIR_SECONDS = {"hamiltonian": 4e-9, "one-packet": 3e-9, "redistribute": 4e-9, "max-flow": 5e-8}
+#: Seconds for each port of each pair of nodes.
+PAIR_SECONDS = {
+    "hamiltonian": 8e-10,
+    "one-packet": 7e-10,
+    "redistribute": 8e-10,
+    "max-flow": 1.2e-8,
+}
 
 #: Seconds from which on it is said how long something may take.
 LONG = 60.0
@@ -197,7 +213,7 @@ def plan_seconds(selection: Selection) -> float:
     blocks = chunks if reduced else nodes * chunks
     table = name in ("matching", "necklace", "bufferless")
     seconds = (TABLE_SECONDS if table else BLOCK_SECONDS) * blocks
-    seconds += PAIR_SECONDS.get(name, 0) * nodes**2
+    seconds += PAIR_SECONDS.get(name, 0) * topology.ports * nodes**2
     hops = blocks * topology.diameter / 2
     if table and collective.kind in ("scatter", "gather"):
         seconds += HOPS_SECONDS * hops**2
@@ -251,3 +267,18 @@ def require_hardware(
     needs.append(Need(size, name, numbers[name], power))
     what = "Simulating" if runs else "Hardware of"
     require_memory(f"{what} {topology} {collective}", needs)
+
+
+def require_placements(seeds: int) -> None:
+    """Refuse more placements of a fabric than results can be kept of.
+
+    Parameters
+    ----------
+    seeds : int
+
+    Raises
+    ------
+    InputError
+        If there is not enough memory.
+    """
+    require_memory("Placements", [Need(PER_PLACEMENT * seeds, "--seeds", seeds)])

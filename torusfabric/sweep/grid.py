@@ -38,6 +38,7 @@ from ..algorithms import CATALOGUE, find
 from ..collective import parse_collective
 from ..errors import InputError
 from ..fpga.synthesis.target import find_mapping, find_target
+from ..planning import require_placements
 from ..toolchain.cache import digest
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
@@ -139,6 +140,7 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
         raise InputError(f"Key pnr of a sweep must be true or false, not {pnr!r}")
     if type(seeds) is not int or seeds < 1:
         raise InputError(f"Key seeds of a sweep must be a positive integer, not {seeds!r}")
+    require_placements(seeds)
     grid |= {"pnr": pnr, "seeds": seeds}
     _check_names(grid)
     return grid
