@@ -119,7 +119,7 @@ BAD = [
     (("plan", "4x4", "broadcast", "--root", "16"), "Root must be a node from 0 to 15, not 16"),
     (("plan", "4x4", "allgather", "--ports", "5"), "Ports must be from 1 to 4 on 4x4, not 5"),
     (("plan", "4x4", "allgather", "--bogus"), "Unrecognized arguments"),
-    (("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"), "/nonexistent/plan.json"),
+    (("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"), "not /nonexistent (No such"),
     (("check", "/nonexistent/plan.json"), "could not be read"),
     (("simulate", "4x4", "allgather", "--width", "0"), "Width must be from 1 to 1024 bits, not 0"),
     (("simulate", "2x2", "allgather", "--vcd", "/nonexistent/x.vcd"), "Folder must be writable"),

@@ -145,6 +145,25 @@ def test_names_that_are_no_text(tmp_path, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [(*PLAN, "-o"), ("simulate", "2x2", "allgather", "--wave"),
+     ("verilog", "2x2", "allgather", "-o"), ("sweep", "grid.toml", "-o")],
+)  # fmt: skip
+def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
+    """As of a variable that is not set: neither nothing nor the current folder is meant."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, ""]) == 1
+    assert capsys.readouterr().err.endswith(" must be a path, not empty\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("torusfabric.cli.planning.choose_schedule", None)
+    assert main([*PLAN, "-o", str(tmp_path / "none" / "plan.json")]) == 1
+    assert capsys.readouterr().err.startswith("torusfabric: Folder must be writable, not ")
+
+
 def fail_with(error, monkeypatch):
     def run(words):
         raise error

@@ -15,6 +15,9 @@ def test_variable_names_the_folder(monkeypatch, tmp_path):
     assert default_folder() == tmp_path / "here"
     assert Cache().folder == tmp_path / "here"
     assert Cache(tmp_path).folder == tmp_path
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORUSFABRIC_CACHE", "here")
+    assert default_folder() == tmp_path / "here"  # wherever tools run
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the rules of Linux")

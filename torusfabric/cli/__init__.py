@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from ..errors import InputError
 from ..toolchain.processes import ending_signals
 from . import board, boards, cache, compare, hardware, monitor, planning, simulation, sweep
 from .notices import notices_shown
@@ -76,11 +75,6 @@ def _run(words: list[str]) -> int:
         flush()
         raise
     apart = writes_to_standard_output(arguments)
-    if apart and arguments.json:
-        raise InputError(
-            "--json must be left out where a file is written to standard output, which holds one "
-            "of them"
-        )
     with facts_on_standard_error(apart=apart):
         status = arguments.run(arguments) or 0
     flush()

@@ -98,6 +98,8 @@ def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
 def run_plan(arguments: Namespace) -> None:
     """Plan, check, and write a schedule."""
     began = time.perf_counter()
+    if arguments.output:
+        writable(arguments.output)
     schedule = choose_schedule(arguments).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)

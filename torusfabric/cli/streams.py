@@ -48,9 +48,24 @@ def prepare_streams() -> None:
 
 
 def writes_to_standard_output(arguments: Namespace) -> bool:
-    """Whether a command writes a file to standard output."""
-    paths = (getattr(arguments, name, None) for name in ("output", "trace", "wave"))
-    return any(isinstance(path, str) and is_standard_output(path) for path in paths)
+    """Whether a command writes a file to standard output.
+
+    Raises
+    ------
+    InputError
+        If it is to be a file without a name, or an object must be there too.
+    """
+    paths = {name: getattr(arguments, name, None) for name in ("output", "trace", "wave")}
+    for name, path in paths.items():
+        if path == "":
+            raise InputError(f"Argument --{name} must be a path, not empty")
+    apart = any(isinstance(path, str) and is_standard_output(path) for path in paths.values())
+    if apart and arguments.json:
+        raise InputError(
+            "--json must be left out where a file is written to standard output, which holds one "
+            "of them"
+        )
+    return apart
 
 
 def flush_or_drop() -> None:

@@ -33,7 +33,7 @@ CONTENTS = "contents.json"
 def default_folder() -> Path:
     """The folder of the cache: `TORUSFABRIC_CACHE`, or where the platform keeps caches."""
     if named := os.environ.get("TORUSFABRIC_CACHE"):
-        return Path(named)
+        return Path(named).absolute()  # tools run elsewhere
     return platformdirs.user_cache_path("torusfabric", appauthor=False)
 
 
