@@ -15,7 +15,7 @@ from torusfabric.algorithms.table.matching.turns import few_turns, first_axes
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
-from torusfabric.program.table_plan import plan_table
+from torusfabric.program.table_planner import plan_table
 from torusfabric.topology import Torus, parse_topology
 
 NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")

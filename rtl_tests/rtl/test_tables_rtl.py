@@ -28,7 +28,7 @@ from torusfabric import verilog
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis import synthesize
 from torusfabric.program import DirectMap, Order
-from torusfabric.program.table_plan import plan_table
+from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.rtl.sharing import merge_columns
 from torusfabric.simulation.engines import AmaranthEngine

@@ -3,7 +3,7 @@
 A table lets every node do the same in every step. So where a block lies, when it is read, and what
 feeds each out-port does not depend on the node: there is one variant, and the sequencer's ROM
 serves all nodes. A step takes a cycle for each flit of a block, and no pause is needed between
-steps. Blocks are forwarded as `table_plan` says, sums as `sum_plan` says.
+steps. Blocks are forwarded as `table_planner` says, sums as `sum_planner` says.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
-from .sum_plan import SumPlan, plan_sums, plan_sums_of_any_length
-from .table_plan import TablePlan, plan_table
+from .sum_plan import SumPlan
+from .sum_planner import plan_sums, plan_sums_of_any_length
+from .table_plan import TablePlan
+from .table_planner import plan_table
 from .timing import LINK
 from .values import Loop, Memory, Order, Reads, Writes
 

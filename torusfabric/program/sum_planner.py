@@ -1,0 +1,337 @@
+"""How one node carries out a table of sums: when it adds what to what, and where sums wait.
+
+Every in-port has an adder. A word that arrives is combined at once with what is there of the sum it
+belongs to: the node's own contribution if it is the first, else what the arrival before it made.
+The result is in a register behind the adder one cycle later. From there an out-port or another
+adder takes it, or a register behind that, or a memory, as words of other tables are taken off their
+in-ports (see `table_planner`).
+
+When that happens is decided by `sum_timing`: by the cycle, or by the step. Skews cost nothing in
+the nodes, for only the sequencer delays their signals; but memories that are read with different
+skews cannot be one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..topology import IntArray
+from .node_plan import FOREVER, PlannedMemory
+from .sum_plan import SumPlan
+from .sum_timing import Arrival, ByCycle, ByStep, SumKey, SumTiming, SumTransfers
+from .sum_words import (
+    Consumer,
+    FromAdder,
+    FromMemory,
+    FromSend,
+    Identity,
+    Kept,
+    Own,
+    ReadWords,
+    SharedMemory,
+    Source,
+    Word,
+)
+from .timing import MEMORY_AGE, SUM_AGE
+
+if TYPE_CHECKING:
+    from ..schedule import Table
+
+__all__ = ["plan_sums", "plan_sums_of_any_length"]
+
+
+def plan_sums(table: Table, flits: int) -> SumPlan:
+    """Plan what a node does.
+
+    Parameters
+    ----------
+    table : Table
+        A reduction.
+    flits : int
+        Flits of a block.
+
+    Returns
+    -------
+    SumPlan
+        The one that takes fewer cycles: by the cycle, or by the step.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plan = plan_sums(tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching"), flits=1)
+    >>> plan.by_waves, plan.duration
+    (True, 3)
+    """
+    transfers = SumTransfers(table)
+    timings: list[SumTiming] = [ByCycle(transfers, table.topology)]
+    if flits > 1:
+        timings.append(ByStep(transfers, table, flits))
+    plans = [_Planner(table, transfers, timing, flits).plan() for timing in timings]
+    return min(plans, key=lambda plan: plan.duration)
+
+
+def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
+    """Plan what a node does for blocks of any number of flits up to `flits`.
+
+    From some length on nothing but the interval of the steps depends on it. Shorter blocks go by
+    at the least interval at which all is as for long ones: the period of the plan.
+
+    Parameters
+    ----------
+    table : Table
+        A reduction.
+    flits : int
+
+    Returns
+    -------
+    SumPlan
+        By the step.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
+    >>> plan_sums_of_any_length(table, flits=100).period
+    1
+    """
+    transfers = SumTransfers(table)
+    long = table.topology.ports + SUM_AGE + MEMORY_AGE
+    wanted = _Planner(table, transfers, ByStep(transfers, table, long), flits).plan()
+    for period in range(1, long):
+        timing = ByStep(transfers, table, long, period)
+        if timing.keeps_rules(transfers):
+            plan = _Planner(table, transfers, timing, flits).plan()
+            if plan.does_the_same(wanted):
+                return plan
+    return wanted
+
+
+class _Planner:
+    """Plans one timing of a table.
+
+    A consumer takes a word a cycle at most, so that a memory of its own is always free for it;
+    memories of several consumers are made one where they never are read at once.
+    """
+
+    def __init__(
+        self, table: Table, transfers: SumTransfers, timing: SumTiming, flits: int
+    ) -> None:
+        self.table, self.transfers, self.timing, self.flits = table, transfers, timing, flits
+        self.ports = table.topology.ports
+        self.opposite: list[int] = table.topology.opposite.tolist()
+        self.words: dict[Consumer, dict[int, Word]] = defaultdict(dict)
+        self.last_use: dict[Arrival, int] = defaultdict(int)
+        self.source: dict[tuple[Consumer, int], Source] = {}
+        self.complete: dict[SumKey, Arrival] = {}
+        self.memory_of: dict[tuple[Consumer, int], int] = {}
+        self.send_memory_of: dict[Consumer, int] = {}
+        self._follow()
+
+    def _arrives(self, arrival: Arrival) -> int:
+        """The cycle in which a word is at an in-port, and at the adder behind it."""
+        return self.timing.time(arrival.step, arrival.port)
+
+    def _link(self, consumer: Consumer) -> int:
+        """The out-port of the link in front of or behind a consumer."""
+        return self.opposite[consumer.port] if consumer.adds else consumer.port
+
+    def _takes(self, consumer: Consumer, step: int) -> int:
+        """The cycle in which a consumer takes a word."""
+        return self.timing.time(step, self._link(consumer)) - (not consumer.adds)
+
+    def _read(self, consumer: Consumer, step: int) -> tuple[int, int]:
+        """The row and skew in which a consumer reads a memory."""
+        return self.timing.row(step, self._link(consumer), int(consumer.adds))
+
+    def _follow(self) -> None:
+        """Find out what every consumer takes when."""
+        results: dict[SumKey, Arrival] = {}
+        for key, arrivals in self.transfers.joins.items():
+            before: Word = Own(key)
+            for arrival in sorted(arrivals, key=self._arrives):
+                self._take(self._adder(arrival), arrival.step, before)
+                before = results[key] = arrival
+        for arrival in self.transfers.passes.values():
+            self._take(self._adder(arrival), arrival.step, Identity())
+        self.complete = {key: word for key, word in results.items() if key[0] == 0}
+        self.complete |= self.transfers.passes
+        for step, port, key, partial, _ in self.transfers.departures:
+            found = results if partial else self.complete
+            self._take(Consumer(port, adds=False), step, found.get(key, Own(key)))
+
+    def _adder(self, arrival: Arrival) -> Consumer:
+        return Consumer(self.opposite[arrival.port], adds=True)
+
+    def _take(self, consumer: Consumer, step: int, word: Word) -> None:
+        self.words[consumer][step] = word
+        if isinstance(word, Arrival):
+            self.last_use[word] = max(self.last_use[word], self._takes(consumer, step))
+
+    def plan(self) -> SumPlan:
+        """The plan."""
+        delayed, waiting = self._bypass()
+        receive, location = self._receive_memories(waiting)
+        send, send_memory, send_slot = self._send_memories()
+        select, operand = self._sources(delayed, len(receive), len(send))
+        memory, slot = np.full((2, *send_memory.shape), -1)
+        for (offset, chunk), word in self.complete.items():
+            memory[offset, chunk], slot[offset, chunk] = location[word]
+        if self.table.collective.personal:
+            memory, slot = memory[:1], slot[:1]
+        return SumPlan(
+            by_waves=isinstance(self.timing, ByCycle),
+            flits=self.flits,
+            period=self.timing.period,
+            skew=self.timing.skew,
+            departure=self._departure(),
+            delayed=delayed,
+            receive_memories=receive,
+            send_memories=send,
+            select=select,
+            operand=operand,
+            memory=memory,
+            slot=slot,
+            send_memory=send_memory,
+            send_slot=send_slot,
+        )
+
+    def _departure(self) -> IntArray:
+        """The row in which each word leaves, by step and port."""
+        row = np.full(self.table.offset.shape, -1)
+        for step, port, *_ in self.transfers.departures:
+            row[step, port], _ = self.timing.row(step, port)
+        return row
+
+    def _sources(
+        self, delayed: tuple[int, ...], receiving: int, sending: int
+    ) -> tuple[IntArray, IntArray]:
+        """What feeds each out-port and adder in each row, as numbers."""
+        first = self.ports + len(delayed)
+        number: dict[Source, int] = {FromAdder(q, later=False): q for q in range(self.ports)}
+        number |= {FromAdder(q, later=True): self.ports + k for k, q in enumerate(delayed)}
+        number |= {FromMemory(*key): first + k for key, k in self.memory_of.items()}
+        first += receiving
+        number |= {FromSend(consumer): first + k for consumer, k in self.send_memory_of.items()}
+        number |= {Identity(): first + sending}
+        select, operand = np.full((2, self.timing.rows, self.ports), -1)
+        for (consumer, step), source in self.source.items():
+            row, _ = self.timing.row(step, self._link(consumer))
+            (operand if consumer.adds else select)[row, consumer.port] = number[source]
+        return select, operand
+
+    def _bypass(self) -> tuple[tuple[int, ...], dict[int, ReadWords[Arrival]]]:
+        """Choose what does not wait in a memory; the rest by in-port and consumer."""
+        waiting: dict[int, ReadWords[Arrival]] = defaultdict(lambda: defaultdict(dict))
+        delayed = set()
+        for consumer, words in self.words.items():
+            for step, word in words.items():
+                if not isinstance(word, Arrival):
+                    self.source[consumer, step] = (
+                        FromSend(consumer) if isinstance(word, Own) else word
+                    )
+                    continue
+                port = self.opposite[word.port]
+                age = self._takes(consumer, step) - self._arrives(word)
+                if age >= MEMORY_AGE:
+                    waiting[port][consumer][step] = word
+                    self.source[consumer, step] = FromMemory(consumer, port)
+                else:
+                    self.source[consumer, step] = FromAdder(port, later=age > 1)
+                    delayed |= {port} if age > 1 else set()
+        return tuple(sorted(delayed)), waiting
+
+    def _share(self, reads: ReadWords[Kept]) -> list[SharedMemory[Kept]]:
+        """Put consumers together that can share a memory, those that read most first."""
+        groups: list[SharedMemory[Kept]] = []
+        for consumer, words in sorted(reads.items(), key=lambda item: -len(item[1])):
+            rows = {self._read(consumer, step)[0]: word for step, word in words.items()}
+            skew = self._read(consumer, next(iter(words)))[1]
+            for group in groups:
+                clash = any(group.rows.get(row, word) != word for row, word in rows.items())
+                if skew == group.skew and not clash:
+                    group.consumers.append(consumer)
+                    group.rows.update(rows)
+                    break
+            else:
+                groups.append(SharedMemory([consumer], dict(rows), skew))
+        return groups
+
+    def _receive_memories(
+        self, waiting: dict[int, ReadWords[Arrival]]
+    ) -> tuple[tuple[PlannedMemory, ...], dict[Arrival, tuple[int, int]]]:
+        """Memories for results.
+
+        Returns
+        -------
+        memories : tuple of PlannedMemory
+        location : dict of Arrival to (int, int)
+            Memory and slot of each complete sum.
+        """
+        kept: dict[int, set[Arrival]] = defaultdict(set)
+        for word in self.complete.values():
+            kept[self.opposite[word.port]].add(word)
+        memories: list[PlannedMemory] = []
+        location: dict[Arrival, tuple[int, int]] = {}
+        for port in range(self.ports):
+            groups = self._share(waiting[port])
+            if kept[port] and not groups:
+                groups = [SharedMemory([], {}, 0)]
+            for number, group in enumerate(groups):
+                self.memory_of |= {(consumer, port): len(memories) for consumer in group.consumers}
+                stay = set() if number else kept[port]
+                slots, memory = self._fill(port, group, stay)
+                location |= {word: (len(memories), slots[word]) for word in stay}
+                memories.append(memory)
+        return tuple(memories), location
+
+    def _fill(
+        self, port: int, group: SharedMemory[Arrival], stay: set[Arrival]
+    ) -> tuple[dict[Arrival, int], PlannedMemory]:
+        """Give each word of a memory a slot, which is used again once the word is not needed."""
+        write, read = np.full((2, self.timing.rows), -1)
+        slots: dict[Arrival, int] = {}
+        free: list[int] = []
+        leaving: list[tuple[int, int]] = []
+        for word in sorted({*group.rows.values(), *stay}, key=self._arrives):
+            # A word may be written just after the last read of another from its slot.
+            while leaving and leaving[0][0] <= self._arrives(word) + 1:
+                heappush(free, heappop(leaving)[1])
+            slots[word] = heappop(free) if free else len(leaving)
+            end = FOREVER if word in stay else self.last_use[word]
+            heappush(leaving, (end, slots[word]))
+            write[self.timing.row(word.step, word.port)[0]] = slots[word]
+        for row, word in group.rows.items():
+            read[row] = slots[word]
+        depth = max(slots.values(), default=-1) + 1
+        return slots, PlannedMemory(port, depth, write, read, group.skew)
+
+    def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
+        """Memories for what a node contributes.
+
+        Returns
+        -------
+        memories : tuple of PlannedMemory
+        memory, slot : ndarray of int, shape (nodes, chunks)
+            Where each contribution lies.
+        """
+        topology, chunks = self.table.topology, 1 + int(self.table.chunk.max())
+        reads: ReadWords[SumKey] = defaultdict(dict)
+        for consumer, words in self.words.items():
+            for step, word in words.items():
+                if isinstance(word, Own):
+                    reads[consumer][step] = word.key
+        memory, slot = np.full((2, topology.nodes, chunks), -1)
+        memories: list[PlannedMemory] = []
+        for group in self._share(reads):
+            self.send_memory_of |= dict.fromkeys(group.consumers, len(memories))
+            write, read = np.full((2, self.timing.rows), -1)
+            for number, (row, (offset, chunk)) in enumerate(sorted(group.rows.items())):
+                goal = int(topology.subtract(0, offset))
+                memory[goal, chunk], slot[goal, chunk] = len(memories), number
+                read[row] = number
+            memories.append(PlannedMemory(-1, len(group.rows), write, read, group.skew))
+        return tuple(memories), memory, slot

@@ -1,0 +1,307 @@
+"""How one node carries out a table: the cheapest order in which words can move without a pause.
+
+A word that arrived ``k`` cycles ago is taken straight off its in-port (k = 1), out of a register
+behind it (k = 2), or out of a memory (k >= 3: it is written, read, and on its way again). So a
+table runs at a step a cycle whatever its latency, and a table that never lets a word rest needs no
+memory on its way. Each memory has one write port and one read port; where two words that came by
+the same in-port leave in the same step, the second has a further memory of that in-port, which
+keeps words only while they wait.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ..topology import IntArray
+from .node_plan import FOREVER, PlannedMemory
+from .node_transfers import Arrival, Departure, Forwarding, NodeTransfers, SentBlock
+from .table_plan import TablePlan
+from .timing import MEMORY_AGE
+
+if TYPE_CHECKING:
+    from ..schedule import Table
+
+__all__ = ["plan_table"]
+
+
+@dataclass(frozen=True)
+class FromPort:
+    """The word that arrives at an in-port, or, if later, in the register behind it."""
+
+    port: int
+    later: bool
+
+
+@dataclass(frozen=True)
+class FromMemory:
+    """The word that is read from a receive memory of an in-port: its first, or a further one."""
+
+    port: int
+    number: int
+
+
+@dataclass(frozen=True)
+class FromSend:
+    """The word that is read from a send memory."""
+
+    number: int
+
+
+#: What feeds an out-port.
+Source: TypeAlias = FromPort | FromMemory | FromSend
+
+
+def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> TablePlan:
+    """Plan what a node does.
+
+    Parameters
+    ----------
+    table : Table
+        Not a reduction.
+    flits : int
+        Flits of a block.
+    by_waves_only : bool
+        Whether to plan by waves, which suits any length.
+
+    Returns
+    -------
+    TablePlan
+        The cheapest of all orders in which words can move without a pause.
+
+    Examples
+    --------
+    In four steps a node receives fifteen blocks over four in-ports; none waits for longer than a
+    cycle before it is sent on, so that nothing is read but what a node sends itself.
+
+    >>> import torusfabric as tf
+    >>> plan = plan_table(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"), flits=1)
+    >>> plan.steps, len(plan.receive_memories), len(plan.send_memories)
+    (4, 4, 1)
+    >>> [bool((memory.read >= 0).any()) for memory in plan.receive_memories]
+    [False, False, False, False]
+    """
+    transfers = NodeTransfers(table)
+    plans = [
+        _Planner(table, transfers, flits, by_waves=by_waves, latest=latest).plan()
+        for by_waves in ([True] if by_waves_only or flits == 1 else [True, False])
+        for latest in (True, False)
+    ]
+    return min(plans, key=lambda plan: plan.cost)
+
+
+#: A receive memory: (in-port, number among those of the port).
+MemoryKey: TypeAlias = tuple[int, int]
+
+#: In which steps a memory is read, by the arrival of the word that is read.
+ReadSteps: TypeAlias = dict[Arrival, list[int]]
+
+
+class _Planner:
+    """Plans one order of the words."""
+
+    def __init__(
+        self, table: Table, transfers: NodeTransfers, flits: int, *, by_waves: bool, latest: bool
+    ) -> None:
+        self.table, self.transfers, self.flits, self.by_waves = table, transfers, flits, by_waves
+        self.steps, self.ports = table.offset.shape
+        self.forwardings = list(transfers.forwardings(latest=latest))
+        self.sources: dict[int, set[Source]] = defaultdict(set)  # of each out-port
+        self.chosen: dict[Departure, Source] = {}
+
+    def plan(self) -> TablePlan:
+        """The plan."""
+        send, send_memory, send_slot = self._send_memories()
+        delayed = self._bypass()
+        reads = self._rest()
+        kept = self._kept()
+        slots, receive = self._receive_memories(reads, kept)
+        memory, slot = np.full((2, self.table.topology.nodes, send_slot.shape[1]), -1)
+        memory[0], slot[0] = send_memory[0], send_slot[0]
+        for (offset, chunk), arrival in kept.items():
+            memory[offset, chunk] = arrival.port
+            slot[offset, chunk] = slots[(arrival.port, 0), arrival]
+        return TablePlan(
+            by_waves=self.by_waves,
+            flits=self.flits,
+            delayed=delayed,
+            receive_memories=tuple(receive.values()),
+            send_memories=send,
+            select=self._select(delayed, list(receive), len(send)),
+            memory=memory,
+            slot=slot,
+            send_memory=send_memory,
+            send_slot=send_slot,
+        )
+
+    def _select(self, delayed: tuple[int, ...], receive: list[MemoryKey], sending: int) -> IntArray:
+        """What feeds each out-port in each step, as numbers."""
+        first = self.ports + len(delayed)
+        number: dict[Source, int] = {FromPort(q, later=False): q for q in range(self.ports)}
+        number |= {FromPort(q, later=True): self.ports + k for k, q in enumerate(delayed)}
+        number |= {FromMemory(*key): first + k for k, key in enumerate(receive)}
+        number |= {FromSend(k): first + len(receive) + k for k in range(sending)}
+        select = np.full((self.steps, self.ports), -1)
+        for (step, port), source in self.chosen.items():
+            select[step, port] = number[source]
+        return select
+
+    def _age(self, forwarding: Forwarding) -> int:
+        """Cycles that a word waits, from its arrival on."""
+        steps = forwarding.step - forwarding.arrival.step
+        return steps * (1 if self.by_waves else self.flits)
+
+    def _choose(self, step: int, port: int, source: Source) -> None:
+        self.chosen[Departure(step, port)] = source
+        self.sources[port].add(source)
+
+    def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
+        """Memories for what a node sends; blocks that leave in one step are in different ones.
+
+        Returns
+        -------
+        memories : tuple of PlannedMemory
+        memory, slot : ndarray of int, shape (destinations, chunks)
+            Where each block lies.
+        """
+        personal = self.table.destination is not None
+        shape = (self.table.topology.nodes if personal else 1, self.table.chunks)
+        sent = self.transfers.sent
+        blocks: list[SentBlock] = [(goal, chunk) for goal, chunk in np.ndindex(shape)]
+        number = _number_apart(blocks, sent)
+        memory, slot = np.zeros((2, *shape), int)
+        depth = [0] * (max(number.values()) + 1)
+        # In the order in which they leave, unless one memory holds a message as the host writes it.
+        last = [Departure(self.steps, 0)]
+        order = sorted(number, key=lambda block: sent.get(block, last)[0])
+        for block in order if len(depth) > 1 or personal else blocks:
+            memory[block], slot[block] = number[block], depth[number[block]]
+            depth[number[block]] += 1
+        read = np.full((len(depth), self.steps), -1)
+        for block, departures in sent.items():
+            for step, port in departures:
+                read[memory[block], step] = slot[block]
+                self._choose(step, port, FromSend(int(memory[block])))
+        none = np.full(self.steps, -1)
+        memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
+        return memories, memory, slot
+
+    def _bypass(self) -> tuple[int, ...]:
+        """Let words that wait for less than a memory takes go past it; the in-ports delayed."""
+        for forwarding in self.forwardings:
+            age = self._age(forwarding)
+            if age < MEMORY_AGE:
+                source = FromPort(forwarding.arrival.port, later=age > 1)
+                self._choose(forwarding.step, forwarding.port, source)
+        chosen = set().union(*self.sources.values())
+        return tuple(sorted(s.port for s in chosen if isinstance(s, FromPort) and s.later))
+
+    def _rest(self) -> dict[MemoryKey, ReadSteps]:
+        """Give each word that rests a memory to be read from in each step."""
+        by_step: dict[tuple[int, int], dict[Arrival, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for forwarding in self.forwardings:
+            if self._age(forwarding) >= MEMORY_AGE:
+                arrival = forwarding.arrival
+                by_step[forwarding.step, arrival.port][arrival].append(forwarding.port)
+        reads: dict[MemoryKey, ReadSteps] = defaultdict(lambda: defaultdict(list))
+        for (step, in_port), words in sorted(by_step.items()):
+            used: set[int] = set()
+            for arrival, ports in words.items():
+                number = self._cheapest(arrival, ports, used, reads)
+                used.add(number)
+                reads[in_port, number][arrival].append(step)
+                for port in ports:
+                    self._choose(step, port, FromMemory(in_port, number))
+        return reads
+
+    def _cheapest(
+        self, arrival: Arrival, ports: list[int], used: set[int], reads: dict[MemoryKey, ReadSteps]
+    ) -> int:
+        """The memory that costs least: its word is in it, or its out-ports are connected to it."""
+
+        def cost(number: int) -> tuple[int, bool, int]:
+            source, known = FromMemory(arrival.port, number), reads[arrival.port, number]
+            unconnected = sum(source not in self.sources[port] for port in ports)
+            return unconnected, arrival not in known, number
+
+        return min((number for number in range(len(used) + 1) if number not in used), key=cost)
+
+    def _kept(self) -> dict[tuple[int, int], Arrival]:
+        """How each block arrives that is delivered, by offset and chunk."""
+        personal = self.table.destination is not None
+        return {
+            (offset, chunk): arrivals[0]
+            for (offset, destination, chunk), arrivals in self.transfers.arrivals.items()
+            if not personal or offset == destination
+        }
+
+    def _receive_memories(
+        self, reads: dict[MemoryKey, ReadSteps], kept: dict[tuple[int, int], Arrival]
+    ) -> tuple[dict[tuple[MemoryKey, Arrival], int], dict[MemoryKey, PlannedMemory]]:
+        """Slots in all memories: one is used again as soon as what it held has left."""
+        until: dict[MemoryKey, dict[Arrival, int]] = defaultdict(dict)
+        for key, words in reads.items():
+            for arrival, steps in words.items():
+                until[key][arrival] = max(steps)
+        for arrival in kept.values():
+            until[arrival.port, 0][arrival] = FOREVER
+        slots: dict[tuple[MemoryKey, Arrival], int] = {}
+        memories: dict[MemoryKey, PlannedMemory] = {}
+        first = [(port, 0) for port in range(self.ports)]
+        for key in first + sorted(key for key in until if key[1]):
+            write, read = np.full((2, self.steps), -1)
+            depth = 0
+            free: list[int] = []
+            leaving: list[tuple[int, int]] = []
+            for arrival, end in sorted(until[key].items(), key=lambda item: item[0].step):
+                while leaving and leaving[0][0] <= arrival.step:
+                    heappush(free, heappop(leaving)[1])
+                slot = heappop(free) if free else depth
+                depth = max(depth, slot + 1)
+                heappush(leaving, (end, slot))
+                slots[key, arrival] = write[arrival.step] = slot
+                read[reads[key].get(arrival, [])] = slot
+            memories[key] = PlannedMemory(key[0], depth, write, read)
+        return slots, memories
+
+
+def _number_apart(
+    blocks: list[SentBlock], sent: dict[SentBlock, list[Departure]]
+) -> dict[SentBlock, int]:
+    """Number the memories of a node's own blocks, so that no two that leave in one step share one.
+
+    Parameters
+    ----------
+    blocks : list of SentBlock
+        All blocks.
+    sent : dict of SentBlock to (list of Departure)
+        Those that leave.
+
+    Returns
+    -------
+    dict of SentBlock to int
+        All in one memory if that will do, else by the port where each leaves by one port only, else
+        the first memory without a block that leaves in the same step.
+    """
+    leaving: dict[int, set[SentBlock]] = defaultdict(set)
+    for block, departures in sent.items():
+        for step, _ in departures:
+            leaving[step].add(block)
+    if all(len(together) == 1 for together in leaving.values()):
+        return dict.fromkeys(blocks, 0)
+    number: dict[SentBlock, int] = {}
+    if all(len({port for _, port in departures}) == 1 for departures in sent.values()):
+        ports = sorted({departures[0].port for departures in sent.values()})
+        number = {block: ports.index(leaves[0].port) for block, leaves in sent.items()}
+    else:
+        for block in sorted(sent, key=lambda block: sent[block][0]):
+            rivals: set[SentBlock] = set().union(*(leaving[step] for step, _ in sent[block]))
+            used = {number.get(rival) for rival in rivals}
+            number[block] = next(k for k in range(len(blocks)) if k not in used)
+    return dict.fromkeys(blocks, 0) | number
