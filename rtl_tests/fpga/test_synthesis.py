@@ -20,6 +20,7 @@ from torusfabric.fpga.synthesis.flow import Flow
 from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
 from torusfabric.fpga.synthesis.harness import HARNESS, harness
 from torusfabric.fpga.synthesis.report import per_bit
+from torusfabric.fpga.synthesis.slowest_path import slowest_path
 from torusfabric.fpga.synthesis.target import Cost, find_target, measure
 from torusfabric.rtl.netlist import ROM, Netlist, Role
 from torusfabric.toolchain import tools
@@ -312,6 +313,34 @@ def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
     assert all(run["seconds"] > 0 for run in report.runs)
     report = synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[4])
     assert (report.fabric["fmax_mhz"], report.fabric["why"]) == (None, "does not fit: no room")
+
+
+def test_slowest_path_is_that_of_the_median(monkeypatch):
+    """Its ends are parts of the fabric and what cells there are called after."""
+    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: {"seconds": 1.0})
+
+    def place(self, name, ports, seed):
+        step = lambda kind, delay: {
+            "type": kind,
+            "delay": delay,
+            "from": {"cell": "dut.r0.word_TRELLIS_FF_Q_7"},
+            "to": {"cell": f"dut.r{seed}.tx_TRELLIS_FF_Q"},
+        }
+        steps = [step("clk-to-q", 0.5), step("routing", 2.0), step("logic", 0.25)]
+        paths = [{"from": "posedge clk", "to": "posedge clk", "path": steps}]
+        known = {"mhz": 100.0 * seed, "why": None, "placed": {}, "logic_mhz": 400.0, "seconds": 1.0}
+        return known | {"path": slowest_path({"critical_paths": paths})}
+
+    monkeypatch.setattr(Flow, "place", place)
+    parts = {"r0": "router of node 0", "r2": "router of node 2"}
+    named = dataclasses.replace(design(1), instance_parts=parts)
+    report = synthesize(named, "ice40-hx8k", pnr=True, seeds=[3, 1, 2])
+    path = report.fabric["slowest_path"]
+    assert path["from"] == "word of the router of node 0"
+    assert path["to"] == "tx of the router of node 2"
+    assert (path["logic_ns"], path["wire_ns"], path["tables"]) == (0.75, 2.0, 1)
+    assert "slowest path from word of the router of node 0" in " ".join(_text(report).split())
+    assert slowest_path({}) is None
 
 
 def test_fabric_too_large_for_the_device_is_not_placed(monkeypatch):

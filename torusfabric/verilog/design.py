@@ -118,6 +118,8 @@ class Design:
         That of the top: ``host`` or ``core``; empty where it is neither.
     prefix : str
         What the names of all modules begin with.
+    instance_parts : dict of str to str
+        What each instance in the top is: the part of the fabric, and of which node.
     header : str
         Comment above the whole.
     files : dict of str to str
@@ -136,6 +138,7 @@ class Design:
     settings: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     interface: str = ""
     prefix: str = ""
+    instance_parts: dict[str, str] = field(default_factory=dict)
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 

@@ -71,6 +71,7 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         contents=contents,
         settings=_settings(netlist, names),
         interface=fabric.top.value,
+        instance_parts=_instance_parts(netlist),
         header=header(fabric, command),
         files=_files(fabric, command),
     )
@@ -159,6 +160,14 @@ def _parts(netlist: Netlist, modules: dict[str, ModuleText]) -> dict[str, str]:
         for child in modules[name].children:
             parts.setdefault(child, parts.get(name, Role.OTHER.value))
     return parts
+
+
+def _instance_parts(netlist: Netlist) -> dict[str, str]:
+    """The part of the fabric that each instance is, and of which node."""
+    return {
+        i.name: i.role.value + ("" if i.node is None else f" of node {i.node}")
+        for i in netlist.instances
+    }
 
 
 def header(fabric: Fabric, command: str) -> str:

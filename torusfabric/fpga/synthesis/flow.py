@@ -15,6 +15,7 @@ from ...verilog.design import Design
 from .cones import analyse
 from .harness import HARNESS, Ports, harness
 from .roms import ROMS_TOP, roms_text
+from .slowest_path import slowest_path
 from .target import FAMILIES, PINS, Cost, Family, Mapping, Target, measure
 
 __all__ = ["Flow", "load_json"]
@@ -25,7 +26,7 @@ _TOO_LARGE = re.compile(
 )
 
 #: Counted up when what is kept under the same key changes its form or meaning.
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ class Flow:
         dict
             `mhz`, the clock rate; `why` there is none, if so; `placed`, how many of
             each kind of place are used, with those of the harness; `logic_mhz`, the clock rate if
-            the wires of the slowest path took no time; `seconds`.
+            the wires of the slowest path took no time; `path`, what `slowest_path` says of it;
+            `seconds`.
         """
         key = self._place_key(self._whole(name, ports), seed)
         if (known := self.cache.get(key)) is not None:
@@ -176,7 +178,7 @@ class Flow:
                 raise
             reason = _too_large((self.folder / log).read_text(encoding="utf-8", errors="replace"))
             seconds = _since(begun)
-            none = dict.fromkeys(("mhz", "placed", "logic_mhz"))
+            none = dict.fromkeys(("mhz", "placed", "logic_mhz", "path"))
             return self.cache.put(key, none | {"why": reason, "seconds": seconds})
         seconds = _since(begun)
         found = load_json(self.folder / report, self.family.pnr, name)
@@ -187,6 +189,7 @@ class Flow:
             "why": None if rates else no_path,
             "placed": {kind: u["used"] for kind, u in found["utilization"].items() if u["used"]},
             "logic_mhz": _logic_mhz(found),
+            "path": slowest_path(found),
             "seconds": seconds,
         }
         return self.cache.put(key, result)

@@ -144,6 +144,11 @@ class SynthesisReport:
             for row in self.classes
             if row.get("roms")
         ]
+        notes += [
+            f"{row['name']}: slowest path {row['slowest_path']['words']}"
+            for row in rows
+            if row.get("slowest_path")
+        ]
         return notes + [f"{row['name']}: {row['why']}" for row in rows if row.get("why")]
 
 

@@ -29,6 +29,7 @@ from .full_crossbar import full_crossbar
 from .report import SynthesisReport
 from .roms import WITH_ROMS, router_with_roms
 from .rows import class_row, fabric_row, luts_by_part, module_rows, savings, savings_in_all
+from .slowest_path import named_path
 from .target import FAMILIES, Cost, Mapping, find_mapping, find_target
 
 if TYPE_CHECKING:
@@ -317,11 +318,17 @@ def _clocks(
     for (name, seed), result in zip(runs, results, strict=True):
         steps.note(flow.family.pnr, name, result["seconds"], seed=seed)
     placed = dict(zip(runs, results, strict=True))
-    return {name: _clock([placed[name, seed] for seed in seeds]) for name in names}
+    parts = flow.design.instance_parts
+    return {
+        name: _clock(
+            [placed[name, seed] for seed in seeds], parts if name == flow.design.top else {}
+        )
+        for name in names
+    }
 
 
-def _clock(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """The clock rate of one module, from the results of all seeds."""
+def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
+    """The clock rate of one module, and its slowest path, from the results of all seeds."""
     rates = [result["mhz"] for result in results]
     good = [rate for rate in rates if rate is not None]
     logic = [result["logic_mhz"] for result in results if result["logic_mhz"] is not None]
@@ -332,6 +339,16 @@ def _clock(results: list[dict[str, Any]]) -> dict[str, Any]:
         "fmax_max_mhz": max(good, default=None),
         "fmax_by_seed": rates,
         "logic_mhz": round(statistics.median(logic), 2) if logic else None,
+        "slowest_path": _path_of_median(results, parts),
         "placed": results[0]["placed"],
         "why": why,
     }
+
+
+def _path_of_median(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any] | None:
+    """The slowest path of the placement with the median clock rate, the lower of two."""
+    known = [(run["mhz"], run["path"]) for run in results if run.get("path")]
+    if not known:
+        return None
+    known.sort(key=lambda run: run[0])
+    return named_path(known[(len(known) - 1) // 2][1], parts)

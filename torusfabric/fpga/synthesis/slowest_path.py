@@ -1,0 +1,84 @@
+"""The slowest path of a placement: from which part of a fabric to which, and what takes long."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["named_path", "slowest_path"]
+
+#: What yosys and nextpnr append to the name of a signal for the cell that drives it.
+_CELL = re.compile(r"_(TRELLIS_FF|LUT[1-6]|PFUMX|L6MUX21|CCU2C|DPRAM|SB_\w+?|DFF\w*|ALU|MUX2)_.*$")
+
+#: The instance of what is placed, in its harness.
+_PREFIX = "dut."
+
+
+def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The slowest path from register to register.
+
+    Parameters
+    ----------
+    report : mapping
+        That nextpnr writes.
+
+    Returns
+    -------
+    dict or None
+        ``from`` and ``to``, the cells at its ends; ``logic_ns`` and ``wire_ns``, what the cells and
+        the wires take; ``tables``, how many cells lie between.
+    """
+    paths = [
+        path["path"]
+        for path in report.get("critical_paths", ())
+        if path["from"] == path["to"] and "<async>" not in path["from"]
+    ]
+    if not paths:
+        return None
+    path = max(paths, key=lambda steps: sum(step["delay"] for step in steps))
+    wire = sum(step["delay"] for step in path if step["type"] == "routing")
+    return {
+        "from": path[0]["from"]["cell"],
+        "to": path[-1]["to"]["cell"],
+        "logic_ns": round(sum(step["delay"] for step in path) - wire, 2),
+        "wire_ns": round(wire, 2),
+        "tables": sum(step["type"] == "logic" for step in path),
+    }
+
+
+def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:
+    """A path with its ends in words, and a sentence about it.
+
+    Parameters
+    ----------
+    path : mapping
+        As `slowest_path` gives it.
+    instances : mapping of str to str
+        What each instance of the top is.
+
+    Examples
+    --------
+    >>> cells = {"from": "dut.host.node_TRELLIS_FF_Q", "to": "dut.at_2.word_TRELLIS_FF_Q_3"}
+    >>> times = {"logic_ns": 0.76, "wire_ns": 3.1, "tables": 1}
+    >>> named_path(cells | times, {"host": "host", "at_2": "endpoint of node 2"})["words"]
+    'from node of the host to word of the endpoint of node 2: 0.8 ns logic (1 table), 3.1 ns wire'
+    """
+    ends = [_end(path[key], instances) for key in ("from", "to")]
+    tables = f"{path['tables']} table{'' if path['tables'] == 1 else 's'}"
+    times = f"{path['logic_ns']:.1f} ns logic ({tables}), {path['wire_ns']:.1f} ns wire"
+    return dict(path) | {
+        "from": ends[0],
+        "to": ends[1],
+        "words": f"from {ends[0]} to {ends[1]}: {times}",
+    }
+
+
+def _end(cell: str, instances: Mapping[str, str]) -> str:
+    """The signal and the part that a cell belongs to."""
+    name, inside = cell.removeprefix(_PREFIX), cell.startswith(_PREFIX)
+    instance, _, rest = name.partition(".")
+    signal = _CELL.sub("", rest if instance in instances else name).split("$")[0].rstrip("._")
+    if not inside:
+        return f"{signal} of the harness"
+    if instance in instances:
+        return f"{signal or 'a register'} of the {instances[instance]}"
+    return signal
