@@ -1,4 +1,4 @@
-"""Small hardware, shown: what routers cost and how fast they are, against their targets.
+"""Small hardware, shown: what routers cost, how fast they and whole fabrics are, and the targets.
 
 Routers alone, without endpoints, 32 bits, ECP5 of speed grade 6, compact mapping. Tables are those
 of the worst router class of a fabric; the clock frequency is out of context, in a harness of
@@ -12,13 +12,15 @@ Where a target is missed, the last column is the best that the measured netlist 
 4-input tables that could select from the words which arrive at each out-port bit, or the clock rate
 if the wires of the slowest path took no time.
 
+Whole fabrics have a host port and are placed three times; beside the median is its slowest path.
+
     python sim/hardware_targets.py --placements 16
 """
 
 import argparse
 import statistics
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table
@@ -68,6 +70,53 @@ CASES = (
     Case("lee-code gossip", "7x7x7", "allgather", "lee-code", share=0.60),
     Case("lee-code", "7x7x7", "broadcast", "lee-code", share=0.60),
 )
+
+
+@dataclass(frozen=True)
+class FabricCase:
+    """A whole fabric with a host port, and the least clock rate it must have on a device."""
+
+    name: str
+    topology: str
+    algorithm: str
+    width: int
+    device: str
+    mhz: int
+
+
+#: All-gathers of one flit a chunk.
+FABRICS = (
+    FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
+    FabricCase("whole, table 2-D", "4x4", "bufferless", 32, "ecp5-45k", 200),
+    FabricCase("whole, table 2-D, narrow", "8x8", "bufferless", 8, "ecp5-85k", 160),
+    FabricCase("whole, oblivious, small", "3x3", "hamiltonian", 8, "ice40-hx8k", 223),
+)
+
+#: Placements of a whole fabric.
+FABRIC_PLACEMENTS = 3
+
+
+def fabric_row(case, progress):
+    """What is measured of a whole fabric; its routers are not placed alone."""
+    schedule = tf.plan(case.topology, "allgather", algorithm=case.algorithm)
+    program = tf.compile(schedule, flits=schedule.chunks)
+    design = replace(tf.emit(tf.Fabric(program, width=case.width)), classes=[])
+    seeds = range(1, 1 + FABRIC_PLACEMENTS)
+    found = tf.synthesize(design, case.device, pnr=True, seeds=seeds, progress=progress).fabric
+    measured = found["fmax_mhz"]
+    return {
+        "router": case.name,
+        "program": f"{case.topology} allgather {case.algorithm}, {case.width} bits, {case.device}",
+        "what": "MHz",
+        "measured": measured,
+        "spread": [found["fmax_min_mhz"], found["fmax_max_mhz"]],
+        "luts": found["luts"],
+        "ffs": found["ffs"],
+        "path": (found["slowest_path"] or {}).get("words", found["why"]),
+        "limit": found["logic_mhz"],
+        "target": case.mhz,
+        "met": measured is not None and measured >= case.mhz,
+    }
 
 
 def routers(case):
@@ -153,7 +202,10 @@ def _doubt(row):
 def _measured(row):
     if row["measured"] is None:
         return "no path"
-    if "share" in row:
+    if "path" in row:
+        spread = "{:.0f}-{:.0f}".format(*row["spread"])
+        more = f"{spread}; {row['luts']} LUTs, {row['ffs']} FFs; slowest {row['path']}"
+    elif "share" in row:
         more = f"{100 * row['share']:.1f} % of {row['full_crossbar']}"
     else:
         more = "{:.0f}-{:.0f}, median within {:.0f}-{:.0f}, worst class {:.0f}".format(
@@ -177,6 +229,12 @@ def main():
                     done, steps, f"{c.name}, {text}"
                 )
                 found += rows(case, arguments.placements, progress)
+        for whole in (whole for whole in FABRICS if arguments.only in whole.name):
+            with progress_bar(whole.name) as bar:
+                progress = lambda done, steps, text, b=bar, c=whole: b(
+                    done, steps, f"{c.name}, {text}"
+                )
+                found.append(fabric_row(whole, progress))
     if arguments.json:
         print_json({"rows": found, "references": REFERENCES})
     else:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from torusfabric.verilog import Design
+
 PATH = Path(__file__).resolve().parents[2] / "sim" / "hardware_targets.py"
 
 
@@ -66,3 +68,19 @@ def test_interval_of_a_median(targets):
     assert targets.interval([7.0]) == [7.0, 7.0]
     assert targets.interval(list(range(15, -1, -1))) == [3, 12]
     assert targets.interval(list(range(100))) == [39, 60]
+
+
+def test_whole_fabrics_name_their_slowest_path(targets, monkeypatch):
+    """What a fabric costs, how fast it is, and what it waits for."""
+    fabric = dict.fromkeys(("fmax_mhz", "fmax_min_mhz", "fmax_max_mhz"), 231.0)
+    fabric |= {"luts": 7000, "ffs": 7400, "logic_mhz": 700.0, "why": None}
+    fabric["slowest_path"] = {"words": "from a of the host to b of endpoint of node 3"}
+    report = type("Report", (), {"fabric": fabric})
+    monkeypatch.setattr(targets.tf, "synthesize", lambda *_, **__: report)
+    monkeypatch.setattr(targets.tf, "emit", lambda fabric: Design({}, "fabric", {}))
+    found = targets.fabric_row(targets.FABRICS[0], None)
+    assert (found["met"], found["measured"], found["luts"]) == (True, 231.0, 7000)
+    console = Console(width=300)
+    with console.capture() as captured:
+        console.print(targets.render([found]))
+    assert "slowest from a of the host to b of endpoint of node 3" in captured.get()
