@@ -8,7 +8,7 @@ Plan a collective, prove the schedule right, and build it.
 (4, 4)
 >>> program = tf.compile(schedule, flits=2)
 >>> program.cycles()
-11
+13
 >>> fabric = tf.Fabric(program, width=8)
 >>> tf.simulate(fabric).passed
 True

@@ -52,7 +52,7 @@ def test_oblivious_fabric(topology, algorithm, width, flits):
     fabric = fabric_of(topology, "allgather", algorithm, width=width, flits=flits)
     check_run(fabric)
     schedule = fabric.program.schedule
-    assert fabric.predicted_cycles == flits // schedule.chunks * schedule.steps + 3
+    assert fabric.predicted_cycles == flits // schedule.chunks * schedule.steps + 5
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_broadcast_in_rounds(topology, algorithm, options, width, flits):
 def test_two_flits_a_block_on_lee_code():
     """The executed lee-code program gives every node every message, in 4 + 12 + 400 L cycles.
 
-    And one more, as any program in rounds.
+    And three more, as any program in rounds.
     """
     program = program_of("7x7x7", "allgather", "lee-code", flits=2)
     messages = np.arange(343 * 2).reshape(343, 2)
@@ -84,7 +84,7 @@ def test_two_flits_a_block_on_lee_code():
     assert (program.execute(messages) == words).all()
     schedule = program.schedule
     lengths = [tf.compile(schedule, flits=flits).cycles() for flits in (1, 2, 3)]
-    assert lengths == [417, 817, 1217]
+    assert lengths == [419, 819, 1219]
     assert program.loop.variants == 7
 
 
@@ -248,14 +248,14 @@ def test_fabric_that_never_ends_is_given_up():
     fabric = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
     delay_end(fabric)
     with pytest.raises(
-        WorkFailed, match=r"^Fabric must be done 11 edges after its start, not busy"
+        WorkFailed, match=r"^Fabric must be done 13 edges after its start, not busy"
     ):
         simulate(fabric)
 
 
 @pytest.mark.long
 def test_full_lee_code_torus():
-    """All of 7x7x7 in Amaranth's simulator: 417 cycles and no wrong word among 117,649."""
+    """All of 7x7x7 in Amaranth's simulator: 419 cycles and no wrong word among 117,649."""
     report = simulate(fabric_of("7x7x7", "allgather", "lee-code", width=32, flits=1))
     assert report.passed
-    assert (report.cycles, report.words_checked, report.words_wrong) == (417, 343 * 343, 0)
+    assert (report.cycles, report.words_checked, report.words_wrong) == (419, 343 * 343, 0)

@@ -44,7 +44,7 @@ def check_waves(topology, algorithm, steps, *, waves=1):
     assert check(schedule).rounds == schedule.steps == steps
     fabric = Fabric(tf.compile(schedule, flits=waves * schedule.chunks), width=8)
     report = simulate(fabric)
-    assert report.cycles == report.predicted_cycles == waves * steps + 3
+    assert report.cycles == report.predicted_cycles == waves * steps + 5
     assert report.words_wrong == 0
     assert report.words_checked == fabric.nodes**2 * fabric.flits
     return report
@@ -103,7 +103,7 @@ def test_four_axes_of_four(algorithm, steps):
 
     fabric = fabric_of("4x4x4x4", "allgather", algorithm, width=8)
     report = simulate(fabric, engine=CompiledEngine(fabric))
-    assert report.cycles == report.predicted_cycles == steps + 3
+    assert report.cycles == report.predicted_cycles == steps + 5
     assert (report.words_wrong, report.words_checked) == (0, 256**2 * fabric.flits)
 
 

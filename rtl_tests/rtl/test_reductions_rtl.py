@@ -110,7 +110,7 @@ def test_cycles_in_figures():
             {flits},
             3,
         )
-        assert program.cycles() == 16 * flits + 3 + 1 + 3 + program.timing.wait
+        assert program.cycles() == 16 * flits + 5 + 1 + 3 + program.timing.wait
 
 
 @pytest.mark.parametrize("flits", [1, 4])
@@ -118,10 +118,10 @@ def test_cycles_in_figures():
 def test_cycles_of_rounds(topology, algorithm, options, flits):
     """1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root.
 
-    And one more, as any program in rounds.
+    And three more, as any program in rounds.
     """
     schedule = plan(topology, "reduce", algorithm, **options)
-    cycles = 1 + schedule.chunks * flits + 1
+    cycles = 1 + schedule.chunks * flits + 3
     for transfers in schedule.rounds():
         payload = transfers.payload
         bounds = zip(payload.indptr[:-1], payload.indptr[1:], strict=True)

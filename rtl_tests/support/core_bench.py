@@ -45,7 +45,7 @@ def run_core(fabric, messages, *, starts=1, root=None):
                 if entry is not None:
                     ctx.set(getattr(design, f"read_bank_{node}"), entry[0])
                     ctx.set(getattr(design, f"read_address_{node}"), entry[1] + flit)
-            await ctx.tick().repeat(2)
+            await ctx.tick().repeat(fabric.read_latency)
             for node in nodes:
                 found[node].append(ctx.get(getattr(design, f"read_data_{node}")))
 

@@ -106,9 +106,9 @@ def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
 
 
 def cycles_of_rounds(schedule, flits):
-    """Cycles of rounds that each take one, their longest path and message; and one more in all."""
+    """Cycles of rounds that each take one, their longest path and message; and three more."""
     cost = schedule_cost(schedule)
-    return cost.rounds + cost.delta + cost.tau * flits + 1
+    return cost.rounds + cost.delta + cost.tau * flits + 3
 
 
 def with_loop(program, **changes):

@@ -29,17 +29,17 @@ def test_cycles_of_streams():
     """The first cycle of what streams do, and how many cycles later each further flit comes."""
     fabric = fabric_of("3x3", "allgather", "hamiltonian", flits=6, top="core")
     page = core_page(verilog.manifest(fabric, command="", files=[]))
-    assert "| 2 + 4 f | `inject_N` must be flit f of each chunk |" in page
-    assert "| 3 + 4 f + s - 1 | `receive_N` shows" in page
+    assert "| 4 + 4 f | `inject_N` must be flit f of each chunk |" in page
+    assert "| 5 + 4 f + s - 1 | `receive_N` shows" in page
     assert "chunks 0, 1, `receive_N` those of in-ports +0, -0, +1, -1;" in page
     assert "f = 0 to 2, the steps s = 1 to 4" in page
     assert f"| {fabric.predicted_cycles} | `done` is high" in page
 
 
 def test_cycles_of_memories():
-    """Reads come after the run; a bank one cycle, a word two cycles after its address."""
+    """Reads come after the run; a bank with its address, a word `read_latency` cycles after it."""
     fabric = fabric_of("3x3", "alltoall", flits=2, top="core")
     page, done = core_page(verilog.manifest(fabric, command="", files=[])), fabric.predicted_cycles
-    assert f"| {done} + k + 1 | `read_bank_N` is its bank |" in page
-    assert f"| {done} + k + 2 | `read_data_N` shows its word |" in page
+    assert f"| {done} + k + 0 | `read_bank_N` is its bank |" in page
+    assert f"| {done} + k + {fabric.read_latency} | `read_data_N` shows its word |" in page
     assert f"| 0 to {done} - 1 | `busy` is high |" in page

@@ -155,7 +155,7 @@ def test_manifest_says_what_a_testbench_needs(tmp_path):
     manifest = json.loads((emitted(tmp_path, fabric) / "manifest.json").read_text())
     assert manifest["files"] == ["fabric.v"]
     assert manifest["nodes"] == 24
-    assert manifest["predicted_cycles"] == fabric.predicted_cycles == 27
+    assert manifest["predicted_cycles"] == fabric.predicted_cycles == 29
     assert manifest["topology"] == {"kind": "torus", "sides": [4, 6]}
     assert manifest["collective"] == {"kind": "allgather"}
     assert manifest["algorithm"] == "hamiltonian"

@@ -61,7 +61,7 @@ def compile(
     --------
     >>> import torusfabric as tf
     >>> tf.compile(tf.plan(tf.Torus(4, 4), "allgather"), flits=2).cycles()
-    11
+    13
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")

@@ -119,7 +119,7 @@ class Program:
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching"), flits=4)
     >>> program.cycles()
-    11
+    13
     """
 
     topology: Topology

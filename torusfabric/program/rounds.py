@@ -66,13 +66,13 @@ def compile_rounds(
 
     Examples
     --------
-    A round takes a cycle beyond its hops and flits, and the run one more.
+    A round takes a cycle beyond its hops and flits, and the run three more.
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "broadcast", algorithm="diagonal")
     >>> program = compile_rounds(schedule, schedule.chunks)
     >>> print(program.mode.cost)
-    alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 1 = 7 cycles
+    alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
     block = block_flits(schedule, flits)
     _check_size(schedule, by_chunk=operator is not None)

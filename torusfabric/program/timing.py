@@ -6,6 +6,7 @@ A row and a flit are presented by the sequencer in a *slot*, one a cycle. What f
 cycle                                 what happens
 ====================================  =============================
 slot                                  the sequencer's ROM shows the row
+slot + 1                              the sequencer gives addresses; `DISTRIBUTION` follows
 slot + `ADDRESS`                      memories are given addresses
 slot + `SETTING`                      words are there, and settings in the select registers
 slot + `LINK`                         the word is on the first link
@@ -32,19 +33,25 @@ if TYPE_CHECKING:
 __all__ = [
     "ADDRESS",
     "COMBINE",
+    "DISTRIBUTION",
     "LINK",
     "MEMORY_AGE",
     "ROUND_DRAIN",
     "ROUND_SETUP",
     "SETTING",
     "SUM_AGE",
+    "WRITE",
     "Timing",
     "round_pause",
     "starts",
 ]
 
+#: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
+#: and one in every node.
+DISTRIBUTION = 2
+
 #: Cycles from a slot to the addresses that memories are given.
-ADDRESS = 1
+ADDRESS = 1 + DISTRIBUTION
 
 #: Cycles from a slot to the settings in the select registers, and to the words read.
 SETTING = ADDRESS + 1
@@ -65,7 +72,10 @@ SUM_AGE = COMBINE + 1
 ROUND_SETUP = 1
 
 #: Cycles from the last slot of a round to done: a round includes the write of its last flit.
-ROUND_DRAIN = 1
+ROUND_DRAIN = 1 + DISTRIBUTION
+
+#: Clock edges of a write of the host: into the host port, on the way, and into the memory.
+WRITE = 2 + DISTRIBUTION
 
 #: Cycles by which a write of the host may be late, for the first read comes as late.
 EARLY_START = 1
@@ -87,12 +97,12 @@ class Timing:
 
     Examples
     --------
-    A word that is read in slot 0 is on its first link in cycle 3, after one hop.
+    A word that is read in slot 0 is on its first link in cycle 5, after one hop.
 
     >>> import torusfabric as tf
     >>> timing = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")).timing
     >>> timing.wait, timing.arrival(step=0, port=0, hops=1)
-    (0, 3)
+    (0, 5)
     """
 
     loop: Loop

@@ -77,7 +77,7 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(3), "allgather", algorithm="matching"))
     >>> [(arrival.cycle, arrival.path) for arrival in arrivals(program)][:3]
-    [(3, [0, 1]), (3, [0, 2]), (3, [1, 2])]
+    [(5, [0, 1]), (5, [0, 2]), (5, [1, 2])]
     """
     if program.any_root:
         raise InputError("Trace must be of a fabric of one root, not of any root")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..schedule.model import Choice
+from .distribution import Distribution
 from .memories import address_width
 from .netlist import Netlist, Part
 
@@ -52,6 +53,11 @@ class Blueprint:
     top: Top
     netlist: Netlist = field(default_factory=Netlist)
     sequenced: dict[str, tuple[Part, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """The registers between what there is once and the nodes."""
+        return Distribution(self.netlist, self.nodes)
 
     @property
     def loop(self) -> Loop:
@@ -131,12 +137,12 @@ class Blueprint:
             That shows what is read.
         node : int
         row : str
-            The net of the row.
+            The net of the row, of which the node has a ROM.
         bits : int
         contents : list of (tuple of int)
             Of each variant, what is read in each row.
         """
-        address = self.netlist.whole(row)
+        address = self.distribution.near(row, node)
         table = contents[self.variant_of[node]]
         if self.program.any_root:
             address += self.offset(node)

@@ -6,7 +6,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..collective import Operator
-from .crossbar import Crossbar, crossbar_words
+from .apart import apart
+from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
 
 __all__ = ["Combiner", "operate"]
@@ -48,9 +49,9 @@ class Combiner(Leaf):
     Members
     -------
     select : In
-        The select registers, a cycle before the words that they concern arrive.
+        The select bits, a cycle before the words that they concern arrive.
     enable : In(1)
-        Whether words advance.
+        Whether words advance, a cycle before they do.
     rx : In(ports * width)
         A word from each in-port.
     inject : In(injections * width)
@@ -86,19 +87,17 @@ class Combiner(Leaf):
         """Build the crossbar of operands, and an operator and register behind each in-port."""
         m = Module()
         width, arriving = self._width, self.words("rx", self._width)
-        # A copy of its own in every node keeps the fan-out of the select registers small.
-        bits = self._crossbar.rom.shape[1]
-        select = Signal(bits, name="select_here", reset_less=True)
+        early = self.value("select") if self._crossbar.rom.shape[1] else []
+        outputs = self._crossbar.outputs
+        selects = select_registers(m, outputs, [*early], width, alone=self.alone)
         there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
         neutral = Const(self._operator.identity(width), width)
         words = [*there, *self.words("inject", width), neutral]
-        others = crossbar_words(m, self._crossbar, words, select, width, keep=self.alone)
+        others = crossbar_words(m, self._crossbar, words, selects, width, keep=self.alone)
         results = [
             operate(self._operator, word, other, width)
             for word, other in zip(arriving, others, strict=True)
         ]
-        with m.If(self.value("enable")):
+        with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
-            if bits:
-                m.d.sync += select.eq(self.value("select"))
         return m

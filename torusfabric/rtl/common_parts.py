@@ -9,7 +9,7 @@ from functools import partial
 from amaranth.lib.wiring import Out
 
 from .blueprint import Blueprint, Top
-from .host import RADIX, Host, ReadMux, mux_levels
+from .host import RADIX, Host, ReadMerge, merge_levels
 from .host_layout import HostLayout
 from .locators import Locator, locator_of, write_locator_of
 from .memories import address_width
@@ -60,7 +60,8 @@ def add_host(plan: Blueprint, layout: HostLayout) -> tuple[int, list[Callable[[]
     inputs = {name: net.add_input(name, width) for name, width in bits.items()}
 
     def make() -> Host:
-        return Host(layout, locator(), plan.width, plan.address_bits, writer and writer())
+        answer = plan.control.endpoints.answer
+        return Host(layout, locator(), plan.width, plan.address_bits, answer, writer and writer())
 
     _add_single(plan, "host", Role.HOST, make, inputs)
     _add_read_tree(plan)
@@ -69,21 +70,21 @@ def add_host(plan: Blueprint, layout: HostLayout) -> tuple[int, list[Callable[[]
 
 
 def _add_read_tree(plan: Blueprint) -> None:
-    """Multiplexers that bring the word read at a node to `host_rdata`, level by level."""
+    """Brings the word read at a node to `host_rdata`, level by level."""
     net, width = plan.netlist, plan.width
     words = [Part(plan.read_net(node), 0, width) for node in range(plan.nodes)]
-    levels = mux_levels(plan.nodes)
+    levels = merge_levels(plan.nodes)
     for level in range(len(levels)):
         groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
         words = []
         for number, group in enumerate(groups):
-            module = f"read_mux_{len(group)}"
-            net.add_module(module, partial(ReadMux, len(group), width), role=Role.READ_MUX)
+            module = f"read_merge_{len(group)}"
+            net.add_module(module, partial(ReadMerge, len(group), width), role=Role.READ_TREE)
             name = f"read_{level}_{number}" if level < len(levels) - 1 else "host_rdata"
             net.add(
-                f"read_mux_{level}_{number}",
+                f"read_merge_{level}_{number}",
                 module,
-                inputs={"select": net.whole(f"select_{level}"), "data": tuple(group)},
+                inputs={"data": tuple(group)},
                 outputs={"word": (name, width)},
             )
             words.append(Part(name, 0, width))

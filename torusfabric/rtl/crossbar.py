@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..topology import IntArray
+from .apart import apart
 
 __all__ = [
     "Crossbar",
@@ -29,15 +30,24 @@ __all__ = [
     "bit_count",
     "cascade",
     "crossbar_words",
+    "extended_cascade",
     "keeper",
     "lut_count",
     "plan_crossbar",
     "select_bits",
     "select_code",
+    "select_registers",
+    "sliced_cascade",
 ]
 
 #: Marks a value to be kept by synthesis.
 Keep: TypeAlias = Callable[[Value], Value]
+
+#: Of each out-port, the select registers of each slice of its word, lowest slice first.
+Selects: TypeAlias = Sequence[Sequence[Sequence[Value]]]
+
+#: Bits of a word that share a copy of the select registers: few loads make a fast clock.
+SLICE = 16
 
 
 @dataclass(frozen=True)
@@ -201,7 +211,14 @@ def cascade(
     if len(inputs) >= 4:
         x, *bits = bits
         f = Mux(x, f, Mux(y, (1 << width) - 1, 0))
-    for z, even, odd in zip(bits, inputs[2::2], [*inputs[3::2], None], strict=False):
+    return extended_cascade(f, inputs[2:], bits, keep)
+
+
+def extended_cascade(
+    f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep = lambda value: value
+) -> Value:
+    """The stages of a cascade that follow its first stages: each takes a pair of inputs."""
+    for z, even, odd in zip(bits, inputs[::2], [*inputs[1::2], None], strict=False):
         f = keep(f)
         chosen = even if odd is None else (f & odd) | (~f & even)
         f = Mux(z, chosen, f)
@@ -212,7 +229,7 @@ def crossbar_words(
     m: Module,
     crossbar: Crossbar,
     words: Sequence[Value],
-    select: Value,
+    selects: Selects,
     width: int,
     *,
     keep: bool,
@@ -225,8 +242,9 @@ def crossbar_words(
     crossbar : Crossbar
     words : list of Value
         Its inputs.
-    select : Value
-        Its select registers.
+    selects : sequence of (sequence of (sequence of Value))
+        Of each out-port, its select registers, for each slice of the word, as `select_registers`
+        makes them.
     width : int
     keep : bool
         Whether synthesis has to keep the stages; for a simulator they are only more signals.
@@ -236,14 +254,70 @@ def crossbar_words(
     list of Value
         0 for an out-port without inputs.
     """
-    marks = [keeper(m, width)] if keep else []
     passed = []
-    for output in crossbar.outputs:
+    for output, slices in zip(crossbar.outputs, selects, strict=True):
         inputs = [words[source] for source in output.sources]
-        bits = [select[bit] for bit in output.bits]
-        word = cascade(inputs, bits, width, *marks) if inputs else Const(0, width)
-        passed.append(word[:width])
+        passed.append(sliced_cascade(m, inputs, slices, width, keep=keep))
     return passed
+
+
+def select_registers(
+    m: Module, outputs: Sequence[Output], early: Sequence[Value], width: int, *, alone: bool
+) -> list[list[list[Value]]]:
+    """The select registers of a crossbar, given what they hold a cycle early.
+
+    Parameters
+    ----------
+    m : Module
+    outputs : sequence of Output
+    early : sequence of Value
+        By the numbers of the registers.
+    width : int
+        Bits of a word.
+    alone : bool
+        Whether the text of a module is written: then every slice of a word of every out-port has a
+        copy of its own. For a simulator there is one.
+
+    Returns
+    -------
+    list of (list of (list of Value))
+        Of each out-port, its select bits, for each slice of the word.
+    """
+    if not alone:
+        held = [*apart(m, Cat(*early), name="select_here", alone=False)] if early else []
+        return [[[held[bit] for bit in output.bits]] for output in outputs]
+    return [
+        [
+            [*apart(m, Cat(*(early[bit] for bit in output.bits)), name=f"select_{port}_{k}",
+                    alone=True)]
+            if output.bits else []
+            for k in range(-(-width // SLICE))
+        ]
+        for port, output in enumerate(outputs)
+    ]  # fmt: skip
+
+
+def sliced_cascade(
+    m: Module,
+    inputs: Sequence[Value],
+    slices: Sequence[Sequence[Value]],
+    width: int,
+    *,
+    keep: bool,
+) -> Value:
+    """A cascade whose select bits are there once for each slice of the word; 0 of no inputs."""
+    if not inputs:
+        return Const(0, width)
+    if len(inputs) == 1:
+        return inputs[0][:width]
+    size = -(-width // len(slices))
+    parts = []
+    for k, bits in enumerate(slices):
+        low, high = k * size, min((k + 1) * size, width)
+        marks = [keeper(m, high - low)] if keep else []
+        cut = inputs if len(slices) == 1 else [word[low:high] for word in inputs]
+        parts.append(cascade(cut, bits, high - low, *marks)[: high - low])
+    return parts[0] if len(parts) == 1 else Cat(*parts)
 
 
 def keeper(m: Module, width: int) -> Keep:

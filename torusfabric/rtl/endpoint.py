@@ -18,13 +18,7 @@ from .memories import address_width
 from .netlist import Leaf
 from .windows import Windows
 
-__all__ = ["READ_BANK_DELAY", "READ_LATENCY", "Endpoint", "EndpointSettings"]
-
-#: Cycles from `read_address` to its word in `read_data`.
-READ_LATENCY = 2
-
-#: Cycles from `read_address` to its `read_bank`, in a core.
-READ_BANK_DELAY = 1
+__all__ = ["Endpoint", "EndpointSettings"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,11 @@ class EndpointSettings:
     windows : Windows
     private : bool
         Whether every node has a read address of its own, instead of one from the host.
+    gathered : bool
+        Whether the words read at all nodes are combined on their way to the host, so that a node
+        that is not asked shows 0.
+    host_stages : int
+        Cycles from the words read for the host to the one of the memory that it asks for.
     half : int
         With any root: the address of what is received, above what the node would send. Else 0.
     offset_bits : int
@@ -62,6 +61,8 @@ class EndpointSettings:
     own: int
     windows: Windows
     private: bool = False
+    gathered: bool = False
+    host_stages: int = 1
     half: int = 0
     offset_bits: int = 0
     operator: Operator | None = None
@@ -80,7 +81,7 @@ class Endpoint(Leaf):
     rx : In(ports * width)
         A word from each in-port.
     inject : Out(injections * width)
-        A word for each injection port, one cycle after its address.
+        A word for each injection port, two cycles after its address.
     busy : In(1)
         Whether a run is under way.
     row : In
@@ -96,9 +97,10 @@ class Endpoint(Leaf):
         sequencer.
     write_node, write_bank, write_address, write_data, write_enable : In
         Writes a word into one of the memories for what the node whose number is `node` sends.
+        `write_data` is given a cycle later than the others, unless private.
     read_node, read_bank, read_address : In
-        Reads a word, two cycles later. `read_bank` chooses the memory: given with the address, or
-        one cycle later where private.
+        Reads a word; `read_bank` chooses the memory. It is there after as many cycles as
+        `EndpointPlan.answer` says, or one more where private.
     offset : In
         With any root: the offset of the node from it; only the root shows the host what it sends.
     read_data : Out(width)

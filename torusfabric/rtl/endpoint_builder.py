@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.values import MADE, NEUTRAL
+from .apart import apart
 from .combiner import operate
-from .crossbar import cascade, keeper, select_bits, select_code
+from .crossbar import SLICE, sliced_cascade
+from .delays import delayed
 from .endpoint_shape import Address, EndpointMemory, EndpointShape
-from .memories import ReadPort, WritePort, add_memory, choose
+from .host_reads import HostReads
+from .memories import ReadPort, WritePort, add_memory, address_width, choose
 from .reader import NEVER, Inputs, Reader, add_reader
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ class EndpointBuilder:
         self._m, self._endpoint, self._inputs = Module(), endpoint, Inputs(endpoint)
         self._shape, self._settings = endpoint.shape, endpoint.settings
         self._width = endpoint.settings.width
+        self._host = HostReads(self._m, endpoint)
+        self._registers: dict[str, Value] = {}
 
     def _value(self, name: str) -> Value:
         """What drives an input."""
@@ -63,7 +68,7 @@ class EndpointBuilder:
         if self._settings.operator:
             neutral = Const(self._settings.operator.identity(self._width), self._width)
             words |= {(NEUTRAL, index): neutral for index in range(len(readers))}
-        host = _reader_for_host(readers, for_host)
+        host = shape.host_reader
         read = [
             self._word_read(index, reader, words, for_host=index == host)
             for index, reader in enumerate(readers)
@@ -72,10 +77,17 @@ class EndpointBuilder:
             word = self._combined([read[index] for index in members])
             m.d.comb += self._endpoint.inject.word_select(number, self._width).eq(word)
         if host is not None:
-            m.d.sync += self._endpoint.read_data.eq(read[host])
+            self._host.show(read[host])
         elif for_host:
-            m.d.sync += self._endpoint.read_data.eq(self._host_word(for_host))
+            constant = {memory.number for memory in shape.memories if memory.depth == 1}
+            self._host.show_one(for_host, constant=constant)
         return m
+
+    def _held(self, value: Value, name: str) -> Value:
+        """A value a cycle later, in registers of this node alone; there is one of a name."""
+        if name not in self._registers:
+            self._registers[name] = apart(self._m, value, name=name, alone=self._endpoint.alone)
+        return self._registers[name]
 
     # Memories
 
@@ -96,7 +108,7 @@ class EndpointBuilder:
                 width=self._width * len(group),
                 depth=first.depth,
                 write=write,
-                read=self._read(first, [readers[index] for index in reading], first=not number),
+                read=self._read(first, [readers[index] for index in reading], copy=number),
                 granularity=granularity,
             )
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
@@ -113,38 +125,51 @@ class EndpointBuilder:
 
     def _write(self, memory: EndpointMemory) -> WritePort:
         """The write port of a memory: what arrives comes before what the host writes."""
-        stored = self._stored(memory) if memory.ports or memory.phases else None
         if memory.own is None:
-            return stored or WritePort(Const(0, 1), Const(0, self._width), NEVER)
+            if memory.ports or memory.phases:
+                return self._stored(memory)
+            return WritePort(Const(0, 1), Const(0, self._width), NEVER)
         chosen = self._value("write_enable") & (self._value("write_node") == self._value("node"))
         if self._settings.own > 1:
             chosen = chosen & (self._value("write_bank") == memory.own)
-        address, data = self._value("write_address"), self._value("write_data")
-        if stored is None:
-            return WritePort(address, data, chosen)
-        attributes = {"keep": 1} if self._endpoint.alone else {}
-        storing = Signal(name=f"taken_{memory.number}", attrs=attributes)
-        self._m.d.comb += storing.eq(stored.enable)
+        chosen, data = delayed(self._m, chosen, 1), self._value("write_data")
+        if self._settings.private:
+            data = delayed(self._m, data, 1)
+        host = self._address("write_address", memory.depth)
+        if not (memory.ports or memory.phases):
+            return WritePort(host, data, chosen)
+        stored = self._stored(memory)
         return WritePort(
-            Mux(storing, stored.address, address),
-            Mux(storing, stored.data, data),
-            storing | chosen,
+            Mux(stored.enable, stored.address, host),
+            Mux(stored.enable, stored.data, data),
+            stored.enable | chosen,
         )
+
+    def _address(self, name: str, depth: int) -> Value:
+        """An address that is given to all nodes, as memories of a depth are given it."""
+        if depth == 1:
+            return Const(0, 1)
+        bits = address_width(depth)
+        return self._held(self._value(name)[:bits], f"{name}_of_{bits}")
 
     def _stored(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives."""
-        word, column = self._arriving(memory), memory.column
+        m, word, column = self._m, self._arriving(memory), memory.column
         if column is not None:
-            return WritePort(self._value(f"write_{column}"), word, self._value(f"store_{column}"))
-        m = self._m
+            enable = self._held(self._value(f"store_{column}"), f"store_{column}_here")
+            return WritePort(self._address(f"write_{column}", memory.depth), word, enable)
         assert memory.enable is not None
         phases = [self._inputs.phase(window, hops + 1) for window, hops in memory.phases]
-        enable = choose([NEVER, *phases], self._inputs.field(memory.enable))
+        early = choose([NEVER, *phases], self._inputs.field(memory.enable))
+        enable = delayed(m, early, 1)
         pointer = Signal(
-            range(max(memory.depth, 2)), init=memory.start, name=f"pointer_{memory.number}"
+            range(max(memory.depth, 2)),
+            init=memory.start,
+            name=f"pointer_{memory.number}",
+            reset_less=True,
         )
         if memory.depth > 1:
-            with m.If(~self._value("busy")):
+            with m.If(~self._held(self._value("busy"), "busy_here")):
                 m.d.sync += pointer.eq(memory.start)
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + 1)
@@ -158,36 +183,37 @@ class EndpointBuilder:
         if len(words) == 1:
             return words[0]
         assert memory.port is not None
-        chosen = self._inputs.field(memory.port)
-        # From a register: else synthesis would work out for every bit what to select.
-        held = Signal(len(chosen), name=f"port_{memory.number}", reset_less=True)
-        self._m.d.sync += held.eq(chosen)
-        return self._cascade(words, held)
+        slices = self._slices(self._inputs.field(memory.port), f"port_{memory.number}")
+        keep = self._endpoint.alone
+        return sliced_cascade(self._m, words, slices, self._width, keep=keep)
 
-    def _read(self, memory: EndpointMemory, readers: list[Reader], *, first: bool) -> ReadPort:
+    def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
         """The read port of a copy of a memory; the host reads the first copy."""
-        chosen = self._value("read_node") == self._value("node")
-        busy, host_reads = self._value("busy"), memory.host_reads and first
-        host = self._value("read_address")
-        if self._settings.half:
-            # Only the root, at offset 0, shows what it sends rather than what it has received.
-            bits = (self._settings.half - 1).bit_length()
-            host = Cat(host[:bits], self._value("offset").any())
+        busy, host = self._value("busy"), self._host
+        host_reads = memory.host_reads and not copy
+        enable = busy | host.chosen if host_reads else busy
         if not readers:
-            return ReadPort(host, chosen)
-        address = readers[-1].address
-        for reader in readers[:-1]:
-            if reader.address is not address:
-                address = Mux(reader.reads(memory.number), reader.address, address)
-        if host_reads and not self._passes_host(readers):
-            address = Mux(busy, address, host)
-        return ReadPort(address, busy | chosen if host_reads else busy)
+            address, enable = host.address, host.chosen
+        else:
+            address = readers[-1].address
+            for reader in readers[:-1]:
+                if reader.address is not address:
+                    address = Mux(reader.reads(memory.number), reader.address, address)
+            if host_reads and not self._passes_host(readers):
+                address = Mux(busy, address, host.address)
+        if memory.depth == 1:
+            return ReadPort(Const(0, 1), NEVER)
+        bits = address_width(memory.depth)
+        name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "")
+        held = self._held(Cat(address[:bits], enable), f"{name}_here")
+        return ReadPort(held[:-1], held[-1])
 
     def _passes_host(self, readers: list[Reader]) -> bool:
         """Whether the address of the host comes by way of the sequencer's column."""
         central = all(reader.shape.address is Address.CENTRAL for reader in readers)
         one = len({reader.shape.column for reader in readers}) == 1
-        return central and one and not self._settings.private and not self._settings.half
+        direct = not (self._settings.private or self._settings.half or self._host.waits)
+        return central and one and direct
 
     # Words read
 
@@ -199,46 +225,18 @@ class EndpointBuilder:
         inputs = [words[memory, index] for memory in memories]
         if len(inputs) == 1:
             return inputs[0]
-        m, busy = self._m, self._value("busy")
         assert reader.code is not None
-        select = Signal(len(reader.code), name=f"select_{index}", reset_less=True)
+        code = reader.code
         if for_host:
-            host = self._host_code(memories)
-            if self._settings.private:
-                m.d.sync += select.eq(reader.code)
-                return self._cascade(inputs, Mux(busy, select, host))
-            m.d.sync += select.eq(Mux(busy, reader.code, host))
-        else:
-            m.d.sync += select.eq(reader.code)
-        return self._cascade(inputs, select)
+            code = Mux(self._value("busy"), code, self._host.code(memories))
+        slices = self._slices(delayed(self._m, code, 1), f"select_{index}")
+        keep = self._endpoint.alone
+        return sliced_cascade(self._m, inputs, slices, self._width, keep=keep)
 
-    def _host_code(self, memories: Sequence[int]) -> Value:
-        """The select bits with which a cascade passes on the memory that the host reads."""
-        known = [number for number in memories if number != NEUTRAL]
-        codes = [
-            select_code(len(memories), memories.index(number if number in known else known[-1]))
-            for number in range(max(known) + 1)
-        ]
-        width = max(len(select_bits(len(memories), 0)), 1)
-        return choose([Const(value, width) for value in codes], self._value("read_bank"))
-
-    def _host_word(self, words: dict[int, Value]) -> Value:
-        """The word of the memory that the host reads."""
-        memories = sorted(words)
-        if len(memories) == 1:
-            return words[memories[0]]
-        select = self._host_code(memories)
-        if not self._settings.private:
-            # From a register: else synthesis would work out for every bit what to select.
-            early, select = select, Signal(len(select), name="select_host", reset_less=True)
-            self._m.d.sync += select.eq(early)
-        return self._cascade([words[number] for number in memories], select)
-
-    def _cascade(self, words: Sequence[Value], select: Value) -> Value:
-        """One of several words."""
-        # Kept stages would only be more signals for a simulator.
-        keep = [keeper(self._m, self._width)] if self._endpoint.alone else []
-        return cascade(words, list(select), self._width, *keep)
+    def _slices(self, early: Value, name: str) -> list[list[Value]]:
+        """Select bits a cycle later, with a copy for each slice of a word."""
+        count = -(-self._width // SLICE) if self._endpoint.alone else 1
+        return [[*self._held(early, f"{name}_{k}")] for k in range(count)]
 
     def _combined(self, words: list[Value]) -> Value:
         """What the readers of an injection port read, combined in a tree."""
@@ -251,16 +249,6 @@ class EndpointBuilder:
             rest = level[-1:] if len(level) % 2 else []
             level = [operate(operator, a, b, self._width) for a, b in pairs] + rest
         return level[0]
-
-
-def _reader_for_host(readers: list[Reader], for_host: dict[int, Value]) -> int | None:
-    """A reader that can pass on every memory the host reads, or None."""
-    if len(for_host) < 2:
-        return None
-    for index, reader in enumerate(readers):
-        if {*for_host} <= {*reader.shape.memories}:
-            return index
-    return None
 
 
 def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointMemory]]:

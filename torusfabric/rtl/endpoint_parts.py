@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from ..program import DirectMap
+from ..program.timing import DISTRIBUTION
 from .blueprint import Blueprint, Top
+from .distribution import ControlStage
 from .endpoint import Endpoint, EndpointSettings
 from .endpoint_shape import Address, RunWidths
 from .memories import address_width
@@ -33,8 +34,16 @@ def add_streams(plan: Blueprint) -> None:
         ("rx_enable", "store_0", 1),
         ("rx_address", "write_0", address_width(steps * flits)),
     ):
-        (given,) = plan.sequenced[source]
-        net.wire_output(name, (replace(given, width=bits),))
+        # As late as what routers are given.
+        given: Parts = net.low(source, bits)
+        net.add_module(f"{name}_stage", partial(ControlStage, {"next": bits}), role=Role.CONTROL)
+        for k in range(DISTRIBUTION):
+            later = f"{name}_{'early' if k + 1 < DISTRIBUTION else 'now'}"
+            stage = f"{name}_stage_{k}"
+            net.add(stage, f"{name}_stage", inputs={"next": given},
+                    outputs={"next_near": (later, bits)})  # fmt: skip
+            given = net.whole(later)
+        net.wire_output(name, net.whole(later))
 
 
 def add_endpoints(plan: Blueprint) -> None:
@@ -63,6 +72,8 @@ def _settings(plan: Blueprint) -> EndpointSettings:
         own=sum(memory.own for memory in program.memories),
         windows=plan.control.windows,
         private=plan.top is Top.CORE,
+        gathered=plan.top is Top.HOST and plan.nodes > 1,
+        host_stages=plan.control.endpoints.read_stages,
         half=half,
         offset_bits=sum(map(address_width, plan.groups.torus.moduli)) if half else 0,
         operator=None if plan.loop.combining else program.operator,
@@ -90,19 +101,20 @@ class _Wiring:
         self._shape = plan.control.endpoints.shapes[number]
         self._members = module.signature.members
         self._inject_bits = len(module.inject) if "inject" in self._members else 0
-        net = plan.netlist
-        # What is the same for all nodes.
-        self._common: dict[str, Parts] = {
-            name: parts for name, parts in plan.sequenced.items() if name in self._members
-        }
+        # What is the same for all nodes, and what gives it; a row is read from a ROM.
+        self._common = [name for name in plan.sequenced if name in self._members and name != "row"]
         if plan.top is Top.HOST:
-            self._common |= {name: net.low(name, self._members[name].shape) for name in BUS}
+            self._common += BUS
 
     def add(self, node: int) -> None:
         """Add the endpoint of a node, and its ROMs."""
         plan, net, members = self._plan, self._plan.netlist, self._members
         number: Parts = (Fixed(node, address_width(plan.nodes)),)
-        inputs = self._common | {"rx": plan.incoming(node), "node": number}
+        inputs = {
+            name: plan.distribution.near(name, node, self._members[name].shape)
+            for name in self._common
+        }
+        inputs |= {"rx": plan.incoming(node), "node": number}
         outputs = {"read_data": (plan.read_net(node), plan.width)}
         if "offset" in members:
             inputs["offset"] = plan.offset(node)

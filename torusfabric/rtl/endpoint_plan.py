@@ -40,6 +40,16 @@ class EndpointPlan:
     stores: tuple[StoreColumn, ...]
 
     @property
+    def read_stages(self) -> int:
+        """Cycles in which each endpoint chooses the word of the memory that the host asks for."""
+        return max(shape.read_stages for shape in self.shapes)
+
+    @property
+    def answer(self) -> int:
+        """Cycles from a read to its word: a register, the memory, and the choice of the memory."""
+        return 2 + self.read_stages
+
+    @property
     def uses_phases(self) -> bool:
         """Whether any endpoint depends on which windows are under way."""
         return any(shape.uses_phases for shape in self.shapes)

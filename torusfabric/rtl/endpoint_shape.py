@@ -13,7 +13,8 @@ import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Address", "EndpointMemory", "EndpointReader", "EndpointShape", "Field", "RunWidths"]
+__all__ = ["STAGE_INPUTS", "Address", "EndpointMemory", "EndpointReader", "EndpointShape", "Field",
+           "RunWidths"]  # fmt: skip
 
 
 class Address(enum.Enum):
@@ -112,6 +113,9 @@ class RunWidths(NamedTuple):
         return self.code + self.address + self.left
 
 
+#: Words that are chosen from in a cycle: two 4-input look-up tables in a row.
+STAGE_INPUTS = 4
+
 #: Of a reader without a generator.
 NO_RUNS = RunWidths()
 
@@ -176,6 +180,26 @@ class EndpointShape:
     readers: tuple[EndpointReader, ...]
     injections: tuple[tuple[int, ...], ...]
     row_bits: int
+
+    @property
+    def host_memories(self) -> tuple[int, ...]:
+        """The numbers of the memories that the host reads."""
+        return tuple(m.number for m in self.memories if m.depth and m.host_reads)
+
+    @property
+    def host_reader(self) -> int | None:
+        """A reader that can pass on every memory the host reads, by its index, or None."""
+        wanted = {*self.host_memories}
+        if len(wanted) < 2:
+            return None
+        found = (k for k, reader in enumerate(self.readers) if wanted <= {*reader.memories})
+        return next(found, None)
+
+    @property
+    def read_stages(self) -> int:
+        """Cycles from the words that the host reads to the one of the memory that it asks for."""
+        count = len(self.host_memories) if self.host_reader is None else 1
+        return max(-(-count // STAGE_INPUTS), 1)
 
     @property
     def uses_phases(self) -> bool:

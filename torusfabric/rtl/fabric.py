@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
 from ..program import RouteMap
+from ..program.timing import WRITE
 from .assembly import Assembly
 from .blueprint import Blueprint, Top
 from .common_parts import add_host, add_root_unit, add_sequencer
@@ -105,7 +106,7 @@ class Fabric(wiring.Component):
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
     >>> fabric = tf.Fabric(program, width=8)
     >>> fabric.nodes, fabric.read_latency
-    (6, 8)
+    (6, 15)
     """
 
     # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
@@ -146,6 +147,8 @@ class Fabric(wiring.Component):
             net.add_input("root", address_width(program.groups.size))
         if self.top is Top.HOST:
             self.read_latency, self._locators = add_host(plan, self.layout)
+        elif not self.streaming:
+            self.read_latency = 1 + plan.control.endpoints.answer
         add_sequencer(plan)
         if program.any_root:
             add_root_unit(plan)
@@ -156,6 +159,7 @@ class Fabric(wiring.Component):
         if program.loop.combining:
             add_combiners(plan)
         self.router_classes = add_routers(plan)
+        plan.distribution.add()
         for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
             net.add_output(name, width)
 
@@ -170,9 +174,9 @@ class Fabric(wiring.Component):
         return self.top is Top.CORE and isinstance(self.program.mode.receive_map, RouteMap)
 
     @property
-    def write_delay(self) -> int:
-        """Edges beyond two that a write takes; runs begin as much later."""
-        return self.program.mode.write_delay if self.top is Top.HOST else 0
+    def write_latency(self) -> int:
+        """Edges that a write takes, that into the memory included; host top only."""
+        return WRITE + self.program.mode.write_delay
 
     @property
     def origins(self) -> Origins:

@@ -1,29 +1,31 @@
 """The host: a whole fabric behind one memory-mapped port."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..program.timing import DISTRIBUTION
 from .columns import Columns
 from .delays import delayed
-from .endpoint import READ_LATENCY
 from .host_layout import HostLayout
 from .locators.base import Locator
-from .memories import address_width, choose
+from .memories import address_width
 from .netlist import Leaf
 
-__all__ = ["RADIX", "Host", "ReadMux", "mux_levels"]
+__all__ = ["RADIX", "Host", "ReadMerge", "merge_levels"]
 
-#: Inputs of a read multiplexer: two 4-input look-up tables a bit, and the fewest levels of them.
+#: Words that a node of the read tree combines: a 4-input look-up table a bit.
 RADIX = 4
-DIGIT = 2
 
 
-def mux_levels(nodes: int) -> list[int]:
-    """Numbers of multiplexers on each level of the tree over the read data of all nodes.
+def merge_levels(nodes: int) -> list[int]:
+    """Numbers of nodes on each level of the tree over the read data of all nodes of a fabric.
 
     Examples
     --------
-    >>> mux_levels(64)
+    >>> merge_levels(64)
     [16, 4, 1]
     """
     levels = []
@@ -33,8 +35,8 @@ def mux_levels(nodes: int) -> list[int]:
     return levels
 
 
-class ReadMux(Leaf):
-    """Passes on one of several words, one cycle later.
+class ReadMerge(Leaf):
+    """Passes on the only one of several words that is not 0, one cycle later.
 
     Parameters
     ----------
@@ -44,34 +46,28 @@ class ReadMux(Leaf):
 
     Members
     -------
-    select : In(2)
     data : In(inputs * width)
     word : Out(width)
     """
 
     def __init__(self, inputs: int, width: int) -> None:
         self._width = width
-        super().__init__(
-            {
-                "select": In(address_width(RADIX)),
-                "data": In(inputs * width),
-                "word": Out(width),
-            }
-        )
+        super().__init__({"data": In(inputs * width), "word": Out(width)})
         self.word = Signal(width, reset_less=True)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the multiplexer and its register."""
+        """Build the combination and its register."""
         m = Module()
-        m.d.sync += self.word.eq(choose(self.words("data", self._width), self.value("select")))
+        m.d.sync += self.word.eq(reduce(or_, self.words("data", self._width)))
         return m
 
 
 class Host(Leaf):
     """Turns what the host asks into reads and writes of the nodes' memories.
 
-    A write is done two edges after it is given, in time for a start given with the next edge. A
-    read takes `read_latency` edges, and one can be given with every edge while no run is under way.
+    A write takes `program.timing.WRITE` edges, those of a run that begins with the next edge come
+    after it. A read takes `read_latency` edges, and one can be given with every edge while no run
+    is under way.
 
     Parameters
     ----------
@@ -81,6 +77,8 @@ class Host(Leaf):
         Bits of a word.
     address_bits : int
         Of the memories' addresses.
+    answer : int
+        Cycles from a read at the nodes to its word.
     write_locator : Locator, optional
         Finds what a node sends by its destination, where that is not in the order of the host's
         addresses. Writes take so much longer.
@@ -90,11 +88,10 @@ class Host(Leaf):
     host_we, host_node, host_addr, host_wdata : In
         The host port.
     write_node, write_bank, write_address, write_data, write_enable : Out
-        A write into a send memory.
+        A write into a send memory; the data come a cycle after the others, for nodes to find out
+        which memory it is for.
     read_node, read_bank, read_address : Out
         A read.
-    select_k : Out(2)
-        What level k of the read multiplexers passes on.
 
     Examples
     --------
@@ -111,11 +108,12 @@ class Host(Leaf):
         locator: Locator,
         width: int,
         address_bits: int,
+        answer: int,
         write_locator: Locator | None = None,
     ) -> None:
         self._layout, self._locator, self._write_locator = layout, locator, write_locator
         nodes = layout.nodes
-        self._levels = len(mux_levels(nodes))
+        self._answer = answer + len(merge_levels(nodes))
         chunks = address_width(layout.part_chunks)
         super().__init__(
             {
@@ -132,7 +130,6 @@ class Host(Leaf):
                 "read_bank": Out(len(locator.bank)),
                 "read_address": Out(address_bits),
             }
-            | {f"select_{k}": Out(address_width(RADIX)) for k in range(self._levels)}
         )
 
     @property
@@ -144,9 +141,11 @@ class Host(Leaf):
     def read_latency(self) -> int:
         """Edges from an address to its data.
 
-        These are the input register, division, location, memory with its selection, and the tree.
+        These are the input register, division, location, the way to the node, the node, and the
+        way back.
         """
-        return 1 + self._read_stages + self._locator.latency + READ_LATENCY + self._levels
+        on_the_way = DISTRIBUTION - 1  # the register in the node is one of the endpoint
+        return 1 + self._read_stages + self._locator.latency + on_the_way + self._answer
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
@@ -171,10 +170,6 @@ class Host(Leaf):
             self.read_address.eq(locator.address),
         ]
         m.d.comb += self.read_bank.eq(locator.bank)
-        select = later(m, self.read_node, READ_LATENCY)
-        for level in range(self._levels):
-            digit = later(m, select[DIGIT * level :][:DIGIT], level)
-            m.d.comb += getattr(self, f"select_{level}").eq(digit)
         return m
 
     def _position(self, m: Module) -> Value:
@@ -198,7 +193,7 @@ class Host(Leaf):
             self.write_node.eq(self.value("host_node")),
             self.write_bank.eq(chunk),
             self.write_address.eq(flit),
-            self.write_data.eq(self.value("host_wdata")),
+            self.write_data.eq(delayed(m, self.value("host_wdata"), 1)),
         ]
 
     def _write_located(self, m: Module, locator: Locator, position: Value) -> None:
@@ -218,7 +213,7 @@ class Host(Leaf):
             self.write_node.eq(later(m, node, locator.latency)),
             self.write_bank.eq(locator.bank),
             self.write_address.eq(locator.address),
-            self.write_data.eq(later(m, self.value("host_wdata"), wait + locator.latency)),
+            self.write_data.eq(later(m, self.value("host_wdata"), wait + locator.latency + 1)),
         ]
         enable = self.value("host_we") & ~address[-1]
         for _ in range(wait + locator.latency):

@@ -31,8 +31,9 @@ class Role(enum.Enum):
     ENDPOINT = "endpoint"
     ROM = "settings"
     SEQUENCER = "sequencer"
+    CONTROL = "control tree"
     HOST = "host"
-    READ_MUX = "read tree"
+    READ_TREE = "read tree"
     ROOT_UNIT = "root unit"
     OTHER = "other"
 

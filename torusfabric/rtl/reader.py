@@ -54,6 +54,7 @@ class Reader:
     ----------
     shape : EndpointReader
     address : Value
+        A cycle before memories are given it.
     code : Value or None
         Select bits of the memory, with the address.
     sending : Value
@@ -110,11 +111,11 @@ def _add_generator(
     """
     inputs, widths = Inputs(endpoint), shape.runs
     given, busy = inputs.value(f"run_{index}"), inputs.value("busy")
-    code = Signal(widths.code, name=f"bank_{index}")
-    address = Signal(widths.address, name=f"address_{index}")
-    left = Signal(widths.left, name=f"left_{index}")
-    number = Signal(widths.number, init=1, name=f"run_number_{index}")
-    begun = Signal(name=f"begun_{index}")
+    code = Signal(widths.code, name=f"bank_{index}", reset_less=True)
+    address = Signal(widths.address, name=f"address_{index}", reset_less=True)
+    left = Signal(widths.left, name=f"left_{index}", reset_less=True)
+    number = Signal(widths.number, init=1, name=f"run_number_{index}", reset_less=True)
+    begun = Signal(name=f"begun_{index}", reset_less=True)
     windows = [inputs.phase(window, 0) for window in shape.windows]
     assert shape.active is not None
     active = choose([NEVER, *windows], inputs.field(shape.active))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from .crossbar import Crossbar, crossbar_words
+from .apart import apart
+from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
 
 __all__ = ["Router"]
@@ -24,8 +25,7 @@ class Router(Leaf):
     crossbar : Crossbar
         Its inputs are the in-ports, then the registers behind some of them, then injection ports.
     local : sequence of bool
-        Of each select register, whether it is one of the node's ROM; the others are copies of what
-        the sequencer gives, a copy in every node, for few loads make a fast clock.
+        Of each select register, whether the node's ROM gives what it holds, or the sequencer.
     delayed : sequence of int
         The in-ports with a register behind them.
     injections : int
@@ -38,9 +38,9 @@ class Router(Leaf):
     select : In
         What the sequencer gives, a cycle before the words that it concerns enter; if any.
     setting : In
-        The node's ROM, with the words that it concerns; if any.
+        The node's ROM, a cycle before the words that it concerns enter; if any.
     enable : In(1)
-        Whether words advance.
+        Whether words advance, a cycle before they do.
     rx : In(ports * width)
         A word from each in-port.
     inject : In(injections * width)
@@ -96,23 +96,21 @@ class Router(Leaf):
         arriving = self.words("rx", width)
         later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
         words = arriving + later + (self.words("inject", width) if self._injections else [])
-        select = self._select(m)
-        out = crossbar_words(m, self._crossbar, words, select, width, keep=self.alone)
-        with m.If(self.value("enable")):
+        outputs = self._crossbar.outputs
+        selects = select_registers(m, outputs, self._early_select(), width, alone=self.alone)
+        out = crossbar_words(m, self._crossbar, words, selects, width, keep=self.alone)
+        with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.tx.eq(Cat(*out))
             m.d.sync += [
                 word.eq(arriving[port]) for port, word in zip(self._delayed, later, strict=True)
             ]
         return m
 
-    def _select(self, m: Module) -> list[Value]:
-        """The select registers."""
+    def _early_select(self) -> list[Value]:
+        """What the select registers hold in the next cycle."""
         central, local = iter(()), iter(())
         if not all(self._local):
-            copied = Signal(len(self.value("select")), name="select_here", reset_less=True)
-            with m.If(self.value("enable")):
-                m.d.sync += copied.eq(self.value("select"))
-            central = iter(copied)
+            central = iter(self.value("select"))
         if any(self._local):
             local = iter(self.value("setting"))
         return [next(local if here else central) for here in self._local]

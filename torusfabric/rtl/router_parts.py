@@ -14,9 +14,11 @@ from .router import Router
 __all__ = ["add_combiners", "add_routers"]
 
 
-def _select(columns: tuple[int, ...]) -> tuple[Part, ...]:
-    """Some of the select bits that the sequencer gives."""
-    return tuple(Part("select", column, 1) for column in columns)
+def _select(plan: Blueprint, node: int, columns: tuple[int, ...]) -> tuple[Part, ...]:
+    """Some of the select bits that the sequencer gives, as a node is given them."""
+    (whole,) = plan.distribution.near("select", node)
+    assert isinstance(whole, Part)
+    return tuple(Part(whole.net, column, 1) for column in columns)
 
 
 def add_combiners(plan: Blueprint) -> None:
@@ -34,12 +36,16 @@ def add_combiners(plan: Blueprint) -> None:
         width=plan.width,
     )
     net.add_module("combiner", make, role=Role.COMBINER)
-    common: dict[str, Parts] = {"enable": net.whole("busy")}
-    if plan.control.operand_columns:
-        common["select"] = _select(plan.control.operand_columns)
+    columns = plan.control.operand_columns
     bits = (plan.ports + len(loop.delayed)) * plan.width
     for node in range(plan.nodes):
-        inputs = common | {"rx": plan.arriving(node), "inject": plan.injected(node)}
+        inputs: dict[str, Parts] = {
+            "enable": plan.distribution.near("busy", node),
+            "rx": plan.arriving(node),
+            "inject": plan.injected(node),
+        }
+        if columns:
+            inputs["select"] = _select(plan, node, columns)
         outputs = {"result": (f"result_{node}", bits)}
         net.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
 
@@ -78,12 +84,13 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
 def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, variant: int) -> None:
     """The router of a node, and its ROM."""
     net = plan.netlist
-    inputs: dict[str, Parts] = {"enable": net.whole("busy"), "rx": plan.incoming(node)}
+    enable = plan.distribution.near("busy", node)
+    inputs: dict[str, Parts] = {"enable": enable, "rx": plan.incoming(node)}
     words = (*_later_results(plan, node), *plan.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
     if router.columns:
-        inputs["select"] = _select(router.columns)
+        inputs["select"] = _select(plan, node, router.columns)
     if router.local_bits:
         contents = [router.contents.get(v, ()) for v in range(plan.loop.variants)]
         plan.add_row_rom(f"setting_{node}", node, "setting_row", router.local_bits, contents)

@@ -6,7 +6,7 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program.timing import ADDRESS, Timing
+from ..program.timing import ADDRESS, DISTRIBUTION, Timing
 from ..program.values import Order
 from .columns import Columns
 from .control import Control
@@ -22,8 +22,9 @@ class Sequencer(Leaf):
     """Steps through the rows and flits of a program, and counts the cycles.
 
     A row and a flit are presented in each *slot*, one a cycle; a ROM with the columns of the
-    program is read ahead, so that its first row is there when a run starts. Everything that nodes
-    are given comes out of a register, so many cycles after its slot as `Timing` says.
+    program is read ahead, so that its first row is there when a run starts. What nodes are given
+    takes `DISTRIBUTION` cycles to them, and so leaves here that much before the cycle that `Timing`
+    gives for it.
 
     Parameters
     ----------
@@ -181,13 +182,14 @@ class Sequencer(Leaf):
         return choose([Const(v, max(values).bit_length()) for v in values], row)
 
     def _selects(self, m: Module, slot: _Slot) -> None:
-        """Select bits: a copy in every node follows, so they are given a cycle earlier."""
+        """Select bits."""
         for k, column in enumerate(self._control.selects):
             value = slot.column(column.values)
-            m.d.sync += self.select[k].eq(delayed(m, value, column.delay - 2))
+            early = delayed(m, value, column.delay - DISTRIBUTION - 1)
+            m.d.sync += self.select[k].eq(early)
 
     def _rows(self, m: Module, row: Value) -> None:
-        """The row for the ROMs of nodes, which are read in the cycle after."""
+        """The row for the ROMs of nodes: what routers read is wanted a cycle later."""
         here = delayed(m, row, 1)
         if "row" in self._has:
             m.d.comb += self.row.eq(here)
@@ -213,11 +215,11 @@ class Sequencer(Leaf):
         """Addresses of what is read and stored, and whether anything is stored."""
         for k, column in enumerate(self._control.endpoints.reads):
             address = slot.address(column.base, 1)[: self._bits]
-            read = delayed(m, address, ADDRESS + column.skew)
+            read = delayed(m, address, ADDRESS - DISTRIBUTION + column.skew)
             chosen = Mux(self.busy, read, self.value("idle_address"))
             m.d.comb += getattr(self, f"read_{k}").eq(chosen)
         for k, store in enumerate(self._control.endpoints.stores):
-            delay = self._timing.store_delay(store.hops, store.skew)
+            delay = self._timing.store_delay(store.hops, store.skew) - DISTRIBUTION
             address = self._store_address(m, slot, store)
             m.d.comb += getattr(self, f"write_{k}").eq(delayed(m, address, delay))
             inside = slot.valid & slot.rom.read((store.base >= 0).astype(int))

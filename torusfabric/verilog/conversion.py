@@ -23,6 +23,8 @@ SCRIPT = """\
 read_rtlil modules.il
 proc -nomux -norom
 memory_collect
+setattr -mod -set keep_hierarchy 1 a:apart %m
+setattr -unset apart a:apart
 attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove init
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
 write_verilog modules.v
@@ -31,6 +33,9 @@ write_verilog modules.v
 
 #: Words of a memory that are set in one block.
 BLOCK = 64
+
+#: A module with its attributes.
+MODULE = r"^(?:\(\*.*?\*\)\n)*module .*?^endmodule\n"
 
 
 class ModuleText(NamedTuple):
@@ -103,9 +108,11 @@ def _verilog(il: str) -> str:
 
 def _modules(text: str) -> dict[str, ModuleText]:
     """Cut a text into modules, children before their parents."""
+    text = _alike_once(text)
     texts: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for module in reversed(re.findall(r"^module .*?^endmodule\n", text, re.M | re.S)):
-        name, *ports = re.findall(r"\w+", module.partition(";")[0].removeprefix("module"))
+    for module in reversed(re.findall(MODULE, text, re.M | re.S)):
+        head = module[module.index("module ") :].partition(";")[0]
+        name, *ports = re.findall(r"\w+", head.removeprefix("module"))
         texts[name] = (_in_blocks(_short_memories(module)), tuple(ports))
     modules = {}
     child = re.compile(rf"^  ({'|'.join(texts)}) \w+ \(", re.M)
@@ -124,6 +131,26 @@ def _in_blocks(text: str) -> str:
 
     words = r"(?P<words>(?:    \S+ ?\[\d+\] = \d+'h[0-9a-f]+;\n)+)"
     return re.sub(rf"^  initial begin\n{words}  end\n", split, text, flags=re.M)
+
+
+def _alike_once(text: str) -> str:
+    """Let registers that synthesis keeps apart be instances of one module for each form of it."""
+    shared: dict[str, str] = {}
+    module_of: dict[str, str] = {}
+    for module in re.findall(MODULE, text, re.M | re.S):
+        name = module[module.index("module ") :].split("(")[0].split()[1]
+        if not module.startswith("(*") or f"  {name} " not in text:
+            continue  # what has no parent here is a module of the netlist
+        nameless = module.replace(f"module {name}(", "module (")
+        module_of[name] = shared.setdefault(nameless, f"register_{len(shared)}")
+        text = text.replace(module, "")
+    if not module_of:
+        return text
+    used = re.compile(rf"^  ({'|'.join(module_of)})(?= \w+ \()", re.M)
+    text = used.sub(lambda match: f"  {module_of[match[1]]}", text)
+    # Behind all that have instances of them.
+    modules = (body.replace("module (", f"module {name}(") for body, name in shared.items())
+    return "\n".join([text, *modules])
 
 
 def _short_memories(text: str) -> str:

@@ -8,7 +8,6 @@ edge 0.
 from typing import Any
 
 from ..program.timing import ADDRESS, LINK, SETTING
-from ..rtl.endpoint import READ_BANK_DELAY, READ_LATENCY
 from ..rtl.fabric import Fabric, Top
 
 __all__ = ["ADDRESS_MAP", "interface"]
@@ -75,7 +74,7 @@ def _memories(fabric: Fabric) -> dict[str, Any]:
         "block_flits": program.block_flits,
         "write_banks": sum(memory.own for memory in program.memories),
         "read_banks": len(program.memories),
-        "read_bank_delay": READ_BANK_DELAY,
-        "read_latency": READ_LATENCY,
+        "read_bank_delay": 0,
+        "read_latency": fabric.read_latency,
         "address_map": ADDRESS_MAP,
     }

@@ -59,6 +59,14 @@ def affine(base: IntArray, values: IntArray, modulus: int) -> Affine | None:
     return None
 
 
+class _Found(NamedTuple):
+    """Whether a route holds the answer, in which memory, and the step less one."""
+
+    hit: Value
+    port: Value
+    near: Value
+
+
 class RouteLocator(Locator):
     """Finds blocks by the positions of in-arcs and origins on their flows.
 
@@ -71,7 +79,7 @@ class RouteLocator(Locator):
         With a `RouteMap`.
     """
 
-    latency = 3
+    latency = 8
 
     def __init__(self, program: Program) -> None:
         mapped = program.mode.receive_map
@@ -90,22 +98,38 @@ class RouteLocator(Locator):
         """Build the search of all routes, and choose the one that holds the answer."""
         m = Module()
         by_node, by_origin = self.columns(self.node), self.columns(self.origin)
-        chunk = delayed(m, self.chunk, 1)
+        chunk = delayed(m, self.chunk, 4)
         numberings: list[IntArray] = []
-        bank, step = Const(0), Const(0)
-        for route in reversed(self._map.routes):
+        found = []
+        for route in self._map.routes:
             numbering = _common_numbering(numberings, route)
-            hit, port, near = self._search(m, route, numbering, by_node, by_origin, chunk)
-            bank, step = Mux(hit, port, bank), Mux(hit, near, step)
+            found.append(self._search(m, route, numbering, by_node, by_origin, chunk))
         by_node.build(m, "nodes")
         by_origin.build(m, "origins")
-        own = delayed(m, self.node == self.origin, 2)
-        address = delayed(m, self.flit, 2) * self._map.steps + step
+        own = delayed(m, self.node == self.origin, 5)
+        bank, step = self._first(
+            m, [_Found(own, self._map.own + delayed(m, chunk, 1), Const(0)), *found]
+        )
+        flit, waves = delayed(m, self.flit, 6), Signal(len(self.address), reset_less=True)
         m.d.sync += [
-            self.bank.eq(Mux(own, self._map.own + delayed(m, chunk, 1), bank)),
-            self.address.eq(Mux(own, delayed(m, self.flit, 2), address)),
+            # What is a node's own is not stored wave by wave.
+            waves.eq(Mux(delayed(m, own, 1), flit, flit * self._map.steps)),
+            self.bank.eq(bank),
+            self.address.eq(waves + step),
         ]
         return m
+
+    @staticmethod
+    def _first(m: Module, found: list[_Found]) -> tuple[Value, Value]:
+        """Memory, and step less one, of the first that holds the answer, after two cycles."""
+        hits = [candidate.hit for candidate in found]
+        bank: Value = Const(0)
+        step: Value = Const(0)
+        for number, (hit, port, near) in enumerate(found):
+            first = delayed(m, hit & ~Cat(*hits[:number]).any() if number else hit, 1)
+            bank |= Mux(first, delayed(m, port, 1), 0)
+            step |= Mux(first, delayed(m, near, 1), 0)
+        return delayed(m, bank, 1), delayed(m, step, 1)
 
     def _search(
         self,
@@ -115,31 +139,39 @@ class RouteLocator(Locator):
         by_node: Columns,
         by_origin: Columns,
         chunk: Value,
-    ) -> tuple[Value, Value, Value]:
-        """Whether a route holds the answer, in which memory, and the step less one.
+    ) -> _Found:
+        """What a route has.
 
-        It takes two cycles: one to look up both numbers, one for their difference.
+        It takes five cycles: to look up both numbers, for their difference, for its sign, for the
+        distance that follows, and to compare that.
         """
         at_values, of_values, sign, offset = numbering
         modulus, steps = route.length or 2 * (at_values.max() + 1), self._map.steps
         at, of = by_node.read(np.maximum(at_values, 0)), by_origin.read(np.maximum(of_values, 0))
-        difference = (at - of if sign > 0 else of - at) + offset
-        distance = Mux(difference < 0, difference + int(modulus), difference)
-        hits = [
-            by_node.read(np.where(route.position >= 0, 1, 0)),
-            by_origin.read(np.where(route.entry >= 0, 1, 0)),
-        ]
+        exact = at - of if sign > 0 else of - at
+        difference = Signal(exact.shape(), reset_less=True)
+        m.d.sync += difference.eq(exact)
+        # The offset is added together with the length of the flow, so that one adder does.
+        wraps = delayed(m, difference < -offset, 1)
+        further = Mux(wraps, int(modulus) + offset, offset)
+        late = Signal(difference.shape(), reset_less=True)
+        m.d.sync += late.eq(difference)
+        distance = delayed(m, (late + further)[: len(difference) + 1], 1)
+        there = by_node.read(np.where(route.position >= 0, 1, 0))
+        enters = by_origin.read(np.where(route.entry >= 0, 1, 0))
+        hits = [delayed(m, there, 3), delayed(m, enters, 3)]
         if not route.length:
-            hits.append(difference >= 0)
+            hits.append(delayed(m, ~wraps, 1))
         if steps < modulus:
             hits.append(distance < steps)
         if (route.tail > 0).any():
-            hits.append(distance >= by_node.read(np.maximum(route.tail, 0)))
+            tail = by_node.read(np.maximum(route.tail, 0))
+            hits.append(distance >= delayed(m, tail, 3))
         if self._program.schedule.chunks > 1:
             hits.append(chunk == route.chunk)
         hit, near = Signal(reset_less=True), Signal(range(max(steps, 2)), reset_less=True)
         m.d.sync += [hit.eq(Cat(*hits).all()), near.eq(distance)]
-        return hit, delayed(m, by_node.read(route.port), 1), near
+        return _Found(hit, delayed(m, by_node.read(route.port), 4), near)
 
 
 def _common_numbering(known: list[IntArray], route: Route) -> Numbering:

@@ -246,7 +246,7 @@ class HostDriver:
         """Write every node's send memory."""
         design, ctx = self._design, self._ctx
         # The nodes that the writes under way are for.
-        window = deque([0], maxlen=2 + self._fabric.write_delay)
+        window = deque([0], maxlen=1 + self._fabric.write_latency)
         self._done = 0
         ctx.set(design.host_we, 1)
         for node, message in enumerate(messages):
@@ -293,5 +293,7 @@ class HostDriver:
                 ctx.set(design.host_node, node)
                 self._advance(count)
             ctx.set(design.host_addr, base + place)
-            await self._clock.tick(*range(max(k - latency, 0) // count, node + 1))
+            # What nodes showed before is gone by the time that the first word comes.
+            concerned = range((k - latency) // count, node + 1) if k >= latency else ()
+            await self._clock.tick(*concerned)
         return [words[start : start + count] for start in range(0, total, count)]

@@ -18,6 +18,7 @@ __all__ = ["CxxClass", "CxxPort", "cxx_classes", "include_folder"]
 #: All modules are tops, for outputs of others would be buffered and take more than one evaluation.
 SCRIPT = """\
 read_verilog modules.v
+setattr -mod -unset keep_hierarchy *
 proc
 flatten
 opt_expr

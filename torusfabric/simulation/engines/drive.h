@@ -13,7 +13,7 @@ enum Input { START, HOST_WE, HOST_NODE, HOST_ADDR, HOST_WDATA };
 enum Outcome { DONE, BUSY_TOO_LONG, NOT_BUSY, STOPPED, NO_FILE };
 
 struct Task {
-    uint64_t chunks, send_base, send_words, recv_base, recv_words, latency, write_delay,
+    uint64_t chunks, send_base, send_words, recv_base, recv_words, latency, write_latency,
         patience;
     const uint32_t *send;
     uint32_t *recv;
@@ -56,7 +56,7 @@ int load(Machine &machine, uint64_t nodes, Task &task) {
         for (uint64_t k = 0; k < task.send_words; k++, word += task.chunks) {
             number(machine, HOST_ADDR, task.send_base + k);
             machine.set(HOST_WDATA, word, task.chunks);
-            if (written++ > task.write_delay + 1 && ++aged == task.send_words) {
+            if (written++ > task.write_latency && ++aged == task.send_words) {
                 aged = 0;
                 oldest++;
             }
@@ -108,7 +108,11 @@ int read(Machine &machine, uint64_t nodes, Task &task) {
                 return outcome;
         }
         number(machine, HOST_ADDR, task.recv_base + place);
-        machine.tick(oldest, node);
+        // What nodes showed before is gone by the time that the first word comes.
+        if (k < task.latency)
+            machine.tick();
+        else
+            machine.tick(oldest, node);
         if (k + 1 < total && ++place == task.recv_words) {
             place = 0;
             node++;

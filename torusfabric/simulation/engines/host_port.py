@@ -22,7 +22,7 @@ class CTask(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_uint64) for name in ("chunks", "send_base", "send_words", "recv_base",
-                                               "recv_words", "latency", "write_delay",
+                                               "recv_words", "latency", "write_latency",
                                                "patience")),
         ("send", ctypes.c_void_p),
         ("recv", ctypes.c_void_p),
@@ -123,7 +123,7 @@ def run_task(
     task = CTask(
         chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
         recv_base=layout.recv_base, recv_words=layout.recv_words, latency=fabric.read_latency,
-        write_delay=fabric.write_delay, patience=fabric.predicted_cycles + PATIENCE,
+        write_latency=fabric.write_latency, patience=fabric.predicted_cycles + PATIENCE,
         send=send.ctypes.data, recv=recv.ctypes.data,
     )  # fmt: skip
     words = total or words_moved(fabric)

@@ -1,0 +1,55 @@
+"""The way of control to the nodes: a register for each group, and copies in every node."""
+
+import re
+
+import pytest
+from helpers import fabric_of
+
+import torusfabric as tf
+from torusfabric.rtl.distribution import Distribution
+from torusfabric.rtl.netlist import Part, Role
+
+CASES = [
+    ("4x4", "allgather", "hamiltonian", {"flits": 2}),
+    ("3x3", "reduce-scatter", "matching", {}),
+    ("4x4", "broadcast", "diagonal", {"root": "any"}),
+]
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
+def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, options):
+    """All that instances of nodes read is of nodes, of their group, or the offset from a root."""
+    fabric = fabric_of(topology, collective, algorithm, **options)
+    netlist = fabric.netlist
+    drivers, distribution = netlist.drivers(), Distribution(netlist, fabric.nodes)
+    for instance in netlist.instances:
+        if instance.node is None:
+            continue
+        for part in (p for parts in instance.inputs.values() for p in parts if isinstance(p, Part)):
+            driver = netlist.instances[drivers[part.net][0]]
+            group = instance.node // distribution.size
+            near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
+            assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
+
+
+def test_copies_stay_apart():
+    """Synthesis keeps the copies of select registers, one for each half of a word of 32 bits."""
+    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=32, flits=2)
+    design = tf.emit(fabric)
+    copies = re.findall(r"^  (register_\d+) select_\d_\d \(", design.modules["router_0"], re.M)
+    assert len(copies) == 4 * 2
+    for name in {*copies, "control_stage"}:
+        assert design.modules[name].startswith("(* keep_hierarchy")
+    assert not design.modules["router_0"].startswith("(*")
+
+
+def test_cycles_beside_the_steps():
+    """Two cycles of every run are those of the way to the nodes, whatever its program."""
+    for selection, constant in (
+        (("4x4", "allgather", "hamiltonian"), 5),
+        (("4x4", "allgather", "bufferless"), 5),
+        (("4x4", "broadcast", "diagonal"), 3),
+    ):
+        schedule = tf.plan(*selection[:2], algorithm=selection[2])
+        program = tf.compile(schedule, flits=schedule.chunks)
+        assert program.mode.cost.constant_cycles == constant

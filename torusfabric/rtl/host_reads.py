@@ -1,0 +1,125 @@
+"""How a node answers the host: which memory is asked, and its word on the way out.
+
+The words of a node's memories are chosen from in stages of at most two look-up tables with a
+register behind each. All endpoints of a fabric take as long: one with fewer stages asks its
+memories later. A node that is not asked shows 0, so that a tree that only combines brings the word
+of the one that is to the host port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from ..program.values import NEUTRAL
+from .apart import apart
+from .crossbar import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
+from .delays import delayed
+from .endpoint_shape import STAGE_INPUTS
+from .memories import choose
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
+
+__all__ = ["HostReads"]
+
+
+class HostReads:
+    """The host's side of the reads of an endpoint.
+
+    Parameters
+    ----------
+    m : Module
+    endpoint : Endpoint
+
+    Attributes
+    ----------
+    chosen : Value
+        Whether the host asks this node.
+    address : Value
+        Where; both a cycle before memories are given it.
+    waits : bool
+        Whether questions are put later than they come, for all nodes to answer at once.
+    """
+
+    def __init__(self, m: Module, endpoint: Endpoint) -> None:
+        self._m, self._endpoint = m, endpoint
+        self._settings, self._width = endpoint.settings, endpoint.settings.width
+        self._stages = endpoint.shape.read_stages
+        # What comes from the host port has passed a register that `busy` has passed as well.
+        pause = self._settings.host_stages - self._stages + self._settings.private
+        self.waits = pause > 0
+        value = endpoint.value
+        self.chosen = delayed(m, value("read_node") == value("node"), pause)
+        self._bank = delayed(m, value("read_bank"), pause)
+        self.address = delayed(m, value("read_address"), pause)
+        if self._settings.half:
+            # Only the root, at offset 0, shows what it sends rather than what it has received.
+            bits = (self._settings.half - 1).bit_length()
+            self.address = Cat(self.address[:bits], value("offset").any())
+
+    def code(self, memories: Sequence[int]) -> Value:
+        """The select bits with which a cascade passes on the memory that is asked for."""
+        known = [number for number in memories if number != NEUTRAL]
+        codes = [
+            select_code(len(memories), memories.index(number if number in known else known[-1]))
+            for number in range(max(known) + 1)
+        ]
+        width = max(len(select_bits(len(memories), 0)), 1)
+        return choose([Const(value, width) for value in codes], self._bank)
+
+    def show(self, word: Value) -> None:
+        """Show a word that is the one asked for a cycle after its memory was given the address."""
+        read_data = self._endpoint.read_data
+        if not self._settings.gathered:
+            self._m.d.sync += read_data.eq(word)
+            return
+        # A register holds what resets the word, with nothing in between.
+        silent = delayed(self._m, ~self.chosen, 1 + self._stages)
+        self._m.d.sync += read_data.eq(Mux(silent, 0, word))
+
+    def show_one(self, words: dict[int, Value], *, constant: set[int]) -> None:
+        """Show the word of the memory that is asked for.
+
+        Parameters
+        ----------
+        words : dict of int to Value
+            By the number of the memory; at least one.
+        constant : set of int
+            The memories that show the same word all the time, so that it need not wait.
+        """
+        numbers = sorted(words)
+        if len(numbers) == 1:
+            self.show(words[numbers[0]])
+            return
+        code = delayed(self._m, self.code(numbers), 1)
+        size = SLICE if self._endpoint.alone else self._width
+        slices = []
+        for low in range(0, self._width, size):
+            high = min(low + size, self._width)
+            inputs = [(words[number][low:high], number in constant) for number in numbers]
+            slices.append(self._choice(inputs, code, high - low, f"host_select_{low // size}"))
+        self.show(Cat(*slices))
+
+    def _choice(
+        self, inputs: list[tuple[Value, bool]], code: Value, width: int, name: str
+    ) -> Value:
+        """One of several words, chosen in stages, without the register behind the last one."""
+        m, alone = self._m, self._endpoint.alone
+        keep = [keeper(m, width)] if alone else []
+        first, later = inputs[:STAGE_INPUTS], inputs[STAGE_INPUTS:]
+        used = len(select_bits(len(inputs), 0)) - -(-len(later) // 2)
+        bits, code = apart(m, code[:used], name=name, alone=alone), code[used:]
+        chosen = cascade([word for word, _ in first], [*bits], width, *keep)
+        for stage in range(1, self._stages):
+            held = Signal(width, name=f"{name}_word_{stage}", reset_less=True)
+            m.d.sync += held.eq(chosen[:width])
+            pairs = later[(stage - 1) * STAGE_INPUTS :][:STAGE_INPUTS]
+            used = -(-len(pairs) // 2)
+            early = delayed(m, code[:used], stage)
+            bits = apart(m, early, name=f"{name}_{stage}", alone=alone)
+            late = [word if same else delayed(m, word, stage) for word, same in pairs]
+            chosen, code = extended_cascade(held, late, [*bits], *keep), code[used:]
+        return chosen[:width]
