@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .rtl import Fabric
     from .schedule import Pattern, Rounds, Schedule, Table
     from .schedule.file import load, save
+    from .simulation.engines import Job
     from .simulation.simulate import simulate
     from .topology import Arrowhead, Topology, Torus, parse_topology, register_topology
     from .verilog import emit
@@ -47,6 +48,7 @@ __all__ = [
     "Collective",
     "Fabric",
     "InputError",
+    "Job",
     "MissingTool",
     "Operator",
     "Options",
@@ -91,6 +93,7 @@ _HOMES = {
     "rtl": ("Fabric",),
     "schedule": ("Pattern", "Rounds", "Schedule", "Table"),
     "schedule.file": ("load", "save"),
+    "simulation.engines": ("Job",),
     "simulation.simulate": ("simulate",),
     "topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),
     "verilog": ("emit",),

@@ -18,7 +18,7 @@ from torusfabric.program import Reads, Run
 from torusfabric.program.send_order import Location, arrange
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.sharing import sharing
-from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
 from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
 from torusfabric.simulation.simulate import simulate
 
@@ -244,7 +244,7 @@ def test_any_root(topology, algorithm, options, flits):
     """One fabric broadcasts from every root in turn, in the cycles that a fixed root takes."""
     fixed = program_of(topology, "broadcast", algorithm, flits=flits, **options)
     fabric = fabric_of(topology, "broadcast", algorithm, flits=flits, root="any", **options)
-    report = simulate(fabric, roots=range(fabric.nodes))
+    report = simulate(fabric, jobs=[Job(root=root) for root in range(fabric.nodes)])
     assert report.roots == tuple(range(fabric.nodes))
     assert report.words_wrong == 0
     assert report.words_checked == fabric.nodes**2 * flits
@@ -258,7 +258,7 @@ def test_any_root_of_many(topology, algorithm):
     """The same on larger tori."""
     fabric = fabric_of(topology, "broadcast", algorithm, flits=5, root="any")
     engine = CompiledEngine(fabric)
-    report = simulate(fabric, roots=range(fabric.nodes), engine=engine)
+    report = simulate(fabric, jobs=[Job(root=root) for root in range(fabric.nodes)], engine=engine)
     assert report.passed
     assert report.words_checked == fabric.nodes**2 * 5
 
@@ -293,8 +293,8 @@ def test_rooted_program_on_data():
     messages = np.arange(45).reshape(15, 3)
     for root in range(15):
         assert (program.execute(messages, root=root) == messages[root]).all()
-    with pytest.raises(InputError, match=r"^Roots must be left out for a fabric of one root"):
-        simulate(fabric_of("3x3", "broadcast", "max-flow"), roots=[1])
+    with pytest.raises(InputError, match=r"^Root must be left out for a fabric of one root"):
+        simulate(fabric_of("3x3", "broadcast", "max-flow"), jobs=[Job(root=1)])
 
 
 @pytest.mark.parametrize(

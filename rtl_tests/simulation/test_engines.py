@@ -19,6 +19,7 @@ from torusfabric.simulation.engines import (
     ENGINES,
     AmaranthEngine,
     CompiledEngine,
+    Job,
     VerilatorEngine,
     choose_engine,
 )
@@ -121,9 +122,12 @@ def test_engines_agree_on_any_root(topology):
     fabric = fabric_of(topology, "broadcast", width=24, root="any")
     roots = [0, fabric.nodes - 1, 1]
     batches = [random_messages(fabric, seed) for seed in roots]
-    reference = AmaranthEngine(fabric).run_many(batches, roots=roots)
+    reference = AmaranthEngine(fabric).run_many(batches, jobs=[Job(root=root) for root in roots])
     for engine in (CompiledEngine, VerilatorEngine):
-        assert same(reference, engine(fabric, optimize=0).run_many(batches, roots=roots))
+        assert same(
+            reference,
+            engine(fabric, optimize=0).run_many(batches, jobs=[Job(root=root) for root in roots]),
+        )
 
 
 @needs_compiler

@@ -11,7 +11,7 @@ from torusfabric.rtl import Fabric
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.sequencer import Sequencer
-from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines import AmaranthEngine, Job
 
 __all__ = [
     "as_executed",
@@ -99,8 +99,7 @@ def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
     sent = np.array(messages, dtype)
     words, receives = expected_words(fabric.program, sent, root=root, width=fabric.width)
     assert (executed[receives] == words[receives]).all()
-    roots = {} if root is None else {"roots": [root]}
-    (run,) = engine(fabric, **settings).run_many([messages], **roots)
+    run = engine(fabric, **settings).run(messages, job=Job(root=root) if root is not None else None)
     assert (np.array(run.words, dtype)[receives] == executed[receives]).all()
     assert run.cycles == run.edges == fabric.predicted_cycles
 

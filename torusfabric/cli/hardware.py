@@ -31,7 +31,7 @@ def add_commands(commands: Commands) -> None:
     )
     for parser in (verilog, synth):
         add_selection(parser)
-        add_fabric_options(parser)
+        add_fabric_options(parser, any_length=True)
         parser.add_argument(
             "--top",
             choices=("host", "core"),

@@ -1,7 +1,9 @@
 """The commands that show a fabric at work: simulate, animate."""
 
+from __future__ import annotations
+
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError, WorkFailed
@@ -12,7 +14,14 @@ from .fabric import add_fabric_options, add_flits_option, make_fabric
 from .output import print_facts, print_json, progress_bar
 from .selection import add_selection, choose_schedule
 
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+    from ..simulation.engines import Job
+
 __all__ = ["add_commands"]
+
+#: Random jobs of a simulation, where there is a choice.
+RANDOM_JOBS = 20
 
 
 def add_commands(commands: Commands) -> None:
@@ -25,7 +34,7 @@ def add_commands(commands: Commands) -> None:
         "torusfabric simulate 8x8 allgather --width 32 --flits 4",
     )
     add_selection(simulate)
-    add_fabric_options(simulate)
+    add_fabric_options(simulate, any_length=True)
     simulate.add_argument(
         "--data-seed",
         metavar="N",
@@ -45,6 +54,13 @@ def add_commands(commands: Commands) -> None:
         type=positive,
         default=1,
         help="collectives to run one after another, with fresh data and no reset (default 1)",
+    )
+    simulate.add_argument(
+        "--jobs",
+        metavar="N",
+        type=natural,
+        help="runs of random length and root after the usual ones, where --max-flits leaves a "
+        "choice (default 20)",
     )
     simulate.add_argument(
         "--wave",
@@ -110,9 +126,10 @@ def run_simulate(arguments: Namespace) -> None:
             writable(path)
     made = make_fabric(arguments, any_root=True)
     fabric, facts = made.fabric, made.facts
+    jobs = _jobs(arguments, fabric)
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
-            fabric, arguments.engine, wave=arguments.wave, repeat=arguments.repeat
+            fabric, arguments.engine, wave=arguments.wave, repeat=len(jobs) * arguments.repeat
         )
     if engine.name == "amaranth":
         announce("Simulating", estimate(fabric, arguments.repeat)[0])
@@ -120,6 +137,7 @@ def run_simulate(arguments: Namespace) -> None:
         report = simulate(
             fabric,
             seed=arguments.data_seed,
+            jobs=jobs,
             repeat=arguments.repeat,
             engine=engine,
             progress=progress,
@@ -149,6 +167,19 @@ def run_simulate(arguments: Namespace) -> None:
         )
     if not report.passed:
         raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
+
+
+def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
+    """What to run: the usual, and where the length can be chosen also what is drawn."""
+    from ..simulation.jobs import default_jobs, random_jobs
+
+    jobs = default_jobs(fabric)
+    if not fabric.program.any_length:
+        if arguments.jobs is not None:
+            raise InputError("--jobs must be left out without --max-flits, which leaves a choice")
+        return jobs
+    count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
+    return jobs + random_jobs(fabric, count, seed=arguments.data_seed)
 
 
 def _print_simulation(result: dict[str, Any]) -> None:
@@ -185,6 +216,8 @@ def _print_simulation(result: dict[str, Any]) -> None:
         shown[name.replace("_", " ")] = said[name]
     if shown["operator"] is None:
         del shown["operator"], shown["latency"]
+    if result["jobs"]:
+        shown["jobs"] = f"{len(result['jobs'])}, of lengths from 1 to {result['flits']} flits"
     roots = shown.pop("roots")
     if roots:
         shown["roots"] = " ".join(map(str, roots))

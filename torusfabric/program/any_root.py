@@ -19,7 +19,7 @@ from .address_map import DirectMap
 from .circuits import set_up_circuits
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
-from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
+from .timing import ROUND_DRAIN, ROUND_SETUP, RUN_SETUP, round_pause
 from .values import Loop, Memory, Order, Reads, Writes
 from .variants import classify
 
@@ -78,14 +78,14 @@ def compile_any_root(schedule: Schedule, flits: int, *, any_length: bool = False
         loop=loop,
         send_map=DirectMap(0, chunks, block, by_chunk=True),
         receive_map=DirectMap(0, chunks, block, by_chunk=True, base=half),
-        cost=CycleCost(
+        moving=CycleCost(
             loop.rows,
             int(hops.sum()),
             loop.rows * block,
             alpha=ROUND_SETUP,
             hop_cycles=1,
-            constant_cycles=ROUND_DRAIN,
         ),
+        run_setup=RUN_SETUP if any_length else 0,
         known_by="the root",
     )
     return Program(

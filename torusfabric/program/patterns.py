@@ -18,7 +18,7 @@ from .address_map import DirectMap, RouteMap
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
 from .routes import routes_of
-from .timing import LINK
+from .timing import LINK, RUN_SETUP
 from .values import IDLE, Loop, Memory, Order, Reads, Writes
 from .variants import classify
 
@@ -86,7 +86,8 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         loop=loop,
         send_map=DirectMap(ports, chunks, waves, by_chunk=True),
         receive_map=RouteMap(routes, steps, ports),
-        cost=CycleCost(steps, 0, steps * waves, constant_cycles=loop.drain),
+        moving=CycleCost(steps, 0, steps * waves),
+        run_setup=RUN_SETUP if any_length else 0,
         known_by="position on the stream",
     )
     return Program(

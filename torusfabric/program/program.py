@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,10 @@ class Mode:
         Where a node keeps what it sends, and what it has received.
     write_delay : int
         Cycles by which a word that the host writes arrives later than it could.
-    cost : CycleCost
-        What the cycles are made of.
+    moving : CycleCost
+        What the cycles are made of, without those that are constant.
+    run_setup : int
+        Cycles in which the sequencer gets ready for a run.
     known_by : str
         How a receiver identifies the origin of a word.
     """
@@ -69,8 +71,14 @@ class Mode:
     send_map: AddressMap
     receive_map: AddressMap
     write_delay: int = 0
-    cost: CycleCost
+    moving: CycleCost
+    run_setup: int = 0
     known_by: str
+
+    @property
+    def cost(self) -> CycleCost:
+        """What the cycles are made of, for blocks of as many flits as there may be."""
+        return replace(self.moving, constant_cycles=self.timing.cycles - self.moving.cycles)
 
     @property
     def timing(self) -> Timing:
@@ -80,7 +88,7 @@ class Mode:
     def timing_of(self, flits: int) -> Timing:
         """When what happens, for blocks of so many flits."""
         latency = self.schedule.topology.link_latency
-        return Timing(self.loop, flits, self.write_delay, latency)
+        return Timing(self.loop, flits, self.write_delay, latency, self.run_setup)
 
     @property
     def groups(self) -> Groups:

@@ -22,14 +22,13 @@ from .program import Mode, Program, block_flits
 from .round_follower import BlockFollower
 from .round_plan import NodeRounds, Readers, RoundPlan
 from .round_sums import SumFollower
-from .tables import CHUNK_LOOK_UP, division_cycles
-from .timing import EARLY_START, ROUND_DRAIN, ROUND_SETUP, round_pause
+from .tables import direct_write_delay
+from .timing import ROUND_DRAIN, ROUND_SETUP, RUN_SETUP, round_pause
 from .values import MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
 from .variants import number_equal
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from ..collective.layout import Layout
     from ..schedule import Schedule
     from ..topology import IntArray
 
@@ -91,15 +90,15 @@ def compile_rounds(
         receive_map=NodeMap(
             plan.memory.reshape(shape), np.where(slot >= 0, slot * block, -1), variant_of
         ),
-        write_delay=_write_delay(layout, flits),
-        cost=CycleCost(
+        write_delay=direct_write_delay(layout, flits, any_length=any_length),
+        moving=CycleCost(
             rounds=loop.rows,
             hops=int(plan.hops.sum()),
             flits=int(plan.blocks.sum()) * block,
             alpha=ROUND_SETUP,
             hop_cycles=1,
-            constant_cycles=ROUND_DRAIN + max(_write_delay(layout, flits) - EARLY_START, 0),
         ),
+        run_setup=RUN_SETUP if any_length else 0,
         known_by="round and address",
     )
     received = tuple(
@@ -114,16 +113,6 @@ def compile_rounds(
         variant_of=variant_of,
         any_length=any_length,
     )
-
-
-def _write_delay(layout: Layout, flits: int) -> int:
-    """Cycles by which a word that the host writes arrives later than it could.
-
-    Parts follow one another in the memory with all flits of their blocks, at the host without.
-    """
-    if layout.send_parts == 1 or not layout.is_padded(flits):
-        return 0
-    return CHUNK_LOOK_UP + division_cycles(layout.send_parts, layout.part_flits(flits))
 
 
 def _check_size(schedule: Schedule, *, by_chunk: bool) -> None:

@@ -20,11 +20,12 @@ from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_plan import TablePlan
 from .table_planner import plan_table
-from .timing import LINK
+from .timing import LINK, RUN_SETUP
 from .values import Loop, Memory, Order, Reads, Writes
 
 if TYPE_CHECKING:
     from ..collective import Operator
+    from ..collective.layout import Layout
     from ..schedule import Table
     from .node_plan import NodePlan
 
@@ -76,9 +77,7 @@ def compile_table(
     topology = table.topology
     plan = _plan_of(table, block, any_length=any_length)
     loop = _sum_loop(plan, table, block) if isinstance(plan, SumPlan) else _loop(plan, block)
-    delay = _write_delay(table, plan, flits)
-    moved = table.round_count * block
-    cycles = loop.slots(block) + loop.drain + max(delay - 1, 0)
+    delay = _write_delay(table, plan, flits, any_length=any_length)
     mode = Mode(
         schedule=table,
         operators=(operator,) if operator else (),
@@ -86,7 +85,8 @@ def compile_table(
         send_map=_send_map(table, plan, block),
         receive_map=OffsetMap(topology, plan.result_memory, _words(plan.slot, block)),
         write_delay=delay,
-        cost=CycleCost(table.round_count, 0, moved, constant_cycles=cycles - moved),
+        moving=CycleCost(table.round_count, 0, table.round_count * block),
+        run_setup=RUN_SETUP if any_length else 0,
         known_by="step and port",
     )
     received = tuple(Memory((memory.port,)) for memory in plan.receive_memories)
@@ -126,14 +126,34 @@ def _send_map(table: Table, plan: NodePlan, block: int) -> DirectMap | OffsetMap
     return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
 
 
-def _write_delay(table: Table, plan: NodePlan, flits: int) -> int:
+def _write_delay(table: Table, plan: NodePlan, flits: int, *, any_length: bool) -> int:
     """Cycles by which a word that the host writes arrives later than it could."""
     layout = table.collective.layout(table.topology, table.chunks)
     if isinstance(_send_map(table, plan, layout.block_flits(flits)), DirectMap):
-        return 0
+        return direct_write_delay(layout, flits, any_length=any_length)
     if layout.send_parts == 1:
         return CHUNK_LOOK_UP
-    return LOOK_UP + division_cycles(layout.send_parts, layout.part_flits(flits))
+    return LOOK_UP + part_cycles(layout, layout.send_parts, flits, any_length=any_length)
+
+
+def direct_write_delay(layout: Layout, flits: int, *, any_length: bool) -> int:
+    """The same where blocks lie one after another in a memory.
+
+    They do so with all their flits, at the host without those that messages do not fill; and where
+    the length is open, the flits of a message go to its chunks in turn.
+    """
+    parts = layout.send_parts
+    in_turn = any_length and layout.blocks.chunks > 1
+    if not in_turn and (parts == 1 or not layout.is_padded(flits)):
+        return 0
+    return CHUNK_LOOK_UP + part_cycles(layout, parts, flits, any_length=any_length)
+
+
+def part_cycles(layout: Layout, parts: int, flits: int, *, any_length: bool) -> int:
+    """Cycles to find out in which part an address of the host lies."""
+    if parts == 1 or (any_length and layout.in_shares):
+        return 0
+    return division_cycles(parts, layout.part_flits(flits))
 
 
 def division_cycles(parts: int, flits: int) -> int:

@@ -21,14 +21,12 @@ in cycle c if it is there after edge c. The first slot is cycle `wait`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
 from ..topology import IntArray
-
-if TYPE_CHECKING:
-    from .values import Loop
+from .values import Loop, Order
 
 __all__ = [
     "ADDRESS",
@@ -38,9 +36,11 @@ __all__ = [
     "MEMORY_AGE",
     "ROUND_DRAIN",
     "ROUND_SETUP",
+    "RUN_SETUP",
     "SETTING",
     "SUM_AGE",
     "WRITE",
+    "CyclePiece",
     "Timing",
     "round_pause",
     "starts",
@@ -77,8 +77,19 @@ ROUND_DRAIN = 1 + DISTRIBUTION
 #: Clock edges of a write of the host: into the host port, on the way, and into the memory.
 WRITE = 2 + DISTRIBUTION
 
+#: Cycles in which a sequencer finds out what follows from the length of a run.
+RUN_SETUP = 1
+
 #: Cycles by which a write of the host may be late, for the first read comes as late.
 EARLY_START = 1
+
+
+class CyclePiece(NamedTuple):
+    """Cycles of a run with blocks of n flits, from some n on: ``constant + per_flit * n``."""
+
+    first: int
+    constant: int
+    per_flit: int
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,8 @@ class Timing:
         Cycles by which a word that the host writes arrives later than it could.
     link_latency : int
         Cycles of a link; only 1 is built at present.
+    run_setup : int
+        Cycles in which the sequencer gets ready for a run.
 
     Examples
     --------
@@ -109,16 +122,40 @@ class Timing:
     flits: int
     write_delay: int = 0
     link_latency: int = 1
+    run_setup: int = 0
 
     @property
     def wait(self) -> int:
-        """Cycles to wait at the start, for what the host wrote last."""
-        return max(self.write_delay - EARLY_START, 0)
+        """Cycles to wait at the start, for what the host wrote last, or for the sequencer."""
+        return max(self.write_delay - EARLY_START, self.run_setup)
 
     @property
     def cycles(self) -> int:
         """Clock edges from the start pulse to done."""
         return self.wait + self.loop.slots(self.flits) + self.loop.drain
+
+    def pieces(self, first: int) -> list[CyclePiece]:
+        """The cycles of runs as a function of the flits of a block, from so many flits on.
+
+        Examples
+        --------
+        Sums by the step take no less than three cycles for each of these two steps.
+
+        >>> import torusfabric as tf
+        >>> program = tf.compile(tf.plan("2x3", "reduce-scatter"), max_flits=8)
+        >>> [tuple(piece) for piece in program.timing.pieces(1)]
+        [(1, 22, 0), (3, 16, 2)]
+        """
+        loop, constant = self.loop, self.wait + self.loop.drain
+        if loop.order is Order.FLIT:
+            return [CyclePiece(first, constant, loop.rows)]
+        grows_from = -(-(loop.least - loop.pause) // loop.blocks)
+        pieces = []
+        for start in sorted({first, *np.maximum(grows_from, first).tolist()}):
+            grows = grows_from <= start
+            resting = int(loop.pause[grows].sum()) + loop.least * int((~grows).sum())
+            pieces.append(CyclePiece(start, constant + resting, int(loop.blocks[grows].sum())))
+        return pieces
 
     def arrival(self, step: int, port: int, hops: int, flit: int = 0) -> int:
         """The cycle in which a flit is at the in-port of its receiver.

@@ -12,6 +12,7 @@ from ..schedule.model import Choice
 from .distribution import Distribution
 from .memories import address_width
 from .netlist import Netlist, Part
+from .run_length import Lengths
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -58,6 +59,14 @@ class Blueprint:
     def distribution(self) -> Distribution:
         """The registers between what there is once and the nodes."""
         return Distribution(self.netlist, self.nodes)
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """The lengths that a run can have, where there is a choice."""
+        program = self.program
+        if not program.any_length:
+            return None
+        return Lengths(program.flits, program.schedule.chunks)
 
     @property
     def loop(self) -> Loop:

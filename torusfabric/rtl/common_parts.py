@@ -100,8 +100,11 @@ def add_sequencer(plan: Blueprint) -> None:
         plan,
         "sequencer",
         Role.SEQUENCER,
-        lambda: Sequencer(plan.program.timing, plan.control, address_bits=bits),
-        {"start": net.whole("start"), "idle_address": address},
+        lambda: Sequencer(
+            plan.program.timing, plan.control, address_bits=bits, lengths=plan.lengths
+        ),
+        {name: net.whole(name) for name in ("start", "length") if name in net.inputs}
+        | {"idle_address": address},
     )
     plan.sequenced.update(given)
 

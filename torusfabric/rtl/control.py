@@ -129,7 +129,7 @@ def plan_control(program: Program) -> Control:
         for plan, (_, members) in zip(planned, shapes, strict=True)
     )
     operands, operand_columns = _operands(loop, columns)
-    windows = Windows.of(loop)
+    windows = Windows.of(loop, any_length=program.any_length)
     return Control(
         tuple(columns.columns),
         operands,

@@ -129,7 +129,8 @@ class Endpoint(Leaf):
         windows = settings.windows
         widths = {
             "row": shape.row_bits,
-            "phase": windows.count * windows.phases if shape.uses_phases else 0,
+            "phase": windows.chains * windows.phases if shape.uses_phases else 0,
+            "skip": windows.skip_bits if shape.uses_phases else 0,
             "offset": settings.offset_bits if settings.half else 0,
         }
         inject = len(shape.injections) * settings.width

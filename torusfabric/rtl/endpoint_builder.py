@@ -160,8 +160,12 @@ class EndpointBuilder:
             return WritePort(self._address(f"write_{column}", memory.depth), word, enable)
         assert memory.enable is not None
         phases = [self._inputs.phase(window, hops + 1) for window, hops in memory.phases]
-        early = choose([NEVER, *phases], self._inputs.field(memory.enable))
-        enable = delayed(m, early, 1)
+        which = self._inputs.field(memory.enable)
+        enable = delayed(m, choose([NEVER, *phases], which), 1)
+        ends_block = None
+        if self._settings.windows.skip_bits:
+            ends = [self._inputs.ends_block(hops + 1) for _, hops in memory.phases]
+            ends_block = delayed(m, choose([NEVER, *ends], which), 1)
         pointer = Signal(
             range(max(memory.depth, 2)),
             init=memory.start,
@@ -172,7 +176,7 @@ class EndpointBuilder:
             with m.If(~self._held(self._value("busy"), "busy_here")):
                 m.d.sync += pointer.eq(memory.start)
             with m.Elif(enable):
-                m.d.sync += pointer.eq(pointer + 1)
+                m.d.sync += pointer.eq(pointer + self._inputs.advance(ends_block))
         return WritePort(pointer, word, enable)
 
     def _arriving(self, memory: EndpointMemory) -> Value:

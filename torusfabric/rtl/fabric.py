@@ -92,6 +92,13 @@ class Fabric(wiring.Component):
         One write an edge into a node's memory; host top only.
     host_rdata : Out(width)
         The word at `host_node`, `host_addr`, `read_latency` edges later; host top only.
+    length : In
+        Flits of the messages of a run, sampled with `start`, where it is chosen anew for each.
+    error : Out(4)
+        Why the last start was not carried out, where `length` is chosen: 3 for a length that is 0
+        or too long, 5 because a run was under way; else 0.
+    round : Out
+        The row of the program that is under way, where `length` is chosen.
     root : In
         The root, sampled with `start`, where any is possible; in groups, its position in each.
 
@@ -124,8 +131,8 @@ class Fabric(wiring.Component):
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         check_prefix(prefix)
         self.prefix = prefix
-        if program.any_length:
-            raise InputError("Program must be of a fixed length for hardware, not of any length")
+        if program.any_length and Top(top) is Top.CORE:
+            raise InputError("Top must be host for messages of any length, not core")
         self.program, self.width, self.flits = program, width, program.flits
         self.top = Top(top)
         self.nodes, self.ports = program.topology.nodes, program.ports
@@ -143,6 +150,8 @@ class Fabric(wiring.Component):
         """Fill the netlist."""
         net, program = plan.netlist, self.program
         net.add_input("start")
+        if plan.lengths:
+            net.add_input("length", plan.lengths.bits)
         if program.any_root:
             net.add_input("root", address_width(program.groups.size))
         if self.top is Top.HOST:
@@ -162,6 +171,9 @@ class Fabric(wiring.Component):
         plan.distribution.add()
         for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
             net.add_output(name, width)
+        if plan.lengths:
+            for name in ("error", "round"):
+                net.add_output(name, net.nets[name])
 
     @property
     def predicted_cycles(self) -> int:

@@ -13,6 +13,7 @@ from .host_layout import HostLayout
 from .locators.base import Locator
 from .memories import address_width
 from .netlist import Leaf
+from .run_length import divided
 
 __all__ = ["RADIX", "Host", "ReadMerge", "merge_levels"]
 
@@ -159,8 +160,7 @@ class Host(Leaf):
         later = delayed
         node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
-        origin, flit = self._divide(m, address, self._layout.recv_parts)
-        chunk, flit = self._split(flit)
+        origin, chunk, flit = self._block(m, address, self._layout.recv_parts)
         m.d.comb += [
             locator.node.eq(later(m, position, self._read_stages)),
             locator.origin.eq(origin),
@@ -187,7 +187,7 @@ class Host(Leaf):
         address = self.value("host_addr")
         chunk, flit = Const(0), address[:-1]
         if self._layout.memory_by_chunk:
-            chunk, flit = self._split(flit)
+            _, chunk, flit = self._block(m, flit, 1)
         m.d.sync += [
             self.write_enable.eq(self.value("host_we") & ~address[-1]),
             self.write_node.eq(self.value("host_node")),
@@ -201,9 +201,8 @@ class Host(Leaf):
         m.submodules.write_locator = locator
         later, parts = delayed, self._layout.send_parts
         address = self.value("host_addr")
-        destination, flit = self._divide(m, later(m, address[:-1], 1), parts)
+        destination, chunk, flit = self._block(m, later(m, address[:-1], 1), parts)
         wait = 1 + self._layout.division_stages(parts)
-        chunk, flit = self._split(flit)
         node = later(m, self.value("host_node"), wait)
         m.d.comb += [
             locator.node.eq(later(m, position, wait - 1)),
@@ -222,8 +221,21 @@ class Host(Leaf):
             enable = enable_later
         m.d.comb += self.write_enable.eq(enable)
 
+    def _block(self, m: Module, address: Value, parts: int) -> tuple[Value, Value, Value]:
+        """Part, chunk and flit within it of an address, after the cycles of a division by parts."""
+        layout = self._layout
+        if not layout.in_turn:
+            part, flit = self._divide(m, address, parts)
+            return part, *self._split(flit)
+        if layout.part_chunks < layout.chunks:
+            chunk, flit = _in_turn(address, layout.chunks)
+            part = divided(chunk, layout.part_chunks)
+            return part, (chunk - part * layout.part_chunks)[: len(chunk)], flit
+        part, flit = self._divide(m, address, parts)
+        return part, *_in_turn(flit, layout.chunks)
+
     def _split(self, flit: Value) -> tuple[Value, Value]:
-        """Chunk, and flit within it, of a flit of a message."""
+        """Chunk, and flit within it, of a flit of a message whose chunks follow one another."""
         size, chunks = self._layout.block_flits, self._layout.part_chunks
         if chunks == 1:
             return Const(0), flit
@@ -256,3 +268,14 @@ class Host(Leaf):
             quotient.insert(0, taken)
             rest = remaining
         return Cat(*quotient), rest
+
+
+def _in_turn(flit: Value, chunks: int) -> tuple[Value, Value]:
+    """Chunk, and flit within it, of a flit of a message whose flits go to its chunks in turn."""
+    if chunks == 1:
+        return Const(0), flit
+    within = divided(flit, chunks)
+    bits = (chunks - 1).bit_length()
+    if chunks == 1 << bits:
+        return flit[:bits], within
+    return (flit - within * chunks)[:bits], within

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..program import DirectMap
-from ..program.tables import division_cycles
+from ..program.tables import part_cycles
 from .memories import address_width
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ class HostLayout:
 
     Attributes
     ----------
+    chunks : int
+        Of a message.
+    in_turn : bool
+        Whether the flits of a message go to its chunks in turn.
     block_flits, part_flits : int
         Flits of a block, and of a part of a node's memory.
     send_base, recv_base : int
@@ -44,6 +48,8 @@ class HostLayout:
 
     def __init__(self, program: Program) -> None:
         layout = program.layout
+        self._program = program
+        self.chunks, self.in_turn = program.schedule.chunks, program.any_length
         self.nodes = program.topology.nodes
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
         self.part_chunks = layout.part_chunks
@@ -68,4 +74,5 @@ class HostLayout:
 
     def division_stages(self, parts: int) -> int:
         """Cycles to find out in which of so many parts an address lies."""
-        return 0 if parts == 1 else division_cycles(parts, self.part_flits)
+        flits, any_length = self._program.flits, self._program.any_length
+        return part_cycles(self._program.layout, parts, flits, any_length=any_length)

@@ -45,6 +45,15 @@ class Inputs:
         """Whether a flit within a window was read some cycles ago."""
         return self.value("phase")[window * self._endpoint.settings.windows.phases + ago]
 
+    def advance(self, ends_block: Value | None) -> Value | int:
+        """By how much an address grows, given whether its word is the last of a block."""
+        return 1 if ends_block is None else Mux(ends_block, self.value("skip"), 1)
+
+    def ends_block(self, ago: int) -> Value | None:
+        """Whether the last flit of a block was read so many cycles ago; None if of no matter."""
+        windows = self._endpoint.settings.windows
+        return self.phase(windows.count, ago) if windows.skip_bits else None
+
 
 @dataclass
 class Reader:
@@ -119,7 +128,9 @@ def _add_generator(
     windows = [inputs.phase(window, 0) for window in shape.windows]
     assert shape.active is not None
     active = choose([NEVER, *windows], inputs.field(shape.active))
-    ends = active & (left == 0)
+    ends_block = inputs.ends_block(0)
+    counts = active if ends_block is None else active & ends_block
+    ends = counts & (left == 0)
     m.d.sync += begun.eq(busy)
     m.d.comb += getattr(endpoint, f"run_address_{index}").eq(
         Mux(busy, Mux(ends, number + 1, number), 0)
@@ -132,5 +143,5 @@ def _add_generator(
     with m.If(~begun | ends):
         m.d.sync += Cat(code, address, left).eq(given)
     with m.Elif(active):
-        m.d.sync += [address.eq(address + 1), left.eq(left - 1)]
+        m.d.sync += [address.eq(address + inputs.advance(ends_block)), left.eq(left - counts)]
     return code, address

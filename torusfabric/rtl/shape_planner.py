@@ -302,7 +302,8 @@ class ShapePlanner:
                 (
                     select_code(len(memories), memories.index(run.memory)),
                     run.base,
-                    run.blocks * self._loop.flits - 1,
+                    # Words after the first, or blocks where these are of any length.
+                    run.blocks * (1 if self._program.any_length else self._loop.flits) - 1,
                 )
                 for row in range(self._loop.rows)
                 for run in reads.at(row, variant)
@@ -310,9 +311,10 @@ class ShapePlanner:
             for variant in self._members
         ]
         runs = [run for table in tables for run in table]
+        longest = int(reads.blocks.max()) * self._loop.flits
         widths = RunWidths(
             code=max(len(select_bits(len(memories), 0)), 1),
-            address=address_width(max(base + left for _, base, left in runs) + 2),
+            address=address_width(max(base for _, base, _ in runs) + longest + 1),
             left=max(max(left for *_, left in runs).bit_length(), 1),
             number=address_width(max(map(len, tables)) + 1),
         )

@@ -25,6 +25,9 @@ class Windows:
         Of each row, the different lengths in blocks, the longest first.
     reach : int
         The longest path of all rows, in hops.
+    skip_bits : int
+        Where the flits of a block are known no earlier than at the start of a run: bits of the
+        distance from the last address of a block to the first of the next. Else 0.
 
     Examples
     --------
@@ -35,9 +38,10 @@ class Windows:
 
     lengths: tuple[tuple[int, ...], ...]
     reach: int
+    skip_bits: int = 0
 
     @classmethod
-    def of(cls, loop: Loop) -> Windows:
+    def of(cls, loop: Loop, *, any_length: bool = False) -> Windows:
         """The windows of a loop; none in a loop by flits."""
         reach = max((int(writes.hops.max(initial=0)) for writes in loop.writes), default=0)
         if loop.order is Order.FLIT:
@@ -51,7 +55,8 @@ class Windows:
             for row in range(loop.rows):
                 variants = range(reads.count.shape[1])
                 found[row] |= {reads.total(row, variant) for variant in variants} - {0}
-        return cls(tuple(tuple(sorted(lengths, reverse=True)) for lengths in found), reach)
+        ordered = tuple(tuple(sorted(lengths, reverse=True)) for lengths in found)
+        return cls(ordered, reach, loop.flits.bit_length() if any_length else 0)
 
     @property
     def phases(self) -> int:
@@ -62,6 +67,11 @@ class Windows:
     def count(self) -> int:
         """The most windows of a row."""
         return max(map(len, self.lengths))
+
+    @property
+    def chains(self) -> int:
+        """Windows, and one more for the ends of blocks where these are not fixed."""
+        return self.count + (self.skip_bits > 0)
 
     def number(self, row: int, length: int) -> int:
         """The window of a length in a row."""

@@ -6,7 +6,7 @@ from typing import Any
 from ..program import CycleCost
 from ..rtl.origins import Origins
 
-__all__ = ["SimulationReport", "WrongWord"]
+__all__ = ["JobReport", "SimulationReport", "WrongWord"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,32 @@ class WrongWord:
 
 
 @dataclass(frozen=True)
+class JobReport:
+    """What came of one run of a fabric that leaves a choice.
+
+    Parameters
+    ----------
+    mode : int
+    collective : str
+    length : int
+        Flits of a message.
+    root, operation : int or None
+    cycles, predicted_cycles : int
+    words_checked, words_wrong : int
+    """
+
+    mode: int
+    collective: str
+    length: int
+    root: int | None
+    operation: int | None
+    cycles: int
+    predicted_cycles: int
+    words_checked: int
+    words_wrong: int
+
+
+@dataclass(frozen=True)
 class SimulationReport:
     """What a simulation found.
 
@@ -46,11 +72,13 @@ class SimulationReport:
     rounds, bound : int
         Rounds of the schedule, and the fewest that any schedule could have.
     cycles, predicted_cycles : int
-        Clock edges from the start pulse to done: measured and planned.
+        Clock edges from the start pulse to done: measured and planned; of jobs, their sums.
     cycle_cost : CycleCost
         What the planned cycles are made of.
     roots : tuple of int
-        The root of each run, where the fabric lets it be chosen.
+        The roots that were tried, where the fabric lets it be chosen.
+    jobs : tuple of JobReport
+        Each run, where the fabric lets the length be chosen.
     repeat : int
         Collectives run one after another (for each root).
     throughput, throughput_bound : float
@@ -85,6 +113,7 @@ class SimulationReport:
     throughput: float
     throughput_bound: float
     roots: tuple[int, ...]
+    jobs: tuple[JobReport, ...]
     words_checked: int
     words_wrong: int
     first_wrong: WrongWord | None
@@ -95,7 +124,8 @@ class SimulationReport:
     @property
     def passed(self) -> bool:
         """Whether all words are right and the cycles are those predicted."""
-        return not self.words_wrong and self.cycles == self.predicted_cycles
+        exact = all(job.cycles == job.predicted_cycles for job in self.jobs)
+        return not self.words_wrong and self.cycles == self.predicted_cycles and exact
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""

@@ -1,27 +1,24 @@
 """Simulation of a whole fabric with random data, every word compared."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..analysis.bounds import bound
 from ..collective import expected_words, random_messages
-from ..errors import InputError
 from ..rtl.fabric import Fabric
-from .engines import AmaranthEngine, Engine, EngineRun
-from .report import SimulationReport, WrongWord
+from .engines import AmaranthEngine, Engine, EngineRun, Job
+from .jobs import check_jobs, default_jobs
+from .report import JobReport, SimulationReport, WrongWord
 from .throughput import throughput, throughput_bound
 
 __all__ = ["SimulationReport", "WrongWord", "simulate"]
 
-#: How many roots are tried where any is possible.
-FEW = 8
-
 
 class Comparison(NamedTuple):
-    """The words of runs compared with what the collective delivers."""
+    """The words of a run compared with what the collective delivers."""
 
     words_checked: int
     words_wrong: int
@@ -32,7 +29,7 @@ def simulate(
     fabric: Fabric,
     *,
     seed: int = 1,
-    roots: Sequence[int] | None = None,
+    jobs: Sequence[Job] | None = None,
     repeat: int = 1,
     engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -44,9 +41,10 @@ def simulate(
     fabric : Fabric
     seed : int
         Of the random payloads.
-    roots : sequence of int, optional
-        One run for each of these roots, one after another without a reset; for a fabric that lets
-        the root be chosen. By default a few, spread over the nodes. Other fabrics run once.
+    jobs : sequence of Job, optional
+        One run for each of these, one after another without a reset; for a fabric that leaves a
+        choice. By default a few roots, spread over the nodes, and messages of one flit, of the most
+        flits and of some numbers between. Other fabrics run once.
     repeat : int
         How often to do so, each time with fresh data and without a reset.
     engine : Engine, optional
@@ -60,7 +58,7 @@ def simulate(
     Raises
     ------
     InputError
-        If there are roots, and the root of the fabric is fixed.
+        If a job chooses what the fabric leaves no choice of, or what it is not made for.
     WorkFailed
         If the fabric does not come to an end.
 
@@ -72,69 +70,90 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
-    chosen = "root" in fabric.netlist.inputs
-    if roots is not None and not chosen:
-        raise InputError("Roots must be left out for a fabric of one root, not given")
-    tried = (
-        tuple(_some_roots(fabric.program.groups.size) if roots is None else roots) if chosen else ()
-    )
-    each: tuple[int | None, ...] = (tried or (None,)) * repeat
+    tried = default_jobs(fabric) if jobs is None else tuple(jobs)
+    check_jobs(fabric, tried)
+    each = tried * repeat
     engine = engine or AmaranthEngine(fabric)
     batches = [
-        random_messages(fabric.program.layout, fabric.flits, width=fabric.width, seed=seed + k)
-        for k in range(len(each))
+        random_messages(
+            fabric.program.layout, job.length or fabric.flits, width=fabric.width, seed=seed + k
+        )
+        for k, job in enumerate(each)
     ]
     began = time.perf_counter()
-    runs = engine.run_many(batches, roots=tried * repeat or None, progress=progress)
+    runs = engine.run_many(batches, jobs=each, progress=progress)
     seconds = time.perf_counter() - began
-    compared = _compare(fabric, zip(each, batches, runs, strict=True))
+    compared = [_compare(fabric, *done) for done in zip(each, batches, runs, strict=True)]
     return _report(
         fabric,
         runs,
         compared,
         engine=engine.name,
-        roots=tried,
+        roots=tuple(sorted({job.root for job in tried if job.root is not None})),
+        jobs=_job_reports(fabric, each, runs, compared),
         repeat=repeat,
         seconds=round(seconds, 3),
     )
 
 
-def _compare(
-    fabric: Fabric, done: Iterable[tuple[int | None, np.ndarray, EngineRun]]
-) -> Comparison:
-    """Compare every word of runs: how many, how many are wrong, and the first of these.
-
-    Parameters
-    ----------
-    fabric : Fabric
-    done : iterable of (int or None, ndarray, EngineRun)
-        Root, messages and outcome of each run.
-    """
-    program, checked, wrong = fabric.program, 0, 0
-    first: WrongWord | None = None
+def _compare(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
+    """Compare every word of a run: how many, how many are wrong, and the first of these."""
+    program = fabric.program
     operator = program.operator if program.blocks.collective.reducing else None
-    for root, messages, run in done:
-        words, receives = expected_words(
-            program.layout, messages, operator=operator, width=fabric.width, root=root
+    words, receives = expected_words(
+        program.layout, messages, operator=operator, width=fabric.width, root=job.root
+    )
+    got = np.asarray(run.words, words.dtype)
+    differing = np.argwhere((got != words) & receives[:, None])
+    first = None
+    if len(differing):
+        node, index = differing[0]
+        values = int(words[node, index]), int(got[node, index])
+        first = _wrong_word(fabric, job, int(node), int(index), values)
+    return Comparison(int(receives.sum()) * words.shape[1], len(differing), first)
+
+
+def _job_reports(
+    fabric: Fabric, jobs: Sequence[Job], runs: Sequence[EngineRun], compared: list[Comparison]
+) -> tuple[JobReport, ...]:
+    """What came of each run, where a fabric leaves a choice of lengths."""
+    program = fabric.program
+    if not program.any_length:
+        return ()
+    schedule = program.schedule
+    return tuple(
+        JobReport(
+            mode=0,
+            collective=schedule.collective.name,
+            length=program.length_of(job.length),
+            root=schedule.collective.root if job.root is None else job.root,
+            operation=0 if schedule.collective.reducing else None,
+            cycles=run.edges if run.edges == run.cycles else -1,
+            predicted_cycles=program.cycles(job.length),
+            words_checked=found.words_checked,
+            words_wrong=found.words_wrong,
         )
-        got = np.asarray(run.words, words.dtype)
-        differing = np.argwhere((got != words) & receives[:, None])
-        checked += int(receives.sum()) * words.shape[1]
-        wrong += len(differing)
-        if len(differing) and first is None:
-            node, index = differing[0]
-            values = int(words[node, index]), int(got[node, index])
-            first = _wrong_word(fabric, int(node), int(index), values, root)
-    return Comparison(checked, wrong, first)
+        for job, run, found in zip(jobs, runs, compared, strict=True)
+    )
 
 
 def _report(
-    fabric: Fabric, runs: Sequence[EngineRun], compared: Comparison, **others: Any
+    fabric: Fabric,
+    runs: Sequence[EngineRun],
+    compared: list[Comparison],
+    *,
+    jobs: tuple[JobReport, ...],
+    **others: Any,
 ) -> SimulationReport:
     """The report of some runs."""
     program, schedule = fabric.program, fabric.program.schedule
     clocks = sum(run.clocks for run in runs)
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
+    measured = cycles.pop() if len(cycles) == 1 else -1
+    predicted = fabric.predicted_cycles
+    if jobs:
+        measured = sum(job.cycles for job in jobs)
+        predicted = sum(job.predicted_cycles for job in jobs)
     return SimulationReport(
         topology=str(schedule.topology),
         collective=schedule.collective.name,
@@ -148,14 +167,17 @@ def _report(
         origins=fabric.origins,
         rounds=schedule.round_count,
         bound=bound(schedule),
-        cycles=cycles.pop() if len(cycles) == 1 else -1,
-        predicted_cycles=fabric.predicted_cycles,
+        cycles=measured,
+        predicted_cycles=predicted,
+        jobs=jobs,
         cycle_cost=program.mode.cost,
         throughput=throughput(fabric, sum(run.edges for run in runs) / len(runs)),
         throughput_bound=throughput_bound(fabric),
         clocks=clocks,
         node_cycles_per_second=_speed(fabric, runs),
-        **compared._asdict(),
+        words_checked=sum(found.words_checked for found in compared),
+        words_wrong=sum(found.words_wrong for found in compared),
+        first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
         **others,
     )
 
@@ -166,18 +188,13 @@ def _speed(fabric: Fabric, runs: Sequence[EngineRun]) -> int:
     return round(int(fabric.nodes) * sum(run.edges for run in runs) / max(spent, 1e-9))
 
 
-def _some_roots(nodes: int) -> list[int]:
-    """All nodes if they are few, else a few that are spread over them."""
-    return sorted({(nodes * k // FEW + k) % nodes for k in range(FEW)})
-
-
 def _wrong_word(
-    fabric: Fabric, node: int, index: int, values: tuple[int, int], root: int | None
+    fabric: Fabric, job: Job, node: int, index: int, values: tuple[int, int]
 ) -> WrongWord:
     """Describe a wrong word by its index among the words that a node receives, and its values."""
     collective = fabric.program.schedule.collective
     if collective.reducing:
         return WrongWord(node, None, index, *values)
-    part, flit = divmod(index, fabric.flits)
-    only = collective.root if root is None else root
+    part, flit = divmod(index, fabric.program.length_of(job.length))
+    only = collective.root if job.root is None else job.root
     return WrongWord(node, part if collective.from_each else only, flit, *values)

@@ -33,10 +33,15 @@ MEANINGS = {
     "clk": PortMeaning("clock", "all registers change with its rising edge"),
     "rst": PortMeaning("reset", "synchronous, active high"),
     "start": PortMeaning("control", "a pulse of one cycle starts a run, unless one is under way"),
+    "length": PortMeaning("control", "flits of the messages of the run, sampled at start"),
     "root": PortMeaning("control", "the root of the run, sampled at start"),
     "busy": PortMeaning("status", "high from the edge after start until done"),
     "done": PortMeaning("status", "high from the end of a run until the next start"),
     "cycles": PortMeaning("status", "clock edges from the start pulse to done"),
+    "error": PortMeaning(
+        "status", "why the last start was not carried out: 3 length, 5 busy; 0 if it was"
+    ),
+    "round": PortMeaning("status", "the row of the program that is under way"),
     "host_we": PortMeaning("write", "writes host_wdata at host_addr of host_node"),
     "host_node": PortMeaning("write", "the node that is written or read"),
     "host_addr": PortMeaning("write", "the address in the memory of the node"),
@@ -79,9 +84,9 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "ports": _ports(fabric),
         "nodes": fabric.nodes,
         "width": fabric.width,
-        "flits": fabric.flits,
+        "max_flits" if program.any_length else "flits": fabric.flits,
         **interface(fabric),
-        "predicted_cycles": fabric.predicted_cycles,
+        **({} if program.any_length else {"predicted_cycles": fabric.predicted_cycles}),
         "modes": [_mode(fabric)],
         "topology": schedule.topology.to_json(),
         "collective": schedule.collective.to_json() | _chosen_root(fabric),
@@ -135,19 +140,16 @@ def _mode(fabric: Fabric) -> dict[str, Any]:
         "algorithm": schedule.algorithm,
         "operators": [str(program.operator)] if collective.reducing else [],
         "chunks": schedule.chunks,
-        "cycles": [_cycles(fabric)],
+        "cycles": _cycles(fabric),
     }
 
 
-def _cycles(fabric: Fabric) -> dict[str, int]:
-    """The cycles of a run with n flits a chunk: constant + per_flit * n, from some n on."""
-    cost = fabric.program.mode.cost
-    flits = -(-fabric.flits // fabric.program.schedule.chunks)
-    # What does not grow with the length alone holds for this length only.
-    moved = cost.flits * cost.flit_cycles
-    per_flit = 0 if moved % flits else moved // flits
-    return {
-        "from": flits,
-        "constant": fabric.predicted_cycles - per_flit * flits,
-        "per_flit": per_flit,
-    }
+def _cycles(fabric: Fabric) -> list[dict[str, int]]:
+    """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
+    program = fabric.program
+    # What a fixed length makes of a schedule holds for it only.
+    pieces = program.timing.pieces(1 if program.any_length else program.block_flits)
+    return [
+        {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
+        for piece in pieces
+    ]

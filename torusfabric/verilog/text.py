@@ -172,11 +172,11 @@ def _instance_parts(netlist: Netlist) -> dict[str, str]:
 
 def header(fabric: Fabric, command: str) -> str:
     """The comment above the text: what it is, and how to make it again."""
-    schedule = fabric.program.schedule
+    schedule, most = fabric.program.schedule, "up to " * fabric.program.any_length
     lines = [
         f"{schedule.topology} {_collective(fabric)} by {schedule.algorithm}: "
-        f"{fabric.width} bits a flit, {fabric.flits} flits a message, "
-        f"{fabric.predicted_cycles} cycles",
+        f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "
+        f"{most}{fabric.predicted_cycles} cycles",
         f"made by torusfabric {__version__}:",
         f"  {command}",
     ]

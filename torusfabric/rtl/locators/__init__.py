@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...program import DirectMap, NodeMap, OffsetMap, Program, RouteMap
+from ...program.tables import direct_write_delay
 from .base import Locator
 from .chunk import ChunkLocator
 from .direct import DirectLocator
@@ -46,8 +47,11 @@ def write_locator_of(program: Program) -> Callable[[], Locator] | None:
     """How to make the locator of what nodes send; None where the host's order is that of memory."""
     mapped = program.mode.send_map
     if isinstance(mapped, DirectMap):
-        padded = program.layout.is_padded(program.flits) and program.layout.send_parts > 1
-        return (lambda: DirectLocator(program)) if padded else None
+        if mapped.by_chunk or not direct_write_delay(
+            program.layout, program.flits, any_length=program.any_length
+        ):
+            return None
+        return lambda: DirectLocator(program)
     assert isinstance(mapped, OffsetMap)
     own = [number for number, memory in enumerate(program.memories) if memory.own]
     return lambda: OffsetLocator(

@@ -1,7 +1,7 @@
 """Engines: ways to run a fabric cycle by cycle."""
 
 from .amaranth_engine import AmaranthEngine
-from .base import Engine, EngineRun, PhaseTimes
+from .base import Engine, EngineRun, Job, PhaseTimes, longest_job
 from .choice import ENGINES, Choice, choose_engine
 from .compiled import CompiledEngine
 from .verilator import VerilatorEngine
@@ -14,8 +14,10 @@ __all__ = [
     "CompiledEngine",
     "Engine",
     "EngineRun",
+    "Job",
     "PhaseTimes",
     "VerilatorEngine",
     "check_wave",
     "choose_engine",
+    "longest_job",
 ]

@@ -16,7 +16,18 @@ from amaranth.sim import Simulator, SimulatorContext
 from ...errors import WorkFailed
 from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric
-from .base import PATIENCE, Engine, EngineRun, Messages, PhaseTimes, Progress
+from .base import (
+    PATIENCE,
+    Engine,
+    EngineRun,
+    Job,
+    Messages,
+    PhaseTimes,
+    Progress,
+    gathered,
+    longest_job,
+    spread,
+)
 from .waves import recording, wave_lines
 
 __all__ = ["AmaranthEngine", "FreeClock", "GatedClock", "HostDriver", "Testbench", "wide_values"]
@@ -51,7 +62,7 @@ class AmaranthEngine(Engine):
         self,
         batches: Iterable[Messages],
         *,
-        roots: Sequence[int] | None = None,
+        jobs: Sequence[Job] = (),
         progress: Progress | None = None,
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
@@ -67,11 +78,12 @@ class AmaranthEngine(Engine):
             driver = HostDriver(ctx, clock, self.fabric, self.design, advance)
             for number, messages in enumerate(batches):
                 before, times = clock.ticks, [time.process_time()]
-                await driver.load(messages)
+                job = jobs[number] if jobs else longest_job(self.fabric)
+                await driver.load(spread(self.fabric, messages, job))
                 times.append(time.process_time())
-                edges = await driver.collect(roots[number] if roots else None)
+                edges = await driver.collect(job)
                 times.append(time.process_time())
-                words = await driver.read()
+                words = gathered(self.fabric, await driver.read(), job)
                 times.append(time.process_time())
                 phases = PhaseTimes(*(b - a for a, b in pairwise(times)))
                 cycles = ctx.get(self.design.cycles)
@@ -90,7 +102,7 @@ class AmaranthEngine(Engine):
             nonlocal cycles, seconds
             began = time.process_time()
             for _ in range(runs):
-                cycles += await driver.collect()
+                cycles += await driver.collect(longest_job(self.fabric))
             seconds = time.process_time() - began
 
         self.simulate(testbench)
@@ -259,19 +271,20 @@ class HostDriver:
             self._advance(len(message))
         ctx.set(design.host_we, 0)
 
-    async def collect(self, root: int | None = None) -> int:
+    async def collect(self, job: Job) -> int:
         """Start, and wait for done; returns the clock edges between."""
         design, ctx = self._design, self._ctx
-        if root is not None:
-            ctx.set(design.root, root)
+        for name, value in job.inputs.items():
+            ctx.set(getattr(design, name), value)
+        expected = self._fabric.program.cycles(job.length)
         ctx.set(design.start, 1)
         await self._clock.tick()
         ctx.set(design.start, 0)
-        edges, limit = 0, self._fabric.predicted_cycles + PATIENCE
+        edges, limit = 0, expected + PATIENCE
         while not ctx.get(design.done):
             if not ctx.get(design.busy) or edges == limit:
                 raise WorkFailed(
-                    f"Fabric must be done {self._fabric.predicted_cycles} edges after its start, "
+                    f"Fabric must be done {expected} edges after its start, "
                     f"not {'busy' if ctx.get(design.busy) else 'idle'} after {edges}"
                 )
             await self._clock.tick()

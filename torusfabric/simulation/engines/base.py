@@ -9,7 +9,7 @@ import numpy as np
 
 from ...rtl.fabric import Fabric
 
-__all__ = ["PATIENCE", "Engine", "EngineRun", "Messages", "PhaseTimes", "Progress"]
+__all__ = ["PATIENCE", "Engine", "EngineRun", "Job", "Messages", "PhaseTimes", "Progress"]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
@@ -27,6 +27,30 @@ class PhaseTimes(NamedTuple):
     load: float
     run: float
     read: float
+
+
+class Job(NamedTuple):
+    """What is chosen for a run, where a fabric leaves a choice.
+
+    Parameters
+    ----------
+    length : int, optional
+        Flits of a message.
+    root : int, optional
+
+    Examples
+    --------
+    >>> Job(length=3).inputs
+    {'length': 3}
+    """
+
+    length: int | None = None
+    root: int | None = None
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """The inputs of the fabric that are sampled with the start, by name."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class EngineRun(NamedTuple):
@@ -75,7 +99,7 @@ class Engine(ABC):
         self,
         messages: Messages,
         *,
-        root: int | None = None,
+        job: Job | None = None,
         progress: Progress | None = None,
     ) -> EngineRun:
         """Load a message into every node, start, wait for done, and read every node.
@@ -83,9 +107,9 @@ class Engine(ABC):
         Parameters
         ----------
         messages : sequence of (sequence of int)
-            The words of each node's send memory.
-        root : int, optional
-            The root, for a fabric that lets it be chosen.
+            The words of each node's send memory: parts of as many flits as the job says.
+        job : Job, optional
+            What is chosen, for a fabric that leaves a choice; by default as `longest_job` says.
         progress : function of (done, total), optional
             Called now and then with the words loaded and read so far.
 
@@ -94,8 +118,7 @@ class Engine(ABC):
         WorkFailed
             If the fabric does not come to an end.
         """
-        roots = None if root is None else [root]
-        return self.run_many([messages], roots=roots, progress=progress)[0]
+        return self.run_many([messages], jobs=() if job is None else [job], progress=progress)[0]
 
     @abstractmethod
     def measure(self, runs: int) -> tuple[int, float]:
@@ -118,7 +141,7 @@ class Engine(ABC):
         self,
         batches: Iterable[Messages],
         *,
-        roots: Sequence[int] | None = None,
+        jobs: Sequence[Job] = (),
         progress: Progress | None = None,
     ) -> list[EngineRun]:
         """Run several collectives one after another, without a reset between them.
@@ -127,7 +150,45 @@ class Engine(ABC):
         ----------
         batches : iterable of (sequence of (sequence of int))
             The messages of each collective.
-        roots : sequence of int, optional
-            The root of each, for a fabric that lets it be chosen.
+        jobs : sequence of Job
+            What is chosen for each, for a fabric that leaves a choice.
         progress : function of (done, total), optional
         """
+
+
+def longest_job(fabric: Fabric) -> Job:
+    """The job of a fabric if none is given: messages as long as they may be, from root 0."""
+    inputs = fabric.netlist.inputs
+    return Job(
+        length=fabric.flits if "length" in inputs else None, root=0 if "root" in inputs else None
+    )
+
+
+def spread(fabric: Fabric, messages: Messages, job: Job) -> np.ndarray:
+    """Words at the host's addresses: each part as long as the longest message may be.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "alltoall"), max_flits=2), width=8)
+    >>> spread(fabric, [[1, 2, 3]] * 3, Job(length=1))[0].tolist()
+    [1, 0, 2, 0, 3, 0]
+    """
+    words = _words(fabric, messages)
+    length = job.length or fabric.flits
+    parts = words.shape[1] // length
+    result = np.zeros((len(words), parts, fabric.flits), words.dtype)
+    result[:, :, :length] = words.reshape(len(words), parts, length)
+    return result.reshape(len(words), -1)
+
+
+def gathered(fabric: Fabric, words: Messages, job: Job) -> np.ndarray:
+    """The words of messages among all that lie at the host's addresses; undoes `spread`."""
+    found = _words(fabric, words)
+    length = job.length or fabric.flits
+    parts = found.shape[1] // fabric.flits
+    return found.reshape(len(found), parts, fabric.flits)[:, :, :length].reshape(len(found), -1)
+
+
+def _words(fabric: Fabric, words: Messages) -> np.ndarray:
+    return np.asarray(words, np.uint64 if fabric.width <= 64 else object)

@@ -19,7 +19,7 @@ from ...rtl.fabric import Fabric
 from ...rtl.netlist import Netlist
 from ...toolchain.cache import Cache
 from ...verilog import module_texts
-from .base import Engine, EngineRun, Messages, Progress
+from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
 from .host_port import CTask, measure_tasks, run_task, words_moved
 from .model import Model, build_model
 from .model_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
@@ -70,26 +70,27 @@ class CompiledEngine(Engine):
         self,
         batches: Iterable[Messages],
         *,
-        roots: Sequence[int] | None = None,
+        jobs: Sequence[Job] = (),
         progress: Progress | None = None,
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
-        batches = list(batches)
-        each = words_moved(self.fabric)
+        batches, each = list(batches), words_moved(self.fabric)
+        jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
         with (
             recording(self._wave, self.fabric) as vcd,
             Session(self.model, self.fabric, gated=self._gated, vcd=vcd) as session,
         ):
             return [
-                run_task(partial(session.run, root=roots[k] if roots else None), self.fabric,
-                         messages, progress=progress, done=k * each, total=len(batches) * each)
-                for k, messages in enumerate(batches)
+                run_task(partial(session.run, job=job), self.fabric, messages, job,
+                         progress=progress, done=k * each, total=len(batches) * each)
+                for k, (messages, job) in enumerate(zip(batches, jobs, strict=True))
             ]  # fmt: skip
 
     def measure(self, runs: int) -> tuple[int, float]:
         """Run collectives on whatever is in memory; see `Engine.measure`."""
         with Session(self.model, self.fabric, gated=self._gated, vcd=None) as session:
-            return measure_tasks(session.run, self.fabric, runs)
+            run = partial(session.run, job=longest_job(self.fabric))
+            return measure_tasks(run, self.fabric, runs)
 
 
 def kept_texts(netlist: Netlist) -> dict[str, str]:
@@ -142,11 +143,11 @@ class Session:
             self._objects.close()
             raise OSError(errno.EIO, "it cannot be opened")
 
-    def run(self, task: CTask, root: int | None = None) -> int:
+    def run(self, task: CTask, job: Job) -> int:
         """Run a collective."""
-        if root is not None:
-            # Whoever takes the root reads it when the start comes.
-            self.inputs["root"][0] = root
+        for name, value in job.inputs.items():
+            # Whoever takes them reads them when the start comes.
+            self.inputs[name][0] = value
         return self._library.model_run(self._handle, task)
 
     def __enter__(self) -> "Session":

@@ -12,7 +12,16 @@ import numpy as np
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import PATIENCE, EngineRun, Messages, PhaseTimes, Progress
+from .base import (
+    PATIENCE,
+    EngineRun,
+    Job,
+    Messages,
+    PhaseTimes,
+    Progress,
+    gathered,
+    spread,
+)
 
 __all__ = ["CTask", "from_chunks", "run_task", "measure_tasks", "to_chunks", "words_moved"]
 
@@ -89,6 +98,7 @@ def run_task(
     call: Call,
     fabric: Fabric,
     messages: Messages,
+    job: Job,
     *,
     progress: Progress | None = None,
     done: int = 0,
@@ -102,6 +112,7 @@ def run_task(
         Runs it; returns 0, or why it did not come to an end.
     fabric : Fabric
     messages : sequence of (sequence of int)
+    job : Job
     progress : function of (done, total), optional
     done, total : int
         Words moved before, and in all.
@@ -118,12 +129,13 @@ def run_task(
         If the fabric does not come to an end.
     """
     layout, nodes = fabric.layout, fabric.nodes
-    send = to_chunks(messages, fabric.width)
+    send = to_chunks(spread(fabric, messages, job), fabric.width)
+    expected = fabric.program.cycles(job.length)
     recv = np.empty((nodes, layout.recv_words, send.shape[2]), np.uint32)
     task = CTask(
         chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
         recv_base=layout.recv_base, recv_words=layout.recv_words, latency=fabric.read_latency,
-        write_latency=fabric.write_latency, patience=fabric.predicted_cycles + PATIENCE,
+        write_latency=fabric.write_latency, patience=expected + PATIENCE,
         send=send.ctypes.data, recv=recv.ctypes.data,
     )  # fmt: skip
     words = total or words_moved(fabric)
@@ -133,11 +145,11 @@ def run_task(
     if outcome:
         state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
         raise WorkFailed(
-            f"Fabric must be done {fabric.predicted_cycles} edges after its start, "
-            f"not {state} after {task.edges}"
+            f"Fabric must be done {expected} edges after its start, not {state} after {task.edges}"
         )
     phases = PhaseTimes(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
-    return EngineRun(from_chunks(recv, fabric.width), task.cycles, task.edges, task.clocks, phases)
+    received = gathered(fabric, from_chunks(recv, fabric.width), job)
+    return EngineRun(received, task.cycles, task.edges, task.clocks, phases)
 
 
 def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:

@@ -2,6 +2,7 @@
 
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Netlist, Part, Role
+from .base import Job
 from .compiled import OUTPUTS, Session, kept_texts
 from .host_port import CTask
 from .model import build_model
@@ -81,5 +82,5 @@ class Routers:
         with Session(self._model, self._fabric, gated=True, vcd=None) as session:
             # Busy, and never done: it ends when it has been waited for long enough.
             session.inputs["busy"][0] = 1
-            session.run(task)
+            session.run(task, Job())
         return task.edges, task.run_ns / 1e9

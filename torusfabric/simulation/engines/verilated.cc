@@ -7,6 +7,11 @@
 
 namespace {
 
+// What is sampled with the start, as far as the fabric leaves a choice.
+struct Choice {
+    uint32_t length, root;
+};
+
 // A port as the model holds it: an integer, or an array of 32 bits each.
 template <class Port>
 void put(Port &port, const uint32_t *value, uint64_t chunks) {
@@ -83,9 +88,12 @@ public:
         top_.final();
     }
 
-    void set_root(uint32_t root) {
-#ifdef ROOT
-        top_.root = root;
+    void choose(Choice const &choice) {
+#ifdef CHOOSES_LENGTH
+        top_.length = choice.length;
+#endif
+#ifdef CHOOSES_ROOT
+        top_.root = choice.root;
 #endif
     }
 
@@ -161,9 +169,9 @@ EXPORT void *machine_open(const char *wave) {
     return nullptr;
 }
 
-EXPORT int machine_run(void *handle, uint64_t nodes, uint32_t root, Task *task) {
+EXPORT int machine_run(void *handle, uint64_t nodes, Choice const *choice, Task *task) {
     Machine *const machine = static_cast<Machine *>(handle);
-    machine->set_root(root);
+    machine->choose(*choice);
     machine->clocks = 0;
     int const outcome = drive(*machine, nodes, *task);
     task->clocks = machine->clocks;

@@ -19,7 +19,7 @@ from ...rtl.fabric import Fabric
 from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.folders import work_folder
-from .base import Engine, EngineRun, Messages, Progress
+from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
 from .host_port import CTask, measure_tasks, run_task, words_moved
 from .waves import recording, wave_lines
 
@@ -34,6 +34,17 @@ RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 DEFINED = ("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE", "VM_TRACE_FST", "VM_TRACE_VCD",
            "VM_TRACE_SAIF")  # fmt: skip
+
+
+class CChoice(ctypes.Structure):
+    """What is chosen for a run; as `Choice` in ``verilated.cc``."""
+
+    _fields_ = [(name, ctypes.c_uint32) for name in Job._fields]
+
+
+def _chosen(job: Job) -> CChoice:
+    """What a job chooses; 0 for what the fabric leaves no choice of."""
+    return CChoice(**job.inputs)
 
 
 class VerilatorEngine(Engine):
@@ -66,8 +77,8 @@ class VerilatorEngine(Engine):
         text = design.text
         if waves:
             text = _with_lines(text, fabric)
-        rooted = "root" in fabric.netlist.inputs
-        model = _model(text, top=design.top, waves=waves, rooted=rooted)
+        chosen = [name for name in Job._fields if name in fabric.netlist.inputs]
+        model = _model(text, top=design.top, waves=waves, chosen=chosen)
         runtime = _runtime(waves=waves)
         self._library = cxx.build(
             "verilated.so",
@@ -83,32 +94,34 @@ class VerilatorEngine(Engine):
         self,
         batches: Iterable[Messages],
         *,
-        roots: Sequence[int] | None = None,
+        jobs: Sequence[Job] = (),
         progress: Progress | None = None,
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
         batches, each = list(batches), words_moved(self.fabric)
+        jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
         with recording(self._wave, self.fabric) as vcd, _machine(self._library, vcd) as call:
             return [
-                run_task(partial(call, self.fabric.nodes, roots[k] if roots else 0), self.fabric,
-                         messages, progress=progress, done=k * each, total=len(batches) * each)
-                for k, messages in enumerate(batches)
+                run_task(partial(call, self.fabric.nodes, _chosen(job)), self.fabric, messages, job,
+                         progress=progress, done=k * each, total=len(batches) * each)
+                for k, (messages, job) in enumerate(zip(batches, jobs, strict=True))
             ]  # fmt: skip
 
     def measure(self, runs: int) -> tuple[int, float]:
         """Run collectives on whatever is in memory; see `Engine.measure`."""
         with _machine(self._library, None) as call:
-            return measure_tasks(partial(call, self.fabric.nodes, 0), self.fabric, runs)
+            choice = _chosen(longest_job(self.fabric))
+            return measure_tasks(partial(call, self.fabric.nodes, choice), self.fabric, runs)
 
 
 @contextlib.contextmanager
-def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[int, int, CTask], int]]:
-    """A function of (nodes, root, task) that runs a collective in a model of its own."""
+def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[int, CChoice, CTask], int]]:
+    """A function of (nodes, choice, task) that runs a collective in a model of its own."""
     library = ctypes.CDLL(str(path))
     library.machine_open.restype = ctypes.c_void_p
     library.machine_open.argtypes = [ctypes.c_char_p]
     library.machine_run.argtypes = [
-        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(CTask)
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(CChoice), ctypes.POINTER(CTask)
     ]  # fmt: skip
     library.machine_close.argtypes = [ctypes.c_void_p]
     machine = library.machine_open(None if vcd is None else vcd.encode())
@@ -195,7 +208,7 @@ def _runtime(*, waves: bool) -> Path:
     )
 
 
-def _model(text: str, *, top: str, waves: bool, rooted: bool) -> dict[str, str]:
+def _model(text: str, *, top: str, waves: bool, chosen: Sequence[str]) -> dict[str, str]:
     """The C++ of a fabric: texts by file name."""
     program, root = _place()
     cache, key = Cache(), digest("verilator", text, waves, _version())
@@ -219,6 +232,5 @@ def _model(text: str, *, top: str, waves: bool, rooted: bool) -> dict[str, str]:
     head = '#include "Vfabric.h"\n'
     if waves:
         head += '#include "verilated_vcd_c.h"\n#define WAVES VerilatedVcdC\n'
-    if rooted:
-        head += "#define ROOT\n"
+    head += "".join(f"#define CHOOSES_{name.upper()}\n" for name in chosen)
     return model | {"main.cc": head + main, "drive.h": (HERE / "drive.h").read_text()}

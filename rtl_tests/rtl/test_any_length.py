@@ -1,0 +1,254 @@
+"""Fabrics whose runs have any length up to a maximum: hardware as executed, to the cycle."""
+
+import json
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+from helpers import expected_words
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import have_icarus, have_verilator, lint_verilator, run_icarus
+
+import torusfabric as tf
+from torusfabric import verilog
+from torusfabric.collective import random_messages
+from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.delays import delayed
+from torusfabric.rtl.run_length import RunLength, divided
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job, VerilatorEngine
+from torusfabric.simulation.engines.verilator import have_verilator as have_verilator_engine
+from torusfabric.simulation.jobs import default_jobs, random_jobs
+from torusfabric.toolchain import cxx
+
+WIDTH = 9
+
+CASES = [
+    ("2x2", "allgather", "hamiltonian", {}),
+    ("2x3", "allgather", "matching", {}),
+    ("2x3", "alltoall", "matching", {"chunks": 3}),
+    ("2x3", "reduce-scatter", "matching", {}),
+    ("2x3", "allreduce", "matching", {}),
+    ("2x3", "scatter", "matching", {"chunks": 3, "root": 1}),
+    ("2x3", "gather", "matching", {"chunks": 2}),
+    ("2x3", "reduce", "max-flow", {}),
+    ("3x3", "broadcast", "diagonal", {}),
+    ("2x3", "gather", "max-flow", {"root": 4}),
+    ("3x3", "reduce", "necklace", {"chunks": 3}),
+    ("2x3", "allgather", "redistribute", {}),
+    ("arrowhead:1", "broadcast", "spanning-tree", {"packets": 2}),
+    ("2x3", "allgather@1", "matching", {}),
+]
+
+
+def engine_of(topology, collective, algorithm, options, most, *, root=None):
+    """A fabric for messages of up to so many flits."""
+    schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
+    return tf.Fabric(tf.compile(schedule, max_flits=most, root=root), width=WIDTH)
+
+
+def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
+    """Run jobs one after another, without a reset; compare with the executed program."""
+    program = fabric.program
+    batches = [
+        random_messages(program.layout, job.length, width=WIDTH, seed=k)
+        for k, job in enumerate(jobs)
+    ]
+    runs = engine(fabric, **settings).run_many(batches, jobs=jobs)
+    for job, messages, run in zip(jobs, batches, runs, strict=True):
+        executed = program.execute(messages, length=job.length, root=job.root, width=WIDTH)
+        words, receives = expected_words(program, messages, root=job.root, width=WIDTH)
+        assert (executed[receives] == words[receives]).all()
+        assert (run.words[receives] == executed[receives]).all(), job
+        assert run.cycles == run.edges == program.cycles(job.length), job
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
+def test_every_length(topology, collective, algorithm, options):
+    """Lengths up to the most, in any order; what was left by a longer run does not show."""
+    fabric = engine_of(topology, collective, algorithm, options, 5)
+    check_jobs(fabric, [Job(length=length) for length in (5, 1, 2, 4, 3)])
+
+
+def test_one_flit_at_most():
+    """A maximum of one flit leaves one length."""
+    for case in CASES[:4]:
+        check_jobs(engine_of(*case, 1), [Job(length=1)] * 2)
+
+
+def test_any_root():
+    """Length and root are chosen together."""
+    fabric = engine_of("2x3", "broadcast", "max-flow", {}, 4, root="any")
+    check_jobs(fabric, [Job(length=4, root=0), Job(length=1, root=5), Job(length=3, root=2)])
+
+
+ENGINES = [
+    pytest.param(CompiledEngine, id="compiled", marks=pytest.mark.skipif(
+        not cxx.have_compiler(), reason="no C++ compiler")),
+    pytest.param(VerilatorEngine, id="verilator", marks=[pytest.mark.long, pytest.mark.skipif(
+        not (cxx.have_compiler() and have_verilator_engine()), reason="no Verilator")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines(engine):
+    """Every engine samples the length with the start."""
+    fabric = engine_of("2x3", "gather", "max-flow", {}, 5)
+    check_jobs(fabric, [Job(length=length) for length in (5, 1, 3)], engine, optimize=0)
+
+
+@settings(derandomize=True, deadline=None, max_examples=4)
+@given(st.data())
+def test_any_fabric_and_jobs(data):
+    """Fabrics of random tori, collectives and most flits, and random jobs."""
+    sides = data.draw(st.lists(st.integers(2, 3), min_size=1, max_size=2))
+    kind = data.draw(st.sampled_from(["allgather", "alltoall", "reduce-scatter", "scatter"]))
+    options = {"chunks": data.draw(st.integers(1, 3))}
+    most = data.draw(st.integers(1, 9))
+    fabric = engine_of("x".join(map(str, sides)), kind, "matching", options, most)
+    check_jobs(fabric, random_jobs(fabric, 4, seed=data.draw(st.integers(0, 99))))
+
+
+@pytest.mark.parametrize("length", [1, 4, 6])
+@pytest.mark.parametrize(
+    ("collective", "algorithm"), [("reduce-scatter", "matching"), ("gather", "max-flow")]
+)
+def test_verilog_agrees(tmp_path, collective, algorithm, length):
+    """Icarus, by nothing but the manifest, reads the same words after the same cycles."""
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    fabric = engine_of("2x3", collective, algorithm, {}, 6)
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    if have_verilator() and length == 1:
+        assert lint_verilator(tmp_path) == []
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (manifest["max_flits"], manifest["stride"]) == (6, 6)
+    assert "predicted_cycles" not in manifest
+    program, layout = fabric.program, fabric.program.layout
+    messages = random_messages(layout, length, width=WIDTH, seed=1)
+    sent = np.zeros((fabric.nodes, layout.send_parts, 6), np.uint64)
+    sent[:, :, :length] = messages.reshape(fabric.nodes, -1, length)
+    base = manifest["recv_base"]
+    read = [
+        [base + part * 6 + flit for part in range(layout.recv_parts) for flit in range(length)]
+    ] * fabric.nodes
+    result = run_icarus(
+        tmp_path, sent.reshape(fabric.nodes, -1).tolist(), read, starts=2, length=length
+    )
+    words, receives = expected_words(program, messages, width=WIDTH)
+    assert (np.array([row.tolist() for row in result.words])[receives] == words[receives]).all()
+    assert result.cycles == program.cycles(length)
+
+
+def test_commands_that_cannot_be_carried_out():
+    """They change nothing and are reported until the next start; nothing hangs."""
+    fabric = engine_of("2x3", "allgather", "matching", {}, 5)
+    design, expected = Assembly(fabric.netlist), fabric.program.cycles(2)
+    seen = []
+
+    async def testbench(ctx):
+        async def start(length):
+            ctx.set(design.length, length)
+            ctx.set(design.start, 1)
+            await ctx.tick()
+            ctx.set(design.start, 0)
+            return ctx.get(design.error), ctx.get(design.busy), ctx.get(design.done)
+
+        seen.append(await start(0))
+        seen.append(await start(6))
+        seen.append(await start(2))
+        await ctx.tick()
+        seen.append(await start(5))
+        for _ in range(expected - 2):
+            await ctx.tick()
+        seen.append((ctx.get(design.cycles), ctx.get(design.busy), ctx.get(design.done)))
+        seen.append(await start(7))
+        seen.append(await start(5))
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    assert seen == [
+        (3, 0, 0), (3, 0, 0), (0, 1, 0), (5, 1, 0), (expected, 0, 1), (3, 0, 1), (0, 1, 0),
+    ]  # fmt: skip
+
+
+def late_length(m, lengths, loop, length, begin):
+    """Plant a fault: the length is sampled a cycle after the start."""
+    return RunLength(m, lengths, loop, length, delayed(m, begin, 1))
+
+
+def test_a_length_sampled_late_is_found(monkeypatch):
+    """A fabric that takes the length a cycle late does not do what is expected."""
+    monkeypatch.setattr("torusfabric.rtl.sequencer.RunLength", late_length)
+    fabric = engine_of("2x3", "allgather", "matching", {}, 5)
+    design, seen = Assembly(fabric.netlist), []
+
+    async def testbench(ctx):
+        ctx.set(design.length, 1)
+        ctx.set(design.start, 1)
+        await ctx.tick()
+        ctx.set(design.start, 0)
+        ctx.set(design.length, 5)
+        for _ in range(60):
+            await ctx.tick()
+        seen.append(ctx.get(design.cycles))
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    assert seen[0] != fabric.program.cycles(1)
+
+
+def test_division_by_constants():
+    """Every value of a few bits is divided exactly."""
+    from amaranth.hdl import Module, Signal
+
+    for divisor in range(1, 20):
+        m, value = Module(), Signal(6)
+        quotient = Signal(6)
+        m.d.comb += quotient.eq(divided(value, divisor))
+
+        async def testbench(ctx, value=value, quotient=quotient, divisor=divisor):
+            for number in range(64):
+                ctx.set(value, number)
+                assert ctx.get(quotient) == number // divisor, (number, divisor)
+
+        simulator = Simulator(m)
+        simulator.add_testbench(testbench)
+        simulator.run()
+
+
+def test_jobs_by_default():
+    """One flit, the most, and some between; every root of a few."""
+    fabric = engine_of("2x3", "broadcast", "max-flow", {}, 4, root="any")
+    jobs = default_jobs(fabric)
+    assert {job.length for job in jobs} == {1, 2, 3, 4}
+    assert {job.root for job in jobs} == set(range(6))
+    report = tf.simulate(fabric, jobs=jobs[:3])
+    assert report.passed
+    assert [job.length for job in report.jobs] == [1, 2, 3]
+    assert report.cycles == sum(job.cycles for job in report.jobs)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        ([], "Jobs must be at least one, not none"),
+        ([Job(length=0)], "Length must be from 1 to 4 flits, not 0"),
+        ([Job(length=5)], "Length must be from 1 to 4 flits, not 5"),
+        ([Job(length=2, root=6)], "Root must be from 0 to 5, not 6"),
+    ],
+)
+def test_jobs_that_do_not_fit(jobs, message):
+    fabric = engine_of("2x3", "broadcast", "max-flow", {}, 4, root="any")
+    with pytest.raises(tf.InputError, match=f"^{message}"):
+        tf.simulate(fabric, jobs=jobs)
+
+
+def test_core_is_refused():
+    program = tf.compile(tf.plan("2x3", "allgather"), max_flits=4)
+    with pytest.raises(tf.InputError, match=r"^Top must be host for messages of any length"):
+        tf.Fabric(program, top="core")
