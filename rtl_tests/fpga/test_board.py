@@ -264,7 +264,7 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
     what += ["--width", "2", "--flits", "2", "-o", str(tmp_path / "out")]
     assert main(["build", *what, "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
-    assert (first["predicted_cycles"], first["cached"], first["clock_mhz"]) == (5, False, 12)
+    assert (first["predicted_cycles"], first["cached"], first["clock_mhz"]) == (7, False, 12)
     assert first["fmax_mhz"] > 12
     assert 0 < first["resources"]["ICESTORM_LC"]["used"] <= 1280
     report = (tmp_path / "out" / "report.json").read_bytes()
