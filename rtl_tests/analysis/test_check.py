@@ -304,7 +304,7 @@ def test_verdicts_agree(case):
     assert faulty_round(schedule) == first_fault(schedule)
 
 
-@settings(derandomize=True, deadline=None, max_examples=250)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(played())
 def test_planted_faults_are_found(case):
     """Whatever is done to a transfer, both checkers agree on the first faulty round."""

@@ -91,6 +91,7 @@ def routed(monkeypatch, *, fails, said="Info: Routing globals...\n"):
     return commands
 
 
+@pytest.mark.long
 def test_router_that_is_too_slow(small, tmp_path, monkeypatch):
     """The next router is tried where the first one did not reach the clock, and only there."""
     board = find_board("ulx3s-85f")

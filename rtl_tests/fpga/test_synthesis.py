@@ -171,6 +171,7 @@ def test_wave_router_costs_one_lut_and_one_flip_flop_a_bit(target):
     ]
 
 
+@pytest.mark.long
 def test_memories_adders_and_hierarchy_on_ice40():
     nested = Design(
         {"store": STORE, "outer": OUTER}, "outer", {"outer": {"store": 2}}, [("store", 2)]
@@ -530,6 +531,7 @@ def described(width=8):
     )
 
 
+@pytest.mark.long
 def test_report_shows_where_the_luts_go():
     report = synthesize(described(), "ecp5-25k")
     # Forwarding is by wire: all tables are there for injection.
@@ -682,6 +684,7 @@ def test_routers_are_placed_with_their_roms():
     assert report.fabric["fmax_mhz"] > 50
 
 
+@pytest.mark.long
 def test_routers_that_inject_nothing():
     """A node that only receives, or passes on, has a router without words of its own."""
     fabric = fabric_of("3", "broadcast", "max-flow", width=2)
@@ -690,6 +693,7 @@ def test_routers_that_inject_nothing():
     assert sum(row["nodes"] for row in report.classes) == 3
 
 
+@pytest.mark.long
 def test_gowin(runs):
     report = synthesize(described(), "gowin-gw1nr-9")
     assert report.classes[0]["luts"] == report.classes[0]["ffs"] == PORTS * 8
@@ -701,6 +705,7 @@ def test_gowin(runs):
     assert (row["brams"], row["lutrams"], row["luts"]) == (0, 2, 16)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(tools.find("nextpnr-himbaechel-gowin") is None, reason="needs Gowin's tools")
 def test_gowin_clock_rate():
     text = router(2).replace("(posedge clk) begin", "(posedge clk) if (enable) begin")

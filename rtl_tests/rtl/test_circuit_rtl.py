@@ -100,8 +100,8 @@ def test_broadcast_around_broken_links(seed):
         ("4x4", "diagonal", {"root": 5}),
         ("4x4", "max-flow", {"ports": 1}),
         ("5x5", "lee-code", {"root": 24}),
-        ("5x7", "max-flow", {"ports": 3, "root": 17}),
-        ("3x3x3", "max-flow", {"root": 2}),
+        pytest.param("5x7", "max-flow", {"ports": 3, "root": 17}, marks=pytest.mark.long),
+        pytest.param("3x3x3", "max-flow", {"root": 2}, marks=pytest.mark.long),
     ],
 )
 def test_gather(topology, algorithm, options):
@@ -172,6 +172,7 @@ def test_lee_code_memories(large, depth):
     assert runs == ([[], [7], [49], [13] * 6, [13]] if large else [[], [7], [7], [7]])
 
 
+@pytest.mark.long
 def test_large_lee_code_program():
     """The executed program gives every node every message."""
     program = program_of("7x7x7", "allgather", "lee-code", flits=2, large=True)

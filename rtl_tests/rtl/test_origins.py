@@ -97,6 +97,7 @@ def test_text_where_there_is_one_origin():
     )
 
 
+@pytest.mark.long
 def test_reports_say_it(capsys, tmp_path):
     """The commands simulate and verilog print it, as text and as JSON."""
     wanted = fabric_of("4x4", "allgather", "hamiltonian").origins

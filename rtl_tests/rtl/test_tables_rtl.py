@@ -225,7 +225,7 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
     assert (np.array(found) == program.execute(changed)).all()
 
 
-@settings(derandomize=True, deadline=None, max_examples=4)
+@settings(derandomize=True, deadline=None, max_examples=2)
 @given(st.data())
 def test_any_size_width_and_length(data):
     """Fabrics of random tori, widths and lengths agree with the executed program."""

@@ -300,16 +300,16 @@ def _runtime():
     texts = [(include / f"{name}.cpp").read_text() for name in names]
     compiler = _call(["g++", "--version"], None, 60)
     key, cache = digest("verilator runtime", texts, _cxx_flags(), compiler), Cache()
-    kept = [cache.get_file(key, f"{name}.o") for name in names]
-    if all(kept):
-        return [str(path) for path in kept]
-    folder = Path(tempfile.mkdtemp(prefix="verilator-runtime-"))
-    objects = []
-    for name in names:
-        source, target = include / f"{name}.cpp", folder / f"{name}.o"
-        _call(["g++", *_cxx_flags(), "-c", str(source), "-o", str(target)], folder, 600)
-        objects.append(str(cache.put_file(key, target.name, target) or target))
-    return objects
+    files = [f"{name}.o" for name in names]
+    kept = cache.get_files(key, files)
+    if kept is None:
+        folder = Path(tempfile.mkdtemp(prefix="verilator-runtime-"))
+        for name, file in zip(names, files, strict=True):
+            source = str(include / f"{name}.cpp")
+            _call(["g++", *_cxx_flags(), "-c", source, "-o", file], folder, 600)
+        made = {file: folder / file for file in files}
+        kept = cache.put_files(key, made) or list(made.values())
+    return list(map(str, kept))
 
 
 _CLOCK = """

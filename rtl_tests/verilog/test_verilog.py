@@ -60,6 +60,7 @@ def test_simulated_again(tmp_path, topology, collective, algorithm, width, flits
     assert result.cycles == AmaranthEngine(fabric).run(messages).cycles == fabric.predicted_cycles
 
 
+@pytest.mark.long
 def test_simulated_in_verilator(tmp_path):
     """Verilator, starting from random register contents, agrees as well."""
     if not have_verilator():
