@@ -175,7 +175,7 @@ def engine_marks(name, form):
     marks = [pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")]
     if name == "verilator":
         marks.append(pytest.mark.skipif(not have_verilator(), reason="no Verilator"))
-    if name == "verilator" or form not in ("pattern", "table", "rounds"):
+    if name == "verilator" or form not in ("table", "rounds"):
         marks.append(pytest.mark.long)
     return marks
 

@@ -101,6 +101,7 @@ def test_typed_commands(image):
         assert person.leave(b"\x04") == 0
 
 
+@pytest.mark.long
 def test_quit(image):
     """The word quit ends the monitor; an interrupt does, with its own status."""
     with on_terminal(image[0]) as port:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
-from helpers import delay_end, fabric_of, forgetful, misrouted, with_operator
+from helpers import delay_end, fabric_of, few, forgetful, misrouted, with_operator
 from selftest_bench import COLLECTIVES, REDUCTIONS, run
 
-from torusfabric.collective import OPERATORS, Operator
+from torusfabric.collective import Operator
 from torusfabric.errors import InputError
 from torusfabric.fpga.selftest.image import self_test
 from torusfabric.fpga.selftest.tester import Result
@@ -49,7 +49,8 @@ def tried(fabric, runs=1, *, program=None):
 
 
 @pytest.mark.parametrize(
-    ("topology", "collective", "algorithm", "options"), [*COLLECTIVES, *REDUCTIONS]
+    ("topology", "collective", "algorithm", "options"),
+    [*few(5, COLLECTIVES), *few(3, REDUCTIONS)],
 )
 def test_tester_passes(topology, collective, algorithm, options):
     """The tester finds all collectives right, run after run."""
@@ -87,7 +88,7 @@ def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
         assert Result.WRONG in [f["result"] for f in found]
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", ["add", "xor"])
 def test_tester_finds_a_lost_contribution(name):
     """A part of a sum that is left out on the way is found, whatever the operator."""
     fabric = fabric_of("3x3", "reduce-scatter", "matching", operator=Operator(name),

@@ -153,6 +153,7 @@ def test_run(board, capsys, tmp_path):
     assert "Data must be a readable .npy file, not" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_sums_on_a_board(tmp_path, capsys):
     """Arrays go through a reduction as well: a row for each node in, and its share of sums out."""
     operator = Operator("min", True)

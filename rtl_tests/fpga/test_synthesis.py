@@ -196,6 +196,7 @@ def test_memories_and_adders_on_ecp5():
     assert small["instances"] == 0
 
 
+@pytest.mark.long
 def test_wide_multiplexers_are_only_used_for_speed():
     text = "module wide(input [63:0] d, input [5:0] s, output q); assign q = d[s]; endmodule\n"
     wide = Design({"wide": text}, "wide", {})
@@ -238,6 +239,7 @@ def test_other_tool_version_runs_again(no_runs, monkeypatch):
         synthesize(design(1), "ice40-hx8k")
 
 
+@pytest.mark.long
 def test_cost_of_control_is_explained():
     counter = "  reg [19:0] count; always @(posedge clk) count <= inject ? 0 : count + 1;"
     counter += "\n  assign busy = count[19];"
@@ -543,6 +545,7 @@ def test_report_shows_where_the_luts_go():
     assert "where the LUTs go" in _text(report)
 
 
+@pytest.mark.long
 def test_luts_saved_against_a_full_crossbar(runs):
     report = synthesize(described(), "ecp5-25k")
     row, fabric = report.classes[0], report.fabric
@@ -557,7 +560,7 @@ def test_luts_saved_against_a_full_crossbar(runs):
     assert fast.classes[0]["full_crossbar_luts"] == full  # the cheapest there is, in any case
 
 
-@pytest.mark.parametrize("inputs", [3, 10])
+@pytest.mark.parametrize("inputs", [3, pytest.param(10, marks=pytest.mark.long)])
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
     shape = RouterShape(ports=inputs - 1, injection_ports=1, width=1, settings=0)
     full = full_crossbar(shape)
@@ -662,6 +665,7 @@ def rom_netlist():
     return netlist
 
 
+@pytest.mark.long
 def test_routers_have_the_dearest_of_their_roms(runs):
     """A class costs what its routers cost with the dearest contents, which the report names."""
     report = synthesize(with_roms(), "ice40-hx8k")
@@ -678,6 +682,7 @@ def test_routers_have_the_dearest_of_their_roms(runs):
     assert "router: with the contents of dear, the dearest" in _text(report)
 
 
+@pytest.mark.long
 def test_routers_are_placed_with_their_roms():
     report = synthesize(with_roms(), "ice40-hx8k", pnr=True)
     assert report.classes[0]["fmax_mhz"] > 50
@@ -717,6 +722,7 @@ def test_gowin_clock_rate():
     assert row["placed"]["DFF"] >= 3 * PORTS * 2
 
 
+@pytest.mark.long
 def test_no_path_between_registers_is_reported(monkeypatch):
     real = flow.load_json
 

@@ -131,6 +131,7 @@ def test_routers_of_one_shape_share_a_module(topology, collective, algorithm, mo
     assert len(list(fabric.netlist.having(Role.ROUTER))) == fabric.nodes
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 def test_contents_are_data_to_the_compiled_engine():
     """Classes are those of shapes, and the words are the same."""

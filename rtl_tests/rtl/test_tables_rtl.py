@@ -31,7 +31,7 @@ from torusfabric.program import DirectMap, Order
 from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.rtl.sharing import merge_columns
-from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
 from torusfabric.simulation.simulate import simulate
 
@@ -218,7 +218,7 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
         ctx.set(engine.design.host_wdata, int(changed[0, place]))
         await clock.tick()
         ctx.set(engine.design.host_we, 0)
-        assert await driver.collect() == fabric.predicted_cycles
+        assert await driver.collect(Job()) == fabric.predicted_cycles
         found.extend(await driver.read())
 
     engine.simulate(testbench)

@@ -75,6 +75,7 @@ def test_circuit_gossip_of_40_million_nodes():
         assert tuple(rows[title, "343x343x343", variant][-1] for title in titles[:3]) == figures
 
 
+@pytest.mark.long
 def test_circuit_broadcast():
     """Bound, theorem, both plans, and cycles as predicted."""
     text = output("circuit_broadcast.py", "4x6", "10x50", "3x3x3", "--largest", "24")

@@ -94,7 +94,7 @@ def test_options_come_back(name, kind, algorithm, options, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "form", "cycles"), [("matching", "table", 7), ("hamiltonian", "pattern", 11)]
+    ("algorithm", "form", "cycles"), [("matching", "table", 9), ("hamiltonian", "pattern", 13)]
 )
 def test_cycles_of_a_file(algorithm, form, cycles, tmp_path):
     """A file takes no more cycles than the plan that it holds."""

@@ -13,7 +13,7 @@ from helpers import fabric_of, random_messages
 from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, MissingTool, WorkFailed
-from torusfabric.rtl import Fabric
+from torusfabric.program import Program
 from torusfabric.rtl.netlist import Netlist
 from torusfabric.simulation.engines import (
     ENGINES,
@@ -178,7 +178,7 @@ def test_fabric_that_does_not_end(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     messages = random_messages(fabric, 1)
     engine = CompiledEngine(fabric, optimize=0)
-    monkeypatch.setattr(Fabric, "predicted_cycles", -14)
+    monkeypatch.setattr(Program, "cycles", lambda program, length=None: -14)
     with pytest.raises(WorkFailed, match=r"^Fabric must be done -14 edges .* not busy after 2$"):
         engine.run(messages)
 

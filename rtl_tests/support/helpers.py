@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from torusfabric import collective as collectives
 from torusfabric import planning
@@ -20,6 +21,7 @@ __all__ = [
     "delay_end",
     "expected_words",
     "fabric_of",
+    "few",
     "flip_setting",
     "forgetful",
     "misrouted",
@@ -60,6 +62,16 @@ def fabric_of(topology, collective, algorithm=None, *, width=8, top="host", faul
     """
     program = program_of(topology, collective, algorithm, **options)
     return Fabric(fault(program) if fault else program, width=width, top=top)
+
+
+def few(count, cases):
+    """Cases of a test: the first of them, and the others for the long sweep."""
+    long = pytest.mark.long
+    rest = [
+        case if hasattr(case, "marks") else pytest.param(*case, marks=long)
+        for case in cases[count:]
+    ]
+    return [*cases[:count], *rest]
 
 
 def random_messages(fabric, seed):

@@ -370,6 +370,7 @@ def _wait_for_lines(path, count, process):
     raise AssertionError("nothing happens")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 def test_killed_sweep_goes_on_where_it_was(write):
     path = write(MANY)

@@ -114,6 +114,7 @@ def test_icarus_reads_what_was_sent(width, tmp_path):
     assert result.words[0].dtype == (np.uint64 if width <= 64 else object)
 
 
+@pytest.mark.long
 @verilator
 def test_verilator_reads_what_was_sent(tmp_path):
     sent = messages(65)
