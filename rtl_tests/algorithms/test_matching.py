@@ -50,8 +50,10 @@ def exchange_bound(sides, chunks=1):
 
 @pytest.mark.parametrize(
     ("sides", "steps"),
-    [((3, 3), 2), ((4, 4), 4), ((8, 8), 16), ((4, 5), 5), ((8, 8, 8), 86), ((64, 64), 1024),
-     ((16, 16, 16), 683), ((7, 7, 7), 57), ((3, 4, 5), 10), ((9,), 4), ((2, 9), 5)],
+    [((3, 3), 2), ((4, 4), 4), ((8, 8), 16), ((4, 5), 5), ((8, 8, 8), 86),
+     pytest.param((64, 64), 1024, marks=pytest.mark.long),
+     pytest.param((16, 16, 16), 683, marks=pytest.mark.long),
+     ((7, 7, 7), 57), ((3, 4, 5), 10), ((9,), 4), ((2, 9), 5)],
 )  # fmt: skip
 def test_allgather_examples(sides, steps):
     schedule = plan(sides, "allgather")

@@ -296,7 +296,7 @@ def random_round(random, model, store):
     return Transfers(listed.source, listed.hops, payload)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(played())
 def test_verdicts_agree(case):
     """Both checkers find the same first faulty round, and count the same."""
@@ -415,7 +415,7 @@ def damaged(random, transfers, schedule):
     return Transfers(source, hops, payload)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(
     st.sampled_from(SMALL),
     st.sampled_from(["allgather", "broadcast", "gather"]),
@@ -536,7 +536,7 @@ TABLES = [
 ]  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(st.sampled_from(TABLES), st.booleans(), st.data())
 def test_damaged_tables(case, half, data):
     """A table with some entries changed is judged alike by all three, to the same place."""
@@ -577,7 +577,7 @@ SUMMING = [
 ]  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(st.sampled_from(SUMMING), st.sampled_from(["full", "full", "half"]), st.data())
 def test_damaged_tables_of_sums(table, duplex, data):
     """A table of sums with some entries changed is judged alike by all three."""

@@ -52,7 +52,13 @@ def test_all_boards_are_there():
     assert families | sizes | {"ecpix5-85f", "versa-ecp5", "tang-nano-9k"} == set(BOARDS)
 
 
-@pytest.mark.parametrize("name", BOARDS)
+QUICK = {"icebreaker", "ulx3s-85f", "tang-nano-9k", "orangecrab-25f"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in BOARDS],
+)
 def test_plan_of_a_build(name, small):
     """Every board's serial line and lamps exist, and its script runs the tools that it names."""
     board = find_board(name)

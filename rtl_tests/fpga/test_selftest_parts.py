@@ -167,7 +167,7 @@ def test_expected_words_in_hardware(collective, name, signed):
     run(dut, testbench)
 
 
-@pytest.mark.parametrize("nodes", [2, 9, 64])
+@pytest.mark.parametrize("nodes", [2, 9])
 @pytest.mark.parametrize("operator", [*map(Operator, OPERATORS), Operator("max", True)], ids=str)
 def test_no_contribution_is_hidden(operator, nodes):
     """Whichever origin is left out, its words are missed in some of a few runs."""

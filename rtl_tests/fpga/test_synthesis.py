@@ -150,7 +150,7 @@ def no_runs(monkeypatch):
     return lambda: monkeypatch.setattr(tools, "run", run)
 
 
-@pytest.mark.parametrize("target", ["ice40-hx8k", "ecp5-25k"])
+@pytest.mark.parametrize("target", ["ice40-hx8k", pytest.param("ecp5-25k", marks=pytest.mark.long)])
 def test_wave_router_costs_one_lut_and_one_flip_flop_a_bit(target):
     width, nodes = 8, 4
     report = synthesize(design(width, nodes), target)
