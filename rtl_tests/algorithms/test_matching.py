@@ -134,8 +134,8 @@ def test_alltoall_examples(sides, steps):
 
 
 def test_alltoall_meets_the_bound_on_all_small_tori():
-    for sides in all_sides(20):
-        for chunks in (1, 2, 3):
+    for sides in all_sides(16):
+        for chunks in (1, 2):
             schedule = plan(sides, "alltoall", chunks=chunks)
             assert schedule.round_count == exchange_bound(sides, chunks), sides
             report = check(schedule)

@@ -278,6 +278,7 @@ def test_two_thirds_of_the_side_exceed_the_diameter():
     assert all(2 / 3 * 2**order > Arrowhead(order).diameter for order in range(9))
 
 
+@pytest.mark.long
 def test_table_of_costs():
     """The script prints, for each order and protocol, the claim, the bound and the plan."""
     script = runpy.run_path(str(Path(__file__).parents[2] / "sim" / "arrowhead_costs.py"))

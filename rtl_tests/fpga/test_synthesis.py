@@ -186,6 +186,7 @@ def test_memories_adders_and_hierarchy_on_ice40():
     assert report.fabric["luts"] == 2 * row["luts"]
 
 
+@pytest.mark.long
 def test_memories_and_adders_on_ecp5():
     modules = {"store": STORE, "small_store": SMALL_STORE}
     report = synthesize(Design(modules, "store", {}), "ecp5-85k")
@@ -560,7 +561,8 @@ def test_luts_saved_against_a_full_crossbar(runs):
     assert fast.classes[0]["full_crossbar_luts"] == full  # the cheapest there is, in any case
 
 
-@pytest.mark.parametrize("inputs", [3, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("inputs", [3, 10])
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
     shape = RouterShape(ports=inputs - 1, injection_ports=1, width=1, settings=0)
     full = full_crossbar(shape)
@@ -599,6 +601,7 @@ def test_fewest_tables():
     assert [fewest_tables(n) for n in range(9)] == [0, 0, 1, 2, 2, 3, 3, 3, 4]
 
 
+@pytest.mark.long
 def test_registers_before_the_last_count_as_words():
     text = """
     module router(input clk, input [1:0] s, input [3:0] in, input [3:0] own, output reg [3:0] tx);

@@ -123,7 +123,7 @@ def router_texts(topology, algorithm):
     ("algorithm", "small", "large", "modules"),
     [
         ("hamiltonian", "8x8", "32x32", 2),
-        ("one-packet", "8x8", "32x32", 2),
+        pytest.param("one-packet", "8x8", "32x32", 2, marks=long),
         pytest.param("hamiltonian", "9x8", "33x32", 3, marks=long),
         pytest.param("one-packet", "9x9", "33x33", 13, marks=long),
         pytest.param("hamiltonian", "9x9", "33x33", 3, marks=long),

@@ -23,7 +23,7 @@ from torusfabric.simulation.engines import AmaranthEngine
 
 FABRICS = [
     ("2x2", "allgather", "hamiltonian", 1, 2),
-    ("4x4", "allgather", "hamiltonian", 32, 4),
+    ("3x3", "allgather", "hamiltonian", 32, 4),
     pytest.param("3x4", "allgather", "hamiltonian", 7, 6, marks=pytest.mark.long),
     pytest.param("3x3x3", "allgather", "hamiltonian", 8, 3, marks=pytest.mark.long),
     pytest.param("5x5", "allgather", "one-packet", 8, 3, marks=pytest.mark.long),
