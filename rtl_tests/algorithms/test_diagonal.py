@@ -191,6 +191,7 @@ def test_every_way_on_long_tori(longer):
     every_way(longer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kinds", list(product((0, 1), repeat=3)))
 def test_every_way_in_three_dimensions(kinds):
     for base in ((2, 2, 2), (4, 2, 6), (4, 6, 8)):

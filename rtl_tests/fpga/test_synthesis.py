@@ -347,6 +347,7 @@ def test_slowest_path_is_that_of_the_median(monkeypatch):
     assert slowest_path({}) is None
 
 
+@pytest.mark.long
 def test_fabric_too_large_for_the_device_is_not_placed(monkeypatch):
     small = dataclasses.replace(TARGETS["ice40-hx8k"], capacity={"luts": 20, "cells": 7680})
     monkeypatch.setitem(TARGETS, "ice40-hx8k", small)

@@ -16,6 +16,7 @@ def output(*words):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 def test_tables_and_figures(tmp_path):
     """Table I, steps, and five pictures that a parser reads."""
     text = output("--largest", "9", "-o", str(tmp_path / "figures"))

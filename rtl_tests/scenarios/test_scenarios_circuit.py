@@ -37,6 +37,7 @@ def tables(text):
     return found
 
 
+@pytest.mark.long
 def test_circuit_gossip():
     """Claims, bounds and plans of both variants."""
     rows = tables(output("circuit_gossip.py", "--largest", "0"))

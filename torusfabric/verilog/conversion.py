@@ -6,6 +6,7 @@ ports and the children of each.
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -141,9 +142,12 @@ def _alike_once(text: str) -> str:
         name = module[module.index("module ") :].split("(")[0].split()[1]
         if not module.startswith("(*") or f"  {name} " not in text:
             continue  # what has no parent here is a module of the netlist
-        nameless = module.replace(f"module {name}(", "module (")
+        parts = {port: f"part_{k}" for k, port in enumerate(_parts(module))}
+        nameless = _in_order(_renamed(module.replace(f"module {name}(", "module ("), parts))
         module_of[name] = shared.setdefault(nameless, f"register_{len(shared)}")
         text = text.replace(module, "")
+        for instance in re.findall(rf"^  {name} \w+ \(.*?\);$", text, re.M | re.S):
+            text = text.replace(instance, _renamed(instance, parts, before=r"\."))
     if not module_of:
         return text
     used = re.compile(rf"^  ({'|'.join(module_of)})(?= \w+ \()", re.M)
@@ -151,6 +155,30 @@ def _alike_once(text: str) -> str:
     # Behind all that have instances of them.
     modules = (body.replace("module (", f"module {name}(") for body, name in shared.items())
     return "\n".join([text, *modules])
+
+
+def _parts(module: str) -> list[str]:
+    """The names that Yosys gives to what a register holds, in the order in which it does."""
+    (held,) = re.findall(r"register <= (.*?);", module)
+    return list(dict.fromkeys(re.findall(r"\\port\S+ ", held)))
+
+
+def _renamed(text: str, names: Mapping[str, str], before: str = "") -> str:
+    """A text with other names for some escaped ones."""
+    for old, new in names.items():
+        text = re.sub(f"({before}){re.escape(old)}", rf"\g<1>{new}", text)
+    return text
+
+
+def _in_order(module: str) -> str:
+    """A module whose ports and declarations are in alphabetical order."""
+    ((head, ports, body),) = re.findall(r"\A(.*?module \()(.*?)(\);.*)\Z", module, re.S)
+    declared = r"  (?:input|output|wire|reg)\b.*?;\n"
+    rest = re.sub(declared, "", body)
+    first, _, last = rest.partition("\n")
+    lines = "".join(sorted(re.findall(declared, body)))
+    names = ", ".join(sorted(name.strip() for name in ports.split(",")))
+    return f"{head}{names}{first}\n{lines}{last}"
 
 
 def _short_memories(text: str) -> str:
