@@ -19,6 +19,7 @@ from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.rtl import Fabric
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
+from torusfabric.schedule.recognise import recognise
 from torusfabric.simulation.engines import ENGINES
 from torusfabric.simulation.engines.verilator import have_verilator
 from torusfabric.toolchain import cxx
@@ -95,6 +96,17 @@ def test_executed_program(selection):
     messages = np.random.default_rng(1).integers(0, 1 << 40, size, np.uint64)
     words, receives = expected_words(program, messages)
     assert receives.any()
+    assert (program.execute(messages)[receives] == words[receives]).all()
+
+
+@every_selection
+def test_executed_program_of_the_smallest_form(selection):
+    """So does that of the form in which `tf.plan` gives a schedule, and a file comes back."""
+    schedule = recognise(planned(*selection))
+    program = tf.compile(schedule, flits=max(2 * schedule.chunks - 1, 2))
+    size = program.topology.nodes, program.send_words
+    messages = np.random.default_rng(1).integers(0, 1 << 40, size, np.uint64)
+    words, receives = expected_words(program, messages)
     assert (program.execute(messages)[receives] == words[receives]).all()
 
 

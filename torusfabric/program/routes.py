@@ -86,13 +86,14 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     upstream = topology.neighbours, np.broadcast_to(topology.opposite, topology.neighbours.shape)
     arriving, index = flows.flow[upstream], flows.index[upstream]
     tail = _tails(pattern, flows)[upstream]
-    injects = np.where(flows.on_cycle | (flows.length[flows.flow] == 0), pattern.inject, -1)
     routes = []
     for flow, length in enumerate(flows.length.tolist()):
         positions = list(_ranked(arriving == flow, ports, index, tail))
-        for chunk in np.unique(injects[(flows.flow == flow) & (injects >= 0)]).tolist():
-            entering = (flows.flow == flow) & (injects == chunk)
-            for _, entry in _ranked(entering, ports, flows.index):
+        # Where chains branch, what is injected above the branch is on each of them.
+        along = np.zeros(pattern.inject.shape, bool)
+        along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
+        for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
+            for _, entry in _ranked(along & (pattern.inject == chunk), ports, flows.index):
                 routes += [
                     Route(chunk, length, position, port, entry, late)
                     for port, position, late in positions
