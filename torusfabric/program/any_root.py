@@ -19,7 +19,7 @@ from .address_map import DirectMap
 from .circuits import set_up_circuits
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
-from .timing import ROUND_DRAIN, ROUND_SETUP, RUN_SETUP, round_pause
+from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
 from .values import Loop, Memory, Order, Reads, Writes
 from .variants import classify
 
@@ -85,7 +85,7 @@ def compile_any_root(schedule: Schedule, flits: int, *, any_length: bool = False
             alpha=ROUND_SETUP,
             hop_cycles=1,
         ),
-        run_setup=RUN_SETUP if any_length else 0,
+        any_length=any_length,
         known_by="the root",
     )
     return Program(
@@ -95,7 +95,6 @@ def compile_any_root(schedule: Schedule, flits: int, *, any_length: bool = False
         memories=tuple(Memory(ports, own=True) for ports in used),
         depth=np.full((len(first), chunks), half + block),
         variant_of=variant_of,
-        any_length=any_length,
     )
 
 

@@ -18,7 +18,7 @@ from .address_map import DirectMap, RouteMap
 from .cost import CycleCost
 from .program import Mode, Program, block_flits
 from .routes import routes_of
-from .timing import LINK, RUN_SETUP
+from .timing import LINK
 from .values import IDLE, Loop, Memory, Order, Reads, Writes
 from .variants import classify
 
@@ -87,7 +87,7 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         send_map=DirectMap(ports, chunks, waves, by_chunk=True),
         receive_map=RouteMap(routes, steps, ports),
         moving=CycleCost(steps, 0, steps * waves),
-        run_setup=RUN_SETUP if any_length else 0,
+        any_length=any_length,
         known_by="position on the stream",
     )
     return Program(
@@ -97,7 +97,6 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         memories=received + own,
         depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
         variant_of=variant_of,
-        any_length=any_length,
     )
 
 

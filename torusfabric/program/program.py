@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import IntArray
-from .timing import Timing
+from .timing import RUN_SETUP, Timing
 from .values import Loop, Memory
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class Mode:
         Cycles by which a word that the host writes arrives later than it could.
     moving : CycleCost
         What the cycles are made of, without those that are constant.
-    run_setup : int
-        Cycles in which the sequencer gets ready for a run.
+    any_length : bool
+        Whether the length of messages is chosen at the start of a run.
     known_by : str
         How a receiver identifies the origin of a word.
     """
@@ -72,7 +72,7 @@ class Mode:
     receive_map: AddressMap
     write_delay: int = 0
     moving: CycleCost
-    run_setup: int = 0
+    any_length: bool = False
     known_by: str
 
     @property
@@ -88,7 +88,9 @@ class Mode:
     def timing_of(self, flits: int) -> Timing:
         """When what happens, for blocks of so many flits."""
         latency = self.schedule.topology.link_latency
-        return Timing(self.loop, flits, self.write_delay, latency, self.run_setup)
+        return Timing(
+            self.loop, flits, self.write_delay, latency, RUN_SETUP if self.any_length else 0
+        )
 
     @property
     def groups(self) -> Groups:
@@ -110,9 +112,6 @@ class Program:
     topology : Topology
     flits : int
         Flits of a message, or the most of them.
-    any_length : bool
-        Whether the length is chosen at the start of a run. Flit f of a message then lies in chunk
-        ``f % chunks``, at ``f // chunks``; else chunks follow one another.
     modes : tuple of Mode
         One at present.
     memories : tuple of Memory
@@ -136,7 +135,6 @@ class Program:
     memories: tuple[Memory, ...]
     depth: IntArray
     variant_of: IntArray
-    any_length: bool = False
 
     @property
     def mode(self) -> Mode:
@@ -162,6 +160,15 @@ class Program:
     def operator(self) -> Operator | None:
         """The operator of the only mode."""
         return self.mode.operator
+
+    @property
+    def any_length(self) -> bool:
+        """Whether the length of messages is chosen at the start of a run.
+
+        Flit f of a message then lies in chunk ``f % chunks``, at ``f // chunks``; else chunks
+        follow one another.
+        """
+        return self.mode.any_length
 
     @property
     def any_root(self) -> bool:

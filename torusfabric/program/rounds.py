@@ -22,10 +22,10 @@ from .program import Mode, Program, block_flits
 from .round_follower import BlockFollower
 from .round_plan import NodeRounds, Readers, RoundPlan
 from .round_sums import SumFollower
-from .tables import direct_write_delay
-from .timing import ROUND_DRAIN, ROUND_SETUP, RUN_SETUP, round_pause
+from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
 from .values import MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
 from .variants import number_equal
+from .write_delay import direct_write_delay
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -98,7 +98,7 @@ def compile_rounds(
             alpha=ROUND_SETUP,
             hop_cycles=1,
         ),
-        run_setup=RUN_SETUP if any_length else 0,
+        any_length=any_length,
         known_by="round and address",
     )
     received = tuple(
@@ -111,7 +111,6 @@ def compile_rounds(
         memories=(*received, Memory((), own=True)),
         depth=np.array([plan.nodes[node].depth for node in first]) * block,
         variant_of=variant_of,
-        any_length=any_length,
     )
 
 

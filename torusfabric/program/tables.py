@@ -20,22 +20,16 @@ from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_plan import TablePlan
 from .table_planner import plan_table
-from .timing import LINK, RUN_SETUP
+from .timing import LINK
 from .values import Loop, Memory, Order, Reads, Writes
+from .write_delay import direct_write_delay, look_up_delay
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from ..collective.layout import Layout
     from ..schedule import Table
     from .node_plan import NodePlan
 
 __all__ = ["compile_table"]
-
-#: Cycles in which the address of a word that the host writes is looked up, by offset and chunk.
-LOOK_UP = 4
-
-#: The same where only its chunk matters.
-CHUNK_LOOK_UP = 2
 
 
 def compile_table(
@@ -86,7 +80,7 @@ def compile_table(
         receive_map=OffsetMap(topology, plan.result_memory, _words(plan.slot, block)),
         write_delay=delay,
         moving=CycleCost(table.round_count, 0, table.round_count * block),
-        run_setup=RUN_SETUP if any_length else 0,
+        any_length=any_length,
         known_by="step and port",
     )
     received = tuple(Memory((memory.port,)) for memory in plan.receive_memories)
@@ -98,7 +92,6 @@ def compile_table(
         memories=received + own,
         depth=np.array([[memory.depth * block for memory in plan.memories]]),
         variant_of=np.zeros(topology.nodes, np.int32),
-        any_length=any_length,
     )
 
 
@@ -131,34 +124,7 @@ def _write_delay(table: Table, plan: NodePlan, flits: int, *, any_length: bool) 
     layout = table.collective.layout(table.topology, table.chunks)
     if isinstance(_send_map(table, plan, layout.block_flits(flits)), DirectMap):
         return direct_write_delay(layout, flits, any_length=any_length)
-    if layout.send_parts == 1:
-        return CHUNK_LOOK_UP
-    return LOOK_UP + part_cycles(layout, layout.send_parts, flits, any_length=any_length)
-
-
-def direct_write_delay(layout: Layout, flits: int, *, any_length: bool) -> int:
-    """The same where blocks lie one after another in a memory.
-
-    They do so with all their flits, at the host without those that messages do not fill; and where
-    the length is open, the flits of a message go to its chunks in turn.
-    """
-    parts = layout.send_parts
-    in_turn = any_length and layout.blocks.chunks > 1
-    if not in_turn and (parts == 1 or not layout.is_padded(flits)):
-        return 0
-    return CHUNK_LOOK_UP + part_cycles(layout, parts, flits, any_length=any_length)
-
-
-def part_cycles(layout: Layout, parts: int, flits: int, *, any_length: bool) -> int:
-    """Cycles to find out in which part an address of the host lies."""
-    if parts == 1 or (any_length and layout.in_shares):
-        return 0
-    return division_cycles(parts, layout.part_flits(flits))
-
-
-def division_cycles(parts: int, flits: int) -> int:
-    """Cycles to find out in which of several parts of so many flits an address lies."""
-    return (parts - 1).bit_length() if flits & (flits - 1) else 0
+    return look_up_delay(layout, flits, any_length=any_length)
 
 
 class _Injections(NamedTuple):

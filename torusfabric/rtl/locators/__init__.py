@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...program import DirectMap, NodeMap, OffsetMap, Program, RouteMap
-from ...program.tables import direct_write_delay
+from ...program.write_delay import direct_write_delay
 from .base import Locator
 from .chunk import ChunkLocator
 from .direct import DirectLocator
