@@ -96,21 +96,21 @@ def add_sequencer(plan: Blueprint) -> None:
     address: Parts = (Fixed(0, bits),)
     if plan.top is Top.HOST:
         address = net.low("read_address", bits)
-    given = _add_single(
-        plan,
-        "sequencer",
-        Role.SEQUENCER,
-        lambda: Sequencer(
-            plan.program.timing, plan.control, address_bits=bits, lengths=plan.lengths
-        ),
-        {name: net.whole(name) for name in ("start", "length") if name in net.inputs}
-        | {"idle_address": address},
+    make = lambda: Sequencer(
+        plan.program.timing,
+        plan.control,
+        address_bits=bits,
+        lengths=plan.lengths,
+        roots=plan.groups.size if plan.program.any_root else None,
     )
+    chosen = net.inputs.keys() & make().signature.members.keys()
+    inputs = {name: net.whole(name) for name in net.inputs if name in chosen}
+    given = _add_single(plan, "sequencer", Role.SEQUENCER, make, inputs | {"idle_address": address})
     plan.sequenced.update(given)
 
 
 def add_root_unit(plan: Blueprint) -> None:
     """Add what takes the root and gives every node its offset from it."""
-    inputs = {name: plan.netlist.whole(name) for name in ("start", "busy", "root")}
+    inputs = {name: plan.netlist.whole(name) for name in ("accepted", "root")}
     make = lambda: RootUnit(plan.groups.torus)
     _add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)

@@ -95,8 +95,9 @@ class Fabric(wiring.Component):
     length : In
         Flits of the messages of a run, sampled with `start`, where it is chosen anew for each.
     error : Out(4)
-        Why the last start was not carried out, where `length` is chosen: 3 for a length that is 0
-        or too long, 5 because a run was under way; else 0.
+        Why the last start was not carried out, where `length` or `root` is chosen: 2 for a root
+        that is no node, 3 for a length that is 0 or too long, 5 because a run was under way; else
+        0.
     round : Out
         The row of the program that is under way, where `length` is chosen.
     root : In
@@ -171,8 +172,8 @@ class Fabric(wiring.Component):
         plan.distribution.add()
         for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
             net.add_output(name, width)
-        if plan.lengths:
-            for name in ("error", "round"):
+        for name in ("error", "round"):
+            if name in plan.sequenced:
                 net.add_output(name, net.nets[name])
 
     @property

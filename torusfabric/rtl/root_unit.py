@@ -20,8 +20,8 @@ class RootUnit(Leaf):
 
     Members
     -------
-    start, busy : In(1)
-        The root is sampled with a start, unless a run is under way.
+    accepted : In(1)
+        The root is sampled with a start that is accepted.
     root : In
         The number of a node.
     offset_k_x : Out
@@ -31,7 +31,7 @@ class RootUnit(Leaf):
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         super().__init__(
-            {"start": In(1), "busy": In(1), "root": In(address_width(topology.nodes))}
+            {"accepted": In(1), "root": In(address_width(topology.nodes))}
             | {
                 f"offset_{axis}_{at}": Out(address_width(side))
                 for axis, side in enumerate(topology.moduli)
@@ -44,7 +44,6 @@ class RootUnit(Leaf):
         m = Module()
         topology, root = self._topology, self.value("root")
         coordinates = topology.coordinates(np.arange(topology.nodes))
-        begin = self.value("start") & ~self.value("busy")
         for axis, side in enumerate(topology.moduli):
             bits = address_width(side)
             at = Signal(bits, name=f"root_{axis}")
@@ -52,6 +51,6 @@ class RootUnit(Leaf):
             m.d.comb += at.eq(choose(table, root))
             for coordinate in range(side):
                 offsets = [Const((coordinate - k) % side, bits) for k in range(side)]
-                with m.If(begin):
+                with m.If(self.value("accepted")):
                     m.d.sync += getattr(self, f"offset_{axis}_{coordinate}").eq(choose(offsets, at))
         return m

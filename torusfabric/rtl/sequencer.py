@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+from typing import TypeGuard
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import ADDRESS, DISTRIBUTION, Timing
@@ -28,6 +29,7 @@ class RunError(enum.IntEnum):
     """Why a start was not carried out."""
 
     NONE = 0
+    ROOT = 2
     LENGTH = 3
     BUSY = 5
 
@@ -48,6 +50,8 @@ class Sequencer(Leaf):
         Bits of an address.
     lengths : Lengths, optional
         Those that a run can have, if its length is known no earlier than at its start.
+    roots : int, optional
+        Nodes of which each can be the root, if it is known no earlier than at the start of a run.
 
     Members
     -------
@@ -55,6 +59,8 @@ class Sequencer(Leaf):
         Starts a run, unless one is under way.
     length : In
         Flits of the messages of a run, sampled with its start; if there is a choice.
+    root : In
+        The root of a run; if there is a choice, and it has values that are no node.
     idle_address : In
         What `read_k` is while no run is under way.
     busy, done : Out(1)
@@ -62,7 +68,9 @@ class Sequencer(Leaf):
     cycles : Out(32)
         Clock edges from the start pulse to done; counts while busy.
     error : Out(4)
-        Why the last start was not carried out, a `RunError`; if lengths can be chosen.
+        Why the last start was not carried out, a `RunError`; if anything can be chosen.
+    accepted : Out(1)
+        High in the cycle in which a start is accepted; if roots can be chosen.
     round : Out
         The row under way; if lengths can be chosen.
     skip : Out
@@ -96,9 +104,10 @@ class Sequencer(Leaf):
         *,
         address_bits: int,
         lengths: Lengths | None = None,
+        roots: int | None = None,
     ) -> None:
         self._timing, self._loop, self._control = timing, timing.loop, control
-        self._bits, self._lengths = address_bits, lengths
+        self._bits, self._lengths, self._roots = address_bits, lengths, roots
         endpoints, row_bits = control.endpoints, address_width(self._loop.rows)
         windows = control.windows
         rows = any(shape.row_bits for shape in endpoints.shapes)
@@ -107,7 +116,8 @@ class Sequencer(Leaf):
             "row": row_bits if rows else 0,
             "setting_row": row_bits if control.router_rows else 0,
             "phase": windows.chains * windows.phases if endpoints.uses_phases else 0,
-            "error": ERROR_BITS if lengths else 0,
+            "error": ERROR_BITS if lengths or roots else 0,
+            "accepted": 1 if roots else 0,
             "round": row_bits if lengths else 0,
             "skip": windows.skip_bits if endpoints.uses_phases else 0,
         }
@@ -120,6 +130,7 @@ class Sequencer(Leaf):
                 "cycles": Out(32),
             }
             | ({"length": In(lengths.bits)} if lengths else {})
+            | ({"root": In(address_width(roots))} if _has_gaps(roots) else {})
             | {name: Out(bits) for name, bits in optional.items() if bits}
             | {f"read_{k}": Out(address_bits) for k in range(len(endpoints.reads))}
             | {f"write_{k}": Out(address_bits) for k in range(len(endpoints.stores))}
@@ -160,15 +171,14 @@ class Sequencer(Leaf):
         Value
             High in the cycle in which a start is accepted.
         """
-        start = self.value("start")
-        begin = start & ~self.busy
-        if self._lengths:
-            length = self.value("length")
-            fits = (length != 0) & (length <= self._lengths.most)
-            wrong = Mux(fits, RunError.NONE, RunError.LENGTH)
+        start, begin = self.value("start"), self.value("start") & ~self.busy
+        if "error" in self._has:
+            wrong = self._wrong()
             with m.If(start):
                 m.d.sync += self.error.eq(Mux(self.busy, RunError.BUSY, wrong))
-            begin = begin & fits
+            begin = begin & (wrong == RunError.NONE)
+        if "accepted" in self._has:
+            m.d.comb += self.accepted.eq(begin)
         with m.If(begin):
             m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(0)]
         with m.Elif(self.busy):
@@ -176,6 +186,17 @@ class Sequencer(Leaf):
             with m.If(last):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
         return begin
+
+    def _wrong(self) -> Value:
+        """Why what is chosen cannot be carried out, a `RunError`."""
+        wrong: Value = Const(RunError.NONE, ERROR_BITS)
+        if self._lengths:
+            length = self.value("length")
+            fits = (length != 0) & (length <= self._lengths.most)
+            wrong = Mux(fits, wrong, RunError.LENGTH)
+        if _has_gaps(self._roots):
+            wrong = Mux(self.value("root") < self._roots, wrong, RunError.ROOT)
+        return wrong
 
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""
@@ -259,3 +280,8 @@ class Sequencer(Leaf):
             m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
             return counter
         return slots.address(store.base)[: self._bits]
+
+
+def _has_gaps(roots: int | None) -> TypeGuard[int]:
+    """Whether there are roots to be chosen, and numbers of as many bits that are none."""
+    return bool(roots and roots & (roots - 1))

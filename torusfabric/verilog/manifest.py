@@ -39,7 +39,7 @@ MEANINGS = {
     "done": PortMeaning("status", "high from the end of a run until the next start"),
     "cycles": PortMeaning("status", "clock edges from the start pulse to done"),
     "error": PortMeaning(
-        "status", "why the last start was not carried out: 3 length, 5 busy; 0 if it was"
+        "status", "why the last start was not carried out: 2 root, 3 length, 5 busy; 0 if it was"
     ),
     "round": PortMeaning("status", "the row of the program that is under way"),
     "host_we": PortMeaning("write", "writes host_wdata at host_addr of host_node"),
