@@ -159,7 +159,10 @@ def test_synth(capsys, saved, monkeypatch):
         (("--duplex", "half"), "--duplex must be left out with --plan"),
         (("--broken-link", "0:+0"), "--broken-link must be left out with --plan"),
         (("--times", "1", "1", "1"), "--times must be left out with --plan"),
-        (("--root", "any"), "Root any must be for a broadcast, not allgather"),
+        (
+            ("--root", "any"),
+            "Root any must be for a broadcast, scatter, gather or reduce, not allgather",
+        ),
         (("--op", "add"), "--op must be left out for allgather"),
     ],
 )

@@ -1,21 +1,180 @@
-"""Fabrics whose root is chosen for every run: starts that cannot be carried out."""
+"""Fabrics whose root is chosen for every run: every root, and roots that do not exist."""
 
+import json
+
+import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from helpers import random_messages
+from core_bench import run_core
+from helpers import expected_words, few, random_messages
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
 
 import torusfabric as tf
+from torusfabric import collective as collectives
+from torusfabric import verilog
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.root_unit import RootUnit
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
+from torusfabric.toolchain import cxx
 
 WIDTH = 9
 
+ROOTED = ["broadcast", "scatter", "gather", "reduce"]
 
-def fabric_of(topology, collective, algorithm=None, *, fault=None, **options):
-    """A fabric of any root; a fault is a function from its program to one with a fault."""
-    schedule = tf.plan(topology, collective, algorithm=algorithm)
-    program = tf.compile(schedule, root="any", **options)
-    return tf.Fabric(fault(program) if fault else program, width=WIDTH)
+ON_ALL_TOPOLOGIES = [
+    ("broadcast", "max-flow"),
+    ("scatter", "matching"),
+    ("gather", "matching"),
+    ("gather", "max-flow"),
+    ("reduce", "max-flow"),
+]
+
+CASES = [
+    ("2x3", "scatter", "matching", {}),
+    ("2x3", "gather", "matching", {}),
+    ("2x3", "reduce", "max-flow", {}),
+    ("5", "gather", "max-flow", {}),
+    ("2x3", "scatter@1", "matching", {"chunks": 2}),
+    ("2x2", "reduce", "necklace", {"chunks": 2}),
+    ("3x3", "gather", "diagonal", {}),
+    ("arrowhead:1", "scatter", "matching", {}),
+    ("arrowhead:1", "reduce", "max-flow", {}),
+    ("3x3", "scatter", "necklace", {}),
+    ("3x3", "reduce", "diagonal", {}),
+    ("2x3x2", "gather@0+2", "matching", {"chunks": 3}),
+    ("4x4", "reduce@0", "max-flow", {}),
+]
+
+
+def fabric_of(
+    topology, collective, algorithm=None, *, top="host", operators=(), lengths, **options
+):
+    """A fabric of any root; `lengths` are those of `tf.compile`."""
+    schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
+    program = tf.compile(schedule, root="any", operators=operators, **lengths)
+    return tf.Fabric(program, width=WIDTH, top=top)
+
+
+def check_execution(program, job, *, width):
+    """Execute a job on random words, and compare with what the collective delivers.
+
+    Returns
+    -------
+    messages, words : ndarray
+        What nodes send, and what they have received.
+    """
+    length = program.length_of(job.length)
+    messages = collectives.random_messages(program.layout, length, width=width, seed=job.root)
+    executed = program.execute(messages, length=job.length, root=job.root, width=width)
+    words, receives = expected_words(program, messages, root=job.root, width=width)
+    assert (executed[receives] == words[receives]).all(), job
+    assert not executed[~receives].any()
+    return messages, executed
+
+
+def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
+    """Run jobs one after another, without a reset, as executed and to the cycle."""
+    program = fabric.program
+    batches, executed = zip(
+        *(check_execution(program, job, width=WIDTH) for job in jobs), strict=True
+    )
+    runs = engine(fabric, **settings).run_many(list(batches), jobs=jobs)
+    for job, words, run in zip(jobs, executed, runs, strict=True):
+        receives = np.isin(np.arange(fabric.nodes), program.layout.with_root(job.root).receivers)
+        assert (run.words[receives] == words[receives]).all(), job
+        assert run.cycles == run.edges == program.cycles(job.length), job
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), few(6, CASES))
+def test_every_root(topology, collective, algorithm, options):
+    """One fabric serves every root in turn; nothing of an earlier run shows."""
+    fabric = fabric_of(topology, collective, algorithm, lengths={"flits": 3}, **options)
+    check_jobs(fabric, [tf.Job(root=root) for root in range(fabric.program.groups.size)])
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"), few(1, [CASES[3], *CASES[:3], *CASES[4:]])
+)
+def test_every_root_at_any_length(topology, collective, algorithm, options):
+    """Root and length are chosen together."""
+    fabric = fabric_of(topology, collective, algorithm, lengths={"max_flits": 4}, **options)
+    size = fabric.program.groups.size
+    check_jobs(fabric, [tf.Job(root=root, length=1 + 3 * root % 4) for root in range(size)])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+def test_compiled_engine():
+    """The compiled engine agrees."""
+    fabric = fabric_of("2x3", "scatter", lengths={"flits": 2})
+    check_jobs(fabric, [tf.Job(root=root) for root in (4, 0, 5)], CompiledEngine, optimize=0)
+
+
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(st.data())
+def test_any_program(data):
+    """Programs of random topologies, collectives and algorithms, executed for random roots."""
+    sides = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=2))
+    name = data.draw(st.sampled_from(["x".join(map(str, sides)), "arrowhead:1"]))
+    kind, algorithm = data.draw(st.sampled_from(ON_ALL_TOPOLOGIES))
+    schedule = tf.plan(name, kind, algorithm=algorithm)
+    most = data.draw(st.integers(1, 5))
+    program = tf.compile(schedule, root="any", max_flits=most)
+    for _ in range(3):
+        root = data.draw(st.integers(0, schedule.topology.nodes - 1))
+        check_execution(program, tf.Job(root=root, length=data.draw(st.integers(1, most))), width=9)
+
+
+@pytest.mark.parametrize("collective", ["scatter", "gather", "reduce"])
+def test_verilog_takes_the_root_at_the_start(tmp_path, collective):
+    """Icarus, given the wrong root at all times but at the start, reads the words of the right one.
+
+    It knows nothing but the manifest.
+    """
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    fabric = fabric_of("2x3", collective, lengths={"flits": 3})
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    assert lint_icarus(tmp_path) == []
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["collective"] == {"kind": collective, "root": "any"}
+    assert manifest["ports"]["error"]["width"] == 4
+    messages = random_messages(fabric, 1)
+    base = manifest["recv_base"]
+    read = [range(base, base + manifest["recv_words"])] * fabric.nodes
+    result = run_icarus(tmp_path, messages.tolist(), read, starts=2, root=4)
+    words, receives = expected_words(fabric.program, messages, root=4, width=WIDTH)
+    assert (np.array([row.tolist() for row in result.words])[receives] == words[receives]).all()
+    assert result.cycles == manifest["predicted_cycles"]
+
+
+@pytest.mark.parametrize("collective", ["gather", "reduce"])
+def test_core(collective):
+    """In a core each node reads as the root; the address map is the same for all roots."""
+    fabric = fabric_of("2x3", collective, top="core", lengths={"flits": 2})
+    messages = random_messages(fabric, 1)
+    words, receives = expected_words(fabric.program, messages, root=4, width=WIDTH)
+    assert (run_core(fabric, messages, root=4)[receives] == words[receives]).all()
+
+
+def test_core_of_a_scatter_is_refused():
+    """Where a node finds what it has received would depend on the root."""
+    with pytest.raises(tf.InputError, match=r"^Top must be host for scatter from any root, not co"):
+        fabric_of("2x3", "scatter", top="core", lengths={"flits": 1})
+
+
+def test_collectives_without_a_root_are_refused():
+    with pytest.raises(tf.InputError, match=r"^Root must be left out for allgather"):
+        fabric_of("2x3", "allgather", lengths={"flits": 1})
+
+
+def test_plans_from_other_nodes_are_refused():
+    with pytest.raises(tf.InputError, match=r"^Root must be any for a schedule from node 0, not f"):
+        fabric_of("2x3", "gather", root=1, lengths={"flits": 1})
 
 
 class Bench:
@@ -77,7 +236,7 @@ def run_bench(fabric, testbench):
 @pytest.mark.parametrize("lengths", [{"flits": 2}, {"max_flits": 2}])
 def test_a_root_that_does_not_exist(lengths):
     """Such a start changes nothing and is reported until the next one."""
-    fabric = fabric_of("2x3", "broadcast", "max-flow", **lengths)
+    fabric = fabric_of("2x3", "broadcast", "max-flow", lengths=lengths)
     messages = random_messages(fabric, 1)
     chosen = {"length": 2} if "max_flits" in lengths else {}
     seen = []
@@ -103,7 +262,7 @@ def test_a_root_that_does_not_exist(lengths):
 
 def test_where_every_number_is_a_node():
     """No root is refused, but a start while busy is."""
-    fabric = fabric_of("2x2", "broadcast", "max-flow")
+    fabric = fabric_of("2x2", "broadcast", "max-flow", lengths={"flits": 1})
     seen = []
 
     async def testbench(bench):
@@ -120,8 +279,9 @@ class DeafRootUnit(RootUnit):
         return super().value(name) & 0 if name == "root" else super().value(name)
 
 
-def test_a_root_that_is_ignored_is_found(monkeypatch):
+@pytest.mark.parametrize("collective", ROOTED)
+def test_a_root_that_is_ignored_is_found(monkeypatch, collective):
     """A fabric that ignores its root delivers wrong words."""
     monkeypatch.setattr("torusfabric.rtl.common_parts.RootUnit", DeafRootUnit)
-    fabric = fabric_of("2x3", "broadcast", "max-flow")
+    fabric = fabric_of("2x3", collective, lengths={"flits": 1})
     assert not tf.simulate(fabric, jobs=[tf.Job(root=2)]).passed

@@ -301,9 +301,10 @@ def test_rooted_program_on_data():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("simulate", "4x4", "allgather"), "Root any must be for a broadcast, not allgather"),
-        (("synth", "4x4", "gather", "--target", "ice40-hx8k"),
-         "Root any must be for a broadcast, not gather"),
+        (("simulate", "4x4", "allgather"),
+         "Root any must be for a broadcast, scatter, gather or reduce, not allgather"),
+        (("synth", "4x4", "alltoall", "--target", "ice40-hx8k"),
+         "Root any must be for a broadcast, scatter, gather or reduce, not alltoall"),
         (("plan", "4x4", "broadcast"), "Root must be a node number for plan, not any"),
         (("simulate", "4x4", "broadcast", "--algorithm", "max-flow", "--broken-link", "3:+0"),
          "Root must be a node number where links are broken, not any"),

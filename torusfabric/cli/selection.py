@@ -271,8 +271,10 @@ def _open_root(arguments: Namespace, *, allowed: bool) -> int:
 
 def _check_open(collective: Collective) -> None:
     """Refuse a collective whose root cannot be left open."""
-    if not (collective.single_origin and collective.to_all):
-        raise InputError(f"Root any must be for a broadcast, not {collective.kind}")
+    if not collective.rooted:
+        raise InputError(
+            f"Root any must be for a broadcast, scatter, gather or reduce, not {collective.kind}"
+        )
     if collective.root:
         raise InputError(f"Root any must be for a plan from node 0, not {collective.root}")
 

@@ -42,8 +42,7 @@ def compile(
     operators : sequence of (Operator or str), optional
         How a reduction combines words (default ``add``); one at present.
     root : {"any"}, optional
-        Lets the root of a broadcast be chosen at the start of each run; the schedule is that for
-        node 0.
+        Lets the root be chosen at the start of each run; the schedule is that for node 0.
     **others
         Nothing at present.
 
@@ -91,11 +90,11 @@ def compile(
     flits = next(number for number in given if number is not None)
     operator = _operator(schedule, operators)
     if root == "any":
-        if schedule.collective.root != 0:
+        if schedule.collective.root:
             raise InputError(
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
-        return compile_any_root(schedule, flits, any_length=any_length)
+        return compile_any_root(schedule, flits, operator, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
     collective = schedule.collective

@@ -120,11 +120,21 @@ class _Machine:
         program = self.program
         mapped = program.mode.receive_map if receive else program.mode.send_map
         part, chunk, flit = program.locate(np.arange(count), self.length)
+        if receive and program.mode.part_is_root:
+            part = np.full_like(part, self.root)
         memory, base = mapped.locate(self.position[:, None], part[None, :], chunk[None, :])
         memory, base = np.broadcast_arrays(memory, base)
         if receive and program.any_root:
-            base = np.where(self.is_root[:, None], 0, base)
+            base = self._at_any_root(base)
         return np.where(base >= 0, self.first[memory] + base + self.pitch[memory] * flit, -1)
+
+    def _at_any_root(self, base: IntArray) -> IntArray:
+        """First addresses of what is received, given those of the others, or of the root alone."""
+        collective, is_root = self.program.schedule.collective, self.is_root[:, None]
+        if collective.to_root:
+            return np.where(is_root, base, -1)
+        # The root of a broadcast shows what it sends.
+        return np.where(is_root, 0, base) if collective.to_all else base
 
     def _load(self, words: Words) -> None:
         """Write what the nodes send into their memories."""

@@ -53,7 +53,8 @@ class Mode:
         from the root.
     loop : Loop
     send_map, receive_map : AddressMap
-        Where a node keeps what it sends, and what it has received.
+        Where a node keeps what it sends, and what it has received. With any root, the part of what
+        a node receives of the root is the root (see `part_is_root`).
     write_delay : int
         Cycles by which a word that the host writes arrives later than it could.
     moving : CycleCost
@@ -96,6 +97,12 @@ class Mode:
     def groups(self) -> Groups:
         """The groups of nodes that carry it out; address maps know nodes by their positions."""
         return self.schedule.blocks.groups
+
+    @property
+    def part_is_root(self) -> bool:
+        """Whether where a node keeps what it has received depends on which node is the root."""
+        collective = self.schedule.collective
+        return self.any_root and collective.single_origin and collective.personal
 
     @property
     def operator(self) -> Operator | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..schedule.model import Choice
 from .distribution import Distribution
 from .memories import address_width
-from .netlist import Netlist, Part
+from .netlist import Netlist, Part, Parts
 from .run_length import Lengths
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .control import Control
 
 __all__ = ["Blueprint", "Top"]
+
+#: The rows of a ROM.
+Rows: TypeAlias = tuple[int, ...]
 
 
 class Top(Choice):
@@ -54,6 +57,7 @@ class Blueprint:
     top: Top
     netlist: Netlist = field(default_factory=Netlist)
     sequenced: dict[str, tuple[Part, ...]] = field(default_factory=dict)
+    _offset_roms: dict[tuple[tuple[Rows, ...], int], Rows] = field(default_factory=dict)
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -136,7 +140,7 @@ class Blueprint:
         return tuple(Part(name, 0, self.netlist.nets[name]) for name in names)
 
     def add_row_rom(
-        self, net: str, node: int, row: str, bits: int, contents: list[tuple[int, ...]]
+        self, net: str, node: int, row: str, bits: int, contents: tuple[Rows, ...]
     ) -> None:
         """A ROM of a node that the sequencer steps through.
 
@@ -148,27 +152,37 @@ class Blueprint:
         row : str
             The net of the row, of which the node has a ROM.
         bits : int
-        contents : list of (tuple of int)
+        contents : tuple of (tuple of int)
             Of each variant, what is read in each row.
         """
-        address = self.distribution.near(row, node)
-        table = contents[self.variant_of[node]]
+        self.add_node_rom(net, node, self.distribution.near(row, node), bits, contents)
+
+    def add_node_rom(
+        self, net: str, node: int, address: Parts, bits: int, contents: tuple[Rows, ...]
+    ) -> None:
+        """A ROM of a node, given what those of all variants hold.
+
+        With any root it has room for all of them, and shows what is for the node's offset from it.
+        """
+        rows = contents[self.variant_of[node]]
         if self.program.any_root:
-            address += self.offset(node)
-            table = self._by_offset(contents)
+            key = contents, sum(part.width for part in address)
+            if key not in self._offset_roms:
+                self._offset_roms[key] = self._by_offset(*key)
+            rows, address = self._offset_roms[key], address + self.offset(node)
         self.netlist.add_rom(
-            f"rom_{net}", rows=table, width=bits, address=address, output=net, node=node
+            f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node
         )
 
-    def _by_offset(self, contents: list[tuple[int, ...]]) -> tuple[int, ...]:
-        """Contents for all offsets, addressed by row and then by coordinates."""
-        topology, row_bits = self.groups.torus, address_width(self.loop.rows)
+    def _by_offset(self, contents: tuple[Rows, ...], bits: int) -> Rows:
+        """Contents for all offsets, addressed by so many bits and then by coordinates."""
+        topology = self.groups.torus
         coordinates = topology.coordinates(np.arange(topology.nodes))
-        key, shift = np.zeros(topology.nodes, int), row_bits
+        key, shift = np.zeros(topology.nodes, int), bits
         for coordinate, side in zip(coordinates, topology.moduli, strict=True):
             key |= coordinate << shift
             shift += address_width(side)
-        table = [0] * (int(key.max()) + (1 << row_bits))
+        table = [0] * (int(key.max()) + (1 << bits))
         for offset, start in enumerate(key.tolist()):
             rows = contents[self.variant_of[self.groups.members[0, offset]]]
             table[start : start + len(rows)] = rows

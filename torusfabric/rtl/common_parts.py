@@ -57,7 +57,9 @@ def add_host(plan: Blueprint, layout: HostLayout) -> tuple[int, list[Callable[[]
         "host_addr": layout.address_bits,
         "host_wdata": plan.width,
     }
-    inputs = {name: net.add_input(name, width) for name, width in bits.items()}
+    inputs: dict[str, Parts] = {name: net.add_input(name, width) for name, width in bits.items()}
+    if layout.part_is_root:
+        inputs["sampled_root"] = (Part("sampled_root", 0, layout.root_bits),)
 
     def make() -> Host:
         answer = plan.control.endpoints.answer
@@ -112,5 +114,5 @@ def add_sequencer(plan: Blueprint) -> None:
 def add_root_unit(plan: Blueprint) -> None:
     """Add what takes the root and gives every node its offset from it."""
     inputs = {name: plan.netlist.whole(name) for name in ("accepted", "root")}
-    make = lambda: RootUnit(plan.groups.torus)
+    make = lambda: RootUnit(plan.groups.torus, shown=plan.program.mode.part_is_root)
     _add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)

@@ -122,7 +122,9 @@ def plan_control(program: Program) -> Control:
     loop = program.loop
     shapes, router_of = _router_shapes(loop, one=program.any_root)
     columns = _Columns()
-    planned = [_planned(loop, sources, members) for sources, members in shapes]
+    planned = [
+        _planned(loop, sources, members, one=program.any_root) for sources, members in shapes
+    ]
     common = _common_columns(planned)
     routers = tuple(
         _router(plan, members, columns, common)
@@ -210,21 +212,19 @@ class _Planned:
     injections: list[tuple[int, ...]]  # of each variant, the injection port that each input is
 
 
-def _planned(loop: Loop, sources: Sources, members: list[int]) -> _Planned:
-    """The crossbar of a shape: select registers are shared where that suits all its variants."""
+def _planned(loop: Loop, sources: Sources, members: list[int], *, one: bool) -> _Planned:
+    """The crossbar of a shape: select registers are shared where that suits all its variants.
+
+    Where one shape serves all variants, injection ports are those of the program.
+    """
     first = loop.first_injection
     stacked, injections = [], []
     for variant in members:
         rows = loop.select[:, variant].astype(int)
-        used = _sources(rows)
-        # Where one shape serves different sets of inputs, injection ports are those of the program.
-        renamed = all(len(s) == len(u) for s, u in zip(sources, used, strict=True))
-        names = _injection_names(used if renamed else sources, first)
-        if not renamed:
-            names = {
-                injection: injection
-                for injection in range(first, max(names, default=first - 1) + 1)
-            }
+        names = _injection_names(sources if one else _sources(rows), first)
+        if one:
+            last = max(names, default=first - 1)
+            names = {injection: injection for injection in range(first, last + 1)}
         rename = np.arange(max(first, *names, 0) + 1) if names else np.arange(first + 1)
         for injection, name in names.items():
             rename[injection] = name

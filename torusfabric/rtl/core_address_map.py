@@ -34,12 +34,13 @@ def core_address_map(program: Program) -> dict[str, Any]:
         where it is nothing new: a block has one entry at a node, where it arrives first. Of a core
         with memories, ``sent[node][k]`` is [`write_bank`, first `write_address`] of block k of
         what the node sends, and ``received[node][k]`` is [`read_bank`, first `read_address`] of
-        block k of what it receives; null where there is no such block.
+        block k of what it receives; null where there is no such block. With any root, what the root
+        alone receives is listed for every node, as if it were that.
     """
     mode, layout = program.mode, program.layout
     if isinstance(mode.receive_map, RouteMap):
         return {"arrivals": _arrivals(program)}
-    if program.any_root:
+    if program.any_root and program.schedule.collective.to_all:
         # What is received is in the upper half of each memory, which a node addresses by itself.
         chunks = range(program.schedule.chunks)
         every = [[[chunk, 0] for chunk in chunks]] * program.topology.nodes

@@ -119,7 +119,7 @@ class _Wiring:
         if "offset" in members:
             inputs["offset"] = plan.offset(node)
         if "row" in members:
-            rows = [contents.rows for contents in plan.control.endpoints.contents]
+            rows = tuple(contents.rows for contents in plan.control.endpoints.contents)
             plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows)
             inputs["row"] = net.whole(f"row_{node}")
         if self._inject_bits:
@@ -137,11 +137,9 @@ class _Wiring:
     def _add_runs(self, node: int, index: int, widths: RunWidths) -> Parts:
         """The ROM of runs of a reader; returns what it shows."""
         plan, net = self._plan, f"run_{index}_{node}"
-        table = plan.control.endpoints.contents[plan.variant_of[node]].runs[index]
         address = (Part(f"run_address_{index}_{node}", 0, widths.number),)
-        plan.netlist.add_rom(
-            f"rom_{net}", rows=table, width=widths.row, address=address, output=net, node=node
-        )
+        every = tuple(c.runs.get(index, ()) for c in plan.control.endpoints.contents)
+        plan.add_node_rom(net, node, address, widths.row, every)
         return plan.netlist.whole(net)
 
     def _private(self, node: int) -> dict[str, Parts]:

@@ -134,6 +134,9 @@ class Fabric(wiring.Component):
         self.prefix = prefix
         if program.any_length and Top(top) is Top.CORE:
             raise InputError("Top must be host for messages of any length, not core")
+        if program.mode.part_is_root and Top(top) is Top.CORE:
+            kind = program.schedule.collective.kind
+            raise InputError(f"Top must be host for {kind} from any root, not core")
         self.program, self.width, self.flits = program, width, program.flits
         self.top = Top(top)
         self.nodes, self.ports = program.topology.nodes, program.ports

@@ -91,6 +91,8 @@ class Host(Leaf):
     write_node, write_bank, write_address, write_data, write_enable : Out
         A write into a send memory; the data come a cycle after the others, for nodes to find out
         which memory it is for.
+    sampled_root : In
+        The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
         A read.
 
@@ -131,6 +133,7 @@ class Host(Leaf):
                 "read_bank": Out(len(locator.bank)),
                 "read_address": Out(address_bits),
             }
+            | ({"sampled_root": In(layout.root_bits)} if layout.part_is_root else {})
         )
 
     @property
@@ -161,6 +164,8 @@ class Host(Leaf):
         node = later(m, self.value("host_node"), 1 + self._read_stages)
         address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
         origin, chunk, flit = self._block(m, address, self._layout.recv_parts)
+        if self._layout.part_is_root:
+            origin = self.value("sampled_root")
         m.d.comb += [
             locator.node.eq(later(m, position, self._read_stages)),
             locator.origin.eq(origin),

@@ -35,6 +35,8 @@ class HostLayout:
     address_bits : int
     memory_by_chunk : bool
         Whether each chunk of what a node sends has a memory of its own.
+    part_is_root : bool
+        Whether where a node keeps what it has received depends on which node is the root.
     positions : ndarray of int or None
         The position of each node in its group; None where it is its number.
 
@@ -60,10 +62,16 @@ class HostLayout:
         # A power of two, so that one address bit chooses and no subtraction is needed.
         self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
+        self.part_is_root = program.mode.part_is_root
         send = program.mode.send_map
         self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
         groups = program.groups
         self.positions = groups.position if groups.count > 1 else None
+
+    @property
+    def root_bits(self) -> int:
+        """Bits of the number of a root: of a position in a group."""
+        return address_width(self._program.groups.size)
 
     @property
     def position_bits(self) -> int:

@@ -17,6 +17,8 @@ class RootUnit(Leaf):
     Parameters
     ----------
     topology : Topology
+    shown : bool
+        Whether the root itself is wanted.
 
     Members
     -------
@@ -24,14 +26,18 @@ class RootUnit(Leaf):
         The root is sampled with a start that is accepted.
     root : In
         The number of a node.
+    sampled_root : Out
+        The root of the last run, if it is wanted.
     offset_k_x : Out
         Coordinate k of the offset of nodes whose coordinate k is x.
     """
 
-    def __init__(self, topology: Topology) -> None:
-        self._topology = topology
+    def __init__(self, topology: Topology, *, shown: bool = False) -> None:
+        self._topology, self._shown = topology, shown
+        bits = address_width(topology.nodes)
         super().__init__(
-            {"accepted": In(1), "root": In(address_width(topology.nodes))}
+            {"accepted": In(1), "root": In(bits)}
+            | ({"sampled_root": Out(bits)} if shown else {})
             | {
                 f"offset_{axis}_{at}": Out(address_width(side))
                 for axis, side in enumerate(topology.moduli)
@@ -43,6 +49,9 @@ class RootUnit(Leaf):
         """Build a lookup of coordinates, and a register for each offset."""
         m = Module()
         topology, root = self._topology, self.value("root")
+        if self._shown:
+            with m.If(self.value("accepted")):
+                m.d.sync += self.sampled_root.eq(root)
         coordinates = topology.coordinates(np.arange(topology.nodes))
         for axis, side in enumerate(topology.moduli):
             bits = address_width(side)

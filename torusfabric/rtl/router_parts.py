@@ -92,7 +92,7 @@ def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, var
     if router.columns:
         inputs["select"] = _select(plan, node, router.columns)
     if router.local_bits:
-        contents = [router.contents.get(v, ()) for v in range(plan.loop.variants)]
+        contents = tuple(router.contents.get(v, ()) for v in range(plan.loop.variants))
         plan.add_row_rom(f"setting_{node}", node, "setting_row", router.local_bits, contents)
         inputs["setting"] = net.whole(f"setting_{node}")
     outputs = {"tx": (f"tx_{node}", plan.ports * plan.width)}

@@ -139,8 +139,6 @@ class EndpointProgram:
 
     def memories_host_reads(self, members: list[int]) -> set[int]:
         """The memories that the host reads at nodes of some variants."""
-        if self.program.any_root:
-            return set(range(len(self.program.memories)))
         nodes = np.nonzero(np.isin(self.program.variant_of, members))[0]
         return self.program.mode.receive_map.memories(self.program.groups.position[nodes])
 

@@ -38,6 +38,7 @@ def locator_of(program: Program) -> Callable[[], Locator]:
                 np.maximum(mapped.base, 0) // program.block_flits,
                 flits=program.block_flits,
                 memories=len(program.memories),
+                ahead=mapped.ahead,
             )
         case _:
             return lambda: ChunkLocator(program)
