@@ -16,6 +16,7 @@ from ..program import RouteMap
 from ..program.timing import WRITE
 from .assembly import Assembly
 from .blueprint import Blueprint, Top
+from .bus import Bus, RegisterMap, add_bus
 from .common_parts import add_host, add_root_unit, add_sequencer
 from .control import plan_control
 from .core_address_map import core_address_map
@@ -79,6 +80,13 @@ class Fabric(wiring.Component):
     prefix : str
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
+    bus : {"wishbone", "axi-lite"} or Bus, optional
+        What the host port stands behind.
+
+    Attributes
+    ----------
+    register_map : RegisterMap or None
+        What lies at which address of the bus, if there is one.
 
     Members
     -------
@@ -127,6 +135,7 @@ class Fabric(wiring.Component):
         width: int = 32,
         top: Top | str = Top.HOST,
         prefix: str = "",
+        bus: Bus | str | None = None,
     ) -> None:
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
@@ -138,7 +147,10 @@ class Fabric(wiring.Component):
             kind = program.schedule.collective.kind
             raise InputError(f"Top must be host for {kind} from any root, not core")
         self.program, self.width, self.flits = program, width, program.flits
-        self.top = Top(top)
+        self.top, self.bus = Top(top), None if bus is None else Bus(bus)
+        if self.bus and self.top is not Top.HOST:
+            raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
+        self.register_map: RegisterMap | None = None
         self.nodes, self.ports = program.topology.nodes, program.ports
         self.layout = HostLayout(program)
         plan = Blueprint(program, plan_control(program), width, self.top)
@@ -178,6 +190,11 @@ class Fabric(wiring.Component):
         for name in ("error", "round"):
             if name in plan.sequenced:
                 net.add_output(name, net.nets[name])
+        if self.bus:
+            latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
+            self.register_map = add_bus(
+                net, self.bus, self.layout, flits=self.flits, latencies=latencies
+            )
 
     @property
     def predicted_cycles(self) -> int:

@@ -35,6 +35,7 @@ class Role(enum.Enum):
     HOST = "host"
     READ_TREE = "read tree"
     ROOT_UNIT = "root unit"
+    BUS = "bus"
     OTHER = "other"
 
 
@@ -159,6 +160,19 @@ class Netlist:
         """Declare an output of the whole, or of a node, made of bits of nets."""
         self.add_output(name, sum(part.width for part in parts), node=node)
         self.wired[self._port(name, node)] = parts
+
+    def enclose(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Make the ports of the whole inner nets, for further instances to drive and to read.
+
+        Returns
+        -------
+        inputs, outputs : dict of str to int
+            What they were, each with its width; the inputs are left without a driver.
+        """
+        inputs, outputs = self.inputs, self.outputs
+        self.inputs, self.outputs, self.node_ports = {}, {}, {}
+        self._driven -= inputs.keys()
+        return inputs, outputs
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
         """Declare a module."""

@@ -157,6 +157,6 @@ def self_test(fabric: "Fabric", divisor: int) -> SelfTest:
     InputError
         If the fabric has no host port.
     """
-    if fabric.top != "host":
-        raise InputError(f"Fabric of a self-test must have the host top, not {fabric.top}")
+    if (interface := fabric.bus or fabric.top) != "host":
+        raise InputError(f"Fabric of a self-test must have the host top, not {interface}")
     return SelfTest(fabric, divisor)

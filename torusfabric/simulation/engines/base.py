@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...rtl.fabric import Fabric
+from ...errors import InputError
+from ...rtl.fabric import Fabric, Top
 
 __all__ = ["PATIENCE", "Engine", "EngineRun", "Job", "Messages", "PhaseTimes", "Progress"]
 
@@ -85,6 +86,11 @@ class Engine(ABC):
     fabric : Fabric
     wave : str or Path, optional
         File that the waves of every run are written to; see `torusfabric.simulation.engines.waves`.
+
+    Raises
+    ------
+    InputError
+        If the fabric is not driven through its host port.
     """
 
     name: str
@@ -93,6 +99,8 @@ class Engine(ABC):
     build_seconds = 0.0
 
     def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
+        if (interface := fabric.bus or fabric.top) is not Top.HOST:
+            raise InputError(f"Fabric that is simulated must have a host port, not {interface}")
         self.fabric, self._wave = fabric, wave
 
     def run(

@@ -1,0 +1,83 @@
+"""The way of a fabric behind a bus: its ports become nets, and the bus has ports in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..host_layout import HostLayout
+from ..netlist import Leaf, Netlist, Part, Role
+from .axi_lite import AxiLiteBridge
+from .protocol import Bus, bus_inputs, bus_outputs
+from .register_map import RegisterMap, register_map
+from .registers import ANSWERS, Registers, accesses
+from .wishbone import WishboneBridge
+
+__all__ = ["add_bus"]
+
+#: What speaks the protocol of each bus.
+BRIDGES: dict[Bus, Callable[[int], Leaf]] = {
+    Bus.WISHBONE: WishboneBridge,
+    Bus.AXI_LITE: AxiLiteBridge,
+}
+
+
+def add_bus(
+    net: Netlist,
+    bus: Bus,
+    layout: HostLayout,
+    *,
+    flits: int,
+    latencies: Mapping[str, int],
+) -> RegisterMap:
+    """Put a fabric with a host port, complete as it is, behind a bus.
+
+    Parameters
+    ----------
+    net : Netlist
+    bus : Bus
+    layout : HostLayout
+    flits : int
+        The most flits of a message.
+    latencies : mapping of str to int
+        ``read_latency`` and ``write_latency``.
+    """
+    width = net.outputs["host_rdata"]
+    registers = register_map(net.inputs | net.outputs, layout, width=width, flits=flits)
+    inputs, outputs = net.enclose()
+    bits = registers.address_bits
+    bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)
+    for name, port_bits in bridge_inputs.items():
+        net.add_input(name, port_bits)
+
+    def make() -> Leaf:
+        return Registers(registers, inputs=inputs, outputs=outputs, **latencies)
+
+    _add(
+        net, "bus_bridge", lambda: BRIDGES[bus](bits),
+        given=bridge_inputs | ANSWERS, gives=bridge_outputs | accesses(bits),
+    )  # fmt: skip
+    _add(
+        net, "bus_registers", make,
+        given=accesses(bits) | outputs, gives=ANSWERS | {"irq": 1} | inputs,
+    )  # fmt: skip
+    for name, port_bits in (bridge_outputs | {"irq": 1}).items():
+        net.add_output(name, port_bits)
+    return registers
+
+
+def _add(
+    net: Netlist,
+    name: str,
+    make: Callable[[], Leaf],
+    *,
+    given: Mapping[str, int],
+    gives: Mapping[str, int],
+) -> None:
+    """Add a module of which there is one, and which is connected to nets of its ports' names."""
+    net.add_module(name, make, role=Role.BUS)
+    net.add(
+        f"the_{name}",
+        name,
+        inputs={port: (Part(port, 0, width),) for port, width in given.items()},
+        outputs={port: (port, width) for port, width in gives.items()},
+    )

@@ -1,0 +1,279 @@
+"""The register map: what lies at which address of the bus, as plain data.
+
+The hardware, the SystemRDL file, the manifest and the page for people are made from it. Addresses
+count bytes. The address space has four quarters of one size: registers, what the nodes send, what
+they receive, and one that is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
+from ...schedule.model import Choice
+from ..memories import address_width
+from .protocol import BYTES, DATA_BITS
+
+if TYPE_CHECKING:
+    from ..host_layout import HostLayout
+
+__all__ = ["Access", "Field", "Register", "RegisterMap", "Window", "register_map"]
+
+#: What the first register reads as: "toru".
+IDENTIFICATION = 0x746F7275
+
+#: The version of the map: it grows when something goes or means something else.
+VERSION = 1
+
+#: Bus words of the registers, rounded up to a power of two.
+REGISTER_WORDS = 16
+
+#: The most bits of the address of a byte.
+MOST_BITS = 32
+
+
+class Access(Choice):
+    """What the bus may do with a register or a window."""
+
+    READ = "read"
+    #: Reads give 0.
+    WRITE = "write"
+    READ_WRITE = "read-write"
+    #: A 1 that is written clears a bit.
+    CLEAR = "write-1-to-clear"
+
+
+@dataclass(frozen=True)
+class Field:
+    """Some bits of a register.
+
+    Parameters
+    ----------
+    name : str
+    low : int
+        The lowest bit.
+    width : int
+    meaning : str
+    port : str
+        The port of the fabric that it shows or drives; empty if there is none.
+    reset : int
+        Its value after reset; of a constant, at all times.
+    """
+
+    name: str
+    low: int
+    width: int
+    meaning: str
+    port: str = ""
+    reset: int = 0
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register of up to 32 bits.
+
+    Parameters
+    ----------
+    name : str
+    offset : int
+        Its address.
+    access : Access
+    meaning : str
+    fields : tuple of Field
+    """
+
+    name: str
+    offset: int
+    access: Access
+    meaning: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The words of all nodes that the bus writes, or reads.
+
+    Parameters
+    ----------
+    name : str
+    offset : int
+        The address of the first bus word of node 0.
+    access : Access
+    meaning : str
+    nodes : int
+    stride : int
+        Bytes from a node to the next.
+    flits : int
+        Flits of a node.
+    flit_bytes : int
+        Bytes from a flit to the next.
+    """
+
+    name: str
+    offset: int
+    access: Access
+    meaning: str
+    nodes: int
+    stride: int
+    flits: int
+    flit_bytes: int
+
+
+@dataclass(frozen=True)
+class RegisterMap:
+    """What lies at which address of the bus.
+
+    A flit of more than 32 bits is several bus words, the low bits first, and begins at a multiple
+    of a power of two.
+
+    Parameters
+    ----------
+    registers : tuple of Register
+    windows : tuple of Window
+        What nodes send, and what they receive.
+    quarter_bits : int
+        Bits of the address of a bus word within a quarter.
+    flit_bits : int
+        Bits of the number of a flit of a node.
+    parts : int
+        Bus words of a flit.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("2x2", "allgather"), max_flits=4)
+    >>> fabric = tf.Fabric(program, width=48, bus="axi-lite")
+    >>> sent, received = fabric.register_map.windows
+    >>> sent.offset, sent.stride, sent.flits, sent.flit_bytes, received.flits
+    (512, 128, 4, 8, 16)
+    >>> fabric.register_map.register("length").offset
+    16
+    """
+
+    registers: tuple[Register, ...]
+    windows: tuple[Window, ...]
+    quarter_bits: int
+    flit_bits: int
+    parts: int
+
+    @property
+    def address_bits(self) -> int:
+        """Bits of the address of a bus word."""
+        return self.quarter_bits + 2
+
+    @property
+    def size(self) -> int:
+        """Bytes of the address space."""
+        return BYTES << self.address_bits
+
+    @property
+    def part_bits(self) -> int:
+        """Bits of the number of a bus word within a flit."""
+        return (self.parts - 1).bit_length()
+
+    def register(self, name: str) -> Register:
+        """The register of a name."""
+        return next(register for register in self.registers if register.name == name)
+
+
+def register_map(
+    ports: Mapping[str, int], layout: HostLayout, *, width: int, flits: int
+) -> RegisterMap:
+    """The register map of a fabric.
+
+    Parameters
+    ----------
+    ports : mapping of str to int
+        The ports of the fabric, and their widths.
+    layout : HostLayout
+    width : int
+        Bits of a flit.
+    flits : int
+        The most flits of a message: what `length` is after reset.
+
+    Raises
+    ------
+    InputError
+        If addresses of 32 bits do not do.
+    """
+    parts = -(-width // DATA_BITS)
+    part_bits, flit_bits = (parts - 1).bit_length(), layout.address_bits - 1
+    quarter_bits = max(
+        address_width(layout.nodes) + flit_bits + part_bits, (REGISTER_WORDS - 1).bit_length()
+    )
+    if (byte_bits := quarter_bits + 4) > MOST_BITS:
+        raise InputError(
+            f"Addresses of the bus must be of at most {MOST_BITS} bits, not {byte_bits} "
+            f"({layout.nodes} nodes of {layout.recv_base} flits of {width} bits)"
+        )
+    quarter, flit_bytes = BYTES << quarter_bits, BYTES << part_bits
+    common = {"nodes": layout.nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
+    windows = (
+        Window("send", quarter, Access.WRITE, SEND, flits=layout.send_words, **common),
+        Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=layout.recv_words, **common),
+    )
+    registers = tuple(_fitted(register, ports, flits) for register in REGISTERS)
+    there = tuple(register for register in registers if register.fields)
+    return RegisterMap(there, windows, quarter_bits, flit_bits, parts)
+
+
+def _fitted(register: Register, ports: Mapping[str, int], flits: int) -> Register:
+    """A register with the fields that a fabric has, each as wide as its port."""
+    fields = []
+    for field in register.fields:
+        if not field.port:
+            fields.append(field)
+        elif field.port in ports:
+            reset = flits if field.port == "length" else field.reset
+            fields.append(replace(field, width=ports[field.port], reset=reset))
+    return replace(register, fields=tuple(fields))
+
+
+SEND = "what the nodes send; not while a run is under way"
+
+RECEIVE = "what the nodes receive; not while a run is under way"
+
+
+def _whole(name: str, offset: int, access: Access, meaning: str) -> Register:
+    """A register that is a port of the fabric."""
+    return Register(name, offset, access, meaning, (Field("value", 0, 0, meaning, name),))
+
+
+def _constant(name: str, offset: int, value: int, meaning: str) -> Register:
+    field = Field("value", 0, DATA_BITS, meaning, reset=value)
+    return Register(name, offset, Access.READ, meaning, (field,))
+
+
+#: All registers that a fabric can have; the width of a field with a port is that of the port.
+REGISTERS = (
+    _constant("identification", 0x00, IDENTIFICATION, "tells that this is a fabric"),
+    _constant("version", 0x04, VERSION, "of the register map"),
+    Register(
+        "start", 0x08, Access.WRITE, "starts runs",
+        (Field("start", 0, 1, "1 starts a run; an error response tells that none began", "start"),),
+    ),
+    _whole("mode", 0x0C, Access.READ_WRITE, "the mode of the next run"),
+    _whole("length", 0x10, Access.READ_WRITE, "flits of the messages of the next run"),
+    _whole("root", 0x14, Access.READ_WRITE, "the root of the next run"),
+    _whole("operation", 0x18, Access.READ_WRITE, "the operation of the next run"),
+    Register(
+        "status", 0x1C, Access.READ, "how far the last run is",
+        (
+            Field("busy", 0, 1, "a run is under way", "busy"),
+            Field("done", 1, 1, "the last run is over", "done"),
+            Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
+        ),
+    ),
+    _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its start to done"),
+    _whole("round", 0x24, Access.READ, "the row of the program that is under way"),
+    Register(
+        "interrupt_enable", 0x28, Access.READ_WRITE, "what raises the interrupt output",
+        (Field("done", 0, 1, "irq is high while interrupt_pending.done is 1"),),
+    ),
+    Register(
+        "interrupt_pending", 0x2C, Access.CLEAR, "what there was since it was cleared",
+        (Field("done", 0, 1, "a run has come to its end"),),
+    ),
+)  # fmt: skip

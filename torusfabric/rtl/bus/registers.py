@@ -1,0 +1,208 @@
+"""Registers and windows: carries out one access of the bus after another."""
+
+from collections.abc import Mapping
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ..memories import choose
+from ..netlist import Leaf
+from .protocol import BYTES, DATA_BITS
+from .register_map import Access, Field, Register, RegisterMap
+from .window_access import FlitParts, WindowAddress
+
+__all__ = ["ANSWERS", "Registers", "accesses"]
+
+#: What a bridge is given, and its width; a bridge is what speaks the protocol of a bus.
+ANSWERS = {"access_done": 1, "access_error": 1, "access_word": DATA_BITS}
+
+
+def accesses(address_bits: int) -> dict[str, int]:
+    """What a bridge gives, and its width.
+
+    Parameters
+    ----------
+    address_bits : int
+        Of the address of a bus word.
+    """
+    return {
+        "access": 1,
+        "access_write": 1,
+        "access_address": address_bits,
+        "access_strobes": BYTES,
+        "access_data": DATA_BITS,
+    }
+
+
+class Registers(Leaf):
+    """Carries out accesses to registers and to the memories of the nodes, one after another.
+
+    `access` and what belongs to it are held until `access_done`, which is high for one cycle.
+
+    - A read of a window is done when the word is there, a write when it is in memory, so that no
+      access overtakes another. While a run is under way both end at once, with an error.
+    - A flit of several bus words is written low word first, with no write to another flit between;
+      the last one writes it. They are read in any order.
+    - Writes are of whole words; one without any strobe does nothing. A start that begins no run,
+      and an access that the map does not have, end with an error.
+
+    Parameters
+    ----------
+    register_map : RegisterMap
+    inputs, outputs : mapping of str to int
+        The ports of the fabric, and their widths.
+    read_latency, write_latency : int
+        Edges that a read takes, and a write.
+
+    Members
+    -------
+    access, access_write, access_address, access_strobes, access_data : In
+        The access; an address counts bus words.
+    access_done, access_error, access_word : Out
+        Its end.
+    irq : Out(1)
+        The interrupt: high while one is pending that is enabled.
+    ..
+        The ports of the fabric, the other way round.
+    """
+
+    def __init__(
+        self,
+        register_map: RegisterMap,
+        *,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+        read_latency: int,
+        write_latency: int,
+    ) -> None:
+        self._map, self._inputs = register_map, inputs
+        self._read_latency, self._write_latency = read_latency, write_latency
+        self._enable, self._pending = Signal(), Signal()
+        fields = [field for register in register_map.registers for field in register.fields]
+        resets = {field.port: field.reset for field in fields if field.port}
+        given = accesses(register_map.address_bits) | dict(outputs)
+        super().__init__(
+            {name: In(width) for name, width in given.items()}
+            | {name: Out(width) for name, width in (ANSWERS | {"irq": 1}).items()}
+            | {name: Out(width, init=resets.get(name, 0)) for name, width in inputs.items()}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the states of an access."""
+        m = Module()
+        write, strobes = self.value("access_write"), self.value("access_strobes")
+        at = WindowAddress(self._map, self.value("access_address"))
+        left = Signal(range(max(self._read_latency, self._write_latency)))
+        refused = Signal()
+        with m.FSM():
+            with m.State("IDLE"), m.If(self.value("access")):
+                m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
+                m.next = "DONE"
+                with m.If(write & ~strobes.all()):
+                    m.d.sync += self.access_error.eq(strobes.any())
+                with m.Elif(at.quarter == 0):
+                    self._access_register(m)
+                with m.Else():
+                    self._access_window(m, at, left)
+            with m.State("START"):
+                m.d.comb += self.start.eq(1)
+                m.d.sync += refused.eq(self.value("busy"))
+                m.next = "STARTED"
+            with m.State("STARTED"):
+                m.d.sync += self.access_error.eq(refused | ~self.value("busy"))
+                m.next = "DONE"
+            with m.State("WAIT"):
+                m.d.sync += left.eq(left - 1)
+                with m.If(~self.value("access")):
+                    m.next = "IDLE"
+                with m.Elif(left == 0):
+                    word = choose(self._parts_of(self.value("host_rdata")), at.part)
+                    m.d.sync += self.access_word.eq(Mux(write, 0, word))
+                    m.next = "DONE"
+            with m.State("DONE"):
+                m.d.comb += self.access_done.eq(1)
+                m.next = "IDLE"
+        self._interrupt(m)
+        return m
+
+    def _access_window(self, m: Module, at: WindowAddress, left: Signal) -> None:
+        """The first cycle of an access to a window; the host port is given it all the time."""
+        write, data = self.value("access_write"), self.value("access_data")
+        parts = FlitParts(self._map.parts, at, data)
+        m.d.comb += [
+            self.host_node.eq(at.node),
+            self.host_addr.eq(Cat(at.flit, at.quarter[1])),
+            self.host_wdata.eq(parts.flit),
+        ]
+        serves = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
+        with m.If(~serves):
+            m.d.sync += self.access_error.eq(1)
+        with m.Elif(~write):
+            m.d.sync += left.eq(self._read_latency - 1)
+            m.next = "WAIT"
+        with m.Else():
+            parts.take(m)
+            with m.If(parts.last):
+                m.d.comb += self.host_we.eq(1)
+                m.d.sync += left.eq(self._write_latency - 1)
+                m.next = "WAIT"
+
+    def _parts_of(self, flit: Value) -> list[Value]:
+        """The bus words of a flit."""
+        return [flit[low : low + DATA_BITS] for low in range(0, len(flit), DATA_BITS)]
+
+    def _access_register(self, m: Module) -> None:
+        """The only cycle of an access to a register."""
+        within = self.value("access_address")[: self._map.quarter_bits]
+        with m.Switch(within):
+            for register in self._map.registers:
+                with m.Case(register.offset // BYTES):
+                    with m.If(~self.value("access_write")):
+                        m.d.sync += self.access_word.eq(self._read(register))
+                    with m.Else():
+                        self._write(m, register)
+            with m.Default():
+                m.d.sync += self.access_error.eq(1)
+
+    def _read(self, register: Register) -> Value:
+        """What a register reads as."""
+        if register.access is Access.WRITE:
+            return Const(0)
+        bits: list[Value] = []
+        for field in register.fields:
+            bits += [Const(0, field.low - len(Cat(*bits))), self._stored(register, field)]
+        return Cat(*bits)
+
+    def _write(self, m: Module, register: Register) -> None:
+        """Carry out what is written into a register."""
+        data = self.value("access_data")
+        if register.access is Access.READ:
+            m.d.sync += self.access_error.eq(1)
+            return
+        for field in register.fields:
+            value = data[field.low : field.low + field.width]
+            if field.port == "start":
+                with m.If(value):
+                    m.next = "START"
+            elif register.access is Access.CLEAR:
+                with m.If(value):
+                    m.d.sync += self._stored(register, field).eq(0)
+            else:
+                m.d.sync += self._stored(register, field).eq(value)
+
+    def _stored(self, register: Register, field: Field) -> Value:
+        """Where the bits of a field are."""
+        if field.port in self._inputs:
+            return getattr(self, field.port)
+        if field.port:
+            return self.value(field.port)
+        own = {"interrupt_enable": self._enable, "interrupt_pending": self._pending}
+        return own.get(register.name, Const(field.reset, field.width))
+
+    def _interrupt(self, m: Module) -> None:
+        """Note the end of a run; an end counts even while one is being cleared."""
+        before = Signal()
+        m.d.sync += before.eq(self.value("done"))
+        with m.If(self.value("done") & ~before):
+            m.d.sync += self._pending.eq(1)
+        m.d.comb += self.irq.eq(self._pending & self._enable)
