@@ -109,7 +109,7 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
 def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     """Plan, or read, then check and build what was selected.
 
-    The fabric has the top and the prefix that the arguments name, if they do.
+    The fabric has the top, the bus and the prefix that the arguments name, if they do.
 
     Parameters
     ----------
@@ -127,6 +127,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     from ..rtl.fabric import check_prefix
 
     top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
+    bus = getattr(arguments, "bus", None)
     check_prefix(prefix)
     runs = getattr(arguments, "repeat", 0)
     lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
@@ -139,11 +140,12 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
         facts = schedule_facts(schedule, progress)
     with progress_bar("compiling"):
         program = compile(schedule, **lengths, operators=operators, root=chosen.root)
-        fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix)
+        fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix, bus=bus)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
     hardware += ["--width", str(fabric.width)]
     hardware += ["--max-flits" if program.any_length else "--flits", str(fabric.flits)]
     hardware += ["--top", top] if top else []
+    hardware += ["--bus", bus] if bus else []
     hardware += ["--prefix", prefix] if prefix else []
     return Made(fabric, facts, chosen, tuple(hardware))

@@ -38,6 +38,11 @@ def add_commands(commands: Commands) -> None:
             default="host",
             help="behind one memory-mapped port, or with ports for each node (default host)",
         )
+        parser.add_argument(
+            "--bus",
+            choices=("wishbone", "axi-lite"),
+            help="put the host port behind a bus: registers, and windows onto the memories",
+        )
     verilog.add_argument(
         "--prefix",
         metavar="NAME",

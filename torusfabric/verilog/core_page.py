@@ -6,6 +6,8 @@ All of it is in the manifest; ``docs/core.md`` explains it at length.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .tables import table
+
 __all__ = ["CORE_PAGE", "core_page"]
 
 #: The file that it becomes.
@@ -76,12 +78,12 @@ def core_page(manifest: Mapping[str, Any]) -> str:
             f"Ports in the order of the module. Those of nodes, N = 0 to {manifest['nodes'] - 1}, "
             "are there for one node after the other, inputs before outputs.",
             "",
-            *_table(("port", "", "bits", ""), _ports(manifest["ports"])),
+            *table(("port", "", "bits", ""), _ports(manifest["ports"])),
             "",
             text.format(**facts),
             "Cycle c is the time from edge c of `clk` to the next; edge 0 takes the start pulse.",
             "",
-            *(line.format(**facts) for line in _table(("cycle", ""), cycles)),
+            *(line.format(**facts) for line in table(("cycle", ""), cycles)),
             "",
         ]
     )
@@ -93,9 +95,3 @@ def _ports(ports: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
         if port["node"] in (None, 0):
             known = name if port["node"] is None else f"{name.removesuffix('_0')}_N"
             yield f"`{known}`", port["direction"], str(port["width"]), port["meaning"]
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """The lines of a table."""
-    lines = [f"| {' | '.join(row)} |" for row in (tuple(head), *rows)]
-    return [lines[0], "|---" * (lines[0].count("|") - 1) + "|", *lines[1:]]

@@ -1,4 +1,4 @@
-"""What the manifest says of the interface of a top: a host port, streams or memories.
+"""What the manifest says of the interface of a top: a host port, a bus, streams or memories.
 
 The ports themselves are listed apart; here is what their words, addresses and banks mean, and in
 which cycle they count. Cycle c follows edge c of the clock; the edge that takes the start pulse is
@@ -9,6 +9,7 @@ from typing import Any
 
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.fabric import Fabric, Top
+from .bus import bus_facts
 
 __all__ = ["ADDRESS_MAP", "interface"]
 
@@ -28,6 +29,8 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
+    if fabric.bus and fabric.register_map:
+        return {"stride": fabric.flits, "bus": bus_facts(fabric.bus, fabric.register_map)}
     if fabric.top is Top.HOST:
         return _host(fabric)
     return {"streams": _streams(fabric)} if fabric.streaming else {"memories": _memories(fabric)}

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..rtl.fabric import Fabric
+from .bus_ports import BUS_MEANINGS
 from .interface import interface
 
 __all__ = ["MANIFEST_VERSION", "TOP", "manifest"]
@@ -20,7 +21,8 @@ class PortMeaning(NamedTuple):
     Parameters
     ----------
     role : str
-        ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read`` or ``data``.
+        ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read``, ``data``, ``bus`` or
+        ``interrupt``.
     meaning : str
     """
 
@@ -59,6 +61,8 @@ MEANINGS = {
     "tx_address": PortMeaning("status", "the number of the flit to inject"),
     "rx_address": PortMeaning("status", "counts flit * steps + step - 1 of what arrives"),
     "rx_enable": PortMeaning("status", "high while something arrives"),
+    "irq": PortMeaning("interrupt", "high while an interrupt is pending that is enabled"),
+    **{name: PortMeaning("bus", meaning) for name, meaning in BUS_MEANINGS.items()},
 }
 
 
@@ -79,7 +83,7 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
         "prefix": fabric.prefix,
-        "interface": fabric.top.value,
+        "interface": (fabric.bus or fabric.top).value,
         "files": files,
         "ports": _ports(fabric),
         "nodes": fabric.nodes,

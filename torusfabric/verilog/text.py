@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from .. import __version__
 from ..rtl.fabric import Fabric, Top
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
+from .bus_page import BUS_PAGE, bus_page
 from .conversion import ModuleText, module_texts
 from .core_page import CORE_PAGE, core_page
 from .design import TEXT, Design, RomContents, RouterShape, as_json
@@ -13,6 +14,7 @@ from .folder import MANIFEST
 from .interface import ADDRESS_MAP
 from .manifest import TOP, manifest
 from .prefix import with_prefix
+from .system_rdl import SYSTEM_RDL, system_rdl
 
 __all__ = ["emit"]
 
@@ -80,6 +82,10 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
 
 def _files(fabric: Fabric, command: str) -> dict[str, str]:
     """The files beside the text."""
+    if fabric.register_map:
+        said = manifest(fabric, command=command, files=[TEXT, SYSTEM_RDL, BUS_PAGE])
+        rdl = system_rdl(fabric.register_map, said["top"], _title(fabric))
+        return {SYSTEM_RDL: rdl, BUS_PAGE: bus_page(said), MANIFEST: as_json(said)}
     if fabric.top is not Top.CORE:
         return {MANIFEST: as_json(manifest(fabric, command=command, files=[TEXT]))}
     said = manifest(fabric, command=command, files=[TEXT, ADDRESS_MAP, CORE_PAGE])
@@ -172,11 +178,8 @@ def _instance_parts(netlist: Netlist) -> dict[str, str]:
 
 def header(fabric: Fabric, command: str) -> str:
     """The comment above the text: what it is, and how to make it again."""
-    schedule, most = fabric.program.schedule, "up to " * fabric.program.any_length
     lines = [
-        f"{schedule.topology} {_collective(fabric)} by {schedule.algorithm}: "
-        f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "
-        f"{most}{fabric.predicted_cycles} cycles",
+        _title(fabric),
         f"made by torusfabric {__version__}:",
         f"  {command}",
     ]
@@ -184,6 +187,16 @@ def header(fabric: Fabric, command: str) -> str:
     for name, reason in WAIVED.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text
+
+
+def _title(fabric: Fabric) -> str:
+    """What a fabric is, in a line."""
+    schedule, most = fabric.program.schedule, "up to " * fabric.program.any_length
+    return (
+        f"{schedule.topology} {_collective(fabric)} by {schedule.algorithm}: "
+        f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "
+        f"{most}{fabric.predicted_cycles} cycles"
+    )
 
 
 def _collective(fabric: Fabric) -> str:

@@ -1,0 +1,174 @@
+"""A fabric behind a bus in Amaranth's simulator: random accesses, and faults that must be seen."""
+
+import random
+
+import pytest
+from amaranth.hdl import Const
+from amaranth.sim import Simulator
+from bus_masters import AxiLiteMaster, WishboneMaster
+from bus_scenario import BusScenario
+
+import torusfabric as tf
+from torusfabric.rtl.bus import Bus, attach
+from torusfabric.rtl.bus.registers import Registers
+from torusfabric.rtl.bus.window_access import FlitParts, WindowAddress
+from torusfabric.verilog import manifest
+
+MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster}
+
+
+def fabric_of(bus, topology="4", *, width=8, **lengths):
+    """An all-gather behind a bus."""
+    program = tf.compile(tf.plan(topology, "allgather"), **(lengths or {"max_flits": 20}))
+    return tf.Fabric(program, width=width, bus=bus)
+
+
+def converse(fabric, seed=1):
+    """Drive a fabric by its manifest."""
+    facts = manifest(fabric, command="", files=[])
+
+    async def bench(ctx):
+        master = MASTERS[fabric.bus](ctx, fabric, random.Random(seed))
+        await BusScenario(master, facts, seed).run()
+
+    simulator = Simulator(fabric)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def test_a_fabric_answers_by_its_manifest():
+    converse(fabric_of("wishbone"))
+
+
+@pytest.mark.parametrize(("bus", "width"), [("axi-lite", 8), ("wishbone", 96), ("axi-lite", 33)])
+def test_flits_are_as_many_words_as_they_need(bus, width):
+    converse(fabric_of(bus, "2", width=width, max_flits=3))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bus", MASTERS)
+@pytest.mark.parametrize("topology", ["2x2", "2x3", "7", "3x3"])
+@pytest.mark.parametrize("width", [1, 32, 64, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_fabrics_of_many_sizes(bus, topology, width, seed):
+    converse(fabric_of(bus, topology, width=width, max_flits=20), seed)
+
+
+# ---- faults
+
+
+def sees(component, name, change):
+    """A component that sees one of its inputs otherwise."""
+
+    class Altered(component):
+        def value(self, port):
+            value = super().value(port)
+            return change(value) if port == name else value
+
+    return Altered
+
+
+def never(value):
+    return Const(0, len(value))
+
+
+def always(value):
+    return Const((1 << len(value)) - 1, len(value))
+
+
+REGISTERS = {
+    "windows open while busy": ("busy", never),
+    "no end of a run": ("done", never),
+    "all bytes are written": ("access_strobes", always),
+    "every second word": ("access_address", lambda value: value & ~1),
+    "half of the words": ("access_address", lambda value: value & ~2),
+    "no writes": ("access_write", never),
+    "a bit of data is lost": ("access_data", lambda value: value[:7]),
+    "a bit of what is read is lost": ("host_rdata", lambda value: value & ~8),
+    "no errors of the fabric": ("error", never),
+    "no cycles": ("cycles", never),
+}
+
+BRIDGES = {
+    ("wishbone", "no errors"): ("access_error", never),
+    ("wishbone", "a strobe is enough"): ("wb_cyc", always),
+    ("wishbone", "a cycle is enough"): ("wb_stb", always),
+    ("wishbone", "bytes are words"): ("wb_sel", always),
+    ("axi-lite", "no errors"): ("access_error", never),
+    ("axi-lite", "a write without its data"): ("s_axil_wvalid", always),
+    ("axi-lite", "a write without its address"): ("s_axil_awvalid", always),
+    ("axi-lite", "a response nobody waits for"): ("s_axil_bready", always),
+    ("axi-lite", "a word nobody waits for"): ("s_axil_rready", always),
+    ("axi-lite", "responses stay"): ("s_axil_bready", never),
+    ("axi-lite", "bytes are words"): ("s_axil_wstrb", always),
+}
+
+
+def fails(fabric):
+    """Whether the scenario finds a fault."""
+    with pytest.raises(AssertionError):
+        converse(fabric)
+
+
+@pytest.mark.parametrize("fault", REGISTERS)
+def test_faults_of_the_registers_are_seen(fault, monkeypatch):
+    monkeypatch.setattr(attach, "Registers", sees(Registers, *REGISTERS[fault]))
+    fails(fabric_of("wishbone", "2"))
+
+
+@pytest.mark.parametrize(("bus", "fault"), BRIDGES)
+def test_faults_of_the_bridges_are_seen(bus, fault, monkeypatch):
+    altered = sees(attach.BRIDGES[Bus(bus)], *BRIDGES[bus, fault])
+    monkeypatch.setitem(attach.BRIDGES, Bus(bus), altered)
+    fails(fabric_of(bus, "2", flits=2))
+
+
+def test_a_word_that_is_taken_too_soon_is_seen(monkeypatch):
+    sooner = lambda *arguments, read_latency, **others: Registers(
+        *arguments, read_latency=read_latency - 1, **others
+    )
+    monkeypatch.setattr(attach, "Registers", sooner)
+    fails(fabric_of("wishbone", flits=2))
+
+
+def test_words_that_are_not_there_are_seen(monkeypatch):
+    monkeypatch.setattr(WindowAddress, "serves", lambda at, write: at.quarter != 3)
+    fails(fabric_of("wishbone", flits=3))
+
+
+def test_parts_of_flits_out_of_order_are_seen(monkeypatch):
+    make = FlitParts.__init__
+
+    def accept(parts, *arguments):
+        make(parts, *arguments)
+        parts.fits = Const(1)
+
+    monkeypatch.setattr(FlitParts, "__init__", accept)
+    fails(fabric_of("wishbone", width=40, flits=2))
+
+
+# ---- what is refused, and what a map looks like
+
+
+def test_a_core_has_no_bus():
+    program = tf.compile(tf.plan("2x2", "allgather"))
+    with pytest.raises(tf.InputError, match="Top must be host for a fabric behind a bus, not core"):
+        tf.Fabric(program, top="core", bus="wishbone")
+    with pytest.raises(tf.InputError, match="Bus"):
+        tf.Fabric(program, bus="vme")
+
+
+def test_addresses_that_do_not_fit_are_refused():
+    program = tf.compile(tf.plan("16x16", "alltoall"), flits=65536)
+    with pytest.raises(tf.InputError, match="at most 32 bits, not 36"):
+        tf.Fabric(program, bus="axi-lite")
+
+
+def test_registers_lie_where_they_lie_in_every_fabric():
+    short = fabric_of("wishbone", flits=1).register_map
+    long = fabric_of("axi-lite").register_map
+    names = {register.name for register in long.registers}
+    assert names - {register.name for register in short.registers} == {"length", "round"}
+    for register in short.registers:
+        assert register.offset == long.register(register.name).offset

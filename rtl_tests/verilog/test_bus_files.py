@@ -1,0 +1,91 @@
+"""What goes with the Verilog of a fabric behind a bus: SystemRDL, manifest, page."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import torusfabric as tf
+
+systemrdl = pytest.importorskip("systemrdl")
+
+#: How software may use a field, in SystemRDL and in the manifest.
+ACCESS = {"r": "read", "w": "write", "rw": "read-write"}
+
+
+def written(folder, collective="allgather", *, width=32, bus="axi-lite", prefix="", **lengths):
+    """The manifest of a fabric that is written into a folder."""
+    program = tf.compile(tf.plan("2x3", collective), **(lengths or {"max_flits": 5}))
+    tf.emit(tf.Fabric(program, width=width, bus=bus, prefix=prefix)).write(folder)
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def elaborated(file):
+    """The address map of a file."""
+    compiler = systemrdl.RDLCompiler()
+    compiler.compile_file(str(file))
+    return compiler.elaborate().top
+
+
+def access_of(field):
+    """What the manifest calls the access of a field of SystemRDL."""
+    clears = field.get_property("onwrite")
+    return "write-1-to-clear" if clears else ACCESS[field.get_property("sw").name]
+
+
+@pytest.mark.parametrize(("width", "lengths"), [(32, {}), (80, {}), (7, {"flits": 4})])
+def test_system_rdl_says_what_the_manifest_says(tmp_path, width, lengths):
+    bus = written(tmp_path, width=width, prefix="net_", **lengths)["bus"]
+    top = elaborated(tmp_path / "fabric.rdl")
+    assert top.inst_name == "net_fabric"
+    inside = top.find_by_path("registers").registers()
+    registers = {register.inst_name: register for register in inside}
+    assert registers.keys() == bus["registers"].keys()
+    for name, entry in bus["registers"].items():
+        register = registers[name]
+        assert register.absolute_address == entry["offset"]
+        fields = {field.inst_name: field for field in register.fields()}
+        assert fields.keys() == entry["fields"].keys()
+        for field, bits in entry["fields"].items():
+            assert (fields[field].low, fields[field].width) == (bits["low"], bits["width"])
+            assert fields[field].get_property("reset") in (None, bits["reset"])
+            assert access_of(fields[field]) == entry["access"]
+    for name, window in bus["windows"].items():
+        memory = top.find_by_path(name)
+        assert memory.absolute_address == window["offset"]
+        assert memory.size == window["nodes"] * window["stride"]
+        assert memory.get_property("sw").name == window["access"][0]
+
+
+def test_peakrdl_makes_files_of_it(tmp_path):
+    peakrdl = shutil.which("peakrdl") or pytest.skip("peakrdl is not installed")
+    bus = written(tmp_path)["bus"]
+    for form, name in (("c-header", "fabric.h"), ("ip-xact", "fabric.xml")):
+        arguments = [peakrdl, form, tmp_path / "fabric.rdl", "-o", tmp_path / name]
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+    header = (tmp_path / "fabric.h").read_text()
+    assert "FABRIC__REGISTERS__STATUS__DONE_bm 0x2" in header
+    blocks = re.findall(r"<ipxact:baseAddress>'h(\w+)<", (tmp_path / "fabric.xml").read_text())
+    windows = [f"{window['offset']:x}" for window in bus["windows"].values()]
+    assert blocks == ["0", *windows]
+
+
+def test_the_page_lists_registers_windows_and_ports(tmp_path):
+    manifest = written(tmp_path, "alltoall", bus="wishbone", width=40)
+    page = (tmp_path / "bus.md").read_text()
+    for name in (*manifest["ports"], *manifest["bus"]["registers"], *manifest["bus"]["windows"]):
+        assert f"| `{name}` |" in page
+    assert "flits are 40, each in 2, the low bits first" in page
+    assert set(manifest["files"]) == {"fabric.v", "fabric.rdl", "bus.md"}
+
+
+def test_an_interface_that_is_not_the_host_port_is_not_simulated():
+    program = tf.compile(tf.plan("2x2", "allgather"))
+    with pytest.raises(tf.InputError, match="must have a host port, not wishbone"):
+        tf.simulate(tf.Fabric(program, bus="wishbone"))
+    with pytest.raises(tf.InputError, match="must have a host port, not core"):
+        tf.simulate(tf.Fabric(program, top="core"))

@@ -1,0 +1,87 @@
+"""A page about a fabric behind a bus for people, beside its manifest.
+
+All of it is in the manifest; ``docs/bus.md`` explains it at length.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .tables import table
+
+__all__ = ["BUS_PAGE", "bus_page"]
+
+#: The file that it becomes.
+BUS_PAGE = "bus.md"
+
+ADDRESSES = """\
+Offsets count bytes, of {size:#x} in all; an address of this bus counts {unit}.
+Bus words are {data_width} bits; flits are {width}, each in {words}.
+"""
+
+
+def bus_page(manifest: Mapping[str, Any]) -> str:
+    """The page about a fabric behind a bus.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Of the fabric.
+
+    Returns
+    -------
+    str
+        In Markdown.
+    """
+    bus = manifest["bus"]
+    words = -(-manifest["width"] // bus["data_width"])
+    text = ADDRESSES.format(
+        **bus,
+        width=manifest["width"],
+        unit="bytes" if bus["address_unit"] == 1 else "bus words",
+        words="one" if words == 1 else f"{words}, the low bits first",
+    )
+    return "\n".join(
+        [
+            f"# The fabric `{manifest['top']}` behind {bus['protocol']}",
+            "",
+            f"Made by `{manifest['command']}`.",
+            "",
+            *table(("port", "", "bits", ""), _ports(manifest["ports"])),
+            "",
+            text,
+            *table(("offset", "register", "access", "bits", ""), _fields(bus["registers"])),
+            "",
+            *table(("offset", "window", "access", ""), _windows(bus["windows"])),
+            "",
+        ]
+    )
+
+
+def _ports(ports: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
+    for name, port in ports.items():
+        yield f"`{name}`", port["direction"], str(port["width"]), port["meaning"]
+
+
+def _fields(registers: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
+    """The fields of registers as rows, each register once."""
+    for name, register in registers.items():
+        first = (f"`{register['offset']:#04x}`", f"`{name}`", register["access"])
+        for field, bits in register["fields"].items():
+            low, high = bits["low"], bits["low"] + bits["width"] - 1
+            what = bits["meaning"] if field == "value" else f"`{field}`: {bits['meaning']}"
+            yield *first, str(low) if low == high else f"{high}..{low}", what
+            first = ("", "", "")
+
+
+def _windows(windows: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
+    for name, window in windows.items():
+        places = (
+            f"flit f of node n at {window['offset']:#x} + {window['stride']:#x} n + "
+            f"{window['flit_bytes']} f; n < {window['nodes']}, f < {window['flits']}"
+        )
+        yield (
+            f"`{window['offset']:#x}`",
+            f"`{name}`",
+            window["access"],
+            (f"{window['meaning']}: {places}"),
+        )

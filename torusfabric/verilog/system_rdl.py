@@ -1,0 +1,103 @@
+"""The register map as SystemRDL 2.0, from which other tools make headers and pages."""
+
+from ..rtl.bus import DATA_BITS, Access, Field, Register, RegisterMap, Window
+
+__all__ = ["SYSTEM_RDL", "system_rdl"]
+
+#: The file that it becomes.
+SYSTEM_RDL = "fabric.rdl"
+
+#: The properties of a field that say who reads and writes it.
+PROPERTIES = {
+    Access.READ: "sw = r; hw = w;",
+    Access.WRITE: "sw = w; hw = r; singlepulse;",
+    Access.READ_WRITE: "sw = rw; hw = r;",
+    Access.CLEAR: "sw = rw; onwrite = woclr; hw = w; hwset;",
+}
+
+#: Those of a constant.
+CONSTANT = "sw = r; hw = na;"
+
+#: Those of a window.
+WINDOW = {Access.READ: "sw = r;", Access.WRITE: "sw = w;"}
+
+
+def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
+    """The register map as an address map.
+
+    Parameters
+    ----------
+    register_map : RegisterMap
+    name : str
+        Of the address map: that of the top module.
+    title : str
+        What the fabric is, in a line.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("2x2", "allgather"))
+    >>> register_map = tf.Fabric(program, bus="wishbone").register_map
+    >>> print(system_rdl(register_map, "fabric", "a fabric").splitlines()[-1])
+    };
+    """
+    lines = [
+        f"addrmap {name} {{",
+        f"  name = {_quoted(name)};",
+        f"  desc = {_quoted(title)};",
+        "  lsb0;",
+        # One map of its own beside the memories: each becomes an address block of IP-XACT.
+        "",
+        "  addrmap {",
+        f"    default regwidth = {DATA_BITS};",
+        f"    default accesswidth = {DATA_BITS};",
+        *(line for register in register_map.registers for line in _register(register)),
+        "  } registers @ 0x0;",
+        *(line for window in register_map.windows for line in _window(window)),
+        "};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _register(register: Register) -> list[str]:
+    return [
+        "",
+        "    reg {",
+        f"      name = {_quoted(register.name)};",
+        f"      desc = {_quoted(register.meaning)};",
+        *(_field(register, field) for field in register.fields),
+        f"    }} {register.name} @ {register.offset:#x};",
+    ]
+
+
+def _field(register: Register, field: Field) -> str:
+    constant = register.access is Access.READ and not field.port
+    properties = CONSTANT if constant else PROPERTIES[register.access]
+    shown = register.access is Access.READ and field.port
+    reset = "" if shown else f" = {field.reset:#x}"
+    high = field.low + field.width - 1
+    return (
+        f"      field {{ desc = {_quoted(field.meaning)}; {properties} }} "
+        f"{field.name}[{high}:{field.low}]{reset};"
+    )
+
+
+def _window(window: Window) -> list[str]:
+    # One memory for all nodes: IP-XACT has no arrays of memories.
+    word = DATA_BITS // 8
+    stride, used = window.stride // word, window.flits * window.flit_bytes // word
+    places = f"entries {stride} n to {stride} n + {used - 1} are of node n"
+    return [
+        "",
+        "  external mem {",
+        f"    name = {_quoted(window.name)};",
+        f"    desc = {_quoted(f'{window.meaning}; {places}')};",
+        f"    mementries = {window.nodes * stride};",
+        f"    memwidth = {DATA_BITS};",
+        f"    {WINDOW[window.access]}",
+        f"  }} {window.name} @ {window.offset:#x};",
+    ]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
