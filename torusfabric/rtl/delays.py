@@ -6,8 +6,8 @@ __all__ = ["delayed"]
 
 
 def delayed(m: Module, value: Value, cycles: int) -> Value:
-    """A value some cycles later; a constant stays one."""
-    if isinstance(value, Const):
+    """A value some cycles later; a constant, or one of no bits, stays what it is."""
+    if isinstance(value, Const) or not len(value):
         return value
     for _ in range(cycles):
         later = Signal(len(value), reset_less=True)
