@@ -207,7 +207,10 @@ def test_simulate_reductions(capsys, collective, options):
     [
         (("allgather", "--op", "add"), "--op must be left out for allgather, which combines"),
         (("broadcast", "--signed"), "--signed must be left out for broadcast"),
-        (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, not"),
+        (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, min:"),
+        (("reduce", "--op", "add,"), "max:signed, not ''"),
+        (("reduce", "--op", "max,min,max"), "Operators must be different, not max more than once"),
+        (("reduce", "--op", "max,or", "--signed"), "--signed must come with --op min or --op max"),
         (("allreduce", "--signed"), "--signed must come with --op min or --op max, not with add"),
     ],
 )
@@ -216,6 +219,22 @@ def test_operators_that_do_not_fit(capsys, words, message):
     status, _, err = run(capsys, "simulate", "3x3", *words)
     assert status == 1
     assert message in err
+
+
+def test_several_operators(capsys):
+    """Each is tried, with a few jobs more; commands that make no choices want one."""
+    words = ("2x2", "reduce-scatter", "--op", "add,max,max:signed")
+    result = run_json(capsys, "simulate", *words, "--jobs", "2", "--width", "6")
+    assert result["passed"] is True
+    assert [job["operation"] for job in result["jobs"][:3]] == [0, 1, 2]
+    assert len(result["jobs"]) == 5
+    signed = run_json(
+        capsys, "simulate", "3", "reduce", "--op", "min,max", "--signed", "--jobs", "0"
+    )
+    assert signed["operator"] == "signed min, signed max"
+    status, _, err = run(capsys, "compare", *words)
+    assert status == 1
+    assert "--op must be one operator for compare, not add,max,max:signed" in err
 
 
 def test_sums_take_the_latency_that_is_quickest(capsys):

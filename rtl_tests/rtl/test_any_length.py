@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from helpers import expected_words
+from helpers import check_jobs, expected_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_verilator, run_icarus
@@ -16,7 +16,7 @@ from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.delays import delayed
 from torusfabric.rtl.run_length import RunLength, divided
-from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job, VerilatorEngine
+from torusfabric.simulation.engines import CompiledEngine, Job, VerilatorEngine
 from torusfabric.simulation.engines.verilator import have_verilator as have_verilator_engine
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx
@@ -45,22 +45,6 @@ def engine_of(topology, collective, algorithm, options, most, *, root=None):
     """A fabric for messages of up to so many flits."""
     schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
     return tf.Fabric(tf.compile(schedule, max_flits=most, root=root), width=WIDTH)
-
-
-def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
-    """Run jobs one after another, without a reset; compare with the executed program."""
-    program = fabric.program
-    batches = [
-        random_messages(program.layout, job.length, width=WIDTH, seed=k)
-        for k, job in enumerate(jobs)
-    ]
-    runs = engine(fabric, **settings).run_many(batches, jobs=jobs)
-    for job, messages, run in zip(jobs, batches, runs, strict=True):
-        executed = program.execute(messages, length=job.length, root=job.root, width=WIDTH)
-        words, receives = expected_words(program, messages, root=job.root, width=WIDTH)
-        assert (executed[receives] == words[receives]).all()
-        assert (run.words[receives] == executed[receives]).all(), job
-        assert run.cycles == run.edges == program.cycles(job.length), job
 
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)

@@ -16,6 +16,7 @@ from torusfabric.simulation.engines import AmaranthEngine, Job
 
 __all__ = [
     "as_executed",
+    "check_jobs",
     "check_run",
     "cycles_of_rounds",
     "delay_end",
@@ -81,12 +82,12 @@ def random_messages(fabric, seed):
     )
 
 
-def expected_words(program, messages, root=None, width=64):
+def expected_words(program, messages, root=None, operation=None, width=64):
     """The words that a program must deliver at every node, and the nodes that receive any."""
     return collectives.expected_words(
         program.layout,
         messages,
-        operator=program.operator,
+        operator=program.mode.operator_of(operation),
         width=width,
         root=root,
     )
@@ -114,6 +115,26 @@ def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
     run = engine(fabric, **settings).run(messages, job=Job(root=root) if root is not None else None)
     assert (np.array(run.words, dtype)[receives] == executed[receives]).all()
     assert run.cycles == run.edges == fabric.predicted_cycles
+
+
+def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
+    """Run jobs one after another, without a reset; compare with the executed program."""
+    program, width = fabric.program, fabric.width
+    batches = [
+        collectives.random_messages(
+            program.layout, program.length_of(job.length), width=width, seed=k
+        )
+        for k, job in enumerate(jobs)
+    ]
+    runs = engine(fabric, **settings).run_many(batches, jobs=jobs)
+    for job, messages, run in zip(jobs, batches, runs, strict=True):
+        executed = program.execute(messages, **job._asdict(), width=width)
+        words, receives = expected_words(
+            program, messages, root=job.root, operation=job.operation, width=width
+        )
+        assert (executed[receives] == words[receives]).all()
+        assert (run.words[receives] == executed[receives]).all(), job
+        assert run.cycles == run.edges == program.cycles(job.length), job
 
 
 def cycles_of_rounds(schedule, flits):

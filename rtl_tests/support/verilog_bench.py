@@ -62,7 +62,7 @@ def have_verilator():
     return _verilator_root() is not None and shutil.which("g++") is not None
 
 
-def run_icarus(folder, send, read, *, starts=1, root=None, length=None, timeout=600):
+def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
     """Run a fabric in Icarus Verilog.
 
     Parameters
@@ -75,12 +75,11 @@ def run_icarus(folder, send, read, *, starts=1, root=None, length=None, timeout=
         For each node the addresses to read after the last run.
     starts : int
         How many runs, one after the other with what is in memory.
-    root : int, optional
-        The root, for a fabric that takes it at the start; at other times its input is a wrong one.
-    length : int, optional
-        Flits of a message, likewise.
     timeout : float
         Seconds after which to give up.
+    **chosen : int, optional
+        The root, length or operation, for a fabric that takes it at the start; at other times its
+        input is a wrong one.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def run_icarus(folder, send, read, *, starts=1, root=None, length=None, timeout=
         If the protocol is broken, or a word has bits that are not known.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as work:
-        bench = _Bench(folder, send, read, starts, Path(work), root=root, length=length)
+        bench = _Bench(folder, send, read, starts, Path(work), **chosen)
         (bench.work / "clock.v").write_text(_CLOCK)
         files = [*bench.sources(), "bench.v", "clock.v"]
         flags = ["-g2005", "-Wall", "-s", "clock", "-o", "bench.vvp"]

@@ -3,11 +3,12 @@
 import argparse
 import shlex
 from argparse import Namespace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..analysis.facts import schedule_facts
-from ..collective import OPERATORS, Collective, Operator
+from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
 from ..planning import compile, require_hardware
 from .arguments import natural
@@ -67,10 +68,13 @@ def add_fabric_options(
     group.add_argument(
         "--op",
         metavar="NAME",
-        help=f"how a reduction combines words: {', '.join(OPERATORS)} (default add)",
+        help=f"how a reduction combines words: {', '.join(OPERATORS)} (default add), or "
+        f"{' or '.join(SIGNED)} of two's complement"
+        + "; several (add,max,max:signed) are chosen among for each run"
+        * any_length,
     )
     group.add_argument(
-        "--signed", action="store_true", help="min and max compare words as two's complement"
+        "--signed", action="store_true", help="min and max are min:signed and max:signed"
     )
 
 
@@ -85,12 +89,13 @@ def add_flits_option(group: Any) -> None:
 
 
 def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
-    """The operator that was asked for, or none for a collective without one.
+    """The operators that were asked for, or none for a collective without one.
 
     Raises
     ------
     InputError
-        If there is no such operator, or it is of no use.
+        If there is no such operator, or it is of no use, or there are several for a command that
+        makes no fabrics with choices.
     """
     if not collective.reducing:
         for name in ("op", "signed"):
@@ -100,10 +105,15 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
                     "(reduce, reduce-scatter and allreduce do)"
                 )
         return ()
-    operator = Operator(arguments.op or "add", arguments.signed)
-    if operator.signed and operator.name not in ("min", "max"):
-        raise InputError(f"--signed must come with --op min or --op max, not with {operator.name}")
-    return (operator,)
+    operators = tuple(map(Operator.parse, (arguments.op or "add").split(",")))
+    if arguments.signed:
+        for name in (operator.name for operator in operators):
+            if name not in ("min", "max"):
+                raise InputError(f"--signed must come with --op min or --op max, not with {name}")
+        operators = tuple(replace(operator, signed=True) for operator in operators)
+    if len(operators) > 1 and "max_flits" not in arguments:
+        raise InputError(f"--op must be one operator for {arguments.command}, not {arguments.op}")
+    return operators
 
 
 def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:

@@ -59,8 +59,8 @@ def add_commands(commands: Commands) -> None:
         "--jobs",
         metavar="N",
         type=natural,
-        help="runs of random length and root after the usual ones, where --max-flits leaves a "
-        "choice (default 20)",
+        help="runs of random length, root and operator after the usual ones, where --max-flits or "
+        "several operators leave a choice (default 20)",
     )
     simulate.add_argument(
         "--wave",
@@ -170,13 +170,16 @@ def run_simulate(arguments: Namespace) -> None:
 
 
 def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
-    """What to run: the usual, and where the length can be chosen also what is drawn."""
+    """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
     from ..simulation.jobs import default_jobs, random_jobs
 
     jobs = default_jobs(fabric)
-    if not fabric.program.any_length:
+    if not fabric.program.any_length and len(fabric.program.operators) < 2:
         if arguments.jobs is not None:
-            raise InputError("--jobs must be left out without --max-flits, which leaves a choice")
+            raise InputError(
+                "--jobs must be left out without --max-flits or several operators, which leave a "
+                "choice"
+            )
         return jobs
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     return jobs + random_jobs(fabric, count, seed=arguments.data_seed)
@@ -217,7 +220,8 @@ def _print_simulation(result: dict[str, Any]) -> None:
     if shown["operator"] is None:
         del shown["operator"], shown["latency"]
     if result["jobs"]:
-        shown["jobs"] = f"{len(result['jobs'])}, of lengths from 1 to {result['flits']} flits"
+        lengths = [job["length"] for job in result["jobs"]]
+        shown["jobs"] = f"{len(lengths)}, of lengths from {min(lengths)} to {max(lengths)} flits"
     roots = shown.pop("roots")
     if roots:
         shown["roots"] = " ".join(map(str, roots))

@@ -4,13 +4,14 @@ from .blocks import EVERY_NODE, Blocks
 from .collective import Collective, parse_collective
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .layout import Layout
-from .operators import OPERATORS, Operator
+from .operators import OPERATORS, SIGNED, Operator
 from .words import expected_words, random_messages
 
 __all__ = [
     "COLLECTIVES",
     "EVERY_NODE",
     "OPERATORS",
+    "SIGNED",
     "Blocks",
     "Collective",
     "Content",

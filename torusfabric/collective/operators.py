@@ -9,10 +9,13 @@ from typing_extensions import Self
 
 from ..toolchain.hints import no_such
 
-__all__ = ["OPERATORS", "Operator"]
+__all__ = ["OPERATORS", "SIGNED", "Operator"]
 
 #: How contributions of a reduction are combined: commutative and associative on W-bit words.
 OPERATORS = ("add", "min", "max", "and", "or", "xor")
+
+#: Those that compare words as two's complement.
+SIGNED = ("min:signed", "max:signed")
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,15 @@ class Operator:
         InputError
             If there is no such operator, or it is the same on signed words.
         """
-        name, *sign = text.split(":")
-        if sign and (sign != ["signed"] or name not in ("min", "max")):
-            raise no_such("Operator", text, [*OPERATORS, "min:signed", "max:signed"])
+        if text not in (*OPERATORS, *SIGNED):
+            raise no_such("Operator", text, [*OPERATORS, *SIGNED])
+        name, _, sign = text.partition(":")
         return cls(name, signed=bool(sign))
+
+    @property
+    def notation(self) -> str:
+        """What `parse` takes for it."""
+        return f"{self.name}:signed" if self.signed else self.name
 
     def identity(self, width: int) -> int:
         """The word that changes nothing: ``combine(x, identity) == x``."""

@@ -30,7 +30,11 @@ __all__ = ["compile_any_root"]
 
 
 def compile_any_root(
-    schedule: Schedule, flits: int, operator: Operator | None = None, *, any_length: bool = False
+    schedule: Schedule,
+    flits: int,
+    operators: tuple[Operator, ...] = (),
+    *,
+    any_length: bool = False,
 ) -> Program:
     """The program of a schedule in rounds, from or to any root.
 
@@ -40,7 +44,7 @@ def compile_any_root(
         Of a broadcast, scatter, gather or reduce from or to node 0.
     flits : int
         Flits of a message.
-    operator : Operator, optional
+    operators : tuple of Operator
         Of a reduction.
     any_length : bool
         Whether messages may be shorter.
@@ -71,7 +75,7 @@ def compile_any_root(
         raise InputError(f"Root must be left out for {collective.kind}, which has none, not any")
     if collective.single_origin and collective.to_all:
         return compile_broadcast(schedule, flits, any_length=any_length)
-    program = compile_rounds(schedule, flits, operator, any_length=any_length)
+    program = compile_rounds(schedule, flits, operators, any_length=any_length)
     mode, layout = program.mode, program.layout
     mode = replace(mode, any_root=True, receive_map=_receive_map(program))
     if collective.personal:

@@ -40,7 +40,8 @@ def compile(
     max_flits : int, optional
         In place of `flits`: the length is chosen at the start of each run, up to so many.
     operators : sequence of (Operator or str), optional
-        How a reduction combines words (default ``add``); one at present.
+        How a reduction combines words (default ``add``), such as ``max:signed``; of several, the
+        one is chosen at the start of each run by its number in this order.
     root : {"any"}, optional
         Lets the root be chosen at the start of each run; the schedule is that for node 0.
     **others
@@ -88,13 +89,13 @@ def compile(
     any_length = max_flits is not None
     given = (max_flits, flits, schedule.chunks)
     flits = next(number for number in given if number is not None)
-    operator = _operator(schedule, operators)
+    chosen = _operators(schedule, operators)
     if root == "any":
         if schedule.collective.root:
             raise InputError(
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
-        return compile_any_root(schedule, flits, operator, any_length=any_length)
+        return compile_any_root(schedule, flits, chosen, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
     collective = schedule.collective
@@ -106,13 +107,13 @@ def compile(
     if isinstance(schedule, Pattern):
         return compile_pattern(schedule, flits, any_length=any_length)
     if isinstance(schedule, Table):
-        return compile_table(schedule, flits, operator, any_length=any_length)
-    return compile_rounds(schedule, flits, operator, any_length=any_length)
+        return compile_table(schedule, flits, chosen, any_length=any_length)
+    return compile_rounds(schedule, flits, chosen, any_length=any_length)
 
 
-def _operator(schedule: Schedule, operators: Sequence[Operator | str]) -> Operator | None:
-    """The operator of a reduction, None for what combines nothing."""
-    chosen = [item if isinstance(item, Operator) else Operator(item) for item in operators]
+def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:
+    """The operators of a reduction, none for what combines nothing."""
+    chosen = [item if isinstance(item, Operator) else Operator.parse(item) for item in operators]
     collective = schedule.collective
     if not collective.reducing:
         if chosen:
@@ -120,8 +121,8 @@ def _operator(schedule: Schedule, operators: Sequence[Operator | str]) -> Operat
                 f"Operators must be left out for {collective.kind}, which combines nothing, "
                 f"not {', '.join(map(str, chosen))}"
             )
-        return None
-    if len(chosen) > 1:
-        names = ", ".join(map(str, chosen))
-        raise InputError(f"Operators must be one in a fabric of one collective, not {names}")
-    return chosen[0] if chosen else Operator()
+        return ()
+    for operator in chosen:
+        if chosen.count(operator) > 1:
+            raise InputError(f"Operators must be different, not {operator} more than once")
+    return tuple(chosen) or (Operator(),)

@@ -16,6 +16,7 @@ from .timing import ADDRESS, LINK, SETTING, starts
 from .values import MADE, NEUTRAL, Loop, Order, Reads
 
 if TYPE_CHECKING:
+    from ..collective import Operator
     from .program import Program
 
 __all__ = ["execute"]
@@ -29,6 +30,7 @@ def execute(
     *,
     length: int | None = None,
     root: int | None = None,
+    operation: int | None = None,
     width: int = 64,
 ) -> Words:
     """Carry out a program; see `Program.execute`.
@@ -42,9 +44,18 @@ def execute(
     >>> execute(program, np.arange(9)[:, None])[4]
     array([0, 1, 2, 3, 4, 5, 6, 7, 8])
     """
-    machine = _Machine(program, words, program.length_of(length), root or 0, width)
+    run = _Run(program.length_of(length), root or 0, program.mode.operator_of(operation))
+    machine = _Machine(program, words, run, width)
     machine.run()
     return machine.received()
+
+
+class _Run(NamedTuple):
+    """What is chosen for a run."""
+
+    length: int
+    root: int
+    operator: Operator | None
 
 
 class _Slot(NamedTuple):
@@ -86,15 +97,16 @@ class _Slots:
 class _Machine:
     """All nodes of a fabric."""
 
-    def __init__(self, program: Program, words: Words, length: int, root: int, width: int) -> None:
-        self.program, self.length, self.width, self.root = program, length, width, root
+    def __init__(self, program: Program, words: Words, run: _Run, width: int) -> None:
+        self.program, self.width = program, width
+        self.length, self.root, self.operator = run
         self.loop = program.loop
-        self.slots = _Slots(self.loop, block_flits(program.schedule, length))
+        self.slots = _Slots(self.loop, block_flits(program.schedule, run.length))
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         groups = program.groups
         self.position = groups.position
-        offset = groups.members[0, groups.torus.subtract(self.position, root)]
+        offset = groups.members[0, groups.torus.subtract(self.position, run.root)]
         self.is_root = offset == 0
         self.variant = program.variant_of[offset if program.any_root else self.nodes]
         depth = program.depth.max(axis=0)
@@ -103,7 +115,6 @@ class _Machine:
         # One word more, for what is read where nothing is.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)
-        self.operator = program.operator
         if self.operator:
             self.memory[:, -1] = self.operator.identity(width)
         self._load(words)

@@ -47,7 +47,8 @@ class Mode:
     schedule : Schedule
         What it was compiled from.
     operators : tuple of Operator
-        How a reduction combines words; empty where nothing is combined.
+        How a reduction combines words, chosen at the start of a run if there are several; empty
+        where nothing is combined.
     any_root : bool
         Whether the root is chosen at the start of a run; data are then by the offset of a node
         from the root.
@@ -104,10 +105,21 @@ class Mode:
         collective = self.schedule.collective
         return self.any_root and collective.single_origin and collective.personal
 
-    @property
-    def operator(self) -> Operator | None:
-        """The operator, or None where nothing is combined."""
-        return self.operators[0] if self.operators else None
+    def operator_of(self, operation: int | None = None) -> Operator | None:
+        """The operator that a run chooses by its number, or None where nothing is combined.
+
+        Raises
+        ------
+        InputError
+            If there is no such operator.
+        """
+        if not self.operators and operation is None:
+            return None
+        count = len(self.operators)
+        if not 0 <= (operation or 0) < count:
+            wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
+            raise InputError(f"Operation must be {wanted}, not {operation}")
+        return self.operators[operation or 0]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -164,9 +176,9 @@ class Program:
         return self.mode.timing
 
     @property
-    def operator(self) -> Operator | None:
-        """The operator of the only mode."""
-        return self.mode.operator
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators of the only mode, among which a run chooses."""
+        return self.mode.operators
 
     @property
     def any_length(self) -> bool:
@@ -264,6 +276,7 @@ class Program:
         *,
         length: int | None = None,
         root: int | None = None,
+        operation: int | None = None,
         width: int = 64,
     ) -> np.ndarray:
         """Carry out the program on data, cycle by cycle, as the hardware does.
@@ -276,6 +289,8 @@ class Program:
             Flits of a message, for a program of any length.
         root : int, optional
             The root of this run, for a program of any root (default 0).
+        operation : int, optional
+            The number of the operator of this run, for a program of several (default 0).
         width : int
             Bits of a word.
 
@@ -286,7 +301,7 @@ class Program:
         """
         from .execute import execute
 
-        return execute(self, words, length=length, root=root, width=width)
+        return execute(self, words, length=length, root=root, operation=operation, width=width)
 
     @cached_property
     def digest(self) -> str:

@@ -39,7 +39,11 @@ MAX_HELD_BLOCKS = 2**22
 
 
 def compile_rounds(
-    schedule: Schedule, flits: int, operator: Operator | None = None, *, any_length: bool = False
+    schedule: Schedule,
+    flits: int,
+    operators: tuple[Operator, ...] = (),
+    *,
+    any_length: bool = False,
 ) -> Program:
     """The program of a schedule in rounds.
 
@@ -48,7 +52,7 @@ def compile_rounds(
     schedule : Schedule
     flits : int
         Flits of a message.
-    operator : Operator, optional
+    operators : tuple of Operator
         Of a reduction to a root.
     any_length : bool
         Whether messages may be shorter.
@@ -74,8 +78,8 @@ def compile_rounds(
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
     block = block_flits(schedule, flits)
-    _check_size(schedule, by_chunk=operator is not None)
-    follower = SumFollower(schedule) if operator else BlockFollower(schedule)
+    _check_size(schedule, by_chunk=bool(operators))
+    follower = SumFollower(schedule) if operators else BlockFollower(schedule)
     plan = follower.follow()
     variant_of, first = number_equal(plan.nodes)
     loop = _loop(plan, [plan.nodes[node] for node in first], plan.select[:, first], block)
@@ -84,7 +88,7 @@ def compile_rounds(
     slot = plan.slot.reshape(shape)
     mode = Mode(
         schedule=schedule,
-        operators=(operator,) if operator else (),
+        operators=operators,
         loop=loop,
         send_map=DirectMap(plan.ports, schedule.chunks, block),
         receive_map=NodeMap(

@@ -33,7 +33,7 @@ __all__ = ["compile_table"]
 
 
 def compile_table(
-    table: Table, flits: int, operator: Operator | None, *, any_length: bool = False
+    table: Table, flits: int, operators: tuple[Operator, ...] = (), *, any_length: bool = False
 ) -> Program:
     """The program of a table.
 
@@ -43,7 +43,7 @@ def compile_table(
         With at least one step.
     flits : int
         Flits of a message.
-    operator : Operator or None
+    operators : tuple of Operator
         Of a table of sums.
     any_length : bool
         Whether messages may be shorter.
@@ -63,7 +63,7 @@ def compile_table(
 
     >>> import torusfabric as tf
     >>> table = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
-    >>> program = compile_table(table, 4, None)
+    >>> program = compile_table(table, 4)
     >>> program.loop.variants, table.round_count, program.loop.slots(4)
     (1, 4, 16)
     """
@@ -74,7 +74,7 @@ def compile_table(
     delay = _write_delay(table, plan, flits, any_length=any_length)
     mode = Mode(
         schedule=table,
-        operators=(operator,) if operator else (),
+        operators=operators,
         loop=loop,
         send_map=_send_map(table, plan, block),
         receive_map=OffsetMap(topology, plan.result_memory, _words(plan.slot, block)),

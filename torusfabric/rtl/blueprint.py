@@ -12,6 +12,7 @@ from ..schedule.model import Choice
 from .distribution import Distribution
 from .memories import address_width
 from .netlist import Netlist, Part, Parts
+from .operator_unit import OperatorUnit
 from .run_length import Lengths
 
 if TYPE_CHECKING:
@@ -71,6 +72,18 @@ class Blueprint:
         if not program.any_length:
             return None
         return Lengths(program.flits, program.schedule.chunks)
+
+    @property
+    def operator_unit(self) -> OperatorUnit | None:
+        """What combines words, where anything does."""
+        operators = self.program.operators
+        return OperatorUnit(operators) if operators else None
+
+    @property
+    def choosable(self) -> OperatorUnit | None:
+        """What combines words, where a run chooses among operators."""
+        unit = self.operator_unit
+        return unit if unit and unit.bits else None
 
     @property
     def loop(self) -> Loop:

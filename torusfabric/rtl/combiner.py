@@ -1,31 +1,16 @@
-"""The combiner: an adder, or another operator, behind each in-port."""
+"""The combiner: an adder, or other operators, behind each in-port."""
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..collective import Operator
 from .apart import apart
 from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
+from .operator_unit import OperatorUnit
 
-__all__ = ["Combiner", "operate"]
-
-
-def operate(operator: Operator, a: Value, b: Value, width: int) -> Value:
-    """What an operator makes of two words, as `Operator.combine` says."""
-    match operator.name:
-        case "add":
-            return (a + b)[:width]
-        case "and":
-            return a & b
-        case "or":
-            return a | b
-        case "xor":
-            return a ^ b
-    less = a.as_signed() < b.as_signed() if operator.signed else a < b
-    return Mux(less, a, b) if operator.name == "min" else Mux(less, b, a)
+__all__ = ["Combiner"]
 
 
 class Combiner(Leaf):
@@ -38,7 +23,7 @@ class Combiner(Leaf):
     crossbar : Crossbar
         What each in-port's words are combined with: results, then the registers behind them, then
         injection ports, then the word that changes nothing.
-    operator : Operator
+    unit : OperatorUnit
     delayed : sequence of int
         The in-ports whose results have a second register behind them.
     injections : int
@@ -50,6 +35,8 @@ class Combiner(Leaf):
     -------
     select : In
         The select bits, a cycle before the words that they concern arrive.
+    operator_code : In
+        The control bits of the operator, while a run is under way; if there are several.
     enable : In(1)
         Whether words advance, a cycle before they do.
     rx : In(ports * width)
@@ -64,13 +51,13 @@ class Combiner(Leaf):
         self,
         crossbar: Crossbar,
         *,
-        operator: Operator,
+        unit: OperatorUnit,
         delayed: Sequence[int],
         injections: int,
         width: int,
     ) -> None:
         ports = len(crossbar.outputs)
-        self._crossbar, self._operator = crossbar, operator
+        self._crossbar, self._unit = crossbar, unit
         self._delayed, self._width = delayed, width
         super().__init__(
             {
@@ -80,22 +67,25 @@ class Combiner(Leaf):
                 "result": Out((ports + len(delayed)) * width),
             }
             | ({"select": In(crossbar.rom.shape[1])} if crossbar.rom.shape[1] else {})
+            | ({"operator_code": In(unit.bits)} if unit.bits else {})
         )
         self.result = Signal((ports + len(delayed)) * width, reset_less=True)
 
     def elaborate(self, platform: object) -> Module:
         """Build the crossbar of operands, and an operator and register behind each in-port."""
-        m = Module()
+        m, unit = Module(), self._unit
         width, arriving = self._width, self.words("rx", self._width)
         early = self.value("select") if self._crossbar.rom.shape[1] else []
         outputs = self._crossbar.outputs
         selects = select_registers(m, outputs, [*early], width, alone=self.alone)
         there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
-        neutral = Const(self._operator.identity(width), width)
-        words = [*there, *self.words("inject", width), neutral]
+        code = Const(0, 0)
+        if unit.bits:
+            code = apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
+        words = [*there, *self.words("inject", width), unit.identity(code, width)]
         others = crossbar_words(m, self._crossbar, words, selects, width, keep=self.alone)
         results = [
-            operate(self._operator, word, other, width)
+            unit.combine(m, word, other, code, width)
             for word, other in zip(arriving, others, strict=True)
         ]
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):

@@ -104,6 +104,7 @@ def add_sequencer(plan: Blueprint) -> None:
         address_bits=bits,
         lengths=plan.lengths,
         roots=plan.groups.size if plan.program.any_root else None,
+        operators=plan.choosable,
     )
     chosen = net.inputs.keys() & make().signature.members.keys()
     inputs = {name: net.whole(name) for name in net.inputs if name in chosen}

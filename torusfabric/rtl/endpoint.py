@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Member, Out
 
-from ..collective import Operator
 from .endpoint_builder import EndpointBuilder
 from .endpoint_shape import Address, EndpointShape
 from .memories import address_width
 from .netlist import Leaf
+from .operator_unit import OperatorUnit
 from .windows import Windows
 
 __all__ = ["Endpoint", "EndpointSettings"]
@@ -49,7 +49,7 @@ class EndpointSettings:
         With any root: the address of what is received, above what the node would send. Else 0.
     offset_bits : int
         With any root: bits of the offset of a node from it.
-    operator : Operator or None
+    unit : OperatorUnit or None
         How the words of the readers of an injection port are combined.
     """
 
@@ -65,7 +65,7 @@ class EndpointSettings:
     host_stages: int = 1
     half: int = 0
     offset_bits: int = 0
-    operator: Operator | None = None
+    unit: OperatorUnit | None = None
 
 
 class Endpoint(Leaf):
@@ -92,6 +92,9 @@ class Endpoint(Leaf):
         The run to be given in the next cycle.
     phase : In
         From the sequencer, if any phase is used.
+    operator_code : In
+        The control bits of the operator, while a run is under way; if it combines words in several
+        ways.
     read_k, write_k, store_k : In
         Addresses of readers, and addresses and enables of memories, as far as they come from the
         sequencer.
@@ -132,6 +135,7 @@ class Endpoint(Leaf):
             "phase": windows.chains * windows.phases if shape.uses_phases else 0,
             "skip": windows.skip_bits if shape.uses_phases else 0,
             "offset": settings.offset_bits if settings.half else 0,
+            "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
         }
         inject = len(shape.injections) * settings.width
         return ({"inject": Out(inject)} if inject else {}) | {

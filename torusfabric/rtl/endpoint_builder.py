@@ -9,7 +9,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.values import MADE, NEUTRAL
 from .apart import apart
-from .combiner import operate
 from .crossbar import SLICE, sliced_cascade
 from .delays import delayed
 from .endpoint_shape import Address, EndpointMemory, EndpointShape
@@ -65,8 +64,8 @@ class EndpointBuilder:
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
                     for_host.setdefault(memory.number, word)
-        if self._settings.operator:
-            neutral = Const(self._settings.operator.identity(self._width), self._width)
+        if self._settings.unit and shape.combines:
+            neutral = self._settings.unit.identity(self._code(), self._width)
             words |= {(NEUTRAL, index): neutral for index in range(len(readers))}
         host = shape.host_reader
         read = [
@@ -246,13 +245,19 @@ class EndpointBuilder:
         """What the readers of an injection port read, combined in a tree."""
         if not words:
             return Const(0, self._width)
-        level, operator = words, self._settings.operator
+        level, unit = words, self._settings.unit
         while len(level) > 1:
-            assert operator is not None
+            assert unit is not None
             pairs = zip(level[::2], level[1::2], strict=False)
             rest = level[-1:] if len(level) % 2 else []
-            level = [operate(operator, a, b, self._width) for a, b in pairs] + rest
+            code, width = self._code(), self._width
+            level = [unit.combine(self._m, a, b, code, width) for a, b in pairs] + rest
         return level[0]
+
+    def _code(self) -> Value:
+        """The control bits of the operator."""
+        several = self._settings.unit and self._settings.unit.bits
+        return self._held(self._value("operator_code"), "operator_here") if several else Const(0, 0)
 
 
 def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointMemory]]:

@@ -76,7 +76,7 @@ def _settings(plan: Blueprint) -> EndpointSettings:
         host_stages=plan.control.endpoints.read_stages,
         half=half,
         offset_bits=sum(map(address_width, plan.groups.torus.moduli)) if half else 0,
-        operator=None if plan.loop.combining else program.operator,
+        unit=None if plan.loop.combining else plan.operator_unit,
     )
 
 

@@ -13,6 +13,8 @@ import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..program.values import NEUTRAL
+
 __all__ = ["STAGE_INPUTS", "Address", "EndpointMemory", "EndpointReader", "EndpointShape", "Field",
            "RunWidths"]  # fmt: skip
 
@@ -200,6 +202,12 @@ class EndpointShape:
         """Cycles from the words that the host reads to the one of the memory that it asks for."""
         count = len(self.host_memories) if self.host_reader is None else 1
         return max(-(-count // STAGE_INPUTS), 1)
+
+    @property
+    def combines(self) -> bool:
+        """Whether it combines words, or passes on the one that changes nothing."""
+        neutral = any(NEUTRAL in reader.memories for reader in self.readers)
+        return neutral or any(len(members) > 1 for members in self.injections)
 
     @property
     def uses_phases(self) -> bool:

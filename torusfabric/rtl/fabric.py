@@ -102,10 +102,12 @@ class Fabric(wiring.Component):
         The word at `host_node`, `host_addr`, `read_latency` edges later; host top only.
     length : In
         Flits of the messages of a run, sampled with `start`, where it is chosen anew for each.
+    operation : In
+        The number of an operator, sampled with `start`, where there are several.
     error : Out(4)
-        Why the last start was not carried out, where `length` or `root` is chosen: 2 for a root
-        that is no node, 3 for a length that is 0 or too long, 5 because a run was under way; else
-        0.
+        Why the last start was not carried out, where `length`, `root` or `operation` is chosen: 2
+        for a root that is no node, 3 for a length that is 0 or too long, 4 for an operator that
+        there is not, 5 because a run was under way; else 0.
     round : Out
         The row of the program that is under way, where `length` is chosen.
     root : In
@@ -146,6 +148,8 @@ class Fabric(wiring.Component):
         if program.mode.part_is_root and Top(top) is Top.CORE:
             kind = program.schedule.collective.kind
             raise InputError(f"Top must be host for {kind} from any root, not core")
+        if len(program.operators) > 1 and Top(top) is Top.CORE:
+            raise InputError("Top must be host for several operators, not core")
         self.program, self.width, self.flits = program, width, program.flits
         self.top, self.bus = Top(top), None if bus is None else Bus(bus)
         if self.bus and self.top is not Top.HOST:
@@ -168,6 +172,8 @@ class Fabric(wiring.Component):
         net.add_input("start")
         if plan.lengths:
             net.add_input("length", plan.lengths.bits)
+        if plan.choosable:
+            net.add_input("operation", plan.choosable.choice_bits)
         if program.any_root:
             net.add_input("root", address_width(program.groups.size))
         if self.top is Top.HOST:

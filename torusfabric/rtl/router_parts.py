@@ -24,13 +24,13 @@ def _select(plan: Blueprint, node: int, columns: tuple[int, ...]) -> tuple[Part,
 def add_combiners(plan: Blueprint) -> None:
     """Add one operator unit a node, all alike."""
     net, loop = plan.netlist, plan.loop
-    crossbar, operator = plan.control.operands, plan.program.operator
+    crossbar, unit = plan.control.operands, plan.operator_unit
     assert crossbar is not None
-    assert operator is not None
+    assert unit is not None
     make = partial(
         Combiner,
         crossbar,
-        operator=operator,
+        unit=unit,
         delayed=loop.delayed,
         injections=len(loop.injections),
         width=plan.width,
@@ -46,6 +46,8 @@ def add_combiners(plan: Blueprint) -> None:
         }
         if columns:
             inputs["select"] = _select(plan, node, columns)
+        if unit.bits:
+            inputs["operator_code"] = plan.distribution.near("operator_code", node)
         outputs = {"result": (f"result_{node}", bits)}
         net.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
 

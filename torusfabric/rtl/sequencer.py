@@ -14,8 +14,9 @@ from ..program.values import Order
 from .control import Control
 from .delays import delayed
 from .endpoint_columns import StoreColumn
-from .memories import address_width
+from .memories import address_width, choose
 from .netlist import Leaf
+from .operator_unit import OperatorUnit
 from .run_length import Lengths, RunLength
 from .slots import FixedSlots, OpenSlots, Slots
 
@@ -31,6 +32,7 @@ class RunError(enum.IntEnum):
     NONE = 0
     ROOT = 2
     LENGTH = 3
+    OPERATION = 4
     BUSY = 5
 
 
@@ -52,6 +54,8 @@ class Sequencer(Leaf):
         Those that a run can have, if its length is known no earlier than at its start.
     roots : int, optional
         Nodes of which each can be the root, if it is known no earlier than at the start of a run.
+    operators : OperatorUnit, optional
+        Those among which a run chooses.
 
     Members
     -------
@@ -61,6 +65,8 @@ class Sequencer(Leaf):
         Flits of the messages of a run, sampled with its start; if there is a choice.
     root : In
         The root of a run; if there is a choice, and it has values that are no node.
+    operation : In
+        The number of an operator, sampled with the start; if there is a choice.
     idle_address : In
         What `read_k` is while no run is under way.
     busy, done : Out(1)
@@ -71,6 +77,8 @@ class Sequencer(Leaf):
         Why the last start was not carried out, a `RunError`; if anything can be chosen.
     accepted : Out(1)
         High in the cycle in which a start is accepted; if roots can be chosen.
+    operator_code : Out
+        The control bits of the operator of a run; if operators can be chosen.
     round : Out
         The row under way; if lengths can be chosen.
     skip : Out
@@ -105,9 +113,11 @@ class Sequencer(Leaf):
         address_bits: int,
         lengths: Lengths | None = None,
         roots: int | None = None,
+        operators: OperatorUnit | None = None,
     ) -> None:
         self._timing, self._loop, self._control = timing, timing.loop, control
         self._bits, self._lengths, self._roots = address_bits, lengths, roots
+        self._operators = operators
         endpoints, row_bits = control.endpoints, address_width(self._loop.rows)
         windows = control.windows
         rows = any(shape.row_bits for shape in endpoints.shapes)
@@ -116,8 +126,9 @@ class Sequencer(Leaf):
             "row": row_bits if rows else 0,
             "setting_row": row_bits if control.router_rows else 0,
             "phase": windows.chains * windows.phases if endpoints.uses_phases else 0,
-            "error": ERROR_BITS if lengths or roots else 0,
+            "error": ERROR_BITS if lengths or roots or operators else 0,
             "accepted": 1 if roots else 0,
+            "operator_code": operators.bits if operators else 0,
             "round": row_bits if lengths else 0,
             "skip": windows.skip_bits if endpoints.uses_phases else 0,
         }
@@ -131,6 +142,7 @@ class Sequencer(Leaf):
             }
             | ({"length": In(lengths.bits)} if lengths else {})
             | ({"root": In(address_width(roots))} if _has_gaps(roots) else {})
+            | ({"operation": In(operators.choice_bits)} if operators else {})
             | {name: Out(bits) for name, bits in optional.items() if bits}
             | {f"read_{k}": Out(address_bits) for k in range(len(endpoints.reads))}
             | {f"write_{k}": Out(address_bits) for k in range(len(endpoints.stores))}
@@ -179,6 +191,7 @@ class Sequencer(Leaf):
             begin = begin & (wrong == RunError.NONE)
         if "accepted" in self._has:
             m.d.comb += self.accepted.eq(begin)
+        self._sample_operator(m, begin)
         with m.If(begin):
             m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(0)]
         with m.Elif(self.busy):
@@ -190,6 +203,9 @@ class Sequencer(Leaf):
     def _wrong(self) -> Value:
         """Why what is chosen cannot be carried out, a `RunError`."""
         wrong: Value = Const(RunError.NONE, ERROR_BITS)
+        if self._operators:
+            fits = self.value("operation") < len(self._operators.operators)
+            wrong = Mux(fits, wrong, RunError.OPERATION)
         if self._lengths:
             length = self.value("length")
             fits = (length != 0) & (length <= self._lengths.most)
@@ -197,6 +213,13 @@ class Sequencer(Leaf):
         if _has_gaps(self._roots):
             wrong = Mux(self.value("root") < self._roots, wrong, RunError.ROOT)
         return wrong
+
+    def _sample_operator(self, m: Module, begin: Value) -> None:
+        """Keep what the operator of a run is told."""
+        if self._operators:
+            codes = [Const(code, self._operators.bits) for code in self._operators.codes]
+            with m.If(begin):
+                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
 
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""

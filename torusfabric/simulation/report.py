@@ -40,7 +40,9 @@ class JobReport:
     collective : str
     length : int
         Flits of a message.
-    root, operation : int or None
+    root : int or None
+    operation : int or None
+        The number of the operator that combines words.
     cycles, predicted_cycles : int
     words_checked, words_wrong : int
     """
@@ -64,7 +66,7 @@ class SimulationReport:
     ----------
     topology, collective, algorithm, engine : str
     operator : str or None
-        How a reduction combines words.
+        How a reduction combines words; of several operators, their names.
     switching : str
         Whether the rounds are steps of one hop, or hold circuits.
     origins : Origins
@@ -78,7 +80,7 @@ class SimulationReport:
     roots : tuple of int
         The roots that were tried, where the fabric lets it be chosen.
     jobs : tuple of JobReport
-        Each run, where the fabric lets the length be chosen.
+        Each run, where the fabric lets the length or the operator be chosen.
     repeat : int
         Collectives run one after another (for each root).
     throughput, throughput_bound : float

@@ -10,7 +10,7 @@ from ..analysis.bounds import bound
 from ..collective import expected_words, random_messages
 from ..rtl.fabric import Fabric
 from .engines import AmaranthEngine, Engine, EngineRun, Job
-from .jobs import check_jobs, default_jobs
+from .jobs import check_jobs, completed, default_jobs
 from .report import JobReport, SimulationReport, WrongWord
 from .throughput import throughput, throughput_bound
 
@@ -43,8 +43,8 @@ def simulate(
         Of the random payloads.
     jobs : sequence of Job, optional
         One run for each of these, one after another without a reset; for a fabric that leaves a
-        choice. By default a few roots, spread over the nodes, and messages of one flit, of the most
-        flits and of some numbers between. Other fabrics run once.
+        choice. By default every operator, a few roots, spread over the nodes, and messages of one
+        flit, of the most flits and of some numbers between. Other fabrics run once.
     repeat : int
         How often to do so, each time with fresh data and without a reset.
     engine : Engine, optional
@@ -72,6 +72,7 @@ def simulate(
     """
     tried = default_jobs(fabric) if jobs is None else tuple(jobs)
     check_jobs(fabric, tried)
+    tried = tuple(completed(fabric, job) for job in tried)
     each = tried * repeat
     engine = engine or AmaranthEngine(fabric)
     batches = [
@@ -99,7 +100,7 @@ def simulate(
 def _compare(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
     program = fabric.program
-    operator = program.operator if program.blocks.collective.reducing else None
+    operator = program.mode.operator_of(job.operation)
     words, receives = expected_words(
         program.layout, messages, operator=operator, width=fabric.width, root=job.root
     )
@@ -116,9 +117,9 @@ def _compare(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> 
 def _job_reports(
     fabric: Fabric, jobs: Sequence[Job], runs: Sequence[EngineRun], compared: list[Comparison]
 ) -> tuple[JobReport, ...]:
-    """What came of each run, where a fabric leaves a choice of lengths."""
+    """What came of each run, where a fabric leaves a choice of lengths or operators."""
     program = fabric.program
-    if not program.any_length:
+    if not {"length", "operation"} & set(fabric.netlist.inputs):
         return ()
     schedule = program.schedule
     return tuple(
@@ -127,7 +128,7 @@ def _job_reports(
             collective=schedule.collective.name,
             length=program.length_of(job.length),
             root=schedule.collective.root if job.root is None else job.root,
-            operation=0 if schedule.collective.reducing else None,
+            operation=(job.operation or 0) if program.operators else None,
             cycles=run.edges if run.edges == run.cycles else -1,
             predicted_cycles=program.cycles(job.length),
             words_checked=found.words_checked,
@@ -157,7 +158,7 @@ def _report(
     return SimulationReport(
         topology=str(schedule.topology),
         collective=schedule.collective.name,
-        operator=str(program.operator) if schedule.collective.reducing else None,
+        operator=", ".join(map(str, program.operators)) or None,
         algorithm=schedule.algorithm,
         switching=schedule.switching,
         nodes=fabric.nodes,

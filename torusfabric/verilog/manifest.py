@@ -37,11 +37,16 @@ MEANINGS = {
     "start": PortMeaning("control", "a pulse of one cycle starts a run, unless one is under way"),
     "length": PortMeaning("control", "flits of the messages of the run, sampled at start"),
     "root": PortMeaning("control", "the root of the run, sampled at start"),
+    "operation": PortMeaning(
+        "control", "the operator of the run, by its number in the mode, sampled at start"
+    ),
     "busy": PortMeaning("status", "high from the edge after start until done"),
     "done": PortMeaning("status", "high from the end of a run until the next start"),
     "cycles": PortMeaning("status", "clock edges from the start pulse to done"),
     "error": PortMeaning(
-        "status", "why the last start was not carried out: 2 root, 3 length, 5 busy; 0 if it was"
+        "status",
+        "why the last start was not carried out: 2 root, 3 length, 4 operation, 5 busy; "
+        "0 if it was",
     ),
     "round": PortMeaning("status", "the row of the program that is under way"),
     "host_we": PortMeaning("write", "writes host_wdata at host_addr of host_node"),
@@ -94,7 +99,7 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "modes": [_mode(fabric)],
         "topology": schedule.topology.to_json(),
         "collective": schedule.collective.to_json() | _chosen_root(fabric),
-        **({"operator": str(program.operator)} if schedule.collective.reducing else {}),
+        **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         "algorithm": schedule.algorithm,
         "chunks": schedule.chunks,
         "rounds": schedule.round_count,
@@ -142,7 +147,7 @@ def _mode(fabric: Fabric) -> dict[str, Any]:
         "root": collective.root if collective.rooted else None,
         **_chosen_root(fabric),
         "algorithm": schedule.algorithm,
-        "operators": [str(program.operator)] if collective.reducing else [],
+        "operators": [operator.notation for operator in program.operators],
         "chunks": schedule.chunks,
         "cycles": _cycles(fabric),
     }

@@ -203,7 +203,7 @@ def _collective(fabric: Fabric) -> str:
     """The collective in words."""
     collective = fabric.program.schedule.collective
     if collective.reducing:
-        return f"{collective} ({fabric.program.operator})"
+        return f"{collective} ({', '.join(map(str, fabric.program.operators))})"
     return f"{collective} from any root" if "root" in fabric.netlist.inputs else str(collective)
 
 

@@ -10,7 +10,7 @@ from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.combiner import operate
+from ...rtl.operator_unit import operate
 from .generator import HashGenerator
 from .words import SentWords
 

@@ -17,7 +17,7 @@ Facts = dict[str, Any]
 def facts_of(fabric: "Fabric") -> Facts:
     """What a fabric is: the answer of a board that carries it."""
     schedule, layout = fabric.program.schedule, fabric.layout
-    operator = fabric.program.operator if schedule.collective.reducing else None
+    operator = fabric.program.mode.operator_of()
     return {
         "torusfabric": __version__,
         "topology": str(schedule.topology),

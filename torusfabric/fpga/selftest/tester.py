@@ -43,7 +43,7 @@ def host_port(fabric: "Fabric") -> wiring.Signature:
 def sent_words(fabric: "Fabric") -> SentWords:
     """The words that the nodes of a group of a fabric send in a test."""
     program = fabric.program
-    operator = program.operator or Operator()
+    operator = program.mode.operator_of() or Operator()
     collective, nodes = program.schedule.collective, program.groups.size
     return SentWords(collective, nodes, fabric.width, operator)
 

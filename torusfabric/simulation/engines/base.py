@@ -38,6 +38,8 @@ class Job(NamedTuple):
     length : int, optional
         Flits of a message.
     root : int, optional
+    operation : int, optional
+        The number of an operator.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Job(NamedTuple):
 
     length: int | None = None
     root: int | None = None
+    operation: int | None = None
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -165,10 +168,12 @@ class Engine(ABC):
 
 
 def longest_job(fabric: Fabric) -> Job:
-    """The job of a fabric if none is given: messages as long as they may be, from root 0."""
+    """The job of a fabric if none is given: the longest messages, and the first of the rest."""
     inputs = fabric.netlist.inputs
     return Job(
-        length=fabric.flits if "length" in inputs else None, root=0 if "root" in inputs else None
+        length=fabric.flits if "length" in inputs else None,
+        root=0 if "root" in inputs else None,
+        operation=0 if "operation" in inputs else None,
     )
 
 

@@ -9,7 +9,7 @@ namespace {
 
 // What is sampled with the start, as far as the fabric leaves a choice.
 struct Choice {
-    uint32_t length, root;
+    uint32_t length, root, operation;
 };
 
 // A port as the model holds it: an integer, or an array of 32 bits each.
@@ -94,6 +94,9 @@ public:
 #endif
 #ifdef CHOOSES_ROOT
         top_.root = choice.root;
+#endif
+#ifdef CHOOSES_OPERATION
+        top_.operation = choice.operation;
 #endif
     }
 

@@ -1,0 +1,341 @@
+"""Fabrics whose runs choose an operator: hardware as executed, for every operator, to the cycle."""
+
+import json
+
+import numpy as np
+import pytest
+from amaranth.hdl import Const, Module, Signal
+from amaranth.sim import Simulator
+from helpers import check_jobs, expected_words
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
+
+import torusfabric as tf
+from torusfabric import verilog
+from torusfabric.collective import OPERATORS, SIGNED, Operator, random_messages
+from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.operator_unit import OperatorUnit
+from torusfabric.rtl.sequencer import Sequencer
+from torusfabric.simulation.engines import CompiledEngine, Job, VerilatorEngine
+from torusfabric.simulation.engines.verilator import have_verilator as have_verilator_engine
+from torusfabric.simulation.jobs import default_jobs, random_jobs
+from torusfabric.toolchain import cxx
+
+EVERY = (*OPERATORS, *SIGNED)
+
+CASES = [
+    ("2x3", "allreduce", "matching"),
+    ("2x2", "reduce-scatter", "matching"),
+    ("2x3", "reduce", "max-flow"),
+    ("3x3", "reduce", "diagonal"),
+    ("3", "reduce", "necklace"),
+    ("2x3", "allreduce@1", "matching"),
+]
+
+
+def fabric_with(operators, selection=CASES[0], *, width=5, **lengths):
+    """A fabric that has several operators."""
+    topology, collective, algorithm = selection
+    schedule = tf.plan(topology, collective, algorithm=algorithm)
+    return tf.Fabric(tf.compile(schedule, operators=operators, **lengths), width=width)
+
+
+#: On a ring of four: nodes 1 and 3 add a word of node 2 to one of their chunks, and none to the
+#: other, so that there an adder gets the word that changes nothing.
+UNEVEN = [
+    [([2, 1], [[2, 0]]), ([2, 3], [[2, 1]])],
+    [([1, 0], [[1, 0], [2, 0]]), ([3, 0], [[2, 1], [3, 1]])],
+    [([1, 0], [[1, 1]]), ([3, 0], [[3, 0]])],
+]
+
+
+def uneven_fabric(folder, operators):
+    """A fabric of rounds in which nodes send sums of two words, and of one."""
+    content = {
+        "format": "torusfabric-schedule",
+        "version": 1,
+        "topology": {"kind": "torus", "sides": [4]},
+        "collective": {"kind": "reduce", "root": 0},
+        "algorithm": "by hand",
+        "switching": "circuit",
+        "ports": 2,
+        "chunks": 2,
+        "rounds": [
+            [{"path": path, "blocks": blocks} for path, blocks in transfers] for transfers in UNEVEN
+        ],
+    }
+    (folder / "plan.json").write_text(json.dumps(content))
+    schedule = tf.load(folder / "plan.json")
+    return tf.Fabric(tf.compile(schedule, operators=operators), width=5)
+
+
+def unit_results(unit, width, code, pairs):
+    """What a unit makes of pairs of words, and its word that changes nothing."""
+    m = Module()
+    a, b, result, identity = (Signal(width, name=name) for name in ("a", "b", "result", "identity"))
+    given_code = Const(code, unit.bits)
+    m.d.comb += result.eq(unit.combine(m, a, b, given_code, width))
+    m.d.comb += identity.eq(unit.identity(given_code, width))
+    results = []
+
+    async def testbench(ctx):
+        for first, second in pairs:
+            ctx.set(a, first)
+            ctx.set(b, second)
+            results.append(ctx.get(result))
+        results.append(ctx.get(identity))
+
+    simulator = Simulator(m)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return results[:-1], results[-1]
+
+
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(st.lists(st.sampled_from(EVERY), min_size=2, unique=True), st.integers(1, 3))
+def test_units(names, width):
+    """Whatever operators share a unit, each combines all pairs of words as it does alone."""
+    operators = tuple(map(Operator.parse, names))
+    unit = OperatorUnit(operators)
+    assert len({*unit.codes}) == len(operators)
+    pairs = [(a, b) for a in range(1 << width) for b in range(1 << width)]
+    a, b = np.array(pairs, np.uint64).T
+    for operator, code in zip(operators, unit.codes, strict=True):
+        results, identity = unit_results(unit, width, code, pairs)
+        assert results == operator.combine(a, b, width).tolist(), (names, operator)
+        assert identity == operator.identity(width)
+
+
+def test_control_bits_are_few():
+    """What differs takes a bit; what does not matter takes none."""
+    for names, bits in ((("add", "max"), 1), (("min", "max"), 1), (("add",), 0), (EVERY, 6)):
+        assert OperatorUnit(tuple(map(Operator.parse, names))).bits <= bits
+
+
+@pytest.mark.parametrize("selection", CASES)
+def test_every_operator(selection):
+    """All in one fabric, in any order, without a reset."""
+    fabric = fabric_with(EVERY, selection, max_flits=2)
+    assert (fabric.netlist.inputs["operation"], fabric.netlist.outputs["error"]) == (3, 4)
+    jobs = [Job(length=1 + k % 2, operation=3 * k % 8) for k in range(8)]
+    check_jobs(fabric, [*jobs, jobs[0]])
+
+
+@pytest.mark.parametrize("selection", CASES[:3])
+def test_fixed_length(selection):
+    """The operator is all that a run chooses."""
+    fabric = fabric_with(["and", "add", "max:signed"], selection)
+    assert "length" not in fabric.netlist.inputs
+    assert "round" not in fabric.netlist.outputs
+    check_jobs(fabric, [Job(operation=number) for number in (2, 0, 1, 0)])
+
+
+def test_with_any_root():
+    """Root, length and operator are chosen together."""
+    fabric = fabric_with(["add", "min", "and"], CASES[2], max_flits=2, root="any")
+    inputs = [(2, 5, 1), (1, 0, 0), (2, 2, 2), (1, 5, 1)]
+    check_jobs(fabric, [Job(*chosen) for chosen in inputs])
+    # A root is looked at before a length, and a length before an operation.
+    names = ("length", "root", "operation")
+    starts = [dict(zip(names, values, strict=True)) for values in ((0, 6, 3), (0, 5, 3), (1, 5, 3))]
+    assert [error for error, _ in errors_of(fabric, starts)] == [2, 3, 4]
+
+
+@settings(derandomize=True, deadline=None, max_examples=4)
+@given(st.data())
+def test_any_operators(data):
+    """Any of them, on random tori, of words of any width."""
+    sides = data.draw(st.lists(st.integers(2, 3), min_size=1, max_size=2))
+    kind = data.draw(st.sampled_from(["reduce", "reduce-scatter", "allreduce"]))
+    names = data.draw(st.lists(st.sampled_from(EVERY), min_size=2, max_size=5, unique=True))
+    algorithm = "max-flow" if kind == "reduce" else "matching"
+    fabric = fabric_with(
+        names,
+        ("x".join(map(str, sides)), kind, algorithm),
+        width=data.draw(st.integers(1, 70)),
+        max_flits=data.draw(st.integers(1, 4)),
+    )
+    check_jobs(fabric, random_jobs(fabric, 5, seed=data.draw(st.integers(0, 99))))
+
+
+def test_one_operator_is_no_choice():
+    """A fabric of one operator has no input for it, and no logic to choose."""
+    fabric = fabric_with(["max:signed"], max_flits=2)
+    assert "operation" not in fabric.netlist.inputs
+    assert not any("operator_code" in instance.inputs for instance in fabric.netlist.instances)
+
+
+ENGINES = [
+    pytest.param(CompiledEngine, id="compiled", marks=pytest.mark.skipif(
+        not cxx.have_compiler(), reason="no C++ compiler")),
+    pytest.param(VerilatorEngine, id="verilator", marks=[pytest.mark.long, pytest.mark.skipif(
+        not (cxx.have_compiler() and have_verilator_engine()), reason="no Verilator")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines(engine):
+    """Every engine samples the operation with the start."""
+    fabric = fabric_with(["add", "min:signed", "xor"], ("2x2", "allreduce", "matching"))
+    check_jobs(fabric, [Job(operation=k) for k in (1, 0, 2, 1)], engine, optimize=0)
+
+
+@pytest.mark.parametrize(("selection", "operation"), [(CASES[1], 2), (CASES[2], 1)])
+def test_verilog_agrees(tmp_path, selection, operation):
+    """Icarus, by nothing but the manifest, reads the same words after the same cycles."""
+    fabric = fabric_with(["add", "max", "max:signed"], selection, width=9)
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["modes"][0]["operators"] == ["add", "max", "max:signed"]
+    assert manifest["ports"]["operation"]["width"] == 2
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    assert lint_icarus(tmp_path) == []
+    messages = random_messages(fabric.program.layout, fabric.flits, width=9, seed=1)
+    base, count = manifest["recv_base"], manifest["recv_words"]
+    read = [range(base, base + count)] * fabric.nodes
+    result = run_icarus(tmp_path, messages.tolist(), read, starts=2, operation=operation)
+    words, receives = expected_words(fabric.program, messages, operation=operation, width=9)
+    assert (np.array([row.tolist() for row in result.words])[receives] == words[receives]).all()
+    assert result.cycles == fabric.predicted_cycles
+
+
+def errors_of(fabric, starts):
+    """`error` and `busy` after each of some starts, given by what they choose."""
+    design, seen = Assembly(fabric.netlist), []
+
+    async def testbench(ctx):
+        for chosen in starts:
+            for name, value in chosen.items():
+                ctx.set(getattr(design, name), value)
+            ctx.set(design.start, 1)
+            await ctx.tick()
+            ctx.set(design.start, 0)
+            seen.append((ctx.get(design.error), ctx.get(design.busy)))
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return seen
+
+
+def test_an_operation_that_does_not_exist():
+    """The run does not start; a length is looked at before, and whether a run is under way."""
+    three = ["add", "min", "max"]
+    fabric = fabric_with(three, max_flits=2)
+    starts = [(1, 3), (0, 3), (2, 2), (0, 3)]
+    seen = errors_of(fabric, [{"length": length, "operation": k} for length, k in starts])
+    assert seen == [(4, 0), (3, 0), (0, 1), (5, 1)]
+    assert errors_of(fabric_with(three), [{"operation": k} for k in (3, 2, 0)]) == [
+        (4, 0), (0, 1), (5, 1),
+    ]  # fmt: skip
+    # All values of the input are operators, and still a start may come too early.
+    assert errors_of(fabric_with(three[:2]), [{"operation": k} for k in (1, 1)]) == [(0, 1), (5, 1)]
+
+
+def test_a_refused_operation_changes_nothing():
+    """What the last run left stays: its count of cycles, and the operator."""
+    fabric = fabric_with(["add", "min", "max"])
+    design, seen = Assembly(fabric.netlist), []
+
+    async def testbench(ctx):
+        for operation in (2, 3):
+            ctx.set(design.operation, operation)
+            ctx.set(design.start, 1)
+            await ctx.tick()
+            ctx.set(design.start, 0)
+            for _ in range(fabric.predicted_cycles):
+                await ctx.tick()
+            kept = (design.done, design.busy, design.cycles, design.net("operator_code"))
+            seen.append([ctx.get(signal) for signal in kept])
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    code = OperatorUnit(fabric.program.operators).codes[2]
+    assert seen == [[1, 0, fabric.predicted_cycles, code]] * 2
+
+
+# Planted faults
+
+
+def of_the_run_before(self, m, begin):
+    """Take the operator of the run before."""
+    codes = self._operators.codes
+    now = Signal.like(self.operator_code)
+    with m.If(begin):
+        for number, code in enumerate(codes):
+            with m.If(self.value("operation") == number):
+                m.d.sync += now.eq(code)
+        m.d.sync += self.operator_code.eq(now)
+
+
+def of_the_first(self, code, width):
+    """Take the word that changes nothing for the first operator."""
+    return Const(self.operators[0].identity(width), width)
+
+
+FAULTS = [
+    (Sequencer, "_sample_operator", of_the_run_before, CASES[0]),
+    (Sequencer, "_sample_operator", of_the_run_before, CASES[2]),
+    (OperatorUnit, "identity", of_the_first, CASES[0]),
+    (OperatorUnit, "codes", property(lambda unit: unit.bits * (0,) + (1,)), CASES[0]),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "fault", "selection"), FAULTS)
+def test_faults_are_found(monkeypatch, owner, name, fault, selection):
+    """An operator of another run, another word that changes nothing, other control bits."""
+    jobs = [tf.Job(operation=k) for k in (0, 1, 0)]
+    assert tf.simulate(fabric_with(["add", "min"], selection), jobs=jobs).passed
+    monkeypatch.setattr(owner, name, fault)
+    assert tf.simulate(fabric_with(["add", "min"], selection), jobs=jobs).words_wrong
+
+
+def test_nothing_to_add(tmp_path, monkeypatch):
+    """In rounds too the word that changes nothing is that of the operator of the run."""
+    jobs = [tf.Job(operation=k) for k in range(len(EVERY))]
+    assert tf.simulate(uneven_fabric(tmp_path, EVERY), jobs=jobs).passed
+    monkeypatch.setattr(OperatorUnit, "identity", of_the_first)
+    assert tf.simulate(uneven_fabric(tmp_path, EVERY), jobs=jobs).words_wrong
+
+
+# What users say
+
+
+def test_jobs():
+    """Every operator is tried, random jobs draw it, and reports name it."""
+    fabric = fabric_with(["add", "max"], max_flits=3)
+    assert {job.operation for job in default_jobs(fabric)} == {0, 1}
+    assert {job.operation for job in random_jobs(fabric, 20)} == {0, 1}
+    report = tf.simulate(fabric, jobs=[tf.Job(length=2, operation=1), tf.Job(length=1)])
+    assert report.passed
+    assert [job.operation for job in report.jobs] == [1, 0]
+    assert report.operator == "add, max"
+    fixed = tf.simulate(fabric_with(["add", "max"]))
+    assert [(job.length, job.operation) for job in fixed.jobs] == [(6, 0), (6, 1)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fabric_with(["add", "min", "add"]), "Operators must be different, not add more"),
+        (lambda: fabric_with(["add", "sum"]), "Operator must be one of add, min, .*, not 'sum'"),
+        (lambda: tf.simulate(fabric_with(["or", "and"]), jobs=[Job(operation=2)]),
+         "Operation must be from 0 to 1, not 2"),
+        (lambda: tf.simulate(fabric_with(["or"]), jobs=[Job(operation=0)]),
+         "Operation must be left out for a fabric of one operation"),
+        (lambda: tf.compile(tf.plan("3", "allgather")).execute(np.zeros((3, 1)), operation=0),
+         "Operation must be left out where nothing is combined, not 0"),
+        (lambda: tf.Fabric(fabric_with(["or", "and"]).program, top="core"),
+         "Top must be host for several operators, not core"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(make, message):
+    with pytest.raises(tf.InputError, match=f"^{message}"):
+        make()

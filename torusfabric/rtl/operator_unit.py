@@ -1,0 +1,190 @@
+"""The operator unit: one piece of logic for all operators among which a run chooses.
+
+A few *control bits* say what it does. Minima and maxima, signed or not, share a comparator; with
+`and` and `or` they share what passes on the bits of one word, of the other, or of both. A control
+that is the same for all operators is a constant, and those that can be the same, or each other's
+opposite, are one bit: two operators seldom need more than one. The adder stays apart from the
+comparator, for an adder that also subtracts takes as much for turning over one of the words.
+
+The control bits are sampled with the start and are in every node `program.timing.DISTRIBUTION`
+cycles later. The first word comes after `SETTING` cycles, so that no run has to wait for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from ..collective import Operator
+from ..program.timing import DISTRIBUTION, SETTING
+from .memories import address_width
+
+__all__ = ["OperatorUnit", "operate"]
+
+assert DISTRIBUTION <= SETTING, "control bits come before the words that they concern"
+
+#: What a control bit is for an operator; None where it does not matter.
+Bit = bool | None
+
+
+def operate(operator: Operator, a: Value, b: Value, width: int) -> Value:
+    """What an operator makes of two words, as `Operator.combine` says."""
+    match operator.name:
+        case "add":
+            return (a + b)[:width]
+        case "and":
+            return a & b
+        case "or":
+            return a | b
+        case "xor":
+            return a ^ b
+    less = a.as_signed() < b.as_signed() if operator.signed else a < b
+    return Mux(less, a, b) if operator.name == "min" else Mux(less, b, a)
+
+
+class _Control(NamedTuple):
+    """Where a control bit comes from.
+
+    Parameters
+    ----------
+    column : int or None
+        The bit of the code; None for a constant.
+    flipped : bool
+        Whether it is the opposite; the constant itself.
+    """
+
+    column: int | None
+    flipped: bool
+
+
+@dataclass(frozen=True)
+class OperatorUnit:
+    """The operators of a fabric, and how its hardware combines words by the one that is chosen.
+
+    Parameters
+    ----------
+    operators : tuple of Operator
+        At least one.
+
+    Examples
+    --------
+    >>> unit = OperatorUnit((Operator("add"), Operator("max")))
+    >>> unit.bits, unit.codes
+    (1, (1, 0))
+    """
+
+    operators: tuple[Operator, ...]
+
+    @property
+    def choice_bits(self) -> int:
+        """Bits of the number of an operator."""
+        return address_width(len(self.operators))
+
+    @property
+    def bits(self) -> int:
+        """Control bits; none for a single operator."""
+        return len(self._planned[1])
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The control bits of each operator."""
+        columns = self._planned[1]
+        return tuple(
+            sum(bool(column[k]) << bit for bit, column in enumerate(columns))
+            for k in range(len(self.operators))
+        )
+
+    @cached_property
+    def _planned(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
+        """Where each control comes from, and what each control bit is for each operator."""
+        wanted = [_controls(operator) for operator in self.operators]
+        columns: list[list[Bit]] = []
+        controls = {name: _placed([w[name] for w in wanted], columns) for name in wanted[0]}
+        return controls, columns
+
+    def _control(self, name: str, code: Value) -> Value:
+        """A control, given the control bits of the run."""
+        column, flipped = self._planned[0][name]
+        if column is None:
+            return Const(int(flipped), 1)
+        return ~code[column] if flipped else code[column]
+
+    def identity(self, code: Value, width: int) -> Value:
+        """The word that changes nothing; a constant where all operators have the same."""
+        if len({operator.identity(width) for operator in self.operators}) == 1:
+            return Const(self.operators[0].identity(width), width)
+        low, high = self._control("low", code), self._control("high", code)
+        return Cat(*[low] * (width - 1), high)
+
+    def combine(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
+        """What the chosen operator makes of two words, given its control bits."""
+        if len(self.operators) == 1:
+            return operate(self.operators[0], a, b, width)
+        names = {operator.name for operator in self.operators}
+        results: dict[str, Value] = {}
+        if names - {"add", "xor"}:
+            results["passed"] = self._passed(m, a, b, code, width)
+        if "xor" in names:
+            results["parity"] = a ^ b
+        if "add" in names:
+            results["add"] = (a + b)[:width]
+        (_, result), *others = results.items()
+        for name, value in others:
+            result = Mux(self._control(name, code), value, result)
+        return result
+
+    def _passed(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
+        """The greater or smaller of two words, or what their bits have in common or together."""
+        names = {operator.name for operator in self.operators}
+        most = self._control("most", code)
+        if not names & {"min", "max"}:
+            return Mux(most, a | b, a & b)
+        # Turning the highest bits over puts two's complement in the order of plain numbers.
+        sign = Cat(Const(0, width - 1), self._control("signed", code))
+        above = (a ^ sign) >= (b ^ sign)
+        first = Signal(name="first")
+        compare = self._control("compare", code)
+        m.d.comb += first.eq(Mux(compare, above == most, most))
+        if all(operator.name not in ("and", "or") for operator in self.operators):
+            return Mux(first, a, b)
+        second = first ^ compare
+        return (a & b) | Mux(first, a, 0) | Mux(second, b, 0)
+
+
+def _controls(operator: Operator) -> dict[str, Bit]:
+    """What the controls of the unit are for an operator.
+
+    `add` and `parity` select a sum and an `xor`; `signed`, `compare` and `most` say how bits are
+    passed on; `low` and `high` are the lower bits and the highest one of the word that changes
+    nothing.
+    """
+    name, compares = operator.name, operator.name in ("min", "max")
+    passes = compares or name in ("and", "or")
+    identity = operator.identity(2)
+    return {
+        "add": name == "add",
+        "parity": None if name == "add" else name == "xor",
+        "signed": operator.signed if compares else None,
+        "compare": compares if passes else None,
+        "most": name in ("max", "or") if passes else None,
+        "low": bool(identity & 1),
+        "high": bool(identity >> 1),
+    }
+
+
+def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
+    """A constant, or the first control bit that can serve; one is added if there is none."""
+    if len({*wanted} - {None}) < 2:
+        return _Control(None, flipped=True in wanted)
+    for number, column in enumerate(columns):
+        for flipped in (False, True):
+            bits = [bit if bit is None else bit != flipped for bit in wanted]
+            if all(None in pair or pair[0] == pair[1] for pair in zip(column, bits, strict=True)):
+                columns[number] = [c if b is None else b for c, b in zip(column, bits, strict=True)]
+                return _Control(number, flipped)
+    columns.append([*wanted])
+    return _Control(len(columns) - 1, flipped=False)
