@@ -19,6 +19,7 @@ from ..errors import InputError
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
 from .any_root_broadcast import compile_broadcast
 from .rounds import compile_rounds
+from .send_banks import send_banks
 from .write_delay import look_up_delay
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def compile_any_root(
         delay = look_up_delay(layout, flits, any_length=any_length)
         mode = replace(mode, send_map=_send_map(program), write_delay=delay)
     depth = np.broadcast_to(program.depth.max(axis=0), program.depth.shape)
-    return replace(program, modes=(mode,), depth=depth)
+    opened = replace(program, modes=(mode,), depth=depth)
+    return _banked(opened) if collective.personal else opened
 
 
 def _send_map(program: Program) -> AddressMap:
@@ -105,3 +107,30 @@ def _receive_map(program: Program) -> AddressMap:
     if program.schedule.collective.to_root:
         return OffsetMap(topology, nodes.memory[0], nodes.base[0], ahead=True)
     return OffsetMap(topology, nodes.memory[:, 0], nodes.base[:, 0])
+
+
+def _banked(program: Program) -> Program:
+    """The same with a memory of what a node sends for each reader, if that is possible."""
+    mode, own = program.mode, len(program.memories) - 1
+    send, receive, block = mode.send_map, mode.receive_map, program.block_flits
+    assert isinstance(send, OffsetMap)
+    assert isinstance(receive, OffsetMap)
+    banks = send_banks(program.loop.reads, own, send.base.size, block)
+    if banks is None:
+        return program
+    memory = (own + banks.memory).reshape(send.memory.shape)
+    base = (banks.slot * block).reshape(send.base.shape)
+    # What the root has for itself stays where it keeps it.
+    kept = (receive.memory == own) & (receive.base >= 0)
+    send = replace(send, memory=memory, base=base)
+    receive = replace(
+        receive,
+        memory=np.where(kept, memory, receive.memory),
+        base=np.where(kept, base, receive.base),
+    )
+    loop = replace(mode.loop, reads=banks.reads)
+    mode = replace(mode, loop=loop, send_map=send, receive_map=receive)
+    received, depth = program.depth[:, :own], np.array(banks.depth) * block
+    depth = np.hstack([received, np.broadcast_to(depth, (len(received), len(depth)))])
+    memories = (*program.memories[:own], *(program.memories[own] for _ in banks.depth))
+    return replace(program, modes=(mode,), memories=memories, depth=depth)
