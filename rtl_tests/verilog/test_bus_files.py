@@ -83,9 +83,7 @@ def test_the_page_lists_registers_windows_and_ports(tmp_path):
     assert set(manifest["files"]) == {"fabric.v", "fabric.rdl", "bus.md"}
 
 
-def test_an_interface_that_is_not_the_host_port_is_not_simulated():
+def test_a_fabric_behind_a_bus_is_not_simulated_without_it():
     program = tf.compile(tf.plan("2x2", "allgather"))
     with pytest.raises(tf.InputError, match="must have a host port, not wishbone"):
         tf.simulate(tf.Fabric(program, bus="wishbone"))
-    with pytest.raises(tf.InputError, match="must have a host port, not core"):
-        tf.simulate(tf.Fabric(program, top="core"))
