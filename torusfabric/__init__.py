@@ -33,10 +33,11 @@ if TYPE_CHECKING:
         WorkFailed,
     )
     from .fpga.synthesis.synthesize import synthesize
-    from .planning import Program, compile, plan
+    from .planning import Program, compile, import_schedule, plan
     from .rtl import Fabric
     from .schedule import Pattern, Rounds, Schedule, Table
     from .schedule.file import load, save
+    from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
     from .simulation.simulate import simulate
     from .topology import Arrowhead, Topology, Torus, parse_topology, register_topology
@@ -67,6 +68,8 @@ __all__ = [
     "check",
     "compile",
     "emit",
+    "export_schedule",
+    "import_schedule",
     "load",
     "parse_collective",
     "parse_topology",
@@ -89,10 +92,11 @@ _HOMES = {
     "collective": ("Collective", "Operator", "parse_collective"),
     "errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
     "fpga.synthesis.synthesize": ("synthesize",),
-    "planning": ("Program", "compile", "plan"),
+    "planning": ("Program", "compile", "import_schedule", "plan"),
     "rtl": ("Fabric",),
     "schedule": ("Pattern", "Rounds", "Schedule", "Table"),
     "schedule.file": ("load", "save"),
+    "schedule.foreign.export": ("export_schedule",),
     "simulation.engines": ("Job",),
     "simulation.simulate": ("simulate",),
     "topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..toolchain.processes import ending_signals
-from . import board, boards, cache, compare, hardware, monitor, planning, simulation, sweep
+from . import board, boards, cache, compare, foreign, hardware, monitor, planning, simulation, sweep
 from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
@@ -37,6 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     planning.add_commands(commands)
     compare.add_commands(commands)
+    foreign.add_commands(commands)
     simulation.add_commands(commands)
     hardware.add_commands(commands)
     boards.add_commands(commands)

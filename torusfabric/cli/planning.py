@@ -11,7 +11,12 @@ from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
 from .output import print_facts, print_json, print_table, progress_bar
-from .selection import add_selection, choose_schedule
+from .selection import (
+    FILE_OR_TOPOLOGY,
+    add_selection,
+    choose_file_or_selection,
+    choose_schedule,
+)
 
 __all__ = ["add_commands"]
 
@@ -57,11 +62,7 @@ def add_commands(commands: Commands) -> None:
         "check a schedule file, or what is planned",
         "torusfabric check plan.json",
     )
-    add_selection(
-        checker,
-        topology_help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is "
-        "left out, a schedule file, as after --plan",
-    )
+    add_selection(checker, topology_help=FILE_OR_TOPOLOGY)
 
 
 def run_algorithms(arguments: Namespace) -> None:
@@ -129,9 +130,7 @@ def run_draw(arguments: Namespace) -> None:
 def run_check(arguments: Namespace) -> None:
     """Check a schedule file, or what is planned."""
     began = time.perf_counter()
-    if arguments.plan is None and arguments.collective is None:
-        arguments.plan, arguments.topology = arguments.topology, None
-    schedule = choose_schedule(arguments).schedule
+    schedule = choose_file_or_selection(arguments).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

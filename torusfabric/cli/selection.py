@@ -21,7 +21,21 @@ from ..topology import Topology, parse_topology
 from .arguments import latency_or_auto, natural, node_or_any, positive
 from .output import progress_bar
 
-__all__ = ["Chosen", "add_selection", "choose_schedule", "parse_plan", "parse_selection"]
+__all__ = [
+    "FILE_OR_TOPOLOGY",
+    "Chosen",
+    "add_selection",
+    "choose_file_or_selection",
+    "choose_schedule",
+    "parse_plan",
+    "parse_selection",
+]
+
+#: What TOPOLOGY is for a command that takes a schedule file in place of it.
+FILE_OR_TOPOLOGY = (
+    "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is left out, a "
+    "schedule file, as after --plan"
+)
 
 #: Bytes of a file of broken links.
 MOST_LINKS = 2**24
@@ -190,6 +204,13 @@ def choose_schedule(
         schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *open_root)
     return Chosen(schedule, words, root, selection.options.latency)
+
+
+def choose_file_or_selection(arguments: Namespace) -> Chosen:
+    """As `choose_schedule`; TOPOLOGY without COLLECTIVE is a schedule file."""
+    if arguments.plan is None and arguments.collective is None:
+        arguments.plan, arguments.topology = arguments.topology, None
+    return choose_schedule(arguments)
 
 
 def parse_plan(arguments: Namespace, *, any_root: bool = False) -> str | None:

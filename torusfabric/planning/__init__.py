@@ -6,6 +6,7 @@ for an algorithm or compiles by itself.
 """
 
 from ..program import Program, compile
+from .foreign import import_schedule
 from .limits import announce, require_hardware, require_placements
 from .plans import plan, plan_selection, resolve
 from .selection import PlanOptions, Selection, select
@@ -16,6 +17,7 @@ __all__ = [
     "Program",
     "Selection",
     "compile",
+    "import_schedule",
     "plan",
     "plan_selection",
     "require_hardware",

@@ -1,0 +1,150 @@
+"""Schedules from elsewhere: which node each rank is, and in which step each block moves."""
+
+from random import Random
+
+import msccl_generators as generators
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import torusfabric as tf
+from torusfabric.algorithms.foreign import place_ranks
+from torusfabric.schedule.foreign.dataflow import read_dataflow
+
+RING, DOUBLING = generators.ring_allgather, generators.recursive_doubling_allgather
+ROWS, HALVING = generators.hierarchical_allgather, generators.halving_reduce_scatter
+BOTH = generators.halving_doubling_allreduce
+
+#: Text, topology, map, form and steps: those that the algorithm is known to take.
+CASES = {
+    "ring": (RING(8), "8", "identity", "pattern", 7),
+    "ring, two chunks": (RING(5, 2), "5", "identity", "table", 8),
+    "ring on a torus": (RING(8), "2x4", "auto", "pattern", 7),
+    "ring on odd sides": (RING(15), "3x5", "auto", "pattern", 14),
+    "ring on three axes": (RING(12), "2x2x3", "auto", "pattern", 11),
+    "pair": (RING(2), "2", "identity", "pattern", 1),
+    "doubling": (DOUBLING(16), "4x4", "gray", "rounds", 15),
+    "doubling, found": (DOUBLING(16), "4x4", "auto", "rounds", 15),
+    "doubling on sides of two": (DOUBLING(8), "2x2x2", "gray", "rounds", 4),
+    "doubling on three axes": (DOUBLING(64), "4x4x4", "gray", "rounds", 63),
+    "rows and columns": (ROWS(3, 4), "3x4", "identity", "rounds", 11),
+    "columns and rows": (ROWS(4, 3), "3x4", "auto", "rounds", 11),
+    "rows and columns, searched": (ROWS(4, 4), "2x2x4", "auto", "rounds", 15),
+    "sums around a ring": (generators.ring_allreduce(5), "5", "identity", "table", 8),
+    "shares around a ring": (generators.ring_reduce_scatter(5), "5", "identity", "table", 4),
+    "halving": (HALVING(16), "4x4", "gray", "rounds", 15),
+    "halving and doubling": (BOTH(16), "4x4", "gray", "rounds", 30),
+}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """A function that imports a text."""
+
+    def load(text, topology, placement="identity", **options):
+        path = tmp_path / "file.xml"
+        path.write_text(text)
+        return tf.import_schedule(path, topology, placement=placement, **options)
+
+    return load
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_published_algorithms(load, name):
+    """Each is proved right, in the number of steps it is known to take."""
+    text, topology, placement, form, steps = CASES[name]
+    schedule = load(text, topology, placement)
+    tf.check(schedule)
+    assert (schedule.form, schedule.steps) == (form, steps)
+
+
+def test_peers_that_are_no_neighbours(load):
+    """The first missing link is named; circuits need none."""
+    text = generators.all_pairs_alltoall(8)
+    missing = "rank 0 to rank 2: nodes 0 and 2 are 2 hops apart on 8 .gpu 0, thread block 3, step 0"
+    with pytest.raises(tf.InputError, match=missing):
+        load(text, "8")
+    schedule = load(text, "8", switching="circuit")
+    tf.check(schedule)
+    assert schedule.switching == "circuit"
+    assert max(int(transfers.lengths.max()) for transfers in schedule.rounds()) >= 4
+
+
+def test_there_is_no_such_map(load):
+    """A map that does not exist, or that is not found in time."""
+    with pytest.raises(tf.InputError, match="place all peers side by side on 3x3, but there is no"):
+        load(generators.all_pairs_alltoall(9), "3x3", "auto")
+    with pytest.raises(tf.InputError, match="none was found in time"):
+        load(ROWS(4, 4), "2x2x4", "auto", seconds=0)
+    with pytest.raises(tf.InputError, match="Map of ranks grey could not be read"):
+        load(RING(4), "4", "grey")
+    with pytest.raises(tf.InputError, match="as many nodes as the file has gpus, 4, not the 5"):
+        load(RING(4), "5")
+    with pytest.raises(tf.InputError, match=r"a torus of sides 2, 4, 8, .. for gray, not 3x4"):
+        load(RING(12), "3x4", "gray")
+    with pytest.raises(tf.InputError, match="Topology must be given for"):
+        load(RING(4), None)
+
+
+def test_map_from_a_file(load, tmp_path):
+    """A node a line; faults are named."""
+    path = tmp_path / "map.txt"
+    path.write_text("# ring around 2x3\n0\n1\n2\n\n5\n4  # back\n3\n")
+    schedule = load(RING(6), "2x3", path)
+    tf.check(schedule)
+    for text, message in (
+        ("0\n1\n2\n3\n4\n6\n", 'must list nodes from 0 to 5, one a line, not "6"'),
+        ("0\n1\n2\n3\n4\n4\n", "each of the 6 nodes of 2x3 once, for 6 ranks, not 5 of them in 6"),
+    ):
+        path.write_text(text)
+        with pytest.raises(tf.InputError, match=message):
+            load(RING(6), "2x3", path)
+
+
+@pytest.mark.parametrize("sides", [(4,), (2, 4), (4, 4), (8, 2), (2, 2, 4)])
+def test_gray(tmp_path, sides):
+    """Ranks that differ in a bit are neighbours on sides of 2 and 4; neighbours differ in a bit."""
+    torus = tf.Torus(sides)
+    path = tmp_path / "file.xml"
+    path.write_text(RING(torus.nodes))
+    nodes = place_ranks(read_dataflow(path), torus, "gray")
+    assert sorted(nodes) == list(range(torus.nodes))
+    rank = np.argsort(nodes)
+    apart = rank[:, None] ^ rank[torus.neighbours]
+    assert (apart & (apart - 1) == 0).all()
+    if max(sides) <= 4:
+        bits = nodes[np.arange(torus.nodes)[:, None] ^ (1 << np.arange(len(bin(torus.nodes)) - 3))]
+        assert (torus.distance(nodes[:, None], bits) == 1).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([(5,), (2, 3), (3, 3), (2, 2)]), st.integers(1, 3), st.integers(0, 2**16))
+def test_any_flood_is_scheduled(tmp_path_factory, sides, chunks, seed):
+    """Messages at random that spread a broadcast: the schedule is right, and no link is wasted."""
+    torus, random = tf.Torus(sides), Random(seed)
+    root = random.randrange(torus.nodes)
+    program = generators.Program("flood", "broadcast", torus.nodes, chunks)
+    reached = [root]
+    while len(reached) < torus.nodes:
+        source = random.choice(reached)
+        new = sorted(set(torus.neighbours[source].tolist()) - set(reached))
+        if new:
+            target = random.choice(new)
+            program.move(source, target, 0, chunks)
+            reached.append(target)
+    path = tmp_path_factory.mktemp("flood") / "file.xml"
+    path.write_text(program.text().replace("<algo ", f'<algo root="{root}" '))
+    schedule = tf.import_schedule(path, torus)
+    tf.check(schedule)
+    assert sum(map(len, schedule.rounds())) == (torus.nodes - 1) * chunks
+    assert all(len(transfers) for transfers in schedule.rounds())
+
+
+@pytest.mark.parametrize("name", ["ring", "rows and columns", "sums around a ring"])
+def test_hardware(load, name):
+    """What is imported runs in hardware as the program says, to the cycle."""
+    text, topology, placement, _, _ = CASES[name]
+    program = tf.compile(load(text, topology, placement))
+    result = tf.simulate(tf.Fabric(program, width=8))
+    assert result.passed

@@ -1,0 +1,91 @@
+"""`import` and `export`, and what follows an import: check, simulate, Verilog, pages."""
+
+import json
+
+import msccl_generators as generators
+import pytest
+
+from torusfabric.cli import main
+
+
+def run(capsys, *words):
+    """Exit status, and what a command prints."""
+    status = main([*map(str, words), "--quiet"])
+    return status, *capsys.readouterr()
+
+
+def run_json(capsys, *words):
+    """The one JSON object that a command prints."""
+    status, out, err = run(capsys, *words, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+#: What a user has, where it shall go, and the steps and cycles that come of it.
+FILES = {
+    "ring": (generators.ring_allgather(8), ("8",), 7, 12),
+    "ring on a torus": (generators.ring_allgather(8), ("2x4", "--map", "auto"), 7, 12),
+    "doubling": (generators.recursive_doubling_allgather(16), ("4x4", "--map", "gray"), 15, 48),
+    "rows": (generators.hierarchical_allgather(3, 4), ("3x4",), 11, 36),
+    "sums": (generators.ring_allreduce(5), ("5",), 8, 24),
+    "exchange": (generators.all_pairs_alltoall(8), ("8", "--switching", "circuit"), 10, 69),
+}
+
+
+#: Those that are enough for the quick tests.
+QUICK = ("ring on a torus", "sums", "exchange")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in FILES]
+)
+def test_from_a_file_to_hardware(capsys, tmp_path, name):
+    """Import, check, simulate, Verilog, a page, export, and import again."""
+    text, (topology, *options), steps, cycles = FILES[name]
+    source, plan, again = (tmp_path / name for name in ("a.xml", "plan.json", "b.xml"))
+    source.write_text(text)
+    facts = run_json(capsys, "import", source, "--topology", topology, *options, "-o", plan)
+    assert (facts["rounds"], facts["checked"]) == (steps, True)
+    assert facts["bound"] <= facts["ours"]["rounds"] <= steps
+    assert run_json(capsys, "check", plan)["rounds"] == steps
+    result = run_json(capsys, "simulate", "--plan", plan, "--width", "8")
+    assert result["words_wrong"] == 0 < result["words_checked"]
+    assert result["cycles"] == result["predicted_cycles"] == cycles
+    run_json(capsys, "verilog", "--plan", plan, "--width", "8", "-o", tmp_path / "out")
+    assert (tmp_path / "out" / "manifest.json").exists()
+    run_json(capsys, "animate", "--plan", plan, "-o", tmp_path / "page.html")
+    if name == "exchange":
+        status, _, err = run(capsys, "export", plan, "-o", again)
+        assert (status, again.exists()) == (1, False)
+        assert "must be by store-and-forward for msccl, not circuit" in err
+        return
+    assert run_json(capsys, "export", plan, "--format", "msccl", "-o", again)["format"] == "msccl"
+    back = run_json(capsys, "import", again, "-o", tmp_path / "again.json")
+    assert back["rounds"] == steps
+    assert (tmp_path / "again.json").read_bytes() == plan.read_bytes()
+
+
+def test_in_words(capsys, tmp_path):
+    """The steps stand beside the bound and our own plan."""
+    path = tmp_path / "ring.xml"
+    path.write_text(generators.ring_allgather(8))
+    status, out, err = run(capsys, "import", path, "--topology", "8")
+    assert (status, err) == (0, "")
+    assert "steps       7 of 1 message" in out
+    assert "bound       4 of 1 message" in out
+    assert "ours        4 steps of 1 message by bufferless: 4 message times" in out
+    path.write_text(generators.all_pairs_alltoall(8))
+    status, out, err = run(capsys, "import", path, "--topology", "8", "-o", tmp_path / "no.json")
+    assert (status, out) == (1, "")
+    assert "rank 0 to rank 2: nodes 0 and 2 are 2 hops apart on 8" in err
+    assert not (tmp_path / "no.json").exists()
+
+
+def test_export_of_a_selection(capsys, tmp_path):
+    """What is named is planned and written; CSV too."""
+    facts = run_json(
+        capsys, "export", "3x3", "alltoall", "--format", "csv", "-o", tmp_path / "x.csv"
+    )
+    assert facts["file"] == str(tmp_path / "x.csv")
+    lines = (tmp_path / "x.csv").read_text().splitlines()
+    assert len(lines) == 1 + facts["transfers"]

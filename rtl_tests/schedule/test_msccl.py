@@ -1,0 +1,256 @@
+"""MSCCL XML as it is read: every fault is named with its GPU, thread block and step."""
+
+import time
+from xml.etree import ElementTree
+
+import msccl_generators as generators
+import pytest
+
+import torusfabric as tf
+from torusfabric.schedule.foreign.dataflow import read_dataflow
+
+#: A broken file is one of these with something replaced.
+RING = generators.ring_allgather(3)
+SUMS = generators.ring_allreduce(3)
+HALVES = generators.recursive_doubling_allgather(4)
+
+
+def read(tmp_path, text):
+    """The dataflow of a text."""
+    path = tmp_path / "file.xml"
+    path.write_text(text)
+    return read_dataflow(path)
+
+
+def changed(text, where, **attributes):
+    """A file in which attributes of the element at a path are others, or None to drop them."""
+    root = ElementTree.fromstring(text)
+    element = root.find(where)
+    assert element is not None
+    for name, value in attributes.items():
+        element.attrib.pop(name, None)
+        if value is not None:
+            element.set(name, value)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def without(text, where):
+    """A file without the element at a path."""
+    root = ElementTree.fromstring(text)
+    parent, _, _ = where.rpartition("/")
+    holder, element = root.find(parent), root.find(where)
+    assert holder is not None
+    assert element is not None
+    holder.remove(element)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def step(gpu, block, number):
+    """The path of a step."""
+    return f"gpu[@id='{gpu}']/tb[@id='{block}']/step[@s='{number}']"
+
+
+BROKEN = {
+    "not XML": ("<algo", "Content must be XML: unclosed token"),
+    "entities": (
+        '<!DOCTYPE algo [<!ENTITY a "a">]><algo name="&a;"/>',
+        "XML must have no document type and no entities, not DTD",
+    ),
+    "other content": ("<html/>", 'Outermost element must be algo, not "html"'),
+    "no collective": (changed(RING, ".", coll=None), "must have the attribute coll"),
+    "unknown collective": (changed(RING, ".", coll="custom"), "Collective must be .* not 'custom'"),
+    "no number": (changed(RING, ".", ngpus="three"), 'must have a whole number .* not "three"'),
+    "missing gpu": (without(RING, "./gpu[@id='1']"), "Gpus must be those from 0 to 2, not 0, 2"),
+    "odd chunks": (changed(RING, ".", nchunksperloop="4"), "a multiple of the 3 gpus .* not 4"),
+    "unknown type": (
+        changed(RING, step(1, 0, 1), type="x"),
+        'Type of gpu 1, thread block 0, step 1 must be nop, s, .* or re, not "x"',
+    ),
+    "unknown buffer": (
+        changed(RING, step(1, 0, 1), dstbuf="q"),
+        'Dstbuf of gpu 1, thread block 0, step 1 must be i, o or s, not "q"',
+    ),
+    "no chunks": (
+        changed(RING, step(1, 0, 1), cnt="0"),
+        "Cnt of gpu 1, thread block 0, step 1 must be from 1 to .* not 0",
+    ),
+    "no such peer": (
+        changed(RING, "gpu[@id='1']/tb", send="7"),
+        "Peer send of gpu 1, thread block 0 must be -1 or another gpu from 0 to 2, not 7",
+    ),
+    "itself as peer": (
+        changed(RING, "gpu[@id='1']/tb", send="1"),
+        "Peer send of gpu 1, thread block 0 must be -1 or another gpu",
+    ),
+    "no peer": (
+        changed(RING, "gpu[@id='1']/tb", send="-1"),
+        "Type of gpu 1, thread block 0, step 0 must suit its .* no send peer, not be s",
+    ),
+    "step twice": (
+        changed(RING, step(1, 0, 1), s="0"),
+        "Step must be there once, not gpu 1, thread block 0, step 0 twice",
+    ),
+    "thread block twice": (
+        changed(HALVES, "gpu[@id='0']/tb[@id='1']", id="0"),
+        "Gpu 0, thread block 0 must be there once, not twice",
+    ),
+    "peer twice": (
+        changed(HALVES, "gpu[@id='0']/tb[@id='2']", send="1"),
+        "Peer send of gpu 0, thread block 2 must be that of one thread block on channel 0, not of "
+        "thread block 0 too",
+    ),
+    "dangling": (
+        changed(RING, step(1, 0, 1), depid="4", deps="2"),
+        "gpu 1, thread block 0, step 1 must wait for a step that there is, not for thread block 4, "
+        "step 2",
+    ),
+    "unmatched send": (
+        without(RING, step(2, 0, 2)),
+        "gpu 1, thread block 0, step 1 must send what gpu 2 receives, but that receives nothing "
+        "more from gpu 1 on channel 0",
+    ),
+    "unmatched receipt": (
+        without(RING, step(2, 0, 0)),
+        "gpu 0, thread block 0, step 2 must receive what gpu 2 sends, but that sends nothing more",
+    ),
+    "counts differ": (
+        changed(RING, step(2, 0, 2), cnt="2"),
+        "gpu 2, thread block 0, step 2 must receive the 1 chunks that gpu 1, thread block 0, "
+        "step 1 sends, not 2",
+    ),
+    "deadlock": (
+        changed(
+            changed(HALVES, step(0, 0, 0), depid="1", deps="0"),
+            step(1, 1, 0),
+            depid="0",
+            deps="0",
+        ),
+        "Steps must not wait for each other, as does gpu 0, thread block 0, step 0, which waits "
+        "for gpu 0, thread block 1, step 0, which waits for gpu 1, thread block 1, step 0, which "
+        "waits for gpu 1, thread block 0, step 0, which waits for the first: a deadlock",
+    ),
+    "out of range": (
+        changed(RING, step(1, 0, 1), dstoff="3"),
+        "Dstoff of gpu 1, thread block 0, step 1 must lie within the 3 chunks of buffer o, not be "
+        "3 with cnt 1",
+    ),
+    "never written": (
+        changed(RING, step(1, 0, 0), srcoff="2"),
+        r"gpu 1, thread block 0, step 0 must read what was written before, not o\[2\]",
+    ),
+    "block missing": (
+        changed(RING, step(1, 0, 2), dstbuf="s"),
+        r"Gpu 1 must end with chunk 0 of rank 2 in o\[2\], to which no step ever wrote",
+    ),
+    "wrong block": (
+        changed(RING, step(1, 0, 2), dstoff="0"),
+        r"Gpu 1 must end with chunk 0 of rank 0 in o\[0\], not chunk 0 of rank 2 \(from gpu 1, "
+        "thread block 0, step 2",
+    ),
+    "sum twice": (
+        changed(SUMS, step(1, 0, 1), type="rrs", srcoff="1"),
+        "gpu 1, thread block 0, step 1 must add up the same chunk, not chunk 0 and chunk 1",
+    ),
+    "sum without one": (
+        changed(SUMS, step(1, 0, 1), type="rcs"),
+        "without the contribution of gpu 1",
+    ),
+    "sum in a gather": (
+        changed(RING, step(1, 0, 1), type="rrcs"),
+        "gpu 1, thread block 0, step 1 must ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_faults_are_named(tmp_path, name):
+    """One line that says where and what; the file comes first."""
+    text, message = BROKEN[name]
+    with pytest.raises(tf.InputError, match=message) as error:
+        read(tmp_path, text)
+    assert str(error.value).startswith(f"MSCCL file {tmp_path}/file.xml: ")
+    assert "\n" not in str(error.value)
+
+
+def test_what_only_some_tools_write_may_be_missing(tmp_path):
+    """The file of a tool that writes less is the same file."""
+    root = ElementTree.fromstring(RING)
+    for name in root.attrib.keys() - {"nchunksperloop", "ngpus", "coll", "inplace"}:
+        del root.attrib[name]
+    for element in root.iter():
+        for name in ("i_chunks", "o_chunks", "s_chunks", "chan", "depid", "deps", "hasdep", "cnt"):
+            element.attrib.pop(name, None)
+        if element.tag == "step":
+            for side in ("srcbuf", "dstbuf"):
+                assert element.get(side) == "o"
+    found = read(tmp_path, ElementTree.tostring(root, encoding="unicode"))
+    assert found.messages == read(tmp_path, RING).messages
+    assert found.file.name == "msccl"
+
+
+def test_other_types_and_scratch(tmp_path):
+    """Sums by way of the scratch buffer, by several chunks at once, with cpy, re and nop."""
+    program = generators.Program("pairs", "allreduce", 2, 2, in_place=False)
+    for rank in range(2):
+        other, mine, theirs = 1 - rank, rank, 1 - rank
+        program.add(rank, (-1, -1), "cpy", ("i", 0), ("o", 0), 2)
+        program.add(rank, (other, -1), "s", ("i", theirs), ("s", 0))
+        program.add(rank, (-1, other), "r", ("i", mine), ("s", 0))
+        program.add(rank, (-1, -1), "re", ("s", 0), ("o", mine))
+        program.add(rank, (-1, -1), "nop", ("i", -1), ("o", -1))
+    for rank in range(2):
+        other, mine, theirs = 1 - rank, rank, 1 - rank
+        program.add(rank, (other, -1), "s", ("o", mine), ("o", mine), channel=1)
+        program.add(rank, (-1, other), "r", ("o", theirs), ("o", theirs), channel=1)
+    (tmp_path / "file.xml").write_text(program.text())
+    schedule = tf.import_schedule(tmp_path / "file.xml", "2")
+    tf.check(schedule)
+    assert (schedule.form, schedule.steps, schedule.chunks) == ("table", 2, 2)
+
+
+def pairs(*, root=None):
+    """A file in which rank 1 of three reaches the others."""
+    program = generators.Program("star", "broadcast", 3, 2)
+    for target in (0, 2):
+        program.move(1, target, 0, 2)
+    text = program.text()
+    return text if root is None else text.replace("<algo ", f'<algo root="{root}" ')
+
+
+def test_roots(tmp_path):
+    """The root is who receives nothing; or the file says, or the caller."""
+    assert read(tmp_path, pairs()).buffers.collective.root == 1
+    assert read(tmp_path, pairs(root=1)).buffers.collective.root == 1
+    with pytest.raises(tf.InputError, match="Root must be a gpu from 0 to 2, not 3"):
+        read(tmp_path, pairs(root=3))
+    with pytest.raises(tf.InputError, match="thread block 0, step 0 must read what was written"):
+        read(tmp_path, pairs(root=2))
+    idle = pairs().replace('recv="1"', 'recv="-1"').replace('type="r"', 'type="nop"')
+    idle = idle.replace('type="s"', 'type="nop"')
+    with pytest.raises(tf.InputError, match="Root of the broadcast must be given, for not just"):
+        read(tmp_path, idle)
+
+
+def test_sums_are_moved(tmp_path):
+    """A contribution that is copied along two ways cannot be one of a fabric's sums."""
+    program = generators.Program("exchange", "allreduce", 4, 4)
+    for size in (1, 2):
+        for rank in range(4):
+            program.add(rank, (rank ^ size, -1), "s", ("i", 0), ("i", 0), 4, channel=size)
+        for rank in range(4):
+            program.add(rank, (-1, rank ^ size), "rrc", ("i", 0), ("i", 0), 4, channel=size)
+    again = (
+        r"gpu (\d), thread block 2, step 0 must not send the contribution of gpu \1 to chunk 0 a "
+        r"second time, after gpu \1, thread block 0, step 0: partial sums are moved, not copied"
+    )
+    with pytest.raises(tf.InputError, match=again):
+        read(tmp_path, program.text())
+
+
+def test_many_steps_take_no_time(tmp_path):
+    """Ten thousand steps in a second; a hundred thousand are tried by hand."""
+    text = generators.ring_allgather(100)
+    began = time.perf_counter()
+    found = read(tmp_path, text)
+    assert len(found.graph.steps) == 10_000
+    assert time.perf_counter() - began < 2

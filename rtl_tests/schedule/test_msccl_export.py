@@ -1,0 +1,152 @@
+"""Exports for other systems: what they say is carried out by a model that knows nothing of ours."""
+
+import csv
+import random
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import msccl_machine
+import pytest
+
+import torusfabric as tf
+from torusfabric.algorithms import CATALOGUE, Options
+from torusfabric.collective import COLLECTIVES, parse_collective
+from torusfabric.schedule.held_blocks import HeldBlocks
+from torusfabric.schedule.recognise import recognise
+from torusfabric.topology import parse_topology
+
+QUICK = ("5", "2x3", "3x3", "arrowhead:1")
+#: Algorithms by store-and-forward, where the first of the catalogue is not.
+STORING = {"broadcast": "necklace", "reduce": "necklace"}
+
+LONG = ("2", "4x4", "2x2x2", "3x3x3", "arrowhead:2")
+
+
+def selections():
+    """Every store-and-forward algorithm of the catalogue, for every collective it plans."""
+    for name in QUICK + LONG:
+        topology = parse_topology(name)
+        for kind in COLLECTIVES:
+            collective = parse_collective(kind)
+            if collective.rooted:
+                collective = parse_collective(kind, root=topology.nodes - 1)
+            for algorithm in CATALOGUE:
+                if algorithm.why_not(topology, collective, Options()) is None:
+                    case = f"{name} {kind} {algorithm.name}"
+                    marks = [pytest.mark.long] * (name in LONG)
+                    yield pytest.param(topology, collective, algorithm, id=case, marks=marks)
+
+
+def content(schedule):
+    """What goes over each link in each step."""
+    state = HeldBlocks(schedule.topology, schedule.blocks)
+    steps = []
+    for transfers in schedule.rounds():
+        carried = state.carry_out(transfers)
+        cuts = pairwise(carried.listed.indptr.tolist())
+        lists = [tuple(sorted(carried.listed.ids[a:b].tolist())) for a, b in cuts]
+        hops = carried.hops[:, 0].tolist()
+        steps.append(sorted(zip(carried.source.tolist(), hops, lists, strict=True)))
+    return steps
+
+
+def check_file(path):
+    """Carry out a file in some orders; check that each GPU ends with what it must have."""
+    algo = ElementTree.parse(path).getroot()
+    for seed in range(3):
+        memory = msccl_machine.run_file(path, random.Random(seed))
+        for rank, held in enumerate(memory):
+            for location, value in msccl_machine.results(algo, rank):
+                assert held[location] == value, (rank, location)
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm"), [*selections()])
+def test_export(tmp_path, topology, collective, algorithm):
+    """The file does what the collective is, and is read as the schedule that was written."""
+    schedule = recognise(algorithm(topology, collective, Options()))
+    path = tmp_path / "plan.xml"
+    if schedule.switching == "circuit":
+        with pytest.raises(tf.InputError, match="must be by store-and-forward"):
+            tf.export_schedule(schedule, path)
+        assert not path.exists()
+        return
+    tf.export_schedule(schedule, path)
+    check_file(path)
+    types = {step.get("type") for step in ElementTree.parse(path).iter("step")}
+    copies = {"cpy"} if collective.kind == "alltoall" else set()
+    assert types <= {"s", "r", "rrc", "nop"} | copies
+    found = tf.import_schedule(path)
+    tf.check(found)
+    assert content(found) == content(schedule)
+    assert found.form == schedule.form
+    if schedule.form != "rounds":
+        assert found.digest == schedule.digest
+
+
+def test_offsets_are_equal(tmp_path):
+    """Wherever a chunk goes it lies at the same offset, but in an all-to-all."""
+    for kind in sorted(COLLECTIVES.keys() - {"alltoall"}):
+        tf.export_schedule(tf.plan("3x3", kind, algorithm=STORING.get(kind)), tmp_path / "plan.xml")
+        for step in ElementTree.parse(tmp_path / "plan.xml").iter("step"):
+            assert step.get("srcoff") == step.get("dstoff")
+
+
+def test_every_attribute_is_there(tmp_path):
+    """Some tools demand attributes that others leave out."""
+    tf.export_schedule(tf.plan("2x4", "allreduce"), tmp_path / "plan.xml")
+    algo = ElementTree.parse(tmp_path / "plan.xml").getroot()
+    names = "name proto nchannels nchunksperloop ngpus coll inplace outofplace minBytes maxBytes"
+    assert {*names.split(), "redop"} <= set(algo.attrib)
+    assert all({"id", "i_chunks", "o_chunks", "s_chunks"} == set(gpu.attrib) for gpu in algo)
+    step_names = {"s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps"}
+    for block in algo.iter("tb"):
+        assert {"id", "send", "recv", "chan"} == set(block.attrib)
+        assert all(step_names | {"hasdep"} <= set(step.attrib) for step in block)
+        assert [step.get("s") for step in block] == list(map(str, range(len(block))))
+    awaited = {
+        (gpu.get("id"), step.get("depid"), step.get("deps"))
+        for gpu in algo
+        for step in gpu.iter("step")
+    }
+    for gpu in algo:
+        for block in gpu:
+            for step in block:
+                is_awaited = (gpu.get("id"), block.get("id"), step.get("s")) in awaited
+                assert step.get("hasdep") == str(int(is_awaited))
+
+
+def test_a_planted_fault_is_found(tmp_path):
+    """The model notices a dependence that is missing."""
+    tf.export_schedule(tf.plan("3x3", "allgather", algorithm="matching"), tmp_path / "plan.xml")
+    tree = ElementTree.parse(tmp_path / "plan.xml")
+    for step in tree.iter("step"):
+        step.set("depid", "-1")
+    tree.write(tmp_path / "plan.xml")
+    with pytest.raises((KeyError, AssertionError)):
+        check_file(tmp_path / "plan.xml")
+
+
+def test_groups_are_refused(tmp_path):
+    """MSCCL knows collectives of all GPUs only."""
+    with pytest.raises(tf.InputError, match="must be of all nodes together for msccl, not allg"):
+        tf.export_schedule(tf.plan("3x3", "allgather@1"), tmp_path / "plan.xml")
+    with pytest.raises(tf.InputError, match=r"Format must be .*, not 'mscl'.*did you mean msccl"):
+        tf.export_schedule(tf.plan("3x3", "allgather"), tmp_path / "plan.xml", "mscl")
+
+
+@pytest.mark.parametrize("kind", ["allgather", "alltoall", "reduce-scatter", "allgather@1"])
+def test_csv(tmp_path, kind):
+    """A row for each block on a link."""
+    schedule = tf.plan("3x3", kind)
+    tf.export_schedule(schedule, tmp_path / "plan.csv", "csv")
+    rows = list(csv.DictReader((tmp_path / "plan.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["step", "source", "port", "destination", "block"]
+    blocks, topology = schedule.blocks, schedule.topology
+    found: list[dict[tuple[int, int], list[int]]] = [{} for _ in range(schedule.steps)]
+    for row in rows:
+        source, port = int(row["source"]), topology.port(row["port"])
+        assert topology.neighbours[source, port] == int(row["destination"])
+        block = blocks.parse([int(part) for part in row["block"].split(":")])
+        found[int(row["step"]) - 1].setdefault((source, port), []).append(block)
+    listed = [sorted((*arc, tuple(sorted(ids))) for arc, ids in step.items()) for step in found]
+    assert listed == content(schedule)

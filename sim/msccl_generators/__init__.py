@@ -1,0 +1,25 @@
+"""Published algorithms as files of other systems, for comparisons and for tests."""
+
+from .algorithms import (
+    all_pairs_alltoall,
+    halving_doubling_allreduce,
+    halving_reduce_scatter,
+    hierarchical_allgather,
+    recursive_doubling_allgather,
+    ring_allgather,
+    ring_allreduce,
+    ring_reduce_scatter,
+)
+from .program import Program
+
+__all__ = [
+    "Program",
+    "all_pairs_alltoall",
+    "halving_doubling_allreduce",
+    "halving_reduce_scatter",
+    "hierarchical_allgather",
+    "recursive_doubling_allgather",
+    "ring_allgather",
+    "ring_allreduce",
+    "ring_reduce_scatter",
+]

@@ -1,0 +1,131 @@
+"""Published algorithms as MSCCL XML, as the tools of that system write it.
+
+Ring, recursive doubling and halving, rows and columns (hierarchical), all pairs. Each function
+returns the text of a file; ranks have no coordinates, so a map to the nodes of a torus is needed.
+"""
+
+from .program import Program
+
+__all__ = [
+    "all_pairs_alltoall",
+    "halving_doubling_allreduce",
+    "halving_reduce_scatter",
+    "hierarchical_allgather",
+    "recursive_doubling_allgather",
+    "ring_allgather",
+    "ring_allreduce",
+    "ring_reduce_scatter",
+]
+
+
+def ring_allgather(ranks, chunks=1):
+    """Every block once around a ring, by one thread block a rank."""
+    program = Program("allgather_ring", "allgather", ranks, ranks * chunks)
+    for step in range(ranks):
+        for rank in range(ranks):
+            peers = (rank + 1) % ranks, (rank - 1) % ranks
+            at = "o", (rank - step) % ranks * chunks
+            type_ = "s" if step == 0 else "r" if step == ranks - 1 else "rcs"
+            program.add(rank, peers, type_, at, at, chunks)
+    return program.text()
+
+
+def ring_allreduce(ranks):
+    """A share of each message around a ring, adding up, and the sums around once more."""
+    program = Program("allreduce_ring", "allreduce", ranks, ranks)
+    for step in range(2 * ranks - 1):
+        for rank in range(ranks):
+            peers = (rank + 1) % ranks, (rank - 1) % ranks
+            at = "i", (rank - step) % ranks
+            if step == 0:
+                type_ = "s"
+            elif step < ranks - 1:
+                type_ = "rrs"
+            elif step == ranks - 1:
+                type_ = "rrcs"
+            else:
+                type_ = "r" if step == 2 * ranks - 2 else "rcs"
+            program.add(rank, peers, type_, at, at)
+    return program.text()
+
+
+def ring_reduce_scatter(ranks):
+    """The first half of the all-reduce along a ring."""
+    program = Program("reduce_scatter_ring", "reduce_scatter", ranks, ranks)
+    for step in range(ranks):
+        for rank in range(ranks):
+            peers = (rank + 1) % ranks, (rank - 1) % ranks
+            at = "i", (rank - step - 1) % ranks
+            type_ = "s" if step == 0 else "rrc" if step == ranks - 1 else "rrs"
+            program.add(rank, peers, type_, at, at)
+    return program.text()
+
+
+def recursive_doubling_allgather(ranks):
+    """In each phase partners at twice the distance exchange all they have."""
+    program = Program("allgather_recursive_doubling", "allgather", ranks, ranks)
+    size = 1
+    while size < ranks:
+        for rank in range(ranks):
+            program.move(rank, rank ^ size, rank // size * size, size)
+        size *= 2
+    return program.text()
+
+
+def halving_reduce_scatter(ranks, *, collective="reduce_scatter"):
+    """In each phase partners exchange and add the halves that they do not keep."""
+    program = Program(f"{collective}_recursive_halving", collective, ranks, ranks)
+    _halve(program)
+    return program.text()
+
+
+def halving_doubling_allreduce(ranks):
+    """Recursive halving, then recursive doubling of the sums."""
+    program = Program("allreduce_halving_doubling", "allreduce", ranks, ranks)
+    _halve(program)
+    size = 1
+    while size < ranks:
+        for rank in range(ranks):
+            program.move(rank, rank ^ size, rank // size * size, size, buffer="i")
+        size *= 2
+    return program.text()
+
+
+def _halve(program):
+    """The phases of recursive halving."""
+    size = program.ranks // 2
+    while size:
+        for rank in range(program.ranks):
+            partner = rank ^ size
+            program.move(rank, partner, partner // size * size, size, add=True, buffer="i")
+        size //= 2
+
+
+def hierarchical_allgather(rows, columns):
+    """All-gather along rings of a row, then of whole rows along rings of a column."""
+    ranks = rows * columns
+    program = Program("allgather_hierarchical", "allgather", ranks, ranks)
+    for step in range(columns - 1):
+        for rank in range(ranks):
+            row, column = divmod(rank, columns)
+            target = row * columns + (column + 1) % columns
+            program.move(rank, target, row * columns + (column - step) % columns)
+    for step in range(rows - 1):
+        for rank in range(ranks):
+            row, column = divmod(rank, columns)
+            target = (row + 1) % rows * columns + column
+            program.move(rank, target, (row - step) % rows * columns, columns)
+    return program.text()
+
+
+def all_pairs_alltoall(ranks):
+    """Every rank sends to every other one directly."""
+    program = Program("alltoall_allpairs", "alltoall", ranks, ranks, in_place=False)
+    for rank in range(ranks):
+        program.add(rank, (-1, -1), "cpy", ("i", rank), ("o", rank))
+    for apart in range(1, ranks):
+        for rank in range(ranks):
+            target = (rank + apart) % ranks
+            program.add(rank, (target, -1), "s", ("i", target), ("o", rank))
+            program.add(target, (-1, rank), "r", ("i", target), ("o", rank))
+    return program.text()

@@ -1,0 +1,116 @@
+"""The links that messages take in a round: a hop to a neighbour, or a path of free arcs."""
+
+from itertools import pairwise
+
+from ...errors import InputError
+from ...schedule.foreign.dataflow import Dataflow, Message
+from ...topology import IntArray, Topology
+
+__all__ = ["Circuits", "Hops"]
+
+Arc = tuple[int, int]
+
+
+class Hops:
+    """Arcs between neighbours, each for one block a round.
+
+    Of parallel links a message prefers that of the number of its channel. Blocks of which a file
+    says that they go in the same round share an arc.
+
+    Parameters
+    ----------
+    dataflow : Dataflow
+    topology : Topology
+    nodes : ndarray of int, shape (ranks,)
+
+    Raises
+    ------
+    InputError
+        If two peers are no neighbours; names the first.
+    """
+
+    whole = False
+
+    def __init__(self, dataflow: Dataflow, topology: Topology, nodes: IntArray) -> None:
+        self.ports: dict[Arc, list[int]] = {}
+        for source, target, index in dataflow.pairs():
+            here, there = int(nodes[source]), int(nodes[target])
+            leads = topology.neighbours[here] == there
+            if not leads.any():
+                distance = int(topology.distance(here, there))
+                raise InputError(
+                    f"Peers must be neighbours, not rank {source} to rank {target}: nodes {here} "
+                    f"and {there} are {distance} hops apart on {topology} "
+                    f"({dataflow.graph.place(index)}; --map auto looks for another map, and with "
+                    "--switching circuit they need not be)"
+                )
+            self.ports[source, target] = leads.nonzero()[0].tolist()
+        self.taken: set[Arc] = set()
+
+    def begin_round(self) -> None:
+        """Free all arcs."""
+        self.taken.clear()
+
+    def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
+        """Take an arc for each of up to so many blocks."""
+        ports = self.ports[message.source, message.target]
+        first = message.channel % len(ports)
+        if message.together:
+            return [(ports[first],)] * count
+        free = [
+            port
+            for port in (*ports[first:], *ports[:first])
+            if (message.source, port) not in self.taken
+        ][:count]
+        self.taken.update((message.source, port) for port in free)
+        return [(port,) for port in free]
+
+
+class Circuits:
+    """Paths of free arcs, each for all blocks of a message.
+
+    Parameters
+    ----------
+    topology : Topology
+    nodes : ndarray of int, shape (ranks,)
+    """
+
+    whole = True
+
+    def __init__(self, topology: Topology, nodes: IntArray) -> None:
+        import networkx as nx
+
+        self.nodes: list[int] = nodes.tolist()
+        self.all = nx.DiGraph()
+        self.ports: dict[Arc, list[int]] = {}
+        for node, row in enumerate(topology.neighbours.tolist()):
+            for port, other in enumerate(row):
+                self.ports.setdefault((node, other), []).append(port)
+        self.all.add_nodes_from(range(topology.nodes))
+        self.all.add_edges_from(self.ports)
+        self.begin_round()
+
+    def begin_round(self) -> None:
+        """Free all arcs."""
+        self.free = self.all.copy()
+        self.left = {arc: list(ports) for arc, ports in self.ports.items()}
+
+    def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
+        """Take the shortest path there is."""
+        import networkx as nx
+
+        source, target = self.nodes[message.source], self.nodes[message.target]
+        if not (self.free.out_degree(source) and self.free.in_degree(target)):
+            return []
+        try:
+            path = nx.bidirectional_shortest_path(self.free, source, target)
+        except nx.NetworkXNoPath:
+            return []
+        return [tuple(self._take(arc) for arc in pairwise(path))]
+
+    def _take(self, arc: Arc) -> int:
+        """Take one of the links from a node to the next."""
+        port = self.left[arc].pop(0)
+        if not self.left[arc]:
+            self.free.remove_edge(*arc)
+        return port

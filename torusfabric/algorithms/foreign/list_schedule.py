@@ -1,0 +1,284 @@
+"""List scheduling: the steps of a dataflow in rounds, each as soon as data, order and links allow.
+
+In a round an arc carries one block. A step of several blocks takes as many arcs or rounds; what
+waits for it waits for all of them. Of several steps that could use an arc the one goes first behind
+which the longest chain of others waits.
+
+With circuits a step takes one path for all of its blocks, of any length, along arcs that are free.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Protocol
+
+import numpy as np
+
+from ...collective import Collective, parse_collective
+from ...errors import InputError
+from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
+from ...schedule.foreign.buffers import Value
+from ...schedule.foreign.dataflow import Dataflow, Message
+from ...topology import IntArray, Topology
+from .links import Circuits, Hops
+from .shares import chunk_numbers
+
+__all__ = ["list_schedule"]
+
+#: More contributions in all sums together are not worth a try.
+MOST_IDS = 2**27
+
+
+class Links(Protocol):
+    """What messages go along in a round."""
+
+    def begin_round(self) -> None:
+        """Free all arcs."""
+
+    def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
+        """Take paths for up to so many blocks of a message; empty if there is none."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether a path carries all blocks of a message."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Blocks of a message on a path in a round."""
+
+    message: Message
+    path: tuple[int, ...]
+    values: tuple[Value, ...]
+
+
+def list_schedule(
+    dataflow: Dataflow,
+    topology: Topology,
+    nodes: IntArray,
+    *,
+    switching: Switching | str = Switching.STORE_AND_FORWARD,
+) -> Rounds:
+    """Schedule a dataflow on a topology.
+
+    Parameters
+    ----------
+    dataflow : Dataflow
+    topology : Topology
+    nodes : ndarray of int, shape (ranks,)
+        The node of each rank.
+    switching : Switching
+        With store-and-forward all peers must be neighbours.
+
+    Returns
+    -------
+    Rounds
+        The schedule is not checked.
+
+    Raises
+    ------
+    InputError
+        If two peers are no neighbours, or partial sums would have to wait for each other.
+    """
+    switching = Switching(switching)
+    links: Links = Circuits(topology, nodes)
+    if switching == Switching.STORE_AND_FORWARD:
+        links = Hops(dataflow, topology, nodes)
+    rounds = _Scheduler(dataflow, links).run()
+    root = dataflow.buffers.collective.root
+    collective = parse_collective(
+        dataflow.buffers.collective.kind, root=None if root is None else int(nodes[root])
+    )
+    writer = _Writer(dataflow, topology, collective, nodes)
+    facts = dataflow.file.facts
+    ports = facts.get("ports", "")
+    return Rounds(
+        topology=topology,
+        collective=collective,
+        algorithm=dataflow.file.name,
+        switching=switching,
+        ports=int(ports) if ports in map(str, range(1, topology.ports)) else topology.ports,
+        duplex=Duplex.HALF if facts.get("duplex") == "half" else Duplex.FULL,
+        chunks=dataflow.buffers.chunks,
+        transfers=tuple(writer.transfers(carried) for carried in rounds),
+    )
+
+
+class _Scheduler:
+    """Assigns the steps of a dataflow to rounds.
+
+    Attributes
+    ----------
+    waiting : list of int
+        For how many steps each still waits.
+    ready : dict of int to list
+        The steps that can be done from each later round on.
+    queues : dict of (source, target) to heap
+        The sends that could go, the most urgent first.
+    """
+
+    def __init__(self, dataflow: Dataflow, links: Links) -> None:
+        self.dataflow, self.links, self.graph = dataflow, links, dataflow.graph
+        count = len(self.graph.steps)
+        self.waiting = [0] * count
+        for index in range(count):
+            for other in self.graph.successors(index):
+                self.waiting[other] += 1
+        self.earliest = [0] * count
+        self.left = [0 if message is None else len(message.values) for message in dataflow.messages]
+        self.urgency = self._urgencies()
+        self.ready: dict[int, list[int]] = defaultdict(list)
+        self.queues: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        self.rounds: list[list[Carried]] = []
+
+    def _urgencies(self) -> list[int]:
+        """How many rounds the longest chain takes that begins with each step."""
+        urgency = [0] * len(self.graph.steps)
+        for index in reversed(self.dataflow.order):
+            behind = max(map(urgency.__getitem__, self.graph.successors(index)), default=0)
+            urgency[index] = behind + self.left[index]
+        return urgency
+
+    def run(self) -> list[list[Carried]]:
+        """What is carried in each round."""
+        for index, count in enumerate(self.waiting):
+            if not count:
+                self.ready[0].append(index)
+        number = 0
+        while self.ready or self.queues:
+            if not self.queues and number not in self.ready:
+                number = min(self.ready)
+            self.rounds += [[] for _ in range(number + 1 - len(self.rounds))]
+            self._do_round(number)
+            number += 1
+        while self.rounds and not self.rounds[-1]:
+            self.rounds.pop()
+        return self.rounds
+
+    def _do_round(self, number: int) -> None:
+        """One round: what ends in it may let others begin in it."""
+        self.links.begin_round()
+        fresh = self._enqueue(number)
+        pairs = sorted(self.queues, key=lambda pair: self.queues[pair][0])
+        while pairs:
+            for pair in pairs:
+                self._serve(pair, number)
+            fresh = self._enqueue(number)
+            pairs = sorted(fresh & self.queues.keys(), key=lambda pair: self.queues[pair][0])
+
+    def _enqueue(self, number: int) -> set[tuple[int, int]]:
+        """Begin the steps that can; returns the pairs of ranks that have more to send."""
+        pairs = set()
+        while number in self.ready:
+            for index in self.ready.pop(number):
+                message = self.dataflow.messages[index]
+                if message is None:
+                    self._end(index, number, number)
+                elif message.round > number:
+                    self.ready[message.round].append(index)
+                else:
+                    pair = message.source, message.target
+                    heappush(self.queues[pair], (-self.urgency[index], index))
+                    pairs.add(pair)
+        return pairs
+
+    def _serve(self, pair: tuple[int, int], number: int) -> None:
+        """Send what can go from a rank to another."""
+        queue, later = self.queues.pop(pair), []
+        while queue:
+            entry = heappop(queue)
+            index = entry[1]
+            if not self._send(index, number):
+                later.append(entry)
+                if not self._together(index, number):
+                    break
+        for entry in later:
+            heappush(queue, entry)
+        if queue:
+            self.queues[pair] = queue
+
+    def _together(self, index: int, number: int) -> bool:
+        """Whether a file says that a step goes in this round."""
+        message = self.dataflow.messages[index]
+        return message is not None and message.together and message.round == number
+
+    def _send(self, index: int, number: int) -> bool:
+        """Send as much of a step as arcs are free for; whether it was all."""
+        message = self.dataflow.messages[index]
+        assert message is not None
+        sent = len(message.values) - self.left[index]
+        for path in self.links.take(message, self.left[index]):
+            count = self.left[index] if self.links.whole else 1
+            values = message.values[sent : sent + count]
+            self.rounds[number].append(Carried(message, path, values))
+            sent += count
+        self.left[index] = len(message.values) - sent
+        if not self.left[index]:
+            self._end(index, number, number + 1)
+        return not self.left[index]
+
+    def _end(self, index: int, number: int, arrival: int) -> None:
+        """End a step in a round; its message arrives in another one."""
+        for other in self.graph.follows[index]:
+            self._awaited(other, number)
+        if self.graph.received_by[index] >= 0:
+            self._awaited(self.graph.received_by[index], arrival)
+
+    def _awaited(self, index: int, number: int) -> None:
+        """A step that another one waited for has ended."""
+        self.waiting[index] -= 1
+        self.earliest[index] = max(self.earliest[index], number)
+        if not self.waiting[index]:
+            self.ready[self.earliest[index]].append(index)
+
+
+class _Writer:
+    """Writes rounds with nodes for ranks."""
+
+    def __init__(
+        self, dataflow: Dataflow, topology: Topology, collective: Collective, nodes: IntArray
+    ) -> None:
+        self.buffers, self.nodes = dataflow.buffers, nodes
+        self.blocks = collective.blocks(topology, dataflow.buffers.chunks)
+        self.chunk_numbers = chunk_numbers(dataflow, nodes).tolist()
+        self.members: dict[int, IntArray] = {}
+        self.ids = 0
+
+    def transfers(self, carried: list[Carried]) -> Transfers:
+        """The transfers of a round, by node and port: one for each path, whatever shares it."""
+        paths: dict[tuple[int, tuple[int, ...]], list[Value]] = {}
+        for part in carried:
+            source = int(self.nodes[part.message.source])
+            paths.setdefault((source, part.path), []).extend(part.values)
+        paths = dict(sorted(paths.items()))
+        longest = max((len(path) for _, path in paths), default=1)
+        hops = np.full((len(paths), longest), -1, np.int8)
+        lists = []
+        for row, ((_, path), values) in enumerate(paths.items()):
+            hops[row, : len(path)] = path
+            lists.append(self._ids(values))
+            self.ids += len(lists[-1])
+        if self.ids > MOST_IDS:
+            raise InputError(f"Contributions of all sums must be at most {MOST_IDS}, not more")
+        sources = np.array([source for source, _ in paths], np.int64)
+        indptr = np.cumsum([0, *map(len, lists)])
+        ids = np.concatenate([np.empty(0, np.int64), *lists])
+        return Transfers(sources, hops, Listed(indptr, ids))
+
+    def _ids(self, values: list[Value]) -> IntArray:
+        """The blocks that values stand for, or the contributions to sums."""
+        lists = []
+        for key, ranks in values:
+            origin, destination, chunk = self.buffers.split(key)
+            origins = self._members(ranks) if ranks else self.nodes[[origin]]
+            there = np.full_like(origins, self.nodes[destination])
+            lists.append(self.blocks.encode(origins, self.chunk_numbers[chunk], there))
+        return np.concatenate(lists)
+
+    def _members(self, ranks: int) -> IntArray:
+        """The nodes of some ranks, given as bits."""
+        if ranks not in self.members:
+            raw = np.frombuffer(ranks.to_bytes(-(-self.buffers.ranks // 8), "little"), np.uint8)
+            bits = np.unpackbits(raw, bitorder="little")
+            self.members[ranks] = np.sort(self.nodes[np.flatnonzero(bits)])
+        return self.members[ranks]

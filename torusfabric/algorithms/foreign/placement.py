@@ -1,0 +1,206 @@
+"""Which node each rank is.
+
+Ranks of a file have no coordinates. Where a file was made for a ring, for rows and columns or for a
+hypercube, there is a map of ranks to nodes under which all peers are neighbours.
+"""
+
+import time
+from collections.abc import Iterator
+from itertools import permutations
+
+import numpy as np
+
+from ...errors import InputError
+from ...schedule.foreign.dataflow import Dataflow
+from ...toolchain.hints import no_such
+from ...topology import IntArray, Topology, Torus
+from ..oblivious.hamiltonian.cycles import colour_links
+
+__all__ = ["PLACEMENTS", "SEARCH_SECONDS", "place_ranks"]
+
+#: How long a map is searched for.
+SEARCH_SECONDS = 10.0
+
+#: The maps that have names.
+PLACEMENTS = ("identity", "gray", "auto")
+
+
+def place_ranks(
+    dataflow: Dataflow,
+    topology: Topology,
+    placement: str = "identity",
+    *,
+    seconds: float = SEARCH_SECONDS,
+) -> IntArray:
+    """The node of each rank.
+
+    Parameters
+    ----------
+    dataflow : Dataflow
+    topology : Topology
+        Of as many nodes as there are ranks.
+    placement : {"identity", "gray", "auto"}
+        Rank r is node r; or its bits are Gray codes of coordinates, so that ranks which differ in
+        a bit are neighbours on a torus of sides 2 and 4; or a map is searched under which all peers
+        are neighbours.
+    seconds : float
+        How long it is searched for.
+
+    Returns
+    -------
+    ndarray of int, shape (ranks,)
+
+    Raises
+    ------
+    InputError
+        If there is no such map, or none is found.
+    """
+    if dataflow.buffers.ranks != topology.nodes:
+        raise InputError(
+            f"Topology must have as many nodes as the file has gpus, {dataflow.buffers.ranks}, "
+            f"not the {topology.nodes} of {topology}"
+        )
+    match placement:
+        case "identity":
+            return np.arange(topology.nodes)
+        case "gray":
+            return gray(topology)
+        case "auto":
+            return _search(dataflow, topology, seconds)
+    raise no_such("Map", placement, PLACEMENTS)
+
+
+def gray(topology: Topology) -> IntArray:
+    """Nodes whose coordinates are those of which bits of the rank are the Gray codes.
+
+    The first axis has the highest bits.
+
+    Raises
+    ------
+    InputError
+        If a side is no power of two.
+
+    Examples
+    --------
+    >>> gray(Torus(4)).tolist()
+    [0, 1, 3, 2]
+    """
+    if not isinstance(topology, Torus) or any(side & (side - 1) for side in topology.sides):
+        raise InputError(f"Topology must be a torus of sides 2, 4, 8, .. for gray, not {topology}")
+    coordinates = []
+    for side, code in zip(
+        topology.sides, topology.coordinates(np.arange(topology.nodes)), strict=True
+    ):
+        place = code.copy()
+        shift = 1
+        while shift < side:
+            place ^= place >> shift
+            shift *= 2
+        coordinates.append(place)
+    return topology.node(coordinates)
+
+
+def _search(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
+    """A map under which all peers are neighbours: one of the usual ones, or what a search finds."""
+    pairs = np.array([pair[:2] for pair in dataflow.pairs()]).reshape(-1, 2)
+    for nodes in _usual(topology, pairs):
+        if (topology.distance(nodes[pairs[:, 0]], nodes[pairs[:, 1]]) == 1).all():
+            return nodes
+    found = _subgraph(topology, pairs, time.monotonic() + seconds)
+    if found is None:
+        raise InputError(
+            f"Map must place all peers side by side on {topology}, but there is none (with "
+            "--switching circuit they need not be)"
+        )
+    return found
+
+
+def _usual(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
+    """The maps that need no search."""
+    nodes = np.arange(topology.nodes)
+    yield nodes
+    if not isinstance(topology, Torus):
+        return
+    if all(side & (side - 1) == 0 for side in topology.sides):
+        yield gray(topology)
+    for order in permutations(range(topology.dimensions)):
+        yield nodes.reshape(topology.sides).transpose(order).ravel()
+    around = _around(pairs)
+    if around is not None and topology.dimensions > 1:
+        cycle = np.empty_like(nodes)
+        cycle[around] = _cycle(topology)
+        yield cycle
+
+
+def _around(pairs: IntArray) -> IntArray | None:
+    """The ranks in their order around the ring that they form; None if they form none."""
+    after: dict[int, set[int]] = {}
+    for source, target in pairs.tolist():
+        after.setdefault(source, set()).add(target)
+    order, here = [0], 0
+    while len(order) <= len(after):
+        there = after.get(here, set()) - set(order[-2:-1])
+        if len(after.get(here, ())) > 2 or not there:
+            return None
+        here = min(there)
+        if here == 0:
+            return np.array(order) if len(order) == len(after) else None
+        order.append(here)
+    return None
+
+
+def _cycle(topology: Torus) -> IntArray:
+    """The nodes along a Hamiltonian cycle."""
+    links = colour_links(topology.sides) == 0
+    order, here, before = [0], 0, -1
+    while True:
+        row = topology.neighbours[here]
+        joined = [row[2 * axis] for axis in range(topology.dimensions) if links[here, axis]]
+        behind = [row[2 * axis + 1] for axis in range(topology.dimensions)]
+        joined += [node for axis, node in enumerate(behind) if links[node, axis]]
+        here, before = next(int(node) for node in joined if node != before), here
+        if here == 0:
+            return np.array(order)
+        order.append(here)
+
+
+class _Late(Exception):
+    """The search has taken too long."""
+
+
+def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
+    """A map of the peers into the links of a topology, by the library's subgraph search.
+
+    Rank 0 is node 0, for all nodes of a Cayley graph are alike.
+    """
+    import networkx as nx
+    from networkx.algorithms.isomorphism import GraphMatcher
+
+    def may_be(node: dict[str, bool], rank: dict[str, bool]) -> bool:
+        """Whether a rank may be at a node; asked at every step of the search."""
+        if time.monotonic() > until:
+            raise _Late
+        return node["first"] == rank["first"]
+
+    links = nx.Graph()
+    for node, row in enumerate(topology.neighbours.tolist()):
+        links.add_edges_from((node, other) for other in row)
+    peers = nx.Graph()
+    peers.add_nodes_from(range(topology.nodes))
+    peers.add_edges_from(pairs.tolist())
+    for graph in (links, peers):
+        nx.set_node_attributes(graph, {node: node == 0 for node in graph}, "first")
+    if max(dict(peers.degree).values()) > max(dict(links.degree).values()):
+        return None
+    try:
+        for found in GraphMatcher(links, peers, may_be).subgraph_monomorphisms_iter():
+            rank_of = dict(found)
+            nodes = np.empty(topology.nodes, np.int64)
+            nodes[list(rank_of.values())] = list(rank_of.keys())
+            return nodes
+    except _Late:
+        raise InputError(
+            f"Map must be given, for none was found in time under which all peers are side by side "
+            f"on {topology}"
+        ) from None
+    return None

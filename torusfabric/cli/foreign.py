@@ -1,0 +1,172 @@
+"""Schedules of other systems: import and export."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from ..algorithms import Options
+from ..analysis.facts import in_words, schedule_facts
+from ..errors import InputError
+from ..planning import Selection, import_schedule, plan_selection
+from ..planning.limits import LONG, plan_seconds
+from ..schedule import Schedule, Switching
+from ..schedule.file import save
+from ..schedule.foreign.export import FORMATS, export_schedule
+from ..toolchain.files import writable
+from .arguments import natural
+from .command import Commands, add_command
+from .output import print_facts, print_json, progress_bar
+from .selection import FILE_OR_TOPOLOGY, add_selection, choose_file_or_selection
+
+__all__ = ["add_commands", "add_import_options"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Add the commands to a parser."""
+    _add_import(commands)
+    _add_export(commands)
+
+
+def _add_import(commands: Commands) -> None:
+    """Add import."""
+    command = add_command(
+        commands,
+        "import",
+        run_import,
+        "read a schedule of another system (MSCCL XML), and check it",
+        "torusfabric import allgather.xml --topology 4x4 --map gray -o plan.json",
+    )
+    command.add_argument("file", metavar="FILE", help="MSCCL XML (compressed if it ends in .gz)")
+    add_import_options(command)
+    command.add_argument(
+        "--root",
+        metavar="RANK",
+        type=natural,
+        help="the rank that broadcasts or reduces, if the file does not say so",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the schedule there, as JSON (compressed if it ends in .gz)",
+    )
+
+
+def _add_export(commands: Commands) -> None:
+    """Add export."""
+    command = add_command(
+        commands,
+        "export",
+        run_export,
+        "write a schedule for other systems: MSCCL XML, or a list of transfers",
+        "torusfabric export plan.json --format msccl -o plan.xml",
+    )
+    add_selection(command, topology_help=FILE_OR_TOPOLOGY)
+    command.add_argument(
+        "--format",
+        choices=tuple(FORMATS),
+        default="msccl",
+        help="msccl (default): XML for MSCCL, RCCL and ASTRA-sim's converter; csv: a row for each "
+        "block on a link",
+    )
+    command.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="write the file there"
+    )
+
+
+def add_import_options(parser: ArgumentParser) -> None:
+    """Add the options that say how a schedule of another system lies on a topology."""
+    parser.add_argument(
+        "--topology",
+        dest="onto",
+        metavar="TOPOLOGY",
+        help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER, with a node for each rank; "
+        "may be left out for a file that export wrote",
+    )
+    parser.add_argument(
+        "--map",
+        dest="placement",
+        metavar="MAP",
+        default="identity",
+        help="which node each rank is: identity (default), gray (bits of a rank are Gray codes of "
+        "coordinates: for recursive doubling on sides of 2 and 4), auto (look for a map under "
+        "which all transfers are one hop), or a file with a node a line",
+    )
+    parser.add_argument(
+        "--switching",
+        choices=tuple(map(str, Switching)),
+        default="store-and-forward",
+        help="circuit: transfers between nodes that are not neighbours take paths that are held "
+        "(default store-and-forward)",
+    )
+
+
+def run_import(arguments: Namespace) -> None:
+    """Import, check, and write a schedule."""
+    began = time.perf_counter()
+    if arguments.output:
+        writable(arguments.output)
+    with progress_bar("importing"):
+        schedule = import_schedule(
+            arguments.file,
+            arguments.onto,
+            placement=arguments.placement,
+            switching=arguments.switching,
+            root=arguments.root,
+        )
+    with progress_bar("checking") as progress:
+        facts = schedule_facts(schedule, progress)
+    facts["ours"] = _ours(schedule)
+    facts["seconds"] = round(time.perf_counter() - began, 3)
+    if arguments.output:
+        with progress_bar("writing the schedule"):
+            save(schedule, arguments.output)
+        facts["file"] = arguments.output
+    if arguments.json:
+        print_json(facts)
+        return
+    shown = in_words(facts) | {"checked": "every block reaches every node that must hold it"}
+    shown["ours"] = _in_words(facts["ours"])
+    print_facts(shown)
+
+
+def run_export(arguments: Namespace) -> None:
+    """Plan or read, check, and write a schedule for another system."""
+    began = time.perf_counter()
+    writable(arguments.output)
+    schedule = choose_file_or_selection(arguments).schedule
+    with progress_bar("checking") as progress:
+        facts = schedule_facts(schedule, progress)
+    with progress_bar("exporting"):
+        export_schedule(schedule, arguments.output, arguments.format)
+    facts |= {"format": arguments.format, "file": arguments.output}
+    facts["seconds"] = round(time.perf_counter() - began, 3)
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts(in_words(facts))
+
+
+def _ours(schedule: Schedule) -> dict[str, Any] | None:
+    """The best plan of our own with as many chunks, else with others; None if there is none."""
+    for options in (Options(chunks=schedule.chunks), Options()):
+        selection = Selection(schedule.topology, schedule.collective, None, options)
+        try:
+            if plan_seconds(selection) > LONG:
+                return None
+            planned = plan_selection(selection)
+        except InputError:
+            continue
+        facts = schedule_facts(planned)
+        return {name: facts[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
+    return None
+
+
+def _in_words(ours: dict[str, Any] | None) -> str:
+    """Our own plan for people."""
+    if ours is None:
+        return "no plan"
+    name, _, length = ours["unit"].partition(" of ")
+    return (
+        f"{ours['rounds']} {name} of {length} by {ours['algorithm']}: {ours['tau']} message times"
+    )

@@ -1,0 +1,102 @@
+"""From a schedule of another system to one of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+
+from ..algorithms.foreign import PLACEMENTS, SEARCH_SECONDS, list_schedule, place_ranks
+from ..errors import InputError
+from ..schedule import Schedule, Switching
+from ..schedule.foreign.dataflow import read_dataflow
+from ..schedule.recognise import recognise
+from ..toolchain.reading import excerpt, read_text
+from ..topology import IntArray, Topology, parse_topology
+
+__all__ = ["import_schedule"]
+
+#: Bytes of a file that lists nodes.
+MOST_MAP = 2**24
+
+
+def import_schedule(
+    path: str | os.PathLike[str],
+    topology: Topology | str | None = None,
+    *,
+    placement: str | os.PathLike[str] = "identity",
+    switching: Switching | str = Switching.STORE_AND_FORWARD,
+    root: int | None = None,
+    seconds: float = SEARCH_SECONDS,
+) -> Schedule:
+    """Read a schedule of another system: MSCCL XML.
+
+    Its steps become rounds by a list schedule: each as soon as data, dependencies and links allow,
+    one block on a link in a round.
+
+    Parameters
+    ----------
+    path : str or Path
+    topology : Topology or str, optional
+        Of as many nodes as the file has ranks; by default the one that a file of ours names.
+    placement : {"identity", "gray", "auto"}, or path
+        Which node each rank is; see `place_ranks`. A file lists the nodes, one a line.
+    switching : Switching
+        With ``circuit`` ranks that send to each other need not be neighbours.
+    root : int, optional
+        The rank that is the root, if the file does not say so.
+    seconds : float
+        How long a map of the ranks is searched for.
+
+    Returns
+    -------
+    Schedule
+        In its smallest form, not checked.
+
+    Raises
+    ------
+    InputError
+        If the file is not right, or does not fit the topology.
+
+    Examples
+    --------
+    >>> import tempfile, torusfabric as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.export_schedule(tf.plan("4x4", "allgather"), f"{folder}/plan.xml")
+    ...     schedule = tf.import_schedule(f"{folder}/plan.xml", "4x4")
+    >>> schedule.form, schedule.steps
+    ('pattern', 8)
+    """
+    dataflow = read_dataflow(path, root)
+    topology = dataflow.file.facts.get("topology") if topology is None else topology
+    if topology is None:
+        raise InputError(f"Topology must be given for {path}, which names none")
+    topology = parse_topology(topology) if isinstance(topology, str) else topology
+    if placement in PLACEMENTS:
+        nodes = place_ranks(dataflow, topology, str(placement), seconds=seconds)
+    else:
+        nodes = _listed_nodes(placement, topology, dataflow.buffers.ranks)
+    try:
+        return recognise(list_schedule(dataflow, topology, nodes, switching=switching))
+    except InputError as error:
+        raise InputError(f"MSCCL file {path}: {error}") from None
+
+
+def _listed_nodes(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
+    """The nodes of a file, one a line; what follows ``#`` is a remark."""
+    lines = read_text(path, "Map of ranks", most=MOST_MAP).splitlines()
+    entries = [line.split("#")[0].strip() for line in lines]
+    entries = [entry for entry in entries if entry]
+    for entry in entries:
+        if not re.fullmatch(r"[0-9]{1,9}", entry) or int(entry) >= topology.nodes:
+            raise InputError(
+                f"Map of ranks {path} must list nodes from 0 to {topology.nodes - 1}, one a line, "
+                f"not {excerpt(entry)}"
+            )
+    if len(entries) != ranks or len(set(map(int, entries))) != topology.nodes:
+        raise InputError(
+            f"Map of ranks {path} must list each of the {topology.nodes} nodes of {topology} once, "
+            f"for {ranks} ranks, not {len(set(entries))} of them in {len(entries)} lines"
+        )
+    return np.array(list(map(int, entries)))

@@ -1,0 +1,51 @@
+"""Schedules in the formats of other systems."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ...toolchain.hints import no_such
+from ..base import Schedule
+from .csv_writer import write_csv
+from .msccl_writer import write_msccl
+
+__all__ = ["FORMATS", "export_schedule"]
+
+#: Who writes each format.
+FORMATS: dict[str, Callable[[Schedule, Any], None]] = {"msccl": write_msccl, "csv": write_csv}
+
+
+def export_schedule(
+    schedule: Schedule, path: str | os.PathLike[str], format: str = "msccl"
+) -> None:
+    """Write a schedule in the format of another system.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        A checked schedule, by store-and-forward.
+    path : str or Path
+    format : {"msccl", "csv"}
+        MSCCL XML, which MSCCL, RCCL and ASTRA-sim's converter read; or a row for each block that a
+        link carries in a step.
+
+    Raises
+    ------
+    InputError
+        If the format cannot say it, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, torusfabric as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.export_schedule(tf.plan("2", "allgather"), f"{folder}/plan.csv", "csv")
+    ...     print(pathlib.Path(f"{folder}/plan.csv").read_text(), end="")
+    step,source,port,destination,block
+    1,0,+0,1,0:0
+    1,0,-0,1,0:0
+    1,1,+0,0,1:0
+    1,1,-0,0,1:0
+    """
+    if format not in FORMATS:
+        raise no_such("Format", format, FORMATS)
+    FORMATS[format](schedule, path)

@@ -1,0 +1,119 @@
+"""Where blocks and sums lie in the buffers of GPUs that carry out a schedule.
+
+Input and output are one memory but in an all-to-all. What a node only forwards lies in its scratch
+buffer, so that no input is overwritten but by what is delivered there.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...topology import IntArray
+from ..base import Schedule
+from .buffers import Location
+
+__all__ = ["Homes"]
+
+
+class Homes:
+    """The locations of blocks and sums at all nodes, as a schedule is carried out.
+
+    A sum is known by the number of node 0's contribution to it.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.collective, self.blocks = schedule.collective, schedule.blocks
+        self.nodes, self.chunks = schedule.topology.nodes, schedule.chunks
+        self.in_place = self.collective.kind != "alltoall"
+        self.received: set[tuple[int, int]] = set()
+        self.partial: dict[tuple[int, int], Location | None] = {}
+        self.slots: list[dict[int, int]] = [{} for _ in range(self.nodes)]
+
+    def sizes(self) -> tuple[int, int, int]:
+        """Chunks of an input, an output and a scratch buffer, the same at all nodes."""
+        message, all_messages = self.chunks, self.chunks * self.nodes
+        source = all_messages if self.collective.personal else message
+        target = all_messages if self.collective.from_each else message
+        scratch = max(source, target)
+        if not self.in_place:
+            scratch = max(map(len, self.slots))
+        return source, target, scratch
+
+    def units(self, ids: IntArray) -> Iterator[tuple[int, bool]]:
+        """What a transfer carries: blocks, or sums, and whether each is complete."""
+        if not self.collective.reducing:
+            yield from ((int(block), True) for block in ids)
+            return
+        keys, counts = np.unique(ids % self.blocks.per_origin, return_counts=True)
+        yield from zip(keys.tolist(), (counts == self.nodes).tolist(), strict=True)
+
+    def is_new(self, node: int, block: int) -> bool:
+        """Whether a block that arrives comes for the first time; sums are always new."""
+        if self.collective.reducing:
+            return True
+        new = node != int(self.blocks.origin(block)) and (node, block) not in self.received
+        self.received.add((node, block))
+        return new
+
+    def leave(self, node: int, block: int, *, complete: bool) -> Location:
+        """Where a block or sum lies that leaves; of a partial sum nothing stays."""
+        if not self.collective.reducing:
+            return self._block(node, block)
+        location = self.partial.get((node, block), self._own(block))
+        assert location is not None, "a checked schedule sends what is there"
+        if not complete:
+            self.partial[node, block] = None
+        return location
+
+    def arrive(self, node: int, block: int, *, complete: bool) -> tuple[Location, Location | None]:
+        """Where a block or sum is put that arrives, and where the sum lies that it is added to."""
+        if not self.collective.reducing:
+            return self._block(node, block), None
+        before = self.partial.get((node, block), self._own(block))
+        after = self._sum(node, block)
+        self.partial[node, block] = after
+        return after, None if complete else before
+
+    def kept(self) -> Iterator[tuple[int, tuple[Location, Location]]]:
+        """What nodes have for themselves, where it must be copied: from where to where."""
+        if self.in_place:
+            return
+        for node in range(self.nodes):
+            for chunk in range(self.chunks):
+                offset = node * self.chunks + chunk
+                yield node, (("i", offset), ("o", offset))
+
+    def _own(self, block: int) -> Location:
+        """Where a node's own contribution to a sum lies."""
+        return "i", block
+
+    def _sum(self, node: int, block: int) -> Location:
+        """Where a node adds up a sum."""
+        collective = self.collective
+        mine = collective.to_all or node == (
+            int(self.blocks.destination(block)) if collective.personal else collective.root
+        )
+        return ("i" if mine else "s"), block
+
+    def _block(self, node: int, block: int) -> Location:
+        """Where a block lies at a node."""
+        collective = self.collective
+        origin, chunk = int(self.blocks.origin(block)), int(self.blocks.chunk(block))
+        if not collective.personal:
+            offset = (origin if collective.from_each else 0) * self.chunks + chunk
+            passing = collective.to_root and node not in (collective.root, origin)
+            return ("s" if passing else "o"), offset
+        destination = int(self.blocks.destination(block))
+        offset = destination * self.chunks + chunk
+        if collective.single_origin:
+            return ("i" if node in (origin, destination) else "s"), offset
+        if node == origin:
+            return "i", offset
+        if node == destination:
+            return "o", origin * self.chunks + chunk
+        slots = self.slots[node]
+        return "s", slots.setdefault(block, len(slots))

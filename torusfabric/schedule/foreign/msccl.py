@@ -1,0 +1,289 @@
+"""MSCCL XML as plain values: read safely, and checked for its form.
+
+A file lists, for each GPU, thread blocks with their peers, and for each thread block its steps in
+order. Attributes that only some tools write may be missing. Nothing is known here of what steps do.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ...errors import InputError
+from ...toolchain.reading import excerpt, read_bytes
+
+__all__ = ["RECEIVING", "SENDING", "MscclFile", "MscclStep", "ThreadBlock", "read_msccl"]
+
+#: The types of steps that receive, those that send, and all.
+RECEIVING = frozenset({"r", "rcs", "rrc", "rrs", "rrcs"})
+SENDING = frozenset({"s", "rcs", "rrs", "rrcs"})
+TYPES = ("nop", "s", "r", "rcs", "rrc", "rrs", "rrcs", "cpy", "re")
+
+#: What a step names to read from or write to: input, output and scratch.
+BUFFERS = ("i", "o", "s")
+
+#: More GPUs, or chunks that a step moves, are not worth a try.
+MOST_GPUS, MOST_COUNT = 2**16, 2**20
+
+#: What is left of a name.
+LONGEST_NAME = 100
+
+
+class MscclStep(NamedTuple):
+    """A step of a thread block.
+
+    Parameters
+    ----------
+    number : int
+        Its number in the thread block.
+    type : str
+        One of `TYPES`.
+    source, target : tuple of (str, int)
+        Buffer and offset; an offset of -1 where there is none.
+    chunks : int
+        How many it moves, from and to adjacent offsets.
+    waits_for : tuple of (int, int) or None
+        The thread block of the same GPU, and its step, that must be done before.
+    round : int or None
+        The round before which it does not send, counted from 0; where a file says so.
+    """
+
+    number: int
+    type: str
+    source: tuple[str, int]
+    target: tuple[str, int]
+    chunks: int
+    waits_for: tuple[int, int] | None
+    round: int | None
+
+
+class ThreadBlock(NamedTuple):
+    """A thread block: a peer to send to, one to receive from, -1 for none, and steps in order."""
+
+    gpu: int
+    number: int
+    send: int
+    recv: int
+    channel: int
+    steps: tuple[MscclStep, ...]
+
+    def place(self, step: int | None = None) -> str:
+        """The thread block, or one of its steps by its number, for people."""
+        place = f"gpu {self.gpu}, thread block {self.number}"
+        return place if step is None else f"{place}, step {step}"
+
+
+class MscclFile(NamedTuple):
+    """What an MSCCL file says.
+
+    Parameters
+    ----------
+    name : str
+    collective : str
+        As written.
+    gpus : int
+    in_place : bool
+        Whether input and output are one memory.
+    chunks : int or None
+        ``nchunksperloop``.
+    scratch : tuple of (int or None)
+        The chunks of each GPU's scratch buffer.
+    blocks : tuple of ThreadBlock
+    facts : dict of str to str
+        What else stands in its first element, such as ``root``.
+    """
+
+    name: str
+    collective: str
+    gpus: int
+    in_place: bool
+    chunks: int | None
+    scratch: tuple[int | None, ...]
+    blocks: tuple[ThreadBlock, ...]
+    facts: Mapping[str, str]
+
+
+def read_msccl(path: str | os.PathLike[str]) -> MscclFile:
+    """Read an MSCCL file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Compressed if it ends in ``.gz``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not of that form; names GPU, thread block and step.
+    """
+    raw = read_bytes(path, "MSCCL file")
+    try:
+        return _algo(_parse(raw))
+    except InputError as error:
+        raise InputError(f"MSCCL file {path}: {error}") from None
+
+
+def _parse(raw: bytes) -> Any:
+    """The outermost element; entities and document types are refused."""
+    from xml.etree.ElementTree import ParseError
+
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        return fromstring(raw, forbid_dtd=True)
+    except DefusedXmlException as error:
+        what = type(error).__name__.removesuffix("Forbidden")
+        raise InputError(f"XML must have no document type and no entities, not {what}") from None
+    except (ParseError, ValueError, LookupError) as error:
+        raise InputError(f"Content must be XML: {error}") from None
+
+
+def _algo(root: Any) -> MscclFile:
+    """What the outermost element says."""
+    if root.tag != "algo":
+        raise InputError(f"Outermost element must be algo, not {excerpt(root.tag)}")
+    facts = dict(root.attrib)
+    elements = {}
+    for element in root.iter("gpu"):
+        number = _number(element, "id", "A gpu", least=0)
+        if number in elements:
+            raise InputError(f"Gpu {number} must be there once, not twice")
+        elements[number] = element
+    count = _number(root, "ngpus", "The algo", least=1, default=len(elements))
+    if count > MOST_GPUS:
+        raise InputError(f"Ngpus must be at most {MOST_GPUS}, not {count}")
+    if sorted(elements) != list(range(count)):
+        raise InputError(f"Gpus must be those from 0 to {count - 1}, not {_some(elements)}")
+    if "coll" not in facts:
+        raise InputError("The algo must have the attribute coll, such as allgather")
+    return MscclFile(
+        name=_printable(facts.get("name", "")) or "msccl",
+        collective=facts["coll"],
+        gpus=count,
+        in_place=facts.get("inplace", "0") == "1" and facts.get("outofplace", "0") != "1",
+        chunks=_number(root, "nchunksperloop", "The algo", least=1, default=0) or None,
+        scratch=tuple(_scratch(elements[gpu], gpu) for gpu in range(count)),
+        blocks=tuple(block for gpu in range(count) for block in _blocks(elements[gpu], gpu, count)),
+        facts=facts,
+    )
+
+
+def _scratch(element: Any, gpu: int) -> int | None:
+    """The size of a scratch buffer."""
+    size = _number(element, "s_chunks", f"Gpu {gpu}", default=-1)
+    return None if size < 0 else size
+
+
+def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
+    """The thread blocks of a GPU."""
+    seen: set[int] = set()
+    taken: dict[tuple[str, int, int], int] = {}
+    for place, child in enumerate(element.iter("tb")):
+        number = _number(child, "id", f"Thread block of gpu {gpu}", least=0, default=place)
+        block = ThreadBlock(
+            gpu=gpu,
+            number=number,
+            send=_number(child, "send", f"Thread block {number} of gpu {gpu}", default=-1),
+            recv=_number(child, "recv", f"Thread block {number} of gpu {gpu}", default=-1),
+            channel=_number(child, "chan", f"Thread block {number} of gpu {gpu}", default=0),
+            steps=(),
+        )
+        if number in seen:
+            raise InputError(f"{block.place().capitalize()} must be there once, not twice")
+        seen.add(number)
+        for what, peer in (("send", block.send), ("recv", block.recv)):
+            if peer >= gpus or peer == gpu or peer < -1:
+                raise InputError(
+                    f"Peer {what} of {block.place()} must be -1 or another gpu from 0 to "
+                    f"{gpus - 1}, not {peer}"
+                )
+            other = taken.setdefault((what, peer, block.channel), number)
+            if peer >= 0 and other != number:
+                raise InputError(
+                    f"Peer {what} of {block.place()} must be that of one thread block on channel "
+                    f"{block.channel}, not of thread block {other} too"
+                )
+        yield block._replace(steps=tuple(_steps(child, block)))
+
+
+def _steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
+    """The steps of a thread block, in their order."""
+    steps: dict[int, MscclStep] = {}
+    for place, child in enumerate(element):
+        if child.tag != "step":
+            continue
+        number = _number(child, "s", f"A step of {block.place()}", least=0, default=place)
+        if number in steps:
+            raise InputError(f"Step must be there once, not {block.place(number)} twice")
+        steps[number] = _step(child, block, number)
+    return [steps[number] for number in sorted(steps)]
+
+
+def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
+    """A step."""
+    where = f"Step of {block.place(number)}"
+    type_ = element.get("type")
+    if type_ not in TYPES:
+        raise InputError(
+            f"Type of {block.place(number)} must be {', '.join(TYPES[:-1])} or {TYPES[-1]}, "
+            f"not {excerpt(type_)}"
+        )
+    count = _number(element, "cnt", where, default=1)
+    if type_ != "nop" and not 1 <= count <= MOST_COUNT:
+        raise InputError(
+            f"Cnt of {block.place(number)} must be from 1 to {MOST_COUNT}, not {count}"
+        )
+    for types, peer, what in ((SENDING, block.send, "send"), (RECEIVING, block.recv, "recv")):
+        if type_ in types and peer < 0:
+            raise InputError(
+                f"Type of {block.place(number)} must suit its thread block, which has no {what} "
+                f"peer, not be {type_}"
+            )
+    depid, deps, declared = (
+        _number(element, name, where, default=-1) for name in ("depid", "deps", "round")
+    )
+    return MscclStep(
+        number=number,
+        type=type_,
+        source=_location(element, "src", where),
+        target=_location(element, "dst", where),
+        chunks=count,
+        waits_for=(depid, deps) if min(depid, deps) >= 0 else None,
+        round=declared if declared >= 0 else None,
+    )
+
+
+def _location(element: Any, side: str, where: str) -> tuple[str, int]:
+    """A buffer and an offset."""
+    buffer = element.get(f"{side}buf", "i")
+    if buffer not in BUFFERS:
+        what = where.replace("Step of", f"{side.capitalize()}buf of", 1)
+        raise InputError(f"{what} must be i, o or s, not {excerpt(buffer)}")
+    return buffer, _number(element, f"{side}off", where, default=-1)
+
+
+def _number(
+    element: Any, name: str, where: str, *, least: int = -1, default: int | None = None
+) -> int:
+    """An attribute that is a number."""
+    text = element.get(name)
+    if text is None:
+        if default is None:
+            raise InputError(f"{where} must have the attribute {name}")
+        return default
+    if not re.fullmatch(r"-?[0-9]{1,9}", text) or int(text) < least:
+        what = "a whole number" if least < 0 else f"a whole number of at least {least}"
+        raise InputError(f"{where} must have {what} as {name}, not {excerpt(text)}")
+    return int(text)
+
+
+def _some(numbers: Mapping[int, Any]) -> str:
+    """A few of some numbers, for people."""
+    first = [str(number) for number in sorted(numbers)[:8]]
+    return ", ".join(first) + (", .." if len(numbers) > len(first) else "") if first else "none"
+
+
+def _printable(name: str) -> str:
+    """A name as a schedule file may hold it."""
+    return "".join(char for char in name if char.isascii() and char.isprintable())[:LONGEST_NAME]

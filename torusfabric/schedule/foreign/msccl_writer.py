@@ -1,0 +1,274 @@
+"""Schedules as MSCCL XML.
+
+Each node has a thread block for each port by which it sends, and one for each by which it receives.
+Steps are of the types that every tool takes: ``s``, ``r``, ``rrc`` and ``nop``; in an all-to-all
+``cpy`` too, for what a node keeps. A block lies at the same offset wherever it comes, but in an
+all-to-all, whose blocks lie by destination at first and by origin at last.
+
+What MSCCL has no attributes for stands in ones that its tools skip: the round of each send, and the
+topology, ports and root. By these a file is read as the same schedule again.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from ...errors import InputError
+from ...toolchain.files import writing_text
+from ..base import Schedule
+from ..held_blocks import HeldBlocks
+from ..model import Switching
+from ..transfers import Transfers
+from .buffers import Location
+from .homes import Homes
+
+__all__ = ["write_msccl"]
+
+#: Where there is no location.
+NOWHERE: tuple[Location, Location] = ("i", -1), ("o", -1)
+
+
+def write_msccl(schedule: Schedule, path: str | os.PathLike[str]) -> None:
+    """Write a schedule as MSCCL XML.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        By store-and-forward, of one group of all nodes.
+    path : str or Path
+
+    Raises
+    ------
+    InputError
+        If MSCCL cannot say it, or the file cannot be written.
+    """
+    if schedule.switching != Switching.STORE_AND_FORWARD:
+        raise InputError(
+            f"Schedule must be by store-and-forward for msccl, not {schedule.switching}"
+        )
+    if schedule.collective.axes is not None:
+        raise InputError(
+            f"Schedule must be of all nodes together for msccl, not {schedule.collective.name}"
+        )
+    program = _Program(schedule)
+    with writing_text(path) as file:
+        file.writelines(program.text())
+
+
+@dataclass(eq=False)
+class _Step:
+    """A step, before it is known which others wait for it."""
+
+    block: "_Block"
+    number: int
+    type: str
+    source: Location
+    target: Location
+    awaited: "_Step | None" = None
+    round: int | None = None
+    is_awaited: bool = False
+
+
+@dataclass(eq=False)
+class _Block:
+    """A thread block."""
+
+    number: int
+    send: int
+    recv: int
+    channel: int
+    steps: list[_Step] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Use:
+    """Who wrote a location last, and who has read it since."""
+
+    writer: _Step | None = None
+    readers: list[_Step] = field(default_factory=list)
+
+
+class _Program:
+    """The thread blocks of all nodes."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule, self.topology = schedule, schedule.topology
+        self.homes = Homes(schedule)
+        self.blocks: list[dict[tuple[bool, int], _Block]] = [{} for _ in range(self.topology.nodes)]
+        self.uses: dict[tuple[int, Location], _Use] = defaultdict(_Use)
+        self.channels = _channels(schedule)
+        state = HeldBlocks(self.topology, schedule.blocks)
+        for number, transfers in enumerate(schedule.rounds()):
+            self._add_round(number, state.carry_out(transfers))
+        for node, pair in self.homes.kept():
+            self._add(node, (True, -1), "cpy", pair)
+
+    def _add_round(self, number: int, transfers: Transfers) -> None:
+        """The steps of a round: all that leaves, then all that arrives."""
+        targets = transfers.walk(self.topology)[:, -1].tolist()
+        ports = transfers.hops[:, 0].tolist()
+        cuts = np.asarray(transfers.listed.indptr).tolist()
+        ids = np.asarray(transfers.listed.ids)
+        moved = []
+        for source, port, target, (low, high) in zip(
+            transfers.source.tolist(), ports, targets, pairwise(cuts), strict=True
+        ):
+            for block, complete in self.homes.units(ids[low:high]):
+                start = self.homes.leave(source, block, complete=complete)
+                moved.append((source, port, target, block, complete, start))
+        for source, port, target, block, complete, start in moved:
+            new = self.homes.is_new(target, block)
+            end, adds = self.homes.arrive(target, block, complete=complete)
+            step = self._add(source, (True, port), "s", (start, end))
+            step.round = number
+            channel = self.blocks[source][True, port].channel
+            back = int(self.topology.opposite[port])
+            if adds is None:
+                self._add(target, (False, back), "r", (start, end), channel, anew=new)
+            else:
+                self._add(target, (False, back), "rrc", (adds, end), channel)
+
+    def _add(
+        self,
+        node: int,
+        way: tuple[bool, int],
+        type_: str,
+        pair: tuple[Location, Location],
+        channel: int = 0,
+        *,
+        anew: bool = True,
+    ) -> _Step:
+        """Add a step to the thread block of a node that sends, or receives, by a port.
+
+        What is not written ``anew`` changes nothing, and waits for nobody.
+        """
+        block = self._block(node, way, channel)
+        reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
+        writes = pair[1:] if type_ != "s" and anew else ()
+        awaited: list[_Step] = []
+        for location in reads:
+            awaited += filter(None, [self.uses[node, location].writer])
+        for location in writes:
+            use = self.uses[node, location]
+            awaited += [*filter(None, [use.writer]), *use.readers]
+        step = self._append(block, awaited, type_, pair)
+        for location in reads:
+            self.uses[node, location].readers.append(step)
+        for location in writes:
+            self.uses[node, location] = _Use(step)
+        return step
+
+    def _block(self, node: int, way: tuple[bool, int], channel: int) -> _Block:
+        """The thread block of a node that sends, or receives, by a port; -1 for none."""
+        found = self.blocks[node].get(way)
+        if found is None:
+            sends, port = way
+            peer = int(self.topology.neighbours[node, port]) if port >= 0 else -1
+            found = _Block(
+                number=len(self.blocks[node]),
+                send=peer if sends else -1,
+                recv=-1 if sends else peer,
+                channel=int(self.channels[node, port]) if sends and port >= 0 else channel,
+            )
+            self.blocks[node][way] = found
+        return found
+
+    @staticmethod
+    def _append(
+        block: _Block, awaited: list[_Step], type_: str, pair: tuple[Location, Location]
+    ) -> _Step:
+        """Append a step that waits for others, with a nop for each but the last of them."""
+        last: dict[int, _Step] = {}
+        for other in awaited:
+            if other.block is not block:
+                known = last.setdefault(other.block.number, other)
+                if other.number > known.number:
+                    last[other.block.number] = other
+        waits = list(last.values())
+        for other in waits[:-1]:
+            block.steps.append(_Step(block, len(block.steps), "nop", *NOWHERE, other))
+        step = _Step(block, len(block.steps), type_, *pair, waits[-1] if waits else None)
+        block.steps.append(step)
+        for other in waits:
+            other.is_awaited = True
+        return step
+
+    def text(self) -> Iterator[str]:
+        """The lines of the file."""
+        yield f"<algo{_attributes(self._head())}>\n"
+        sizes = {
+            f"{buffer}_chunks": size for buffer, size in zip("ios", self.homes.sizes(), strict=True)
+        }
+        for node, blocks in enumerate(self.blocks):
+            yield f"  <gpu{_attributes({'id': node, **sizes})}>\n"
+            for block in blocks.values():
+                names = {"id": block.number, "send": block.send, "recv": block.recv}
+                yield f"    <tb{_attributes({**names, 'chan': block.channel})}>\n"
+                yield from map(_line, block.steps)
+                yield "    </tb>\n"
+            yield "  </gpu>\n"
+        yield "</algo>\n"
+
+    def _head(self) -> dict[str, object]:
+        """The attributes of the outermost element."""
+        schedule = self.schedule
+        collective = schedule.collective
+        used = [block.channel for blocks in self.blocks for block in blocks.values()]
+        ours: dict[str, object] = {"topology": schedule.topology, "ports": schedule.ports}
+        if collective.rooted:
+            ours["root"] = collective.root
+        if schedule.duplex != "full":
+            ours["duplex"] = schedule.duplex
+        return {
+            "name": schedule.algorithm,
+            "proto": "Simple",
+            "nchannels": max(used, default=0) + 1,
+            "nchunksperloop": max(self.homes.sizes()[:2]),
+            "ngpus": schedule.topology.nodes,
+            "coll": collective.kind.replace("-", "_"),
+            "inplace": int(self.homes.in_place),
+            "outofplace": int(not self.homes.in_place),
+            "minBytes": 0,
+            "maxBytes": 2**63 - 1,
+            "redop": "sum" if collective.reducing else "nop",
+            **ours,
+        }
+
+
+def _line(step: _Step) -> str:
+    """A step as in the file."""
+    awaited = step.awaited
+    attributes: dict[str, object] = {
+        "s": step.number,
+        "type": step.type,
+        "srcbuf": step.source[0],
+        "srcoff": step.source[1],
+        "dstbuf": step.target[0],
+        "dstoff": step.target[1],
+        "cnt": int(step.type != "nop"),
+        "depid": awaited.block.number if awaited else -1,
+        "deps": awaited.number if awaited else -1,
+        "hasdep": int(step.is_awaited),
+    }
+    if step.round is not None:
+        attributes["round"] = step.round
+    return f"      <step{_attributes(attributes)}/>\n"
+
+
+def _attributes(values: dict[str, object]) -> str:
+    """Attributes as in a tag."""
+    return "".join(f" {name}={quoteattr(str(value))}" for name, value in values.items())
+
+
+def _channels(schedule: Schedule) -> np.ndarray:
+    """The channel of each out-port: its number among the parallel links to the same neighbour."""
+    neighbours = schedule.topology.neighbours
+    channels = np.zeros(neighbours.shape, np.int64)
+    for port in range(neighbours.shape[1]):
+        channels[:, port] = (neighbours[:, :port] == neighbours[:, [port]]).sum(axis=1)
+    return channels

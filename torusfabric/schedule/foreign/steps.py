@@ -1,0 +1,174 @@
+"""The steps of an MSCCL file as a graph: which step waits for which.
+
+A thread block does its steps in order. A step waits for the one that it names, and a receipt for
+the send that it meets: the k-th send to a peer on a channel meets the k-th receipt from there. A
+send waits for nobody to receive it.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...errors import InputError
+from .msccl import RECEIVING, SENDING, MscclFile, MscclStep, ThreadBlock
+
+__all__ = ["StepGraph", "step_graph"]
+
+#: How many steps of a deadlock are named.
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class StepGraph:
+    """The steps of a file, numbered, and the order among them.
+
+    Parameters
+    ----------
+    steps : list of (ThreadBlock, MscclStep)
+    follows : list of list of int
+        The steps that wait for each: for its end, but not for its message to arrive.
+    received_by : list of int
+        The step that receives what each step sends, -1 for none.
+    sent_by : list of int
+        The step that sends what each step receives, -1 for none.
+    """
+
+    steps: list[tuple[ThreadBlock, MscclStep]]
+    follows: list[list[int]] = field(default_factory=list)
+    received_by: list[int] = field(default_factory=list)
+    sent_by: list[int] = field(default_factory=list)
+
+    def place(self, index: int) -> str:
+        """A step for people."""
+        block, step = self.steps[index]
+        return block.place(step.number)
+
+    def successors(self, index: int) -> Iterable[int]:
+        """The steps that wait for one in any way."""
+        yield from self.follows[index]
+        if self.received_by[index] >= 0:
+            yield self.received_by[index]
+
+    def order(self) -> list[int]:
+        """All steps, each behind those that it waits for.
+
+        Raises
+        ------
+        InputError
+            If some wait for each other; names them.
+        """
+        waiting = [0] * len(self.steps)
+        for index in range(len(self.steps)):
+            for other in self.successors(index):
+                waiting[other] += 1
+        ready = deque(index for index, count in enumerate(waiting) if not count)
+        order = []
+        while ready:
+            index = ready.popleft()
+            order.append(index)
+            for other in self.successors(index):
+                waiting[other] -= 1
+                if not waiting[other]:
+                    ready.append(other)
+        if len(order) < len(self.steps):
+            raise self.deadlock({index for index, count in enumerate(waiting) if count})
+        return order
+
+    def deadlock(self, stuck: set[int]) -> InputError:
+        """The error of steps that wait for each other.
+
+        Parameters
+        ----------
+        stuck : set of int
+            Steps of which each waits for another one of them.
+        """
+        awaited = {other: index for index in stuck for other in self.successors(index)}
+        path: list[int] = [min(index for index in stuck if index in awaited)]
+        while path.count(path[-1]) < 2:
+            path.append(awaited[path[-1]])
+        circle = path[path.index(path[-1]) :]
+        first = circle.index(min(circle))
+        circle = circle[first:-1] + circle[:first]
+        names = [self.place(index) for index in circle[:MOST_NAMED]]
+        names += [f"{len(circle) - MOST_NAMED} more"] * (len(circle) > MOST_NAMED)
+        chain = ", which waits for ".join([*names, "the first"])
+        return InputError(f"Steps must not wait for each other, as does {chain}: a deadlock")
+
+
+def step_graph(file: MscclFile) -> StepGraph:
+    """The graph of a file's steps.
+
+    Parameters
+    ----------
+    file : MscclFile
+
+    Raises
+    ------
+    InputError
+        If a step waits for one that there is not, or a message has a sender or a receiver only.
+    """
+    steps = [(block, step) for block in file.blocks for step in block.steps]
+    graph = StepGraph(steps, [[] for _ in steps], [-1] * len(steps), [-1] * len(steps))
+    _add_order(graph)
+    _match(graph, file)
+    return graph
+
+
+def _add_order(graph: StepGraph) -> None:
+    """Enter the order in thread blocks, and what steps say that they wait for."""
+    index_of = {
+        (block.gpu, block.number, step.number): index
+        for index, (block, step) in enumerate(graph.steps)
+    }
+    for index, (block, step) in enumerate(graph.steps):
+        if index and graph.steps[index - 1][0] is block:
+            graph.follows[index - 1].append(index)
+        if step.waits_for is None:
+            continue
+        awaited = index_of.get((block.gpu, *step.waits_for))
+        if awaited is None:
+            number, deps = step.waits_for
+            raise InputError(
+                f"{block.place(step.number)} must wait for a step that there is, "
+                f"not for thread block {number}, step {deps}"
+            )
+        graph.follows[awaited].append(index)
+
+
+def _match(graph: StepGraph, file: MscclFile) -> None:
+    """Let the sends from a peer to another on a channel meet the receipts there."""
+    sends: dict[tuple[int, int, int], list[int]] = {}
+    receipts: dict[tuple[int, int, int], list[int]] = {}
+    for index, (block, step) in enumerate(graph.steps):
+        if step.type in SENDING:
+            sends.setdefault((block.gpu, block.send, block.channel), []).append(index)
+        if step.type in RECEIVING:
+            receipts.setdefault((block.recv, block.gpu, block.channel), []).append(index)
+    for pair in {**sends, **receipts}:
+        out, into = sends.get(pair, []), receipts.get(pair, [])
+        for sender, receiver in zip(out, into, strict=False):
+            counts = graph.steps[sender][1].chunks, graph.steps[receiver][1].chunks
+            if counts[0] != counts[1]:
+                raise InputError(
+                    f"{graph.place(receiver)} must receive the {counts[0]} chunks that "
+                    f"{graph.place(sender)} sends, not {counts[1]}"
+                )
+            graph.received_by[sender], graph.sent_by[receiver] = receiver, sender
+        if len(out) != len(into):
+            raise _unmatched(graph, pair, out[len(into) :], into[len(out) :])
+
+
+def _unmatched(
+    graph: StepGraph, pair: tuple[int, int, int], out: list[int], into: list[int]
+) -> InputError:
+    """The error of a message with a sender or a receiver only."""
+    source, target, channel = pair
+    if out:
+        return InputError(
+            f"{graph.place(out[0])} must send what gpu {target} receives, but that receives "
+            f"nothing more from gpu {source} on channel {channel}"
+        )
+    return InputError(
+        f"{graph.place(into[0])} must receive what gpu {source} sends, but that sends "
+        f"nothing more to gpu {target} on channel {channel}"
+    )
