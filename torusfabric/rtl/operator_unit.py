@@ -21,6 +21,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..collective import Operator
 from ..program.timing import DISTRIBUTION, SETTING
+from .crossbar import keeper
 from .memories import address_width
 
 __all__ = ["OperatorUnit", "operate"]
@@ -125,17 +126,29 @@ class OperatorUnit:
         if len(self.operators) == 1:
             return operate(self.operators[0], a, b, width)
         names = {operator.name for operator in self.operators}
-        results: dict[str, Value] = {}
+        result = None
         if names - {"add", "xor"}:
-            results["passed"] = self._passed(m, a, b, code, width)
+            result = self._passed(m, a, b, code, width)
         if "xor" in names:
-            results["parity"] = a ^ b
+            result = a ^ b if result is None else self._parity(m, a, b, result, code, width)
         if "add" in names:
-            results["add"] = (a + b)[:width]
-        (_, result), *others = results.items()
-        for name, value in others:
-            result = Mux(self._control(name, code), value, result)
+            total = (a + b)[:width]
+            result = total if result is None else Mux(self._control("add", code), total, result)
+        assert result is not None
         return result
+
+    def _parity(
+        self, m: Module, a: Value, b: Value, passed: Value, code: Value, width: int
+    ) -> Value:
+        """What bits are not equal, or what is passed on.
+
+        Synthesis keeps what is before and after it where that is a look-up table of its own.
+        """
+        names, keep = {operator.name for operator in self.operators}, keeper(m, width)
+        if names & {"min", "max"}:
+            passed = keep(passed)
+        result = Mux(self._control("parity", code), a ^ b, passed)
+        return keep(result) if "add" in names else result
 
     def _passed(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
         """The greater or smaller of two words, or what their bits have in common or together."""
