@@ -80,7 +80,7 @@ def test_the_page_lists_registers_windows_and_ports(tmp_path):
     for name in (*manifest["ports"], *manifest["bus"]["registers"], *manifest["bus"]["windows"]):
         assert f"| `{name}` |" in page
     assert "flits are 40, each in 2, the low bits first" in page
-    assert set(manifest["files"]) == {"fabric.v", "fabric.rdl", "bus.md"}
+    assert manifest["files"][:3] == ["fabric.v", "fabric.rdl", "bus.md"]
 
 
 def test_a_fabric_behind_a_bus_is_not_simulated_without_it():

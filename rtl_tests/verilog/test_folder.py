@@ -33,6 +33,13 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def files_in(folder):
+    """The names of all files in a folder, and in folders inside."""
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
 @pytest.mark.usefixtures("no_conversion")
 @pytest.mark.parametrize("collective", ["allgather", "alltoall"])
 def test_one_top_after_the_other(tmp_path, collective):
@@ -40,11 +47,11 @@ def test_one_top_after_the_other(tmp_path, collective):
     for top in ("core", "host", "core"):
         fabric = fabric_of("2x2", collective, top=top)
         made = verilog.write(fabric, tmp_path, command="..")
-        assert names_in(tmp_path) == sorted(made.file_names)
+        assert files_in(tmp_path) == sorted(made.file_names)
         listed = json.loads((tmp_path / MANIFEST).read_text())["files"]
-        assert sorted([*listed, MANIFEST]) == names_in(tmp_path)
+        assert sorted([*listed, MANIFEST]) == files_in(tmp_path)
         beside = ["address_map.json", "core.md"] if top == "core" else []
-        assert listed == ["fabric.v", *beside]
+        assert [name for name in listed if "/" not in name] == ["fabric.v", *beside]
 
 
 def test_files_of_the_user_stay(tmp_path):
@@ -55,6 +62,22 @@ def test_files_of_the_user_stay(tmp_path):
     (tmp_path / "mine.v").write_text("")
     design().write(tmp_path)
     assert names_in(tmp_path) == ["fabric.v", "folder", MANIFEST, "mine.v"]
+
+
+def test_folders_inside_go_when_they_are_empty(tmp_path):
+    """So it is only with folders of ours: what a user has put there, or linked to, stays."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.py").write_text("")
+    folder = tmp_path / "out"
+    design("bench/a.py", "used/a.py", "linked/a.py").write(folder)
+    (folder / "used" / "mine.py").write_text("")
+    (folder / "linked" / "a.py").unlink()
+    (folder / "linked").rmdir()
+    (folder / "linked").symlink_to(tmp_path / "mine")
+    design().write(folder)
+    assert names_in(folder) == ["fabric.v", "linked", MANIFEST, "used"]
+    assert names_in(folder / "used") == ["mine.py"]
+    assert names_in(tmp_path / "mine") == ["a.py"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
     folder : Path
         It is made if need be.
     files : mapping of str to str
-        Text by name.
+        Text by name, which may be that of a file in a folder inside.
 
     Raises
     ------
@@ -51,9 +51,16 @@ def _listed(folder: Path) -> set[str]:
         return set()
     match manifest:
         case {"manifest_version": int(), "schedule_digest": str(), "files": list(names)}:
-            # Nothing outside the folder, whatever has become of the manifest.
-            return {path.name for path in folder.iterdir() if path.is_file() and path.name in names}
+            return {name for name in _inside(folder) if name in names}
     return set()
+
+
+def _inside(folder: Path) -> set[str]:
+    """The names of the files in a folder and in the folders in it; nothing is outside."""
+    there = [*folder.iterdir()]
+    folders = [path for path in there if path.is_dir() and not path.is_symlink()]
+    there += [path for inner in folders for path in inner.iterdir()]
+    return {path.relative_to(folder).as_posix() for path in there if path.is_file()}
 
 
 def _remove(folder: Path, names: set[str]) -> None:
@@ -61,6 +68,8 @@ def _remove(folder: Path, names: set[str]) -> None:
         path = folder / name
         try:
             path.unlink(missing_ok=True)
+            if path.parent != folder and not any(path.parent.iterdir()):
+                path.parent.rmdir()
         except OSError as error:
             raise InputError(
                 f"File must be removable, not {path} ({error.strerror or error})"

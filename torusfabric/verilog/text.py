@@ -1,20 +1,15 @@
 """Verilog of a fabric: every module once, and a structural top."""
 
-import json
 from collections import Counter, defaultdict
 
 from .. import __version__
-from ..rtl.fabric import Fabric, Top
+from ..rtl.fabric import Fabric
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
-from .bus_page import BUS_PAGE, bus_page
+from .beside import files_beside
 from .conversion import ModuleText, module_texts
-from .core_page import CORE_PAGE, core_page
-from .design import TEXT, Design, RomContents, RouterShape, as_json
-from .folder import MANIFEST
-from .interface import ADDRESS_MAP
-from .manifest import TOP, manifest
+from .design import Design, RomContents, RouterShape
+from .manifest import TOP
 from .prefix import with_prefix
-from .system_rdl import SYSTEM_RDL, system_rdl
 
 __all__ = ["emit"]
 
@@ -75,22 +70,9 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         interface=fabric.top.value,
         instance_parts=_instance_parts(netlist),
         header=header(fabric, command),
-        files=_files(fabric, command),
+        files=files_beside(fabric, command=command, title=_title(fabric)),
     )
     return with_prefix(design, fabric.prefix)
-
-
-def _files(fabric: Fabric, command: str) -> dict[str, str]:
-    """The files beside the text."""
-    if fabric.register_map:
-        said = manifest(fabric, command=command, files=[TEXT, SYSTEM_RDL, BUS_PAGE])
-        rdl = system_rdl(fabric.register_map, said["top"], _title(fabric))
-        return {SYSTEM_RDL: rdl, BUS_PAGE: bus_page(said), MANIFEST: as_json(said)}
-    if fabric.top is not Top.CORE:
-        return {MANIFEST: as_json(manifest(fabric, command=command, files=[TEXT]))}
-    said = manifest(fabric, command=command, files=[TEXT, ADDRESS_MAP, CORE_PAGE])
-    address_map = json.dumps(fabric.address_map()) + "\n"  # long: on one line
-    return {ADDRESS_MAP: address_map, CORE_PAGE: core_page(said), MANIFEST: as_json(said)}
 
 
 def _rom_contents(rom: Instance) -> RomContents:

@@ -1,0 +1,79 @@
+"""The cocotb bench beside an export: it passes by the manifest alone, and finds faults."""
+
+import json
+import re
+
+import pytest
+from helpers import misrouted
+from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
+
+import torusfabric as tf
+
+pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
+
+#: An export of each interface.
+EXPORTS = {
+    "host": ("2x3", "allreduce", {"max_flits": 4, "operators": [tf.Operator("max", True)]}, {}),
+    "axi-lite": ("3", "alltoall", {"flits": 2}, {"bus": "axi-lite", "prefix": "net_"}),
+    "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
+    "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
+}
+
+
+def exported(folder, topology, collective, lengths, options, *, width=9, fault=None):
+    """An export in a folder."""
+    topology, _, axes = topology.partition("@")
+    schedule = tf.plan(topology, collective + ("@" + axes) * bool(axes))
+    program = tf.compile(schedule, **lengths)
+    program = fault(program) if fault else program
+    tf.emit(tf.Fabric(program, width=width, **options)).write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("interface", EXPORTS)
+def test_bench_of_each_interface_passes(tmp_path, interface):
+    passed, text = run_bench(exported(tmp_path, *EXPORTS[interface]))
+    assert passed, text[-3000:]
+    assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3
+
+
+def test_a_wrong_word_is_found(tmp_path):
+    folder = exported(tmp_path, "2x2", "alltoall", {"flits": 2}, {}, fault=misrouted)
+    passed, text = run_bench(folder, RUNS=1)
+    assert not passed
+    assert re.search(r"flit \d from \d at node \d: 0x", text)
+
+
+def test_a_wrong_number_of_cycles_is_found(tmp_path):
+    folder = exported(tmp_path, "3", "broadcast", {"flits": 1}, {})
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["modes"][0]["cycles"][0]["constant"] += 1
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    passed, text = run_bench(folder, RUNS=1)
+    assert not passed
+    assert re.search(r"\d+ cycles, not \d+", text)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not have_verilator_bench(), reason="no Verilator")
+@pytest.mark.parametrize("interface", EXPORTS)
+def test_verilator_agrees(tmp_path, interface):
+    passed, text = run_bench(exported(tmp_path, *EXPORTS[interface]), **verilator_settings())
+    assert passed, text[-3000:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [{}, {"bus": "wishbone"}, {"bus": "axi-lite"}])
+@pytest.mark.parametrize("width", [8, 70])
+@pytest.mark.parametrize("root", [None, "any"])
+@pytest.mark.parametrize(
+    "collective",
+    ["broadcast", "allgather", "scatter", "gather", "alltoall", "reduce", "reduce-scatter",
+     "allreduce"],
+)  # fmt: skip
+def test_collectives_of_all_interfaces(tmp_path, collective, root, width, options):
+    if root and collective not in ("broadcast", "scatter", "gather", "reduce"):
+        pytest.skip("has no root")
+    lengths = {"max_flits": 5, "root": root}
+    passed, text = run_bench(exported(tmp_path, "2x3", collective, lengths, options, width=width))
+    assert passed, text[-3000:]

@@ -1,0 +1,75 @@
+"""The fabric behind a bus: loaded, started and read by its registers and windows."""
+
+from typing import Any
+
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from collectives import Words
+
+__all__ = ["BusPort"]
+
+
+class BusPort:
+    """Loads, runs and reads a fabric by `read_word` and `write_word` of a bus."""
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        self.dut, self.manifest, self.bus = dut, manifest, manifest["bus"]
+        self.parts = range(-(-manifest["width"] // 32))
+        Clock(dut.clk, 10, "ns").start()
+
+    async def read_word(self, address: int) -> int:
+        """Read a word of the bus."""
+        raise NotImplementedError
+
+    async def write_word(self, address: int, word: int) -> None:
+        """Write a word of the bus."""
+        raise NotImplementedError
+
+    async def reset(self) -> None:
+        """Reset, with no access under way; then allow the interrupt."""
+        for name in ("wb_cyc", "wb_stb"):
+            if name in self.manifest["ports"]:
+                getattr(self.dut, name).value = 0
+        self.dut.rst.value = 1
+        for _ in range(3):
+            await RisingEdge(self.dut.clk)
+        self.dut.rst.value = 0
+        await RisingEdge(self.dut.clk)
+        await self.write_register("interrupt_enable", 1)
+
+    async def load(self, sent: list[Words]) -> None:
+        """Write what each node sends, by part and flit; the low word of a flit first."""
+        for node, words in enumerate(sent):
+            for (part, flit), word in words.items():
+                address = self._address("send", node, part, flit)
+                for k in self.parts:
+                    await self.write_word(address + 4 * k, word >> 32 * k & 0xFFFFFFFF)
+
+    async def run(self, inputs: dict[str, int]) -> int:
+        """Start, with what is chosen, and wait for the interrupt."""
+        for name in inputs.keys() & self.bus["registers"].keys():
+            await self.write_register(name, inputs[name])
+        await self.write_register("start", 1)
+        while self.dut.irq.value == 0:
+            await RisingEdge(self.dut.clk)
+        await self.write_register("interrupt_pending", 1)
+        assert self.dut.irq.value == 0, "the interrupt must go when it is cleared"
+        return await self.read_word(self.bus["registers"]["cycles"]["offset"])
+
+    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
+        """Read flits by node, origin and number."""
+        words = []
+        for node, origin, flit in places:
+            address = self._address("receive", node, origin, flit)
+            parts = [await self.read_word(address + 4 * k) for k in self.parts]
+            words.append(sum(part << 32 * k for k, part in enumerate(parts)))
+        return words
+
+    async def write_register(self, name: str, value: int) -> None:
+        """Write a register."""
+        await self.write_word(self.bus["registers"][name]["offset"], value)
+
+    def _address(self, window: str, node: int, part: int, flit: int) -> int:
+        """Where the low word of a flit is."""
+        place, number = self.bus["windows"][window], part * self.manifest["stride"] + flit
+        return int(place["offset"] + node * place["stride"] + number * place["flit_bytes"])

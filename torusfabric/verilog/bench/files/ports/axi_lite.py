@@ -1,0 +1,30 @@
+"""AXI4-Lite, by the master of cocotbext-axi."""
+
+import logging
+from typing import Any
+
+from bus_port import BusPort
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+
+__all__ = ["FabricPort"]
+
+
+class FabricPort(BusPort):
+    """Loads, runs and reads a fabric behind AXI4-Lite."""
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        super().__init__(dut, manifest)
+        self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+        for side in (self.master.read_if, self.master.write_if):
+            side.log.setLevel(logging.WARNING)  # it tells of every access
+
+    async def read_word(self, address: int) -> int:
+        """Read a word of the bus."""
+        answer = await self.master.read(address, 4)
+        assert answer.resp == AxiResp.OKAY, f"the read of {address:#x} must not be refused"
+        return int.from_bytes(answer.data, "little")
+
+    async def write_word(self, address: int, word: int) -> None:
+        """Write a word of the bus."""
+        answer = await self.master.write(address, word.to_bytes(4, "little"))
+        assert answer.resp == AxiResp.OKAY, f"the write of {address:#x} must not be refused"

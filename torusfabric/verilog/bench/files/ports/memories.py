@@ -1,0 +1,61 @@
+"""The fabric as a core whose nodes have ports to their memories."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from collectives import Words
+from direct_port import DirectPort
+
+__all__ = ["FabricPort"]
+
+
+class FabricPort(DirectPort):
+    """Loads, runs and reads a core by the addresses in its address map."""
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        super().__init__(dut, manifest)
+        self.form = manifest["memories"]
+        file = Path(__file__).parents[1] / self.form["address_map"]
+        self.address_map = json.loads(file.read_text())
+
+    async def load(self, sent: list[Words]) -> None:
+        """Write what each node sends, by part and flit."""
+        for node, words in enumerate(sent):
+            self._set("write_enable", node, 1)
+            for (part, flit), word in words.items():
+                place = self._place("sent", node, part, flit)
+                if place is None:
+                    continue  # what this node does not send
+                self._set("write_bank", node, place[0])
+                self._set("write_address", node, place[1])
+                self._set("write_data", node, word)
+                await self.edge()
+            self._set("write_enable", node, 0)
+
+    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
+        """Read flits by node, origin and number, one an edge."""
+        latency, words = self.form["read_latency"], []
+        for number in range(len(places) + latency):
+            if number < len(places):
+                node, origin, flit = places[number]
+                place = self._place("received", node, origin, flit)
+                assert place, f"flit {flit} from {origin} must have a place at node {node}"
+                self._set("read_bank", node, place[0])
+                self._set("read_address", node, place[1])
+            await self.edge()
+            if number >= latency:
+                asked = places[number - latency][0]
+                words.append(int(getattr(self.dut, f"read_data_{asked}").value))
+        return words
+
+    def _set(self, port: str, node: int, value: int) -> None:
+        """Set a port of a node, if there is a choice."""
+        if f"{port}_{node}" in self.manifest["ports"]:
+            getattr(self.dut, f"{port}_{node}").value = value
+
+    def _place(self, which: str, node: int, part: int, flit: int) -> tuple[int, int] | None:
+        """Bank and address of a flit, if it has any."""
+        chunk, within = divmod(flit, self.form["block_flits"])
+        block = self.address_map[which][node][part * self.form["part_chunks"] + chunk]
+        return block and (block[0], block[1] + within)

@@ -1,0 +1,69 @@
+"""The fabric as a core whose words enter and leave in the cycles of the schedule."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from collectives import Words, groups
+from direct_port import DirectPort
+
+__all__ = ["FabricPort"]
+
+
+class FabricPort(DirectPort):
+    """Injects words while a core runs, and takes those that arrive."""
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        super().__init__(dut, manifest)
+        self.form = manifest["streams"]
+        file = Path(__file__).parents[1] / self.form["address_map"]
+        self.arrivals = json.loads(file.read_text())["arrivals"]
+        self.sent: list[Words] = []
+        self.received: dict[tuple[int, int, int], int] = {}
+
+    async def load(self, sent: list[Words]) -> None:
+        """Keep what each node sends; it has its own words at once."""
+        (mode,) = self.manifest["modes"]
+        self.sent, self.received = sent, {}
+        for nodes in groups(self.manifest["topology"], self.manifest["nodes"], mode["axes"]):
+            for position, node in enumerate(nodes):
+                for (_, flit), word in sent[node].items():
+                    self.received[node, position, flit] = word
+
+    def drive(self, cycle: int) -> None:
+        """Inject a flit of each chunk in its cycle."""
+        flit, wait = divmod(cycle - self.form["inject_cycle"], self.form["steps"])
+        if wait or not 0 <= flit < self.form["block_flits"]:
+            return
+        for node, words in enumerate(self.sent):
+            side_by_side = [words.get((0, self._number(c, flit)), 0) for c in self.form["inject"]]
+            getattr(self.dut, f"inject_{node}").value = self._joined(side_by_side)
+
+    def sample(self, cycle: int) -> None:
+        """Take what arrives in a cycle."""
+        flit, step = divmod(cycle - self.form["receive_cycle"], self.form["steps"])
+        if not 0 <= flit < self.form["block_flits"]:
+            return
+        width = self.manifest["width"]
+        for node, arrivals in enumerate(self.arrivals):
+            words = getattr(self.dut, f"receive_{node}").value
+            for port, blocks in enumerate(arrivals):
+                if blocks[step] is None:
+                    continue
+                origin, chunk = blocks[step]
+                number = self._number(chunk, flit)
+                if number < self.form["part_flits"]:
+                    word = words[width * (port + 1) - 1 : width * port]
+                    self.received[node, origin, number] = int(word)
+
+    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
+        """What has arrived, by node, origin and flit."""
+        return [self.received[place] for place in places]
+
+    def _number(self, chunk: int, flit: int) -> int:
+        """The number in its message of a flit of a chunk."""
+        return int(chunk * self.form["block_flits"] + flit)
+
+    def _joined(self, words: list[int]) -> int:
+        """Words side by side, the first lowest."""
+        return sum(word << self.manifest["width"] * k for k, word in enumerate(words))

@@ -1,0 +1,33 @@
+"""Wishbone: one access after another."""
+
+from typing import Any
+
+from bus_port import BusPort
+from cocotb.triggers import RisingEdge
+
+__all__ = ["FabricPort"]
+
+
+class FabricPort(BusPort):
+    """Loads, runs and reads a fabric behind Wishbone."""
+
+    async def read_word(self, address: int) -> int:
+        """Read a word of the bus."""
+        return await self._access(address, write=False)
+
+    async def write_word(self, address: int, word: int) -> None:
+        """Write a word of the bus."""
+        await self._access(address, word, write=True)
+
+    async def _access(self, address: int, word: int = 0, *, write: bool) -> int:
+        dut: Any = self.dut
+        dut.wb_cyc.value = dut.wb_stb.value = 1
+        dut.wb_we.value, dut.wb_sel.value = int(write), 0xF
+        dut.wb_adr.value, dut.wb_dat_w.value = address // 4, word
+        while True:
+            await RisingEdge(dut.clk)
+            assert dut.wb_err.value == 0, f"the access to {address:#x} must not be refused"
+            if dut.wb_ack.value == 1:
+                break
+        dut.wb_cyc.value = dut.wb_stb.value = 0
+        return int(dut.wb_dat_r.value)

@@ -1,0 +1,52 @@
+"""The files beside the text: the manifest, what describes the interface, and the bench."""
+
+import json
+
+from ..rtl.fabric import Fabric, Top
+from .bench import bench_files, bench_names
+from .bus_page import BUS_PAGE, bus_page
+from .core_page import CORE_PAGE, core_page
+from .design import TEXT, as_json
+from .folder import MANIFEST
+from .interface import ADDRESS_MAP
+from .manifest import manifest
+from .system_rdl import SYSTEM_RDL, system_rdl
+
+__all__ = ["files_beside"]
+
+
+def files_beside(fabric: Fabric, *, command: str, title: str) -> dict[str, str]:
+    """The texts of all files but that of the modules, by their names.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    command : str
+        The command that makes them.
+    title : str
+        What the fabric is, in a line.
+    """
+    names = [TEXT, *_describing(fabric), *bench_names(_bench(fabric))]
+    said = manifest(fabric, command=command, files=names)
+    texts = bench_files(_bench(fabric), said["top"])
+    if fabric.register_map:
+        texts[SYSTEM_RDL] = system_rdl(fabric.register_map, said["top"], title)
+        texts[BUS_PAGE] = bus_page(said)
+    elif fabric.top is Top.CORE:
+        texts[ADDRESS_MAP] = json.dumps(fabric.address_map()) + "\n"  # long: on one line
+        texts[CORE_PAGE] = core_page(said)
+    return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
+
+
+def _describing(fabric: Fabric) -> list[str]:
+    """The files that describe the interface."""
+    if fabric.bus:
+        return [SYSTEM_RDL, BUS_PAGE]
+    return [ADDRESS_MAP, CORE_PAGE] if fabric.top is Top.CORE else []
+
+
+def _bench(fabric: Fabric) -> str:
+    """What the bench drives."""
+    if fabric.top is Top.CORE:
+        return "streams" if fabric.streaming else "memories"
+    return str(fabric.bus or fabric.top)
