@@ -98,12 +98,6 @@ def compile(
         return compile_any_root(schedule, flits, chosen, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
-    collective = schedule.collective
-    if collective.reducing and not collective.rooted and not isinstance(schedule, Table):
-        raise InputError(
-            f"Schedule of a {collective.kind} must be the same at every node for hardware, "
-            "not differ between nodes"
-        )
     if isinstance(schedule, Pattern):
         return compile_pattern(schedule, flits, any_length=any_length)
     if isinstance(schedule, Table):

@@ -53,7 +53,7 @@ def compile_rounds(
     flits : int
         Flits of a message.
     operators : tuple of Operator
-        Of a reduction to a root.
+        Of a reduction.
     any_length : bool
         Whether messages may be shorter.
 
@@ -78,7 +78,7 @@ def compile_rounds(
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
     block = block_flits(schedule, flits)
-    _check_size(schedule, by_chunk=bool(operators))
+    _check_size(schedule, sums=bool(operators))
     follower = SumFollower(schedule) if operators else BlockFollower(schedule)
     plan = follower.follow()
     variant_of, first = number_equal(plan.nodes)
@@ -90,7 +90,7 @@ def compile_rounds(
         schedule=schedule,
         operators=operators,
         loop=loop,
-        send_map=DirectMap(plan.ports, schedule.chunks, block),
+        send_map=DirectMap(plan.ports, layout.part_chunks, block),
         receive_map=NodeMap(
             plan.memory.reshape(shape), np.where(slot >= 0, slot * block, -1), variant_of
         ),
@@ -118,11 +118,11 @@ def compile_rounds(
     )
 
 
-def _check_size(schedule: Schedule, *, by_chunk: bool) -> None:
+def _check_size(schedule: Schedule, *, sums: bool) -> None:
     """Refuse what has too much to follow."""
     nodes = schedule.topology.nodes
-    held = nodes * (schedule.chunks if by_chunk else schedule.blocks.count)
-    if schedule.blocks.collective.personal and not by_chunk:
+    held = nodes * (schedule.blocks.per_origin if sums else schedule.blocks.count)
+    if schedule.blocks.collective.personal and not sums:
         held //= nodes
     if held > MAX_HELD_BLOCKS:
         raise InputError(

@@ -210,7 +210,9 @@ class ShapePlanner:
         enable = port = None
         start = 0
         if column is not None:
-            ports = memory.ports
+            # Of what a memory could store, all nodes store what comes by one port.
+            writes = self._loop.writes[number]
+            ports = tuple(np.unique(writes.port[writes.base >= 0]).tolist())
         elif phases:
             writes = self._loop.writes[number]
             enable = self._rom.add(self._enables(writes, phases))

@@ -36,13 +36,13 @@ class NodeLocator(Locator):
         mapped = program.mode.receive_map
         assert isinstance(mapped, NodeMap)
         self._program, self._map = program, mapped
-        topology, chunks = program.groups.torus, program.schedule.chunks
-        self._parts = self._map.memory.shape[1]
+        topology = program.groups.torus
+        _, self._parts, self._chunks = self._map.memory.shape
         self._by_offset = self._rows_by_offset()
         self.latency = 2 if self._by_offset is None else 4
         super().__init__(
             nodes=topology.nodes,
-            chunks=chunks,
+            chunks=self._chunks,
             flits=program.block_flits,
             memories=len(program.memories),
             depth=max(int(program.depth.max()), 1),
@@ -61,7 +61,7 @@ class NodeLocator(Locator):
     def _rows_by_offset(self) -> Locations | None:
         """The table by variant and offset, or None where a table by node is smaller or needed."""
         program, topology = self._program, self._program.groups.torus
-        if self._parts == 1 or topology.nodes**2 * program.schedule.chunks <= DIRECT_ROWS:
+        if self._parts == 1 or topology.nodes**2 * self._chunks <= DIRECT_ROWS:
             return None
         nodes = np.arange(topology.nodes)
         origin = topology.add(nodes[:, None], nodes[None, :])
@@ -73,8 +73,8 @@ class NodeLocator(Locator):
                 if (table[members] != table[members[0]]).any():
                     return None
             rows.append((memory[members[0]], base[members[0]]))
-        chunks = program.schedule.chunks
-        shape = (len(rows), *topology.moduli, *([chunks] if chunks > 1 else []))
+        chunks = [self._chunks] if self._chunks > 1 else []
+        shape = (len(rows), *topology.moduli, *chunks)
         key = np.ravel_multi_index(tuple(topology.coordinates(nodes)), topology.moduli)
         order = np.argsort(key)
         memories, bases = (
@@ -91,7 +91,7 @@ class NodeLocator(Locator):
         else:
             wait, tables = 2, self._by_offset
             key = self._variant_and_offset(m)
-        if self._program.schedule.chunks > 1:
+        if self._chunks > 1:
             key.append(delayed(m, self.chunk, wait))
         table = self.columns(Cat(*reversed(key)))
         bits = [len(part) for part in key]
