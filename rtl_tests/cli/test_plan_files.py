@@ -84,6 +84,8 @@ def test_verilog_is_the_same_but_for_its_command(capsys, saved, tmp_path):
     [
         ("3x3", "reduce-scatter", "--op", "min", "--signed", "--latency", "auto"),
         ("3x3", "broadcast@1", "--root", "any"),
+        ("2x3", "reduce", "--root", "any", "--flits", "9", "--op", "max"),
+        ("3x3", "gather@0", "--root", "any"),
         ("3x3", "broadcast", "--algorithm", "max-flow", "--broken-link", "7:+0", "--root", "2"),
         ("arrowhead:1", "broadcast", "--times", "3", "1", "12"),
         ("--plan", "plan.json"),

@@ -14,8 +14,11 @@ from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilat
 import torusfabric as tf
 from torusfabric import collective as collectives
 from torusfabric import verilog
+from torusfabric.collective import Collective
 from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.root_unit import RootUnit
+from torusfabric.schedule import Masked
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx
 
@@ -48,13 +51,22 @@ CASES = [
 ]
 
 
-def fabric_of(
-    topology, collective, algorithm=None, *, top="host", operators=(), lengths, **options
-):
+def fabric_of(topology, collective, algorithm=None, *, top="host", lengths, **options):
     """A fabric of any root; `lengths` are those of `tf.compile`."""
     schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
-    program = tf.compile(schedule, root="any", operators=operators, **lengths)
-    return tf.Fabric(program, width=WIDTH, top=top)
+    return built(schedule, top=top, lengths=lengths)
+
+
+def built(schedule, *, top="host", lengths):
+    """The fabric of a schedule of any root."""
+    return tf.Fabric(tf.compile(schedule, root="any", **lengths), width=WIDTH, top=top)
+
+
+def masked(topology, collective, algorithm="matching"):
+    """A schedule in which all nodes do the same, whichever is the root."""
+    whole = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}[collective]
+    schedule = tf.plan(topology, whole, algorithm=algorithm)
+    return Masked.of(schedule, Collective(collective, root=0))
 
 
 def check_execution(program, job, *, width):
@@ -104,6 +116,37 @@ def test_every_root_at_any_length(topology, collective, algorithm, options):
     check_jobs(fabric, [tf.Job(root=root, length=1 + 3 * root % 4) for root in range(size)])
 
 
+MASKED = [
+    ("2x3", "scatter", "matching"),
+    ("2x3", "reduce", "matching"),
+    ("2x2", "gather", "hamiltonian"),
+    ("3x3", "gather", "matching"),
+    ("arrowhead:1", "reduce", "matching"),
+    ("2x2", "reduce", "necklace"),
+]
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm"), few(3, MASKED))
+def test_every_root_of_a_mask(topology, collective, algorithm):
+    """Where all nodes do the same, what is read is of the root, or is read at the root."""
+    schedule = masked(topology, collective, algorithm)
+    tf.check(schedule)
+    fabric = built(schedule, lengths={"max_flits": 4})
+    roots = range(fabric.program.groups.size)
+    check_jobs(fabric, [tf.Job(root=root, length=1 + 3 * root % 4) for root in roots])
+    fixed = built(schedule, lengths={"flits": 3})
+    check_jobs(fixed, [tf.Job(root=root) for root in (1, 0)])
+
+
+def test_a_mask_has_no_roms_in_nodes():
+    """Nothing of a reduction by an all-reduce depends on the root."""
+    fabric = built(masked("3x3", "reduce"), lengths={"flits": 2})
+    roles = {instance.role for instance in fabric.netlist.instances}
+    assert not roles & {Role.ROM, Role.ROOT_UNIT}
+    with pytest.raises(tf.InputError, match=r"^Root must be any for a schedule that serves all"):
+        tf.compile(masked("3x3", "reduce"))
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 def test_compiled_engine():
@@ -127,15 +170,16 @@ def test_any_program(data):
         check_execution(program, tf.Job(root=root, length=data.draw(st.integers(1, most))), width=9)
 
 
+@pytest.mark.parametrize("schedule", [tf.plan, masked], ids=["rooted", "masked"])
 @pytest.mark.parametrize("collective", ["scatter", "gather", "reduce"])
-def test_verilog_takes_the_root_at_the_start(tmp_path, collective):
+def test_verilog_takes_the_root_at_the_start(tmp_path, collective, schedule):
     """Icarus, given the wrong root at all times but at the start, reads the words of the right one.
 
     It knows nothing but the manifest.
     """
     if not have_icarus():
         pytest.skip("Icarus Verilog is not installed")
-    fabric = fabric_of("2x3", collective, lengths={"flits": 3})
+    fabric = built(schedule("2x3", collective), lengths={"flits": 3})
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     assert lint_icarus(tmp_path) == []
     if have_verilator():

@@ -13,7 +13,14 @@ from typing import Any, Literal, cast
 
 from ..collective import COLLECTIVES, Collective, parse_collective
 from ..errors import InputError
-from ..planning import PlanOptions, Selection, plan_selection, resolve, select
+from ..planning import (
+    PlanOptions,
+    Selection,
+    plan_any_root,
+    plan_selection,
+    resolve,
+    select,
+)
 from ..schedule import Duplex, Schedule
 from ..schedule.file import load
 from ..toolchain.reading import read_text
@@ -200,8 +207,11 @@ def choose_schedule(
     selection = parse_selection(arguments, any_root=any_root)
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
-        selection = resolve(selection, flits=flits)
-        schedule = plan_selection(selection)
+        if root:
+            selection, schedule = plan_any_root(selection, flits=flits)
+        else:
+            selection = resolve(selection, flits=flits)
+            schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *open_root)
     return Chosen(schedule, words, root, selection.options.latency)
 

@@ -29,6 +29,8 @@ class Layout:
     Parameters
     ----------
     blocks : Blocks
+    shared : bool
+        Whether a message that is reduced to a root is in shares too, as in an all-reduce.
 
     Examples
     --------
@@ -44,13 +46,14 @@ class Layout:
     """
 
     blocks: Blocks
+    shared: bool = False
 
     @property
     def in_shares(self) -> bool:
         """Whether a message is cut into shares, each of which another node completes."""
         collective = self.blocks.collective
         whole = self.blocks.chunks % self.blocks.nodes == 0
-        return collective.reducing and collective.to_all and whole
+        return collective.reducing and (collective.to_all or self.shared) and whole
 
     @property
     def part_chunks(self) -> int:
@@ -107,7 +110,7 @@ class Layout:
     def with_root(self, root: int) -> "Layout":
         """The layout of the same collective from, or to, another root."""
         collective = replace(self.blocks.collective, root=root)
-        return Layout(replace(self.blocks, collective=collective))
+        return replace(self, blocks=replace(self.blocks, collective=collective))
 
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
         """The block that lies at an index of the receive memory of nodes, elementwise.

@@ -6,6 +6,9 @@ needs the most. Nodes keep what they send before it is known who the root is; so
 it would as the root, by the offsets of destinations from itself, which then are those from the
 root. What the root receives lies by the offsets of origins from it, and what the others receive by
 their own offsets from the root.
+
+Where all nodes do the same, for all roots at once (`Masked`), nothing depends on the root but what
+the host reads.
 """
 
 from __future__ import annotations
@@ -16,10 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from ..schedule import Masked, Pattern
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
 from .any_root_broadcast import compile_broadcast
+from .patterns import compile_pattern
 from .rounds import compile_rounds
 from .send_banks import send_banks
+from .tables import compile_table
 from .write_delay import look_up_delay
 
 if TYPE_CHECKING:
@@ -37,7 +43,7 @@ def compile_any_root(
     *,
     any_length: bool = False,
 ) -> Program:
-    """The program of a schedule in rounds, from or to any root.
+    """The program of a schedule from or to any root.
 
     Parameters
     ----------
@@ -76,15 +82,30 @@ def compile_any_root(
         raise InputError(f"Root must be left out for {collective.kind}, which has none, not any")
     if collective.single_origin and collective.to_all:
         return compile_broadcast(schedule, flits, any_length=any_length)
+    if isinstance(schedule, Masked):
+        return _unmasked(schedule, flits, operators, any_length=any_length)
     program = compile_rounds(schedule, flits, operators, any_length=any_length)
     mode, layout = program.mode, program.layout
-    mode = replace(mode, any_root=True, receive_map=_receive_map(program))
+    mode = replace(mode, any_root=True, by_offset=True, receive_map=_receive_map(program))
     if collective.personal:
         delay = look_up_delay(layout, flits, any_length=any_length)
         mode = replace(mode, send_map=_send_map(program), write_delay=delay)
     depth = np.broadcast_to(program.depth.max(axis=0), program.depth.shape)
     opened = replace(program, modes=(mode,), depth=depth)
     return _banked(opened) if collective.personal else opened
+
+
+def _unmasked(
+    schedule: Masked, flits: int, operators: tuple[Operator, ...], *, any_length: bool
+) -> Program:
+    """The program of a schedule that serves all roots alike: that of all of it."""
+    match schedule.whole:
+        case Pattern() as pattern:
+            program = compile_pattern(pattern, flits, any_length=any_length)
+        case table:
+            program = compile_table(table, flits, operators, any_length=any_length)
+    mode = replace(program.mode, schedule=schedule, any_root=True)
+    return replace(program, modes=(mode,))
 
 
 def _send_map(program: Program) -> AddressMap:

@@ -72,6 +72,7 @@ def compile_broadcast(schedule: Schedule, flits: int, *, any_length: bool = Fals
     mode = Mode(
         schedule=schedule,
         any_root=True,
+        by_offset=True,
         loop=loop,
         send_map=DirectMap(0, chunks, block, by_chunk=True),
         receive_map=DirectMap(0, chunks, block, by_chunk=True, base=half),

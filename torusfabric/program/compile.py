@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..collective import Operator
 from ..errors import InputError
-from ..schedule import Lifted, Pattern, Schedule, Table
+from ..schedule import Lifted, Masked, Pattern, Schedule, Table
 from .any_root import compile_any_root
 from .lift import lift
 from .patterns import compile_pattern
@@ -98,6 +98,10 @@ def compile(
         return compile_any_root(schedule, flits, chosen, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
+    if isinstance(schedule, Masked):
+        raise InputError(
+            "Root must be any for a schedule that serves all roots alike, not left out"
+        )
     if isinstance(schedule, Pattern):
         return compile_pattern(schedule, flits, any_length=any_length)
     if isinstance(schedule, Table):

@@ -108,7 +108,7 @@ class _Machine:
         self.position = groups.position
         offset = groups.members[0, groups.torus.subtract(self.position, run.root)]
         self.is_root = offset == 0
-        self.variant = program.variant_of[offset if program.any_root else self.nodes]
+        self.variant = program.variant_of[offset if program.by_offset else self.nodes]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
         self.pitch = np.array([memory.pitch for memory in program.memories])

@@ -50,8 +50,9 @@ class Mode:
         How a reduction combines words, chosen at the start of a run if there are several; empty
         where nothing is combined.
     any_root : bool
-        Whether the root is chosen at the start of a run; data are then by the offset of a node
-        from the root.
+        Whether the root is chosen at the start of a run.
+    by_offset : bool
+        Whether what a node does then depends on its offset from the root; data are by it.
     loop : Loop
     send_map, receive_map : AddressMap
         Where a node keeps what it sends, and what it has received. With any root, the part of what
@@ -69,6 +70,7 @@ class Mode:
     schedule: Schedule
     operators: tuple[Operator, ...] = ()
     any_root: bool = False
+    by_offset: bool = False
     loop: Loop
     send_map: AddressMap
     receive_map: AddressMap
@@ -138,7 +140,7 @@ class Program:
     depth : ndarray of int, shape (variants, memories)
         Words of each memory.
     variant_of : ndarray of int, shape (nodes,)
-        The variant of each node; with any root, of the node at each offset from the root.
+        The variant of each node; by offset, of the node at each offset from the root.
 
     Examples
     --------
@@ -195,6 +197,11 @@ class Program:
         return self.mode.any_root
 
     @property
+    def by_offset(self) -> bool:
+        """Whether what a node does depends on its offset from the root, which a run chooses."""
+        return self.mode.by_offset
+
+    @property
     def groups(self) -> Groups:
         """The groups of nodes of the only mode."""
         return self.mode.groups
@@ -217,7 +224,7 @@ class Program:
     @cached_property
     def layout(self) -> Layout:
         """The memory layout of a node as the host addresses it."""
-        return self.schedule.collective.layout(self.topology, self.schedule.chunks)
+        return self.schedule.layout
 
     @property
     def send_words(self) -> int:
@@ -310,7 +317,8 @@ class Program:
         mode = self.mode
         _update(digest, (self.topology.to_json(), self.flits, self.any_length))
         _update(digest, (self.memories, self.depth))
-        _update(digest, (self.variant_of, mode.any_root, mode.write_delay, mode.loop))
+        _update(digest, (self.variant_of, mode.any_root, mode.by_offset))
+        _update(digest, (mode.write_delay, mode.loop))
         _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
         return digest.hexdigest()
 

@@ -178,7 +178,7 @@ class Blueprint:
         With any root it has room for all of them, and shows what is for the node's offset from it.
         """
         rows = contents[self.variant_of[node]]
-        if self.program.any_root:
+        if self.program.by_offset:
             key = contents, sum(part.width for part in address)
             if key not in self._offset_roms:
                 self._offset_roms[key] = self._by_offset(*key)

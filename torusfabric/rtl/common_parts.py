@@ -115,5 +115,6 @@ def add_sequencer(plan: Blueprint) -> None:
 def add_root_unit(plan: Blueprint) -> None:
     """Add what takes the root and gives every node its offset from it."""
     inputs = {name: plan.netlist.whole(name) for name in ("accepted", "root")}
-    make = lambda: RootUnit(plan.groups.torus, shown=plan.program.mode.part_is_root)
+    shown, offsets = plan.program.mode.part_is_root, plan.program.by_offset
+    make = lambda: RootUnit(plan.groups.torus, shown=shown, offsets=offsets)
     _add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)

@@ -120,10 +120,10 @@ def plan_control(program: Program) -> Control:
     (1, False, True)
     """
     loop = program.loop
-    shapes, router_of = _router_shapes(loop, one=program.any_root)
+    shapes, router_of = _router_shapes(loop, one=program.by_offset)
     columns = _Columns()
     planned = [
-        _planned(loop, sources, members, one=program.any_root) for sources, members in shapes
+        _planned(loop, sources, members, one=program.by_offset) for sources, members in shapes
     ]
     common = _common_columns(planned)
     routers = tuple(

@@ -55,7 +55,7 @@ def add_endpoints(plan: Blueprint) -> None:
         plan.netlist.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         modules.append(_Wiring(plan, number, make()))
     for node, variant in enumerate(plan.variant_of):
-        number = int(endpoints.shape_of[0 if plan.program.any_root else variant])
+        number = int(endpoints.shape_of[0 if plan.program.by_offset else variant])
         modules[number].add(node)
 
 

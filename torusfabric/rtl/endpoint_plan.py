@@ -82,8 +82,8 @@ def plan_endpoints(program: Program, windows: Windows) -> EndpointPlan:
     endpoints = EndpointProgram(program, windows, reads, stores)
     groups: dict[object, list[int]] = {}
     for variant in range(program.loop.variants):
-        # With any root, every node may have to do what any other does.
-        key = None if program.any_root else endpoints.structure(variant)
+        # By offset, every node may have to do what any other does.
+        key = None if program.by_offset else endpoints.structure(variant)
         groups.setdefault(key, []).append(variant)
     shape_of = np.empty(program.loop.variants, int)
     shapes: list[EndpointShape] = []

@@ -181,7 +181,7 @@ class Fabric(wiring.Component):
         elif not self.streaming:
             self.read_latency = 1 + plan.control.endpoints.answer
         add_sequencer(plan)
-        if program.any_root:
+        if program.by_offset or program.mode.part_is_root:
             add_root_unit(plan)
         if self.streaming:
             add_streams(plan)

@@ -17,8 +17,8 @@ class RootUnit(Leaf):
     Parameters
     ----------
     topology : Topology
-    shown : bool
-        Whether the root itself is wanted.
+    shown, offsets : bool
+        Whether the root itself is wanted, and offsets from it.
 
     Members
     -------
@@ -29,18 +29,18 @@ class RootUnit(Leaf):
     sampled_root : Out
         The root of the last run, if it is wanted.
     offset_k_x : Out
-        Coordinate k of the offset of nodes whose coordinate k is x.
+        Coordinate k of the offset of nodes whose coordinate k is x, if wanted.
     """
 
-    def __init__(self, topology: Topology, *, shown: bool = False) -> None:
-        self._topology, self._shown = topology, shown
+    def __init__(self, topology: Topology, *, shown: bool = False, offsets: bool = True) -> None:
+        self._topology, self._shown, self._offsets = topology, shown, offsets
         bits = address_width(topology.nodes)
         super().__init__(
             {"accepted": In(1), "root": In(bits)}
             | ({"sampled_root": Out(bits)} if shown else {})
             | {
                 f"offset_{axis}_{at}": Out(address_width(side))
-                for axis, side in enumerate(topology.moduli)
+                for axis, side in enumerate(topology.moduli if offsets else ())
                 for at in range(side)
             }
         )
@@ -53,7 +53,7 @@ class RootUnit(Leaf):
             with m.If(self.value("accepted")):
                 m.d.sync += self.sampled_root.eq(root)
         coordinates = topology.coordinates(np.arange(topology.nodes))
-        for axis, side in enumerate(topology.moduli):
+        for axis, side in enumerate(topology.moduli if self._offsets else ()):
             bits = address_width(side)
             at = Signal(bits, name=f"root_{axis}")
             table = [Const(coordinate, bits) for coordinate in coordinates[axis].tolist()]

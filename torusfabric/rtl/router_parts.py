@@ -76,7 +76,7 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
         plan.netlist.add_module(f"router_{number}", make, role=Role.ROUTER)
     counts = [0] * len(control.routers)
     for node, variant in enumerate(plan.variant_of):
-        shown = 0 if plan.program.any_root else variant
+        shown = 0 if plan.program.by_offset else variant
         number = int(control.router_of[shown])
         counts[number] += 1
         _add_router(plan, node, f"router_{number}", control.routers[number], shown)

@@ -2,6 +2,7 @@
 
 from .base import Schedule
 from .lifted import Lifted
+from .masked import Masked
 from .model import Duplex, Switching
 from .pattern import Pattern
 from .rounds import Rounds
@@ -15,6 +16,7 @@ __all__ = [
     "Grouped",
     "Lifted",
     "Listed",
+    "Masked",
     "Pattern",
     "Rounds",
     "Schedule",

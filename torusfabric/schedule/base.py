@@ -3,8 +3,9 @@
 A `Schedule` says, as a plain immutable value, which message travels along which path in which
 round. There are three ways to write one: a `Pattern` (oblivious forwarding), a `Table`
 (translation-invariant) and `Rounds` (explicit paths); what several groups of nodes do alike is
-`Lifted` from any of them. Each lists its transfers round by round as
-arrays; that view is all that the checker, the cost model and the schedule file see.
+`Lifted` from any of them, and what is of one root in a table is `Masked`. Each lists its transfers
+round by round as arrays; that view is all that the checker, the cost model and the schedule file
+see.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..collective import Blocks, Collective
+from ..collective.layout import Layout
 from ..topology import Topology
 from .model import Duplex, Switching
 from .transfers import Transfers
@@ -86,6 +88,16 @@ class Schedule(ABC):
     def blocks(self) -> Blocks:
         """The numbered blocks."""
         return self.collective.blocks(self.topology, self.chunks)
+
+    @property
+    def in_shares(self) -> bool:
+        """Whether each node completes a share of what is reduced; see `Layout`."""
+        return Layout(self.blocks).in_shares
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout of the nodes' memories, as a host addresses them."""
+        return Layout(self.blocks, shared=self.in_shares)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Write the schedule to a file, compressed if its name ends in ``.gz``.

@@ -73,6 +73,11 @@ class Lifted(Schedule):
     def steps(self) -> int:
         return self.part.round_count
 
+    @property
+    @override
+    def in_shares(self) -> bool:
+        return self.part.in_shares
+
     @override
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each round, group by group."""

@@ -1,0 +1,102 @@
+"""Plans for a root that is chosen at the start of each run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..algorithms import find
+from ..errors import InputError
+from ..program import compile
+from ..program.size import estimated_luts
+from ..schedule import Lifted, Masked, Pattern, Schedule, Table
+from .plans import plan_selection, resolve
+from .selection import Selection
+
+__all__ = ["plan_any_root"]
+
+#: What does from, or to, every node at once what a collective does from or to its root.
+TO_EVERY_ROOT = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}
+
+#: The algorithm that plans all of these, as tables, on any topology.
+TABLES = "matching"
+
+
+class _Plan(NamedTuple):
+    """What was selected, with all that it left open, and the schedule."""
+
+    selection: Selection
+    schedule: Schedule
+
+
+def plan_any_root(selection: Selection, *, flits: int | None = None) -> tuple[Selection, Schedule]:
+    """Plan for any root what is selected for node 0; the schedule is not checked.
+
+    What is planned for node 0 serves any root, if every node has memories and ROMs for whatever
+    its offset from the root may be. So does a collective of all nodes, if they do the same in it:
+    a scatter is a part of a total exchange, a gather of an all-gather, and a reduction to a root of
+    an all-reduce. Chosen is what has the least product of estimated size and cycles; of a named
+    algorithm, what it plans.
+
+    Parameters
+    ----------
+    selection : Selection
+    flits : int, optional
+        Flits of a message, or the most; by default one for each chunk.
+
+    Returns
+    -------
+    selection : Selection
+        With the algorithm, and the latency.
+    schedule : Schedule
+
+    Raises
+    ------
+    InputError
+        If no algorithm serves.
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> for flits in (1, 16):
+    ...     selection, schedule = plan_any_root(select("4x4", "reduce"), flits=flits)
+    ...     print(selection.algorithm.name, schedule.form)
+    max-flow rounds
+    matching masked
+    """
+    kind = TO_EVERY_ROOT.get(selection.collective.kind)
+    masked = _masked(selection, kind, flits) if kind else None
+    try:
+        resolved = resolve(selection, flits=flits)
+        rooted = _Plan(resolved, plan_selection(resolved))
+    except InputError:
+        if masked is None:
+            raise
+        return masked
+    if masked is None or _price(rooted, flits) <= _price(masked, flits):
+        return rooted
+    return masked
+
+
+def _masked(selection: Selection, kind: str, flits: int | None) -> _Plan | None:
+    """The plan in which all nodes do the same; None if there is no such plan."""
+    collective = replace(selection.collective, kind=kind, root=None)
+    algorithm = selection.algorithm or find(TABLES)
+    try:
+        whole = resolve(replace(selection, collective=collective, algorithm=algorithm), flits=flits)
+        schedule = plan_selection(whole)
+    except InputError:
+        return None
+    part = schedule.part if isinstance(schedule, Lifted) else schedule
+    if not isinstance(part, Pattern | Table):
+        return None
+    masked: Schedule = Masked.of(part, selection.collective.in_one_group)
+    if isinstance(schedule, Lifted):
+        masked = Lifted.of(masked, selection.topology, selection.collective)
+    return _Plan(replace(whole, collective=selection.collective), masked)
+
+
+def _price(plan: _Plan, flits: int | None) -> int:
+    """The product of size and cycles of the hardware of a plan."""
+    program = compile(plan.schedule, flits=flits, root="any")
+    return estimated_luts(program) * program.cycles()
