@@ -49,6 +49,23 @@ def test_synth_reports_the_top_that_it_is_asked_for(capsys, designs, top):
         assert f"--top {top}" in design.header
 
 
+def test_synth_says_what_any_root_costs(capsys, designs):
+    """What a fabric stores is shown beside what one from node 0 does, if there is one."""
+    words = ("synth", "2x3", "gather", "--root", "any", "--target", "ice40-hx8k")
+    assert main([*words, "--algorithm", "max-flow", "--json"]) == 0
+    cost = json.loads(capsys.readouterr().out)["any_root"]
+    fixed = cost["from_node_0"]
+    assert cost["algorithm"] == fixed["algorithm"] == "max-flow"
+    assert cost["rom_bits"] > 6 * fixed["rom_bits"] > 0
+    assert cost["memory_bits"] > fixed["memory_bits"]
+    assert main(words) == 0
+    assert "any root  " in capsys.readouterr().out
+    assert main([*words, "--algorithm", "bufferless", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["any_root"]["from_node_0"] is None
+    assert main([*words[:3], *words[5:], "--json"]) == 0
+    assert "any_root" not in json.loads(capsys.readouterr().out)
+
+
 def test_verilog_with_a_prefix(capsys, tmp_path):
     """The prefix is in the manifest, and in the command that makes the same again."""
     words = ("verilog", "2x2", "gather", "--prefix", "left_", "-o", str(tmp_path))

@@ -8,6 +8,7 @@ from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
 from .output import print_facts, print_json, print_rendered, progress_bar
+from .root_cost import in_a_line, root_cost
 from .selection import add_selection
 
 __all__ = ["add_commands"]
@@ -121,7 +122,10 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, arguments.seeds + 1)),
             progress=progress,
         )
+    cost = root_cost(arguments, made) if made.chosen.root else None
     if arguments.json:
-        print_json(report.to_json())
-    else:
-        print_rendered(report.render())
+        print_json(report.to_json() | ({"any_root": cost} if cost else {}))
+        return
+    print_rendered(report.render())
+    if cost:
+        print_facts({"any root": in_a_line(cost)})

@@ -42,7 +42,7 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
     >>> gather = tf.compile(tf.plan("8x8", "gather"), flits=4, root="any")
     >>> allgather = tf.compile(tf.plan("8x8", "allgather"), flits=4)
     >>> estimated_luts(gather), estimated_luts(allgather)
-    (1632, 648)
+    (1696, 648)
     """
     loop, depth = program.loop, program.depth.max(axis=0)
     # Where nodes differ, it is the largest.
@@ -81,8 +81,8 @@ def _words_chosen(loop: Loop, variants: list[int]) -> int:
             chosen.append({*np.unique(column[column >= 0]).tolist()})
     combined = sum(len(readers) - 1 for readers in loop.injections)
     combined += loop.ports if loop.combining else 0
-    # Two inputs more take a look-up table more.
-    return combined + sum(len(inputs) // 2 for inputs in chosen)
+    # Two inputs take a look-up table, and two more another.
+    return combined + sum(-(-len(inputs) // 2) for inputs in chosen if len(inputs) > 1)
 
 
 def _rom_bits(program: Program) -> int:
