@@ -228,16 +228,27 @@ def test_sums_that_leave_one_after_another(capsys, tmp_path):
     assert (report["passed"], report["words_checked"]) == (True, 3)
 
 
-def test_what_cannot_be_built_is_refused_first(capsys, tmp_path):
-    """Sums that differ from node to node have no hardware; nothing is written."""
+def test_sums_that_differ_from_node_to_node(capsys, tmp_path):
+    """Folded to a root and spread again."""
     fold, spread = ([(2, 1), (3, 0)], [(1, 0)]), ([(0, 1), (0, 3)], [(1, 2)])
     path = by_hand(tmp_path / "plan.json", "allreduce", *fold, *spread)
+    report = run_json(capsys, "simulate", "--plan", path, "--width", "8")
+    assert (report["passed"], report["words_checked"]) == (True, 4)
+
+
+def test_what_cannot_be_built_is_refused_first(capsys, saved, tmp_path):
+    """Groups that differ from each other have no hardware; nothing is written."""
+    path = saved("2x2", "allgather@1", "--ports", "1")
+    with open(path) as file:
+        text = file.read()
+    with open(path, "w") as file:
+        file.write(text.replace('[2, 3], "via": ["+1"]', '[2, 3], "via": ["-1"]'))
     assert main(["check", path]) == 0
     capsys.readouterr()
     assert main(["verilog", "--plan", path, "-o", str(tmp_path / "out")]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "allreduce" in err
+    assert "allgather@1 must be the same in every group" in err
     assert not (tmp_path / "out").exists()
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from helpers import fabric_of
+from msccl_generators import recursive_doubling_allgather
 
 from torusfabric.cli import main
 from torusfabric.rtl.inventory import take_inventory
@@ -111,3 +112,23 @@ def test_inventory_counts_rows():
         for chunks in (1, 2)
     )
     assert few < many < 4 * few
+
+
+def test_schedules_from_elsewhere(capsys, tmp_path):
+    """MSCCL XML and schedule files beside our own plans, in figures and as bars."""
+    files = [tmp_path / "doubling.xml", tmp_path / "ours.json"]
+    files[0].write_text(recursive_doubling_allgather(4))
+    assert main(["plan", "2x2", "allgather", "-o", str(files[1]), "--quiet"]) == 0
+    capsys.readouterr()
+    plans = ",".join(map(str, files))
+    plot = tmp_path / "bars.svg"
+    words = ["--plan", plans, "--topology", "2x2", "--map", "gray", "--plot", str(plot)]
+    assert main(["compare", *words, "--json", "--quiet"]) == 0
+    entries = json.loads(capsys.readouterr().out)["algorithms"]
+    assert [entry["plan"] for entry in entries[:3]] == [*map(str, files), None]
+    assert (entries[0]["algorithm"], entries[0]["rounds"]) == ("allgather_recursive_doubling", 2)
+    assert all(0 < entry["links"]["use"] <= 1 for entry in entries)
+    assert plot.read_text().count("<rect") == 1 + 3 * len(entries)
+    assert main(["plan", "3", "allgather", "-o", str(files[1]), "--quiet"]) == 0
+    assert main(["compare", *words, "--quiet"]) == 1
+    assert "Topology of" in capsys.readouterr().err

@@ -92,6 +92,21 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
         "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
     }
+    if "links" in facts:
+        words["links"] = _links_in_words(facts["links"], steps)
     hidden = ("unit", "bound_where", "tau_bound")
     shown = {name: value for name, value in {**facts, **words}.items() if name not in hidden}
     return {steps if name == "rounds" else name: value for name, value in shown.items()}
+
+
+def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
+    """How much of the links is used, for people."""
+    parts = [f"{100 * links['use']:.1f} % of their time used"]
+    if links["unused"]:
+        parts.append(f"{links['unused']} of {links['arcs']} arcs never")
+    rounds = links["by_round"]
+    if rounds and min(rounds) < links["arcs"]:
+        least = min(range(len(rounds)), key=rounds.__getitem__)
+        idle = links["arcs"] - rounds[least]
+        parts.append(f"most idle in {steps.removesuffix('s')} {least + 1}: {idle} arcs")
+    return ", ".join(parts)

@@ -2,17 +2,23 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..planning import Selection, require_hardware, select
+from ..draw.bars import bar_charts
+from ..errors import InputError
+from ..planning import Selection, import_schedule, require_hardware, select
 from ..schedule import Schedule, Switching
+from ..schedule.file import load
+from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
 from .fabric import add_fabric_options, operators_of
+from .foreign import add_import_options
 from .output import print_json, print_line, print_table, progress_bar
-from .selection import add_selection, choose_schedule, parse_plan, parse_selection
+from .selection import add_selection, parse_plan, parse_selection
 
 if TYPE_CHECKING:
-    from ..sweep.compare import Entry
+    from ..sweep.compare import Comparison, Entry
 
 __all__ = ["add_commands"]
 
@@ -28,6 +34,10 @@ def add_commands(commands: Commands) -> None:
     )
     add_selection(compare, algorithm=False)
     add_fabric_options(compare)
+    add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
+    compare.add_argument(
+        "--plot", metavar="FILE.svg", help="draw the figures as bars, those of files first"
+    )
     compare.add_argument(
         "--target", metavar="NAME", help="synthesize too, for this device; see the synth command"
     )
@@ -40,6 +50,8 @@ def run_compare(arguments: Namespace) -> None:
 
     if arguments.target:
         find_target(arguments.target)
+    if arguments.plot:
+        writable(arguments.plot)
     selection, files = _selected(arguments)
     collective = selection.collective
     require_hardware(selection.topology, collective, flits=arguments.flits)
@@ -48,6 +60,8 @@ def run_compare(arguments: Namespace) -> None:
     )
     with progress_bar("planning") as progress:
         found = compare(selection, hardware, files=files, progress=progress)
+    if arguments.plot:
+        write_file(arguments.plot, _plot(selection, found))
     if arguments.json:
         print_json(
             {
@@ -77,12 +91,48 @@ def run_compare(arguments: Namespace) -> None:
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
-    """What is compared: a selection, and perhaps the schedule of a file, by its name."""
-    path = parse_plan(arguments)
-    if path is None:
+    """What is compared: a selection, and perhaps schedules of files, by their names."""
+    plan = parse_plan(arguments, several=True)
+    if plan is None:
         return parse_selection(arguments), {}
-    schedule = choose_schedule(arguments).schedule
-    return select(schedule.topology, schedule.collective), {path: schedule}
+    paths = [plan] if Path(plan).exists() else plan.split(",")
+    files = {path: _read(arguments, path) for path in paths}
+    first, *others = files
+    schedule = files[first]
+    for other in others:
+        for what in ("topology", "collective"):
+            mine, theirs = getattr(schedule, what), getattr(files[other], what)
+            if mine != theirs:
+                raise InputError(
+                    f"{what.capitalize()} of {other} must be that of {first}, {mine}, not {theirs}"
+                )
+    return select(schedule.topology, schedule.collective), files
+
+
+def _read(arguments: Namespace, path: str) -> Schedule:
+    """The schedule of a file: ours, or MSCCL XML by its name."""
+    if path.removesuffix(".gz").endswith(".xml"):
+        return import_schedule(
+            path, arguments.onto, placement=arguments.placement, switching=arguments.switching
+        )
+    return load(path)
+
+
+def _plot(selection: Selection, found: "Comparison") -> str:
+    """The figures of all entries as bars."""
+    entries = found.entries
+    charts: dict[str, list[float | None]] = {
+        "message times": [float(entry.tau) for entry in entries],
+        "cycles": [entry.cycles for entry in entries],
+        "LUTs": [entry.luts for entry in entries],
+        "link time used (%)": [100 * entry.links["use"] for entry in entries],
+    }
+    return bar_charts(
+        f"{selection.topology} {selection.collective}, {found.flits} flits a message",
+        [entry.algorithm for entry in entries],
+        {name: values for name, values in charts.items() if any(values)},
+        marked=sum(entry.plan is not None for entry in entries),
+    )
 
 
 #: The columns of the table, by the fields of an entry; what is left of them needs a target.
@@ -93,6 +143,9 @@ HEADS = {
     "limit": "bound",
     "delta": "delta",
     "tau": "message times",
+    "use": "links used",
+    "busiest": "busiest link",
+    "unused": "idle links",
     "cycles": "cycles",
     "classes": "classes",
     "rom_bits": "ROM bits",
@@ -122,6 +175,10 @@ def _print_entries(entries: Sequence["Entry"], target: str | None) -> None:
 def _cells(entry: "Entry") -> dict[str, str]:
     """What stands in the row of an entry, by column."""
     cells = {name: "-" if value is None else str(value) for name, value in vars(entry).items()}
+    links = entry.links
+    cells["use"] = f"{100 * links['use']:.1f} %"
+    cells["busiest"] = f"{links['busiest']} in {links['busiest_rounds']}"
+    cells["unused"] = f"{links['unused']} of {links['arcs']}"
     cells["length"] = entry.unit.partition(" of ")[2]
     cells["limit"] = f"{entry.bound}" + (f" ({entry.bound_where})" if entry.bound_where else "")
     return cells

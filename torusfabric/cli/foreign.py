@@ -1,11 +1,12 @@
 """Schedules of other systems: import and export."""
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace, _ActionsContainer
 from typing import Any
 
 from ..algorithms import Options
 from ..analysis.facts import in_words, schedule_facts
+from ..analysis.link_use import link_use
 from ..errors import InputError
 from ..planning import Selection, import_schedule, plan_selection
 from ..planning.limits import LONG, plan_seconds
@@ -74,7 +75,7 @@ def _add_export(commands: Commands) -> None:
     )
 
 
-def add_import_options(parser: ArgumentParser) -> None:
+def add_import_options(parser: _ActionsContainer) -> None:
     """Add the options that say how a schedule of another system lies on a topology."""
     parser.add_argument(
         "--topology",
@@ -116,6 +117,7 @@ def run_import(arguments: Namespace) -> None:
         )
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
+    facts["links"] = link_use(schedule).to_json()
     facts["ours"] = _ours(schedule)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:

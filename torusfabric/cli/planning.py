@@ -6,7 +6,9 @@ from typing import Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import in_words, schedule_facts
-from ..draw import check_size, draw
+from ..analysis.link_use import link_use
+from ..draw import check_size, draw, heat_map
+from ..schedule import Schedule
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
@@ -53,6 +55,11 @@ def add_commands(commands: Commands) -> None:
     )
     add_selection(picture)
     picture.add_argument(
+        "--links",
+        action="store_true",
+        help="draw which link is idle in which step, as a heat map",
+    )
+    picture.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="write the picture there"
     )
     checker = add_command(
@@ -86,6 +93,13 @@ def run_algorithms(arguments: Namespace) -> None:
         )
 
 
+def _facts(schedule: Schedule) -> dict[str, Any]:
+    """Check a schedule, and say what it does and how much of the links it uses."""
+    with progress_bar("checking") as progress:
+        facts = schedule_facts(schedule, progress)
+    return facts | {"links": link_use(schedule).to_json()}
+
+
 def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
     """Print what is known of a schedule."""
     if arguments.json:
@@ -102,8 +116,7 @@ def run_plan(arguments: Namespace) -> None:
     if arguments.output:
         writable(arguments.output)
     schedule = choose_schedule(arguments).schedule
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+    facts = _facts(schedule)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         with progress_bar("writing the schedule"):
@@ -119,9 +132,8 @@ def run_draw(arguments: Namespace) -> None:
     before = lambda topology, _: check_size(topology)
     schedule = choose_schedule(arguments, before=before).schedule
     with progress_bar("drawing"):
-        text = draw(schedule)
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+        text = heat_map(schedule) if arguments.links else draw(schedule)
+    facts = _facts(schedule)
     write_file(arguments.output, text)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     _print(arguments, facts | {"file": arguments.output})
@@ -131,6 +143,5 @@ def run_check(arguments: Namespace) -> None:
     """Check a schedule file, or what is planned."""
     began = time.perf_counter()
     schedule = choose_file_or_selection(arguments).schedule
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+    facts = _facts(schedule)
     _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

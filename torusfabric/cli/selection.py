@@ -223,8 +223,12 @@ def choose_file_or_selection(arguments: Namespace) -> Chosen:
     return choose_schedule(arguments)
 
 
-def parse_plan(arguments: Namespace, *, any_root: bool = False) -> str | None:
+def parse_plan(
+    arguments: Namespace, *, any_root: bool = False, several: bool = False
+) -> str | None:
     """The schedule file that was given, or None for a topology and a collective.
+
+    Where several are allowed they are joined by commas.
 
     Raises
     ------
@@ -244,7 +248,7 @@ def parse_plan(arguments: Namespace, *, any_root: bool = False) -> str | None:
     for name, value in (names | dict(_given(arguments))).items():
         if value is not None and not (name == "--root" and value == "any" and any_root):
             raise InputError(f"{name} must be left out with --plan, whose file holds a whole plan")
-    if "," in path and not Path(path).exists():
+    if "," in path and not several and not Path(path).exists():
         raise InputError(f"Plan must be one file, several are not supported yet, not {path}")
     return path
 

@@ -9,9 +9,10 @@ link whose ends are not drawn side by side is a stub at either end.
 
 from ..schedule import Schedule
 from .contents import check_size, contents
+from .heat_map import heat_map
 from .page import paint
 
-__all__ = ["check_size", "draw"]
+__all__ = ["check_size", "draw", "heat_map"]
 
 
 def draw(schedule: Schedule) -> str:

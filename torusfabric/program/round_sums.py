@@ -100,7 +100,8 @@ class SumFollower(RoundFollower[list[Location]]):
 
     def _finish(self) -> None:
         """The round in which nodes add up what they have of the sums that they must have."""
-        send, receive = {}, {}
+        send: dict[int, tuple[Readers, ...]] = {}
+        receive: dict[int, dict[int, Receipt]] = {}
         for node, message in self._unfinished():
             # A memory without other words needs no multiplexer in front of it.
             port = int(np.argmin(self.filled[node]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..algorithms import CATALOGUE, Algorithm, choose, find
 from ..analysis.facts import schedule_facts
+from ..analysis.link_use import link_use
 from ..collective import Operator
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
@@ -38,6 +39,8 @@ class Entry:
     tau, tau_bound : Fraction
         The sum over the rounds of their longest message, in messages, and the least that any
         schedule for this collective takes.
+    links : dict
+        How much of the links is used; see `LinkUse.to_json`.
     plan : str or None
         The schedule file, if it was not planned.
     cycles : int or None
@@ -65,6 +68,7 @@ class Entry:
     delta: int
     tau: Fraction
     tau_bound: Fraction
+    links: dict[str, Any]
     plan: str | None = None
     cycles: int | None = None
     classes: int | None = None
@@ -187,7 +191,7 @@ def _fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
 
 def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
     """What becomes of a schedule."""
-    facts = schedule_facts(schedule)
+    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
     names = [item.name for item in fields(Entry) if item.default is MISSING]
     planned = {name: facts[name] for name in names} | {"plan": file}
     try:

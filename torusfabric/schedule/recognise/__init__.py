@@ -83,7 +83,10 @@ def recognise(schedule: Schedule) -> Schedule:
             lifted = lifted_from_group(schedule)
             return schedule if lifted is None else recognise(lifted)
         case Rounds():
-            return _from_rounds(schedule)
+            found = _from_rounds(schedule)
+            if isinstance(found, Rounds) and found.collective.reducing:
+                return with_listed_sums(found)
+            return found
     return schedule
 
 
@@ -91,7 +94,7 @@ def _from_rounds(schedule: Rounds) -> Schedule:
     """The smallest form of rounds."""
     collective = schedule.collective
     if collective.rooted:
-        return with_listed_sums(schedule) if collective.reducing else schedule
+        return schedule
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
         return grouped(schedule) if plain else schedule

@@ -1,4 +1,4 @@
-"""Reductions to a root: partial sums with all their contributions listed."""
+"""Reductions in rounds: partial sums with all their contributions listed."""
 
 from dataclasses import replace
 

@@ -1,0 +1,134 @@
+"""How much of its links a schedule uses: which arcs are busy in which round, and how often."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..schedule import Lifted, Pattern, Schedule, Table
+from ..topology import BoolArray, IntArray, Topology
+
+__all__ = ["LinkUse", "busy_arcs", "link_use"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkUse:
+    """How much of the links is used.
+
+    Parameters
+    ----------
+    topology : Topology
+    of_arc : ndarray of int, shape (nodes, ports)
+        In how many rounds each arc is busy.
+    of_round : ndarray of int, shape (rounds,)
+        How many arcs are busy in each round.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> use = link_use(tf.plan("4x4", "alltoall", algorithm="matching"))
+    >>> use.share, use.unused, use.of_round.tolist()
+    (1.0, 0, [64, 64, 64, 64, 64, 64, 64, 64])
+    """
+
+    topology: Topology
+    of_arc: IntArray
+    of_round: IntArray
+
+    @property
+    def share(self) -> float:
+        """The share of all arcs in all rounds that is busy."""
+        return float(self.of_arc.sum() / max(self.of_arc.size * len(self.of_round), 1))
+
+    @property
+    def unused(self) -> int:
+        """How many arcs are never busy."""
+        return int((self.of_arc == 0).sum())
+
+    @property
+    def busiest(self) -> tuple[int, int]:
+        """Node and port of an arc that is busy in most rounds."""
+        node, port = divmod(int(self.of_arc.argmax()), self.of_arc.shape[1])
+        return node, port
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+        node, port = self.busiest
+        return {
+            "arcs": self.of_arc.size,
+            "use": round(self.share, 4),
+            "unused": self.unused,
+            "busiest": f"{node}:{self.topology.port_names[port]}",
+            "busiest_rounds": int(self.of_arc.max(initial=0)),
+            "by_round": self.of_round.tolist(),
+        }
+
+
+def link_use(schedule: Schedule) -> LinkUse:
+    """How much of the links a schedule uses.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Returns
+    -------
+    LinkUse
+    """
+    topology = schedule.topology
+    if isinstance(schedule, Lifted):
+        return _lifted(schedule)
+    if isinstance(schedule, Table):
+        used = schedule.offset >= 0
+        of_arc = np.tile(used.sum(axis=0), (topology.nodes, 1))
+        return LinkUse(topology, of_arc, used.sum(axis=1) * topology.nodes)
+    of_arc = np.zeros((topology.nodes, topology.ports), np.int64)
+    of_round = []
+    for busy in busy_arcs(schedule):
+        of_arc += busy
+        of_round.append(int(busy.sum()))
+    return LinkUse(topology, of_arc, np.array(of_round, np.int64))
+
+
+def _lifted(schedule: Lifted) -> LinkUse:
+    """That of one group, in each group."""
+    part, groups = link_use(schedule.part), schedule.blocks.groups
+    inside = groups.port_in_group >= 0
+    of_arc = np.zeros((schedule.topology.nodes, schedule.topology.ports), np.int64)
+    of_arc[:, inside] = part.of_arc[groups.position[:, None], groups.port_in_group[inside]]
+    return LinkUse(schedule.topology, of_arc, part.of_round * groups.count)
+
+
+def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
+    """Which arcs are busy in each round: arrays of shape (nodes, ports).
+
+    Parameters
+    ----------
+    schedule : Schedule
+    """
+    topology = schedule.topology
+    shape = topology.nodes, topology.ports
+    if isinstance(schedule, Pattern):
+        yield from _busy_in_pattern(schedule)
+        return
+    if isinstance(schedule, Table):
+        for row in schedule.offset >= 0:
+            yield np.broadcast_to(row, shape)
+        return
+    for transfers in schedule.rounds():
+        busy = np.zeros(shape, bool)
+        there = transfers.hops >= 0
+        busy[transfers.walk(topology)[:, :-1][there], transfers.hops[there]] = True
+        yield busy
+
+
+def _busy_in_pattern(pattern: Pattern) -> Iterator[BoolArray]:
+    """The same of a pattern: an arc is busy if the one that feeds it was."""
+    topology, feed = pattern.topology, pattern.feed
+    nodes = np.arange(topology.nodes)[:, None]
+    upstream = topology.neighbours[nodes, feed], topology.opposite[feed]
+    busy: BoolArray = pattern.inject >= 0
+    for _ in range(pattern.steps):
+        yield busy
+        busy = (feed >= 0) & busy[upstream]

@@ -1,0 +1,156 @@
+"""A heat map of links: which arc is idle in which round, and how much each is used in all."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..analysis.link_use import busy_arcs
+from ..errors import InputError
+from ..schedule import Schedule
+from ..topology import BoolArray
+from .svg import Svg, ramp
+
+__all__ = ["heat_map"]
+
+#: More arcs times rounds than this are a picture that nobody can read.
+MOST_CELLS = 2**20
+
+#: Colours of what is busy and idle, and of shares from none to all.
+BUSY, IDLE, SHARES = "#2578c4", "#f6d8ae", ("#f6d8ae", "#8fbfe0", "#2578c4", "#0c2f66")
+
+#: The page: its margin, the width of names and of bars, and the size of letters.
+MARGIN, NAMES, BARS, LETTERS = 24.0, 90.0, 90.0, 12.0
+
+#: The width of the key of colours.
+KEYS = 170.0
+
+
+def heat_map(schedule: Schedule) -> str:
+    """A picture with a row for each arc, a column for each round, and their sums as bars.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Returns
+    -------
+    str
+        A whole SVG document.
+
+    Raises
+    ------
+    InputError
+        If there are too many arcs and rounds for a picture.
+    """
+    topology, rounds = schedule.topology, schedule.round_count
+    cells = topology.nodes * topology.ports * rounds
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"Arcs times {schedule.switching.unit}s must be at most {MOST_CELLS} for a heat map, "
+            f"not {cells}"
+        )
+    shape = topology.ports, topology.nodes, rounds
+    busy = np.zeros(shape, bool)
+    for number, arcs in enumerate(busy_arcs(schedule)):
+        busy[:, :, number] = arcs.T
+    return _Page(schedule, busy).text()
+
+
+class _Page:
+    """Puts the picture together.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    busy : ndarray of bool, shape (ports, nodes, rounds)
+    """
+
+    def __init__(self, schedule: Schedule, busy: BoolArray) -> None:
+        self.schedule, self.busy, self.svg = schedule, busy, Svg()
+        ports, nodes, rounds = busy.shape
+        self.wide = min(max(480.0 / max(rounds, 1), 2.0), 24.0)
+        self.high = min(max(640.0 / (ports * nodes), 1.0), 12.0)
+        self.gap = max(self.high, 4.0)
+        self.left, self.top = MARGIN + NAMES, MARGIN + 5.5 * LETTERS
+        self.right = self.left + rounds * self.wide
+        self.bottom = self.top + ports * nodes * self.high + (ports - 1) * self.gap
+
+    @property
+    def explanation(self) -> str:
+        """What rows, columns and bars are."""
+        unit = self.schedule.switching.unit
+        return f"a row for each node, a column for each {unit}; bars: share that is busy"
+
+    def text(self) -> str:
+        """The document."""
+        for port in range(len(self.busy)):
+            self._draw_port(port)
+        self._draw_rounds()
+        title, subtitle = self._titles()
+        self.svg.text(MARGIN, MARGIN + 0.8 * LETTERS, title, 1.2 * LETTERS, font_weight="bold")
+        self.svg.text(MARGIN, MARGIN + 2.4 * LETTERS, subtitle, 0.9 * LETTERS, fill="#5f6368")
+        self._draw_key(MARGIN + 3.6 * LETTERS)
+        letters = max(
+            1.25 * len(title), len(subtitle), len(self.explanation) + KEYS / 0.6 / LETTERS
+        )
+        wide = max(self.right + 0.5 * MARGIN + BARS + MARGIN, 2 * MARGIN + 0.6 * LETTERS * letters)
+        return self.svg.render(wide, self.bottom + BARS + 2 * MARGIN, f"{title}: {subtitle}")
+
+    def _titles(self) -> tuple[str, str]:
+        """What the picture is of, and how much is used in all."""
+        schedule, unit = self.schedule, self.schedule.switching.unit
+        arcs, unused = self.busy[..., 0].size, int((~self.busy.any(axis=2)).sum())
+        never = f", {unused} of {arcs} arcs never" if unused else ""
+        share = f"{100 * self.busy.mean():.1f} % of link time used{never}"
+        count = f"{schedule.round_count} {unit}{'s' * (schedule.round_count != 1)}"
+        title = f"{schedule.topology} {schedule.collective}, {schedule.algorithm}: use of links"
+        return title, f"{count}, {share}"
+
+    def _draw_port(self, port: int) -> None:
+        """The arcs of a port: rows of cells, and how often each is used."""
+        nodes, rounds = self.busy.shape[1:]
+        top = self.top + port * (nodes * self.high + self.gap)
+        name = f"port {self.schedule.topology.port_names[port]}"
+        middle = top + nodes * self.high / 2 + 0.35 * LETTERS
+        self.svg.text(self.left - 8, middle, name, LETTERS, text_anchor="end")
+        self._rect(self.left, top, rounds * self.wide, nodes * self.high, BUSY)
+        for node, first, end in _idle(self.busy[port]):
+            y = top + node * self.high
+            self._rect(self.left + first * self.wide, y, (end - first) * self.wide, self.high, IDLE)
+        for node, share in enumerate(self.busy[port].mean(axis=1).tolist()):
+            y = top + node * self.high
+            self._rect(self.right + MARGIN / 2, y, BARS * share, self.high, ramp(SHARES, share))
+
+    def _draw_rounds(self) -> None:
+        """How many arcs are used in each round, below its column."""
+        top = self.bottom + MARGIN / 2
+        shares = self.busy.mean(axis=(0, 1)).tolist()
+        for number, share in enumerate(shares):
+            x = self.left + number * self.wide
+            self._rect(x, top, self.wide, BARS * share, ramp(SHARES, share))
+        step = max(1, round(len(shares) / 10))
+        for number in range(0, len(shares), step):
+            x = self.left + (number + 0.5) * self.wide
+            self.svg.text(x, self.top - 4, str(number + 1), 0.8 * LETTERS, text_anchor="middle")
+
+    def _draw_key(self, top: float) -> None:
+        """What the colours mean."""
+        for number, (colour, text) in enumerate(((BUSY, "busy"), (IDLE, "idle"))):
+            x = MARGIN + number * 80
+            self._rect(x, top, 2 * LETTERS, 0.7 * LETTERS, colour)
+            self.svg.text(x + 2.5 * LETTERS, top + 0.7 * LETTERS, text, 0.9 * LETTERS)
+        x, y = MARGIN + KEYS, top + 0.7 * LETTERS
+        self.svg.text(x, y, self.explanation, 0.9 * LETTERS, fill="#5f6368")
+
+    def _rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
+        """A cell, or several side by side."""
+        self.svg.add("rect", x=x, y=y, width=width, height=height, fill=fill)
+
+
+def _idle(busy: BoolArray) -> Iterator[tuple[int, int, int]]:
+    """Each stretch of rounds in which an arc is idle: node, first round, and end."""
+    padded = np.pad(~busy, ((0, 0), (1, 1))).astype(np.int8)
+    change = np.diff(padded, axis=1)
+    starts, ends = np.argwhere(change > 0), np.argwhere(change < 0)
+    for (node, first), (_, end) in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield node, first, end
