@@ -1,0 +1,135 @@
+"""LiteX: a fabric behind Wishbone as part of a SoC, with its registers among the SoC's CSRs.
+
+The registers stand where CSRs of 32 bits would: those of the fabric are the hardware, and LiteX
+needs to know of their addresses only, for ``csr.h``, ``csr.csv`` and the like.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, MissingTool
+
+try:
+    from litex.gen import LiteXModule
+    from litex.soc.integration.soc import SoCCSRRegion, SoCRegion
+    from litex.soc.interconnect import wishbone
+    from litex.soc.interconnect.csr import CSRField, CSRStatus, CSRStorage
+    from migen import ClockSignal, Instance, Module, ResetSignal, Signal
+except ImportError as missing:
+    raise MissingTool(f"Package {missing.name} was not found: pip install litex migen") from None
+
+__all__ = ["LiteXFabric", "add_fabric"]
+
+#: Bits of a CSR, and of a word of the bus.
+WORD_BITS = 32
+
+
+class LiteXFabric(LiteXModule):
+    """A fabric that `torusfabric verilog --bus wishbone` has written.
+
+    Parameters
+    ----------
+    platform : GenericPlatform
+        It gets the Verilog.
+    folder : str or Path
+        With ``manifest.json``.
+
+    Attributes
+    ----------
+    bus : wishbone.Interface
+    ev : Module
+        ``ev.irq`` is the interrupt; the fabric itself holds what enables and clears it.
+    manifest : dict
+    """
+
+    def __init__(self, platform: Any, folder: str | Path) -> None:
+        self.manifest = _manifest(Path(folder))
+        ports = self.manifest["ports"]
+        adr_width = ports["wb_adr"]["width"]
+        self.bus = wishbone.Interface(data_width=WORD_BITS, adr_width=30, addressing="word")
+        self.ev = Module()
+        self.ev.irq = Signal()
+        signals = {
+            f"wb_{name}": getattr(self.bus, name)
+            for name in ("cyc", "stb", "we", "sel", "dat_w", "dat_r", "ack", "err")
+        }
+        signals |= {"clk": ClockSignal(), "rst": ResetSignal(), "irq": self.ev.irq}
+        signals["wb_adr"] = self.bus.adr[:adr_width]
+        pins = {f"{ports[name]['direction'][0]}_{name}": signals[name] for name in ports}
+        self.specials += Instance(self.manifest["top"], name="the_fabric", **pins)
+        for name in self.manifest["files"]:
+            if name.endswith(".v"):
+                platform.add_source(str(Path(folder).resolve() / name))
+
+    @property
+    def csrs(self) -> list[Any]:
+        """The registers as CSRs, in the order of their addresses, gaps included."""
+        found, offset = [], 0
+        for name, register in self.manifest["bus"]["registers"].items():
+            while offset < register["offset"]:
+                found.append(CSRStatus(WORD_BITS, name=f"reserved_{offset:02x}"))
+                offset += WORD_BITS // 8
+            found.append(_csr(name, register))
+            offset += WORD_BITS // 8
+        return found
+
+
+def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = None) -> LiteXFabric:
+    """Add a fabric to a SoC: the module, its region on the bus, its CSRs and its interrupt.
+
+    Parameters
+    ----------
+    soc : SoC
+    name : str
+        Of the module, of the region, and before the names of CSRs.
+    folder : str or Path
+        What `torusfabric verilog --bus wishbone` has written.
+    origin : int, optional
+        The address on the bus; LiteX finds one if there is none.
+
+    Raises
+    ------
+    InputError
+        If there is no fabric behind Wishbone in the folder.
+    """
+    module = LiteXFabric(soc.platform, folder)
+    soc.add_module(name, module)
+    region = SoCRegion(origin=origin, size=module.manifest["bus"]["size"], cached=False)
+    soc.bus.add_slave(name, module.bus, region)
+    placed = SoCCSRRegion(soc.bus.regions[name].origin, WORD_BITS, module.csrs)
+    soc.csr.add_region(name, placed)
+    if soc.irq.enabled:
+        soc.irq.add(name, use_loc_if_exists=True)
+    return module
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a fabric behind Wishbone."""
+    file = folder / "manifest.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        protocol = manifest["bus"]["protocol"] if "bus" in manifest else manifest["interface"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"Manifest must be that of a fabric, not {file} ({error})") from None
+    if protocol != "wishbone":
+        raise InputError(f"Fabric for LiteX must be behind wishbone, not {protocol}: {file}")
+    result: dict[str, Any] = manifest
+    return result
+
+
+def _csr(name: str, register: dict[str, Any]) -> Any:
+    """A register as a CSR; that of a whole value has no fields."""
+    make = CSRStatus if register["access"] == "read" else CSRStorage
+    fields, text = register["fields"], register["meaning"]
+    if "value" in fields:
+        bits = fields["value"]
+        return make(bits["width"], reset=bits["reset"], name=name, description=text)
+    parts = [
+        CSRField(
+            part, size=bits["width"], offset=bits["low"], reset=bits["reset"],
+            description=bits["meaning"],
+        )
+        for part, bits in fields.items()
+    ]  # fmt: skip
+    return make(fields=parts, name=name, description=text)
