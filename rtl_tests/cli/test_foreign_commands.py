@@ -73,7 +73,7 @@ def test_in_words(capsys, tmp_path):
     assert (status, err) == (0, "")
     assert "steps       7 of 1 message" in out
     assert "bound       4 of 1 message" in out
-    assert "ours        4 steps of 1 message by bufferless: 4 message times" in out
+    assert "ours        4 steps of 1 message by hamiltonian: 4 message times" in out
     path.write_text(generators.all_pairs_alltoall(8))
     status, out, err = run(capsys, "import", path, "--topology", "8", "-o", tmp_path / "no.json")
     assert (status, out) == (1, "")

@@ -4,12 +4,10 @@ import time
 from argparse import Namespace, _ActionsContainer
 from typing import Any
 
-from ..algorithms import Options
 from ..analysis.facts import in_words, schedule_facts
 from ..analysis.link_use import link_use
-from ..errors import InputError
-from ..planning import Selection, import_schedule, plan_selection
-from ..planning.limits import LONG, plan_seconds
+from ..planning import import_schedule
+from ..planning.foreign import best_plan
 from ..schedule import Schedule, Switching
 from ..schedule.file import save
 from ..schedule.foreign.export import FORMATS, export_schedule
@@ -150,18 +148,12 @@ def run_export(arguments: Namespace) -> None:
 
 
 def _ours(schedule: Schedule) -> dict[str, Any] | None:
-    """The best plan of our own with as many chunks, else with others; None if there is none."""
-    for options in (Options(chunks=schedule.chunks), Options()):
-        selection = Selection(schedule.topology, schedule.collective, None, options)
-        try:
-            if plan_seconds(selection) > LONG:
-                return None
-            planned = plan_selection(selection)
-        except InputError:
-            continue
-        facts = schedule_facts(planned)
-        return {name: facts[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
-    return None
+    """What is to be known of our own best plan; None if there is none."""
+    best = best_plan(schedule)
+    if best is None:
+        return None
+    facts = schedule_facts(best)
+    return {name: facts[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
 
 
 def _in_words(ours: dict[str, Any] | None) -> str:

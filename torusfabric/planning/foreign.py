@@ -7,15 +7,23 @@ import re
 
 import numpy as np
 
+from ..algorithms import CATALOGUE, Options
 from ..algorithms.foreign import PLACEMENTS, SEARCH_SECONDS, list_schedule, place_ranks
+from ..analysis.cost import schedule_cost
 from ..errors import InputError
 from ..schedule import Schedule, Switching
 from ..schedule.foreign.dataflow import read_dataflow
 from ..schedule.recognise import recognise
 from ..toolchain.reading import excerpt, read_text
 from ..topology import IntArray, Topology, parse_topology
+from .limits import plan_seconds
+from .plans import plan_selection
+from .selection import Selection
 
-__all__ = ["import_schedule"]
+__all__ = ["best_plan", "import_schedule"]
+
+#: Seconds within which a plan of our own is made to compare with.
+SOON = 1.0
 
 #: Bytes of a file that lists nodes.
 MOST_MAP = 2**24
@@ -81,6 +89,32 @@ def import_schedule(
         return recognise(list_schedule(dataflow, topology, nodes, switching=switching))
     except InputError as error:
         raise InputError(f"MSCCL file {path}: {error}") from None
+
+
+def best_plan(schedule: Schedule) -> Schedule | None:
+    """The best plan of our own for what a schedule does, of those that are planned soon.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Returns
+    -------
+    Schedule or None
+        If any is cut into as many chunks, that of the fewest rounds; else that which moves messages
+        in the least time. None if no algorithm serves.
+    """
+    planned = []
+    for algorithm in CATALOGUE:
+        for options in (Options(chunks=schedule.chunks), Options()):
+            selection = Selection(schedule.topology, schedule.collective, algorithm, options)
+            misfit = algorithm.why_not(schedule.topology, schedule.collective, options)
+            if misfit is None and plan_seconds(selection) < SOON:
+                found = plan_selection(selection)
+                others = found.chunks != schedule.chunks
+                planned.append((others, schedule_cost(found).tau, found.round_count, found))
+                break
+    return min(planned, key=lambda entry: entry[:3], default=(0, 0, 0, None))[3]
 
 
 def _listed_nodes(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:

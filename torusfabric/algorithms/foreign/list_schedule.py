@@ -240,9 +240,9 @@ class _Writer:
     ) -> None:
         self.buffers, self.nodes = dataflow.buffers, nodes
         self.blocks = collective.blocks(topology, dataflow.buffers.chunks)
-        self.chunk_numbers = chunk_numbers(dataflow, nodes).tolist()
+        self.chunk_numbers = chunk_numbers(dataflow, nodes)
         self.members: dict[int, IntArray] = {}
-        self.ids = 0
+        self.count = 0
 
     def transfers(self, carried: list[Carried]) -> Transfers:
         """The transfers of a round, by node and port: one for each path, whatever shares it."""
@@ -253,27 +253,28 @@ class _Writer:
         paths = dict(sorted(paths.items()))
         longest = max((len(path) for _, path in paths), default=1)
         hops = np.full((len(paths), longest), -1, np.int8)
-        lists = []
-        for row, ((_, path), values) in enumerate(paths.items()):
+        for row, (_, path) in enumerate(paths):
             hops[row, : len(path)] = path
-            lists.append(self._ids(values))
-            self.ids += len(lists[-1])
-        if self.ids > MOST_IDS:
-            raise InputError(f"Contributions of all sums must be at most {MOST_IDS}, not more")
         sources = np.array([source for source, _ in paths], np.int64)
-        indptr = np.cumsum([0, *map(len, lists)])
-        ids = np.concatenate([np.empty(0, np.int64), *lists])
-        return Transfers(sources, hops, Listed(indptr, ids))
+        return Transfers(sources, hops, self._payload(list(paths.values())))
 
-    def _ids(self, values: list[Value]) -> IntArray:
-        """The blocks that values stand for, or the contributions to sums."""
-        lists = []
-        for key, ranks in values:
-            origin, destination, chunk = self.buffers.split(key)
-            origins = self._members(ranks) if ranks else self.nodes[[origin]]
-            there = np.full_like(origins, self.nodes[destination])
-            lists.append(self.blocks.encode(origins, self.chunk_numbers[chunk], there))
-        return np.concatenate(lists)
+    def _payload(self, lists: list[list[Value]]) -> Listed:
+        """The blocks that the values of each path stand for, or the contributions to sums."""
+        values = [value for path in lists for value in path]
+        keys = np.array([key for key, _ in values], np.int64)
+        origin, destination, chunk = self.buffers.split(keys)
+        sizes, origins = np.ones(len(keys), np.int64), self.nodes[origin]
+        if self.buffers.collective.reducing:
+            members = [self._members(ranks) for _, ranks in values]
+            sizes = np.array([len(nodes) for nodes in members], np.int64)
+            origins = np.concatenate([np.empty(0, np.int64), *members])
+        self.count += len(origins)
+        if self.count > MOST_IDS:
+            raise InputError(f"Contributions of all sums must be at most {MOST_IDS}, not more")
+        chunks, there = self.chunk_numbers[chunk], self.nodes[destination]
+        ids = self.blocks.encode(origins, np.repeat(chunks, sizes), np.repeat(there, sizes))
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        return Listed(ends[np.cumsum([0, *map(len, lists)])], ids)
 
     def _members(self, ranks: int) -> IntArray:
         """The nodes of some ranks, given as bits."""

@@ -9,7 +9,10 @@ summed.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...collective import Collective
+from ...topology import IntArray, IntLike
 
 __all__ = ["Buffers", "Location", "Value"]
 
@@ -85,10 +88,11 @@ class Buffers:
         """The key of a block."""
         return (origin * self.ranks + destination) * self.chunks + chunk
 
-    def split(self, key: int) -> tuple[int, int, int]:
-        """Origin, destination and chunk of a key."""
-        rest, chunk = divmod(key, self.chunks)
-        return (*divmod(rest, self.ranks), chunk)
+    def split(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
+        """Origin, destination and chunk of keys, elementwise."""
+        rest, chunk = np.divmod(key, self.chunks)
+        origin, destination = np.divmod(rest, self.ranks)
+        return origin, destination, chunk
 
     def name(self, key: int) -> str:
         """What a key stands for, for people."""

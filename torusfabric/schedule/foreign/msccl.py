@@ -25,6 +25,9 @@ BUFFERS = ("i", "o", "s")
 #: More GPUs, or chunks that a step moves, are not worth a try.
 MOST_GPUS, MOST_COUNT = 2**16, 2**20
 
+#: A number as in an attribute.
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+
 #: What is left of a name.
 LONGEST_NAME = 100
 
@@ -272,7 +275,7 @@ def _number(
         if default is None:
             raise InputError(f"{where} must have the attribute {name}")
         return default
-    if not re.fullmatch(r"-?[0-9]{1,9}", text) or int(text) < least:
+    if not _NUMBER.fullmatch(text) or int(text) < least:
         what = "a whole number" if least < 0 else f"a whole number of at least {least}"
         raise InputError(f"{where} must have {what} as {name}, not {excerpt(text)}")
     return int(text)
