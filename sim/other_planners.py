@@ -51,6 +51,7 @@ TACOS = {
 
 #: What MSCCL publishes: torus, map of ranks to nodes, and the file.
 PUBLISHED = [
+    ("5", "identity", generators.ring_allreduce(5)),
     ("8", "identity", generators.ring_allgather(8)),
     ("2x4", "auto", generators.ring_allgather(8)),
     ("3x3", "identity", generators.hierarchical_allgather(3, 3)),

@@ -18,7 +18,7 @@ SCRIPTS = {
     "engine_speed.py --times 0": ("rows", set()),
     "hardware_targets.py --only none": ("rows", set()),
     "necklace_tables.py --limit 30 --largest 8": ("table_4", {"axes", "necklaces", "printed"}),
-    "other_planners.py --largest 8 --planned 9 --flits 1": (
+    "other_planners.py --largest 5 --planned 9 --flits 1": (
         "published",
         {"torus", "algorithm", "bound", "steps", "cycles", "our steps", "our cycles"},
     ),
