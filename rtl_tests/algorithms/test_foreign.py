@@ -118,6 +118,25 @@ def test_gray(tmp_path, sides):
         assert (torus.distance(nodes[:, None], bits) == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("channels", "steps"), [([0, 1], 1), ([0, 0], 1), ([1], 1), ([0, 1, 0], 2)]
+)
+def test_parallel_links(load, channels, steps):
+    """A side of 2 has two links: a chunk each a step, that of the channel if it is free."""
+    program = generators.Program("pair", "allgather", 2, 2 * len(channels))
+    for rank in range(2):
+        for chunk, channel in enumerate(channels):
+            at = "o", rank * len(channels) + chunk
+            program.add(rank, (1 - rank, -1), "s", at, at, channel=channel)
+            program.add(1 - rank, (-1, rank), "r", at, at, channel=channel)
+    schedule = load(program.text(), "2")
+    tf.check(schedule)
+    assert schedule.steps == steps
+    first = next(schedule.rounds())
+    carried = dict(zip(first.listed.ids.tolist(), first.hops[:, 0].tolist(), strict=True))
+    assert carried[0] == channels[0]
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from([(5,), (2, 3), (3, 3), (2, 2)]), st.integers(1, 3), st.integers(0, 2**16))
 def test_any_flood_is_scheduled(tmp_path_factory, sides, chunks, seed):
