@@ -14,7 +14,7 @@ from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.program import Reads, Run
+from torusfabric.program import Order, Reads, Run
 from torusfabric.program.send_order import Location, arrange
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.sharing import sharing
@@ -213,6 +213,10 @@ def test_arranged_messages_never_meet(data):
         assert len({locations[block].memory for block in at_once}) == injections
 
 
+#: The order of a single loop, by rows.
+ROW = [Order.ROW]
+
+
 def test_messages_that_cannot_be_arranged():
     """Where two injection ports always need the same memory, the order stays; there are copies."""
     locations = {block: Location(0, block) for block in range(4)}
@@ -220,14 +224,17 @@ def test_messages_that_cannot_be_arranged():
     long = Reads.of_lists([[(Run(0, 0, 2),)], [(Run(0, 0, 1),)]])
     other = Reads.of_lists([[(Run(0, 2, 2),)], [()]])
     third = Reads.of_lists([[()], [(Run(1, 0, 3),)]])
-    assert sharing({0: long, 1: other}, 0, [0]) == ((0,), (1,))
-    assert sharing({2: third}, 1, [0]) == ((2,),)
+    assert sharing({0: (long,), 1: (other,)}, 0, ROW, [0]) == ((0,), (1,))
+    assert sharing({2: (third,)}, 1, ROW, [0]) == ((2,),)
+    # In different modes readers never meet.
+    assert sharing({0: (long, third), 1: (third, other)}, 0, ROW * 2, [0]) == ((0, 1),)
     crossed = (Run(0, 0, 1), Run(1, 0, 1)), (Run(1, 5, 1), Run(0, 9, 1))
     first, second = (Reads.of_lists([[runs]]) for runs in crossed)
-    assert sharing({0: first, 1: second}, 0, [0]) == ((0, 1),)
+    assert sharing({0: (first,), 1: (second,)}, 0, ROW, [0]) == ((0, 1),)
+    assert sharing({0: (first,), 1: (second,)}, 0, [Order.FLIT], [0]) == ((0,), (1,))
     # In different variants readers never meet.
     apart = Reads.of_lists([[(Run(0, 0, 2),), ()]]), Reads.of_lists([[(), (Run(0, 0, 2),)]])
-    assert sharing(dict(enumerate(apart)), 0, [0, 1]) == ((0, 1),)
+    assert sharing({k: (reads,) for k, reads in enumerate(apart)}, 0, ROW, [0, 1]) == ((0, 1),)
 
 
 @pytest.mark.parametrize(

@@ -137,9 +137,9 @@ def test_with_any_root():
     selection = ("3", "reduce", "max-flow")
     fabric = fabric_with(["add", "min", "and"], selection, max_flits=2, root="any")
     inputs = [(2, 2, 1), (1, 0, 0), (2, 1, 2), (1, 2, 1)]
-    check_jobs(fabric, [Job(*chosen) for chosen in inputs])
-    # A root is looked at before a length, and a length before an operation.
     names = ("length", "root", "operation")
+    check_jobs(fabric, [Job(**dict(zip(names, chosen, strict=True))) for chosen in inputs])
+    # A root is looked at before a length, and a length before an operation.
     starts = [dict(zip(names, values, strict=True)) for values in ((0, 3, 3), (0, 2, 3), (1, 2, 3))]
     assert [error for error, _ in errors_of(fabric, starts)] == [2, 3, 4]
 
@@ -268,7 +268,7 @@ def test_a_refused_operation_changes_nothing():
 
 def of_the_run_before(self, m, begin):
     """Take the operator of the run before."""
-    codes = self._operators.codes
+    codes = self._choices.operators.codes
     now = Signal.like(self.operator_code)
     with m.If(begin):
         for number, code in enumerate(codes):

@@ -178,7 +178,7 @@ def test_fabric_that_does_not_end(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     messages = random_messages(fabric, 1)
     engine = CompiledEngine(fabric, optimize=0)
-    monkeypatch.setattr(Program, "cycles", lambda program, length=None: -14)
+    monkeypatch.setattr(Program, "cycles", lambda program, length=None, mode=None: -14)
     with pytest.raises(WorkFailed, match=r"^Fabric must be done -14 edges .* not busy after 2$"):
         engine.run(messages)
 

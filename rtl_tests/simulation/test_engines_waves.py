@@ -235,7 +235,7 @@ def test_interrupt_leaves_nothing(engine, options, tmp_path):
 def test_waves_of_a_fabric_that_does_not_end_are_kept(engine, options, monkeypatch, tmp_path):
     fabric = fabric_of("3x3", "allgather")
     messages, made = random_messages(fabric, 1), engine(fabric, wave=tmp_path / "a.vcd", **options)
-    monkeypatch.setattr(Program, "cycles", lambda program, length=None: -14)
+    monkeypatch.setattr(Program, "cycles", lambda program, length=None, mode=None: -14)
     with pytest.raises(WorkFailed, match=r"^Fabric must be done "):
         made.run(messages)
     samples = shown_values(tmp_path / "a.vcd")

@@ -11,6 +11,7 @@ from torusfabric.analysis.cost import schedule_cost
 from torusfabric.rtl import Fabric
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.netlist import Role
+from torusfabric.rtl.run_choices import RunChoices
 from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import AmaranthEngine, Job
 
@@ -187,5 +188,7 @@ def delay_end(fabric, *, flits=20):
     """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
     timing = with_loop(fabric.program, flits=flits).timing
     bits = len(fabric.netlist.modules["sequencer"]().read_0)
-    control = plan_control(fabric.program)
-    fabric.netlist.modules["sequencer"] = lambda: Sequencer(timing, control, address_bits=bits)
+    control, choices = plan_control(fabric.program), RunChoices.of(fabric.program)
+    fabric.netlist.modules["sequencer"] = lambda: Sequencer(
+        [timing], control, choices, address_bits=bits
+    )

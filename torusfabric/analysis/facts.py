@@ -81,6 +81,8 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     >>> words["tau"]
     '10 message times; no schedule takes less than 35/4'
     """
+    if "modes" in facts:
+        return _several_in_words(facts)
     steps, _, length = facts["unit"].partition(" of ")
     longest = "any length"  # of circuits, whose messages may be as long as they like
     if facts["switching"] == Switching.STORE_AND_FORWARD:
@@ -110,3 +112,17 @@ def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
         idle = links["arcs"] - rounds[least]
         parts.append(f"most idle in {steps.removesuffix('s')} {least + 1}: {idle} arcs")
     return ", ".join(parts)
+
+
+def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of several collectives in one fabric: a line for each."""
+    words = {name: value for name, value in facts.items() if name != "modes"}
+    for name in ("collective", "algorithm", "rounds", "bound"):
+        words.pop(name, None)
+    for number, mode in enumerate(facts["modes"]):
+        steps = mode["unit"].partition(" of ")[0]
+        words[f"mode {number}"] = (
+            f"{mode['collective']} by {mode['algorithm']}, {mode['rounds']} {steps}, lower bound "
+            f"{mode['bound']}"
+        )
+    return words

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..planning import compile, require_hardware
 from .arguments import natural
 from .output import progress_bar
-from .selection import Chosen, choose_schedule
+from .selection import Chosen, choose_schedules, joined_words
 
 __all__ = ["Made", "add_fabric_options", "add_flits_option", "make_fabric", "operators_of"]
 
@@ -25,21 +25,21 @@ class Made(NamedTuple):
     ----------
     fabric : Fabric
     facts : dict
-        What the check of the schedule found.
-    chosen : Chosen
-        The schedule, and how it was chosen.
+        What the check of the schedule found; of several, under ``modes``.
+    chosen : tuple of Chosen
+        The schedules, and how they were chosen.
     hardware : tuple of str
         The words on the command line that say what hardware to build.
     """
 
     fabric: Any
     facts: dict[str, Any]
-    chosen: Chosen
+    chosen: tuple[Chosen, ...]
     hardware: tuple[str, ...]
 
     def command_line(self, command: str, **others: object) -> str:
         """The command that makes the same again, in a fixed form."""
-        words = ["torusfabric", command, *self.chosen.words, *self.hardware]
+        words = ["torusfabric", command, *joined_words(self.chosen), *self.hardware]
         for name, value in others.items():
             words += [f"--{name}", str(value)]
         return shlex.join(words)
@@ -143,14 +143,20 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
     most = lengths["max_flits"] or arguments.flits
     before = partial(require_hardware, flits=most, runs=runs)
-    chosen = choose_schedule(arguments, any_root=any_root, flits=most, before=before)
-    schedule = chosen.schedule
-    operators = operators_of(arguments, schedule.collective)
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+    chosen = choose_schedules(arguments, any_root=any_root, flits=most, before=before)
+    schedules = [one.schedule for one in chosen]
+    reducing = [s.collective for s in schedules if s.collective.reducing]
+    operators = operators_of(arguments, (reducing or [schedules[0].collective])[0])
+    found = []
+    for schedule in schedules:
+        with progress_bar("checking") as progress:
+            found.append(schedule_facts(schedule, progress))
     with progress_bar("compiling"):
-        program = compile(schedule, **lengths, operators=operators, root=chosen.root)
+        root = next((one.root for one in chosen if one.root), None)
+        whole = schedules if len(schedules) > 1 else schedules[0]
+        program = compile(whole, **lengths, operators=operators, root=root)
         fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix, bus=bus)
+    facts = found[0] if len(found) == 1 else _facts_of_several(found)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
     hardware += ["--width", str(fabric.width)]
@@ -159,3 +165,18 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     hardware += ["--bus", bus] if bus else []
     hardware += ["--prefix", prefix] if prefix else []
     return Made(fabric, facts, chosen, tuple(hardware))
+
+
+def _facts_of_several(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the checks of several schedules found: what they have in common, and each."""
+    common = ("topology", "nodes")
+    return {
+        **{name: found[0][name] for name in common},
+        "collective": ",".join(facts["collective"] for facts in found),
+        "algorithm": ",".join(facts["algorithm"] for facts in found),
+        "rounds": sum(facts["rounds"] for facts in found),
+        "bound": sum(facts["bound"] for facts in found),
+        "modes": [
+            {name: value for name, value in facts.items() if name not in common} for facts in found
+        ],
+    }

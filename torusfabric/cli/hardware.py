@@ -31,7 +31,7 @@ def add_commands(commands: Commands) -> None:
         "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
     )
     for parser in (verilog, synth):
-        add_selection(parser)
+        add_selection(parser, several=True)
         add_fabric_options(parser, any_length=True)
         parser.add_argument(
             "--top",
@@ -122,7 +122,7 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, arguments.seeds + 1)),
             progress=progress,
         )
-    cost = root_cost(arguments, made) if made.chosen.root else None
+    cost = root_cost(arguments, made) if made.fabric.program.any_root else None
     if arguments.json:
         print_json(report.to_json() | ({"any_root": cost} if cost else {}))
         return

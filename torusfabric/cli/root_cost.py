@@ -36,10 +36,10 @@ def _stored(made: Made) -> dict[str, Any]:
     """What a fabric stores, its algorithm, and the form of its schedule."""
     from ..rtl.inventory import take_inventory
 
-    schedule, inventory = made.chosen.schedule, take_inventory(made.fabric)
+    schedules, inventory = [one.schedule for one in made.chosen], take_inventory(made.fabric)
     return {
-        "algorithm": schedule.algorithm,
-        "form": schedule.form,
+        "algorithm": ",".join(schedule.algorithm for schedule in schedules),
+        "form": ",".join(schedule.form for schedule in schedules),
         "rom_bits": inventory.rom_bits,
         "memory_bits": inventory.memory_bits,
     }

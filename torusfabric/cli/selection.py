@@ -1,6 +1,8 @@
 """How a user says what to plan: the same in every command.
 
-A selection is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of all of them.
+A selection is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of all of them. A
+collective is written ``COLLECTIVE[@AXES][:ALGORITHM]``; several that make one fabric are separated
+by commas, and so are files.
 """
 
 import argparse
@@ -8,6 +10,7 @@ import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -34,6 +37,8 @@ __all__ = [
     "add_selection",
     "choose_file_or_selection",
     "choose_schedule",
+    "choose_schedules",
+    "joined_words",
     "parse_plan",
     "parse_selection",
 ]
@@ -135,6 +140,7 @@ def add_selection(
     *,
     algorithm: bool = True,
     plan: bool = True,
+    several: bool = False,
     topology_help: str = "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
 ) -> None:
     """Add the arguments that select what to plan.
@@ -146,10 +152,15 @@ def add_selection(
         Whether one algorithm is selected, not all that fit.
     plan : bool
         Whether a schedule file may be given instead.
+    several : bool
+        Whether there may be several collectives, or files.
     topology_help : str
     """
     kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; followed by @ and "
-    kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once"
+    kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and "
+    kinds += "by : and an algorithm"
+    if several:
+        kinds += "; several, separated by commas, in one fabric"
     for name, text in (("topology", topology_help), ("collective", kinds)):
         positional = parser.add_argument(name, metavar=name.upper(), help=text)
         # With nargs="?" it could not stand behind an option that follows the other one.
@@ -157,7 +168,10 @@ def add_selection(
     group = parser.add_argument_group("selection")
     if plan:
         group.add_argument(
-            "--plan", metavar="FILE", help="a schedule file, in place of TOPOLOGY COLLECTIVE"
+            "--plan",
+            metavar="FILE[,FILE..]" if several else "FILE",
+            help="a schedule file, in place of TOPOLOGY COLLECTIVE"
+            + "; several in one fabric" * several,
         )
     if algorithm:
         group.add_argument(
@@ -169,12 +183,52 @@ def add_selection(
         group.add_argument(name, **settings)
 
 
+#: Refuses what cannot be done with a schedule later.
+Before = Callable[[Topology, Collective], None]
+
+
+def choose_schedules(
+    arguments: Namespace,
+    *,
+    any_root: bool = False,
+    flits: int | None = None,
+    before: Before = lambda *_: None,
+) -> tuple[Chosen, ...]:
+    """As `choose_schedule`, of several collectives or files, separated by commas."""
+    choose = partial(choose_schedule, any_root=any_root, flits=flits, before=before)
+    path = getattr(arguments, "plan", None)
+    if path is not None and "," in path and not Path(path).exists():
+        each = [Namespace(**vars(arguments) | {"plan": part}) for part in path.split(",")]
+        rooted = [arguments.root is None] * len(each)
+    else:
+        names = (arguments.collective or "").split(",")
+        if len(names) == 1:
+            return (choose(arguments),)
+        if arguments.algorithm is not None:
+            raise InputError(
+                "--algorithm must be left out for several collectives, not "
+                f"{arguments.algorithm}: write {names[0]}:{arguments.algorithm}"
+            )
+        each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
+        rooted = [parse_collective(name.partition(":")[0]).rooted for name in names]
+    if path is not None:
+        rooted = [load(one.plan).collective.rooted for one in each]
+    if arguments.root is not None and not any(rooted):
+        raise InputError(
+            f"--root must be left out where no collective has a root, not {arguments.root}"
+        )
+    return tuple(
+        choose(one if has_root else Namespace(**vars(one) | {"root": None}))
+        for one, has_root in zip(each, rooted, strict=True)
+    )
+
+
 def choose_schedule(
     arguments: Namespace,
     *,
     any_root: bool = False,
     flits: int | None = None,
-    before: Callable[[Topology, Collective], None] = lambda *_: None,
+    before: Before = lambda *_: None,
 ) -> Chosen:
     """Plan what was selected, or read the schedule file; the schedule is not checked.
 
@@ -223,6 +277,18 @@ def choose_file_or_selection(arguments: Namespace) -> Chosen:
     return choose_schedule(arguments)
 
 
+def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
+    """The words that choose several schedules again, for one fabric."""
+    if len(chosen) == 1:
+        return chosen[0].words
+    first, *_ = most = max((one.words for one in chosen), key=len)
+    if first == "--plan":
+        return (first, ",".join(one.words[1] for one in chosen), *most[2:])
+    # Topology, collective, --algorithm, its name, then options.
+    names = (f"{one.words[1]}:{one.words[3]}" for one in chosen)
+    return (first, ",".join(names), *most[4:])
+
+
 def parse_plan(
     arguments: Namespace, *, any_root: bool = False, several: bool = False
 ) -> str | None:
@@ -249,7 +315,7 @@ def parse_plan(
         if value is not None and not (name == "--root" and value == "any" and any_root):
             raise InputError(f"{name} must be left out with --plan, whose file holds a whole plan")
     if "," in path and not several and not Path(path).exists():
-        raise InputError(f"Plan must be one file, several are not supported yet, not {path}")
+        raise InputError(f"Plan must be one file for {arguments.command}, not {path}")
     return path
 
 
@@ -271,9 +337,10 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
         If a name is unknown, or a number out of range.
     """
     topology = parse_topology(arguments.topology)
+    collective, algorithm = _named(arguments)
     root = arguments.root
     if root == "any":
-        root = _open_root(arguments, allowed=any_root)
+        root = _open_root(arguments, collective, allowed=any_root)
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets")
     options = {name: getattr(arguments, name) for name in names} | {
         "broken_links": _broken_links(topology, arguments),
@@ -281,14 +348,29 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     }
     return select(
         topology,
-        arguments.collective,
-        algorithm=getattr(arguments, "algorithm", None),
+        collective,
+        algorithm=algorithm,
         root=root,
         **cast(PlanOptions, options),
     )
 
 
-def _open_root(arguments: Namespace, *, allowed: bool) -> int:
+def _named(arguments: Namespace) -> tuple[str, str | None]:
+    """The names of the collective, and of the algorithm if one is named."""
+    if "," in arguments.collective:
+        raise InputError(
+            f"Collective must be one for {arguments.command}, not {arguments.collective}"
+        )
+    collective, colon, named = arguments.collective.partition(":")
+    algorithm = getattr(arguments, "algorithm", None)
+    if colon and algorithm is not None:
+        raise InputError(
+            f"--algorithm must be left out for {arguments.collective}, not {algorithm}"
+        )
+    return collective, named if colon else algorithm
+
+
+def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:
     """Node 0, for which a schedule for any root is planned.
 
     Raises
@@ -296,7 +378,7 @@ def _open_root(arguments: Namespace, *, allowed: bool) -> int:
     InputError
         If a schedule for one root does not serve the others.
     """
-    _check_open(parse_collective(arguments.collective))
+    _check_open(parse_collective(collective))
     if not allowed:
         raise InputError(f"Root must be a node number for {arguments.command}, not any")
     if arguments.broken_link or arguments.broken_links:

@@ -33,7 +33,7 @@ def add_commands(commands: Commands) -> None:
         "simulate a whole fabric, cycle by cycle, and compare every word",
         "torusfabric simulate 8x8 allgather --width 32 --flits 4",
     )
-    add_selection(simulate)
+    add_selection(simulate, several=True)
     add_fabric_options(simulate, any_length=True)
     simulate.add_argument(
         "--data-seed",
@@ -126,6 +126,8 @@ def run_simulate(arguments: Namespace) -> None:
             writable(path)
     made = make_fabric(arguments, any_root=True)
     fabric, facts = made.fabric, made.facts
+    if arguments.trace and fabric.program.several:
+        raise InputError("--trace must be left out for several collectives, not of all at once")
     jobs = _jobs(arguments, fabric)
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
@@ -147,12 +149,12 @@ def run_simulate(arguments: Namespace) -> None:
 
         with progress_bar("writing the trace"):
             write_trace(fabric.program, arguments.trace)
-    known = ("unit", "bound_where", "delta", "tau", "tau_bound")
+    known = ("unit", "bound_where", "delta", "tau", "tau_bound", "modes")
     result = report.to_json() | {
-        **{name: facts[name] for name in known},
+        **{name: facts[name] for name in known if name in facts},
         "engine_reason": reason,
         "build_seconds": round(engine.build_seconds, 3),
-        "latency": made.chosen.latency,
+        "latency": made.chosen[0].latency,
         "wave": arguments.wave,
         "trace": arguments.trace,
     }
@@ -187,7 +189,9 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
 
 def _print_simulation(result: dict[str, Any]) -> None:
     """Print what a simulation found."""
-    speed = result.pop("node_cycles_per_second")
+    if "modes" in result:
+        _print_several(result)
+        return
     names = (
         "topology",
         "collective",
@@ -230,10 +234,35 @@ def _print_simulation(result: dict[str, Any]) -> None:
     shown["throughput"] = (
         f"{result['throughput']:g} words a cycle a node, at most {result['throughput_bound']:g}"
     )
-    built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
-    shown["time"] = (
-        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, "
-        f"{speed:,} node cycles a second"
-    )
+    shown["time"] = _time(result)
     shown |= {name: result[name] for name in ("wave", "trace") if result[name]}
     print_facts(shown)
+
+
+def _print_several(result: dict[str, Any]) -> None:
+    """Print what a simulation of several collectives found."""
+    names = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
+             "words_checked", "words_wrong")  # fmt: skip
+    shown = {name.replace("_", " "): result[name] for name in names}
+    for number, mode in enumerate(result["modes"]):
+        jobs = [job for job in result["jobs"] if job["mode"] == number]
+        wrong = sum(job["words_wrong"] for job in jobs)
+        checked = sum(job["words_checked"] for job in jobs)
+        steps = mode["unit"].partition(" of ")[0]
+        shown[f"mode {number}"] = (
+            f"{mode['collective']} by {mode['algorithm']}, {mode['rounds']} {steps} (lower bound "
+            f"{mode['bound']}): {len(jobs)} runs, {wrong} of {checked} words wrong"
+        )
+    shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
+    shown["time"] = _time(result)
+    shown |= {name: result[name] for name in ("wave", "trace") if result[name]}
+    print_facts(shown)
+
+
+def _time(result: dict[str, Any]) -> str:
+    """How long it took."""
+    built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
+    return (
+        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, "
+        f"{result['node_cycles_per_second']:,} node cycles a second"
+    )

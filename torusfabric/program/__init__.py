@@ -1,6 +1,6 @@
 """Programs: schedules as what every router and endpoint does, in order."""
 
-from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap, RouteMap
+from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap, RenumberedMap, RouteMap
 from .compile import compile
 from .cost import CycleCost
 from .program import Mode, Program
@@ -22,6 +22,7 @@ __all__ = [
     "Order",
     "Program",
     "Reads",
+    "RenumberedMap",
     "RouteMap",
     "Run",
     "Timing",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..topology import Topology
     from .routes import Route
 
-__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RouteMap"]
+__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap", "RouteMap"]
 
 
 class AddressMap(ABC):
@@ -233,3 +233,36 @@ class RouteMap(AddressMap):
         for route in self.routes:
             found |= set(np.unique(route.port[nodes][route.position[nodes] >= 0]).tolist())
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class RenumberedMap(AddressMap):
+    """Another map, whose memories have other numbers where several modes share them.
+
+    Parameters
+    ----------
+    mapped : AddressMap
+    numbers : ndarray of int
+        The number of each of its memories.
+
+    Examples
+    --------
+    >>> alone = DirectMap(0, chunks=1, flits=4)
+    >>> memory, base = RenumberedMap(alone, np.array([5])).locate(0, [1, 2], 0)
+    >>> memory.tolist(), base.tolist()
+    ([5, 5], [4, 8])
+    """
+
+    mapped: AddressMap
+    numbers: IntArray
+
+    def locate(
+        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
+    ) -> tuple[IntArray, IntArray]:
+        """Memories and bases, elementwise."""
+        memory, base = self.mapped.locate(nodes, part, chunk)
+        return self.numbers[memory], base
+
+    def memories(self, nodes: IntArray) -> set[int]:
+        """The memories in which any block of any of these nodes lies."""
+        return {int(self.numbers[memory]) for memory in self.mapped.memories(nodes)}

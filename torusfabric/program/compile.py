@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
 from .any_root import compile_any_root
 from .lift import lift
+from .merge import merge
 from .patterns import compile_pattern
 from .rounds import compile_rounds
 from .tables import compile_table
@@ -21,7 +22,7 @@ __all__ = ["compile"]
 
 
 def compile(
-    schedule: Schedule,
+    schedule: Schedule | Sequence[Schedule],
     *,
     flits: int | None = None,
     max_flits: int | None = None,
@@ -33,12 +34,13 @@ def compile(
 
     Parameters
     ----------
-    schedule : Schedule
-        A checked schedule.
+    schedule : Schedule or sequence of Schedule
+        A checked schedule; or several, one of which is chosen at the start of each run.
     flits : int, optional
         Flits of a message; by default one for each chunk.
     max_flits : int, optional
-        In place of `flits`: the length is chosen at the start of each run, up to so many.
+        In place of `flits`: the length is chosen at the start of each run, up to so many. It always
+        is where there are several schedules.
     operators : sequence of (Operator or str), optional
         How a reduction combines words (default ``add``), such as ``max:signed``; of several, the
         one is chosen at the start of each run by its number in this order.
@@ -66,10 +68,7 @@ def compile(
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
     if not isinstance(schedule, Schedule):
-        raise InputError(
-            f"Schedule must be one schedule, not {type(schedule).__name__}: several in a fabric "
-            "are not supported yet"
-        )
+        return _compile_all(schedule, flits, max_flits, operators, root)
     if schedule.topology.nodes == 1 or not schedule.round_count:
         raise InputError(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
@@ -107,6 +106,30 @@ def compile(
     if isinstance(schedule, Table):
         return compile_table(schedule, flits, chosen, any_length=any_length)
     return compile_rounds(schedule, flits, chosen, any_length=any_length)
+
+
+def _compile_all(
+    schedules: Sequence[Schedule],
+    flits: int | None,
+    max_flits: int | None,
+    operators: Sequence[Operator | str],
+    root: str | None,
+) -> Program:
+    """The program of several schedules."""
+    if not schedules or not all(isinstance(schedule, Schedule) for schedule in schedules):
+        raise InputError(f"Schedules must be at least one schedule, not {schedules!r}")
+    given = (max_flits, flits, max(schedule.chunks for schedule in schedules))
+    most = next(number for number in given if number is not None)
+    programs = [
+        compile(
+            schedule,
+            max_flits=most,
+            operators=operators if schedule.collective.reducing else (),
+            root=root if schedule.collective.rooted else None,
+        )
+        for schedule in schedules
+    ]
+    return merge(programs) if len(programs) > 1 else programs[0]
 
 
 def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:

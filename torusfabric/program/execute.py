@@ -28,6 +28,7 @@ def execute(
     program: Program,
     words: Words,
     *,
+    mode: int | None = None,
     length: int | None = None,
     root: int | None = None,
     operation: int | None = None,
@@ -44,8 +45,10 @@ def execute(
     >>> execute(program, np.arange(9)[:, None])[4]
     array([0, 1, 2, 3, 4, 5, 6, 7, 8])
     """
-    run = _Run(program.length_of(length), root or 0, program.mode.operator_of(operation))
-    machine = _Machine(program, words, run, width)
+    number = program.mode_number(mode)
+    operator = program.modes[number].operator_of(operation)
+    run = _Run(program.length_of(length), root or 0, operator)
+    machine = _Machine(program, number, words, run, width)
     machine.run()
     return machine.received()
 
@@ -97,21 +100,26 @@ class _Slots:
 class _Machine:
     """All nodes of a fabric."""
 
-    def __init__(self, program: Program, words: Words, run: _Run, width: int) -> None:
+    def __init__(self, program: Program, mode: int, words: Words, run: _Run, width: int) -> None:
+        # What the host sees is that of the mode alone; memories and sources are the common ones.
+        self.part, self.mode = program.part(mode), program.modes[mode]
         self.program, self.width = program, width
-        self.length, self.root, self.operator = run
-        self.loop = program.loop
-        self.slots = _Slots(self.loop, block_flits(program.schedule, run.length))
+        self.length, self.root, operator = run
+        # Words that change nothing pass the operators of other modes.
+        self.operator = operator or next(iter(program.operators), None)
+        self.loop = self.mode.loop
+        self.slots = _Slots(self.loop, block_flits(self.part.schedule, run.length))
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
-        groups = program.groups
+        groups = self.mode.groups
         self.position = groups.position
         offset = groups.members[0, groups.torus.subtract(self.position, run.root)]
         self.is_root = offset == 0
-        self.variant = program.variant_of[offset if program.by_offset else self.nodes]
+        by_offset = self.mode.by_offset
+        self.variant = program.variant_at[offset] if by_offset else program.variant_of
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
-        self.pitch = np.array([memory.pitch for memory in program.memories])
+        self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])
         # One word more, for what is read where nothing is.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)
@@ -121,27 +129,26 @@ class _Machine:
         ports = topology.ports
         self.upstream = topology.neighbours, topology.opposite[None, :]
         self.link = np.zeros((topology.nodes, ports), words.dtype)
-        self.result, self.later = self.link, self.link
+        self.result, self.later, self.later_result = self.link, self.link, self.link
         self.read = np.zeros((topology.nodes, len(self.loop.reads)), words.dtype)
         self._bases = [self._single_bases(reads) for reads in self.loop.reads]
         self._rows: dict[int, tuple[int, IntArray]] = {}
 
     def _addresses(self, count: int, *, receive: bool) -> IntArray:
         """Memory addresses of words of all nodes, in the order of the host; -1 for none."""
-        program = self.program
-        mapped = program.mode.receive_map if receive else program.mode.send_map
-        part, chunk, flit = program.locate(np.arange(count), self.length)
-        if receive and program.mode.part_is_root:
+        mapped = self.mode.receive_map if receive else self.mode.send_map
+        part, chunk, flit = self.part.locate(np.arange(count), self.length)
+        if receive and self.mode.part_is_root:
             part = np.full_like(part, self.root)
         memory, base = mapped.locate(self.position[:, None], part[None, :], chunk[None, :])
         memory, base = np.broadcast_arrays(memory, base)
-        if receive and program.any_root:
+        if receive and self.mode.any_root:
             base = self._at_any_root(base)
         return np.where(base >= 0, self.first[memory] + base + self.pitch[memory] * flit, -1)
 
     def _at_any_root(self, base: IntArray) -> IntArray:
         """First addresses of what is received, given those of the others, or of the root alone."""
-        collective, is_root = self.program.schedule.collective, self.is_root[:, None]
+        collective, is_root = self.part.schedule.collective, self.is_root[:, None]
         if collective.to_root:
             return np.where(is_root, base, -1)
         # The root of a broadcast shows what it sends.
@@ -149,14 +156,14 @@ class _Machine:
 
     def _load(self, words: Words) -> None:
         """Write what the nodes send into their memories."""
-        address = self._addresses(self.program.layout.send_words(self.length), receive=False)
+        address = self._addresses(self.part.layout.send_words(self.length), receive=False)
         node, index = np.nonzero(np.broadcast_to(address, words.shape) >= 0)
         address = np.broadcast_to(address, words.shape)
         self.memory[node, address[node, index]] = words[node, index]
 
     def received(self) -> Words:
         """What the host reads at each node."""
-        address = self._addresses(self.program.layout.recv_words(self.length), receive=True)
+        address = self._addresses(self.part.layout.recv_words(self.length), receive=True)
         address = np.broadcast_to(address, (len(self.nodes), address.shape[1]))
         words = self.memory[self.nodes[:, None], address]
         words[address < 0] = 0
@@ -166,13 +173,13 @@ class _Machine:
         """Pass all edges of a run; cycle 0 is the first slot."""
         for cycle in range(len(self.slots) + self.loop.drain):
             arriving = self.link[self.upstream]
-            result = self._combined(cycle, arriving) if self.loop.combining else None
-            stored = self.result if self.loop.combining else arriving
-            link = self._forwarded(cycle, stored)
+            sources = self._sources(arriving)
+            result = self._combined(cycle, arriving, sources) if self.loop.combining else None
+            link = self._forwarded(cycle, sources)
             read = self._read(cycle)
-            self._store(cycle, stored)
+            self._store(cycle, sources)
             self.read, self.link = read, link
-            self.later = stored
+            self.later, self.later_result = arriving, self.result
             if result is not None:
                 self.result = result
 
@@ -192,11 +199,13 @@ class _Machine:
         shape = (len(self.nodes), 0)
         return np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
 
-    def _sources(self, stored: Words) -> Words:
+    def _sources(self, arriving: Words) -> Words:
         """Everything that an out-port or an operator can select."""
-        neutral = self.memory[:, -1:]
-        later = self.later[:, list(self.loop.delayed)]
-        return np.concatenate([stored, later, self._injected(), neutral], axis=1)
+        loop = self.loop
+        words = [arriving, self.later[:, list(loop.delayed)]]
+        if loop.results:
+            words += [self.result, self.later_result[:, list(loop.delayed_results)]]
+        return np.concatenate([*words, self._injected(), self.memory[:, -1:]], axis=1)
 
     def _chosen(
         self, cycle: int, settings: IntArray, skews: tuple[int, ...], delay: int, sources: Words
@@ -215,16 +224,14 @@ class _Machine:
             chosen[:, port] = np.where(source >= 0, word, chosen[:, port])
         return chosen
 
-    def _forwarded(self, cycle: int, stored: Words) -> Words:
+    def _forwarded(self, cycle: int, sources: Words) -> Words:
         """What is on the links after the next edge."""
-        sources = self._sources(stored)
         return self._chosen(cycle, self.loop.select, self.loop.select_skew, SETTING, sources)
 
-    def _combined(self, cycle: int, arriving: Words) -> Words:
+    def _combined(self, cycle: int, arriving: Words, sources: Words) -> Words:
         """What the operators behind the in-ports make."""
         assert self.loop.operand is not None
         assert self.operator is not None
-        sources = self._sources(self.result)
         other = self._chosen(cycle, self.loop.operand, self.loop.operand_skew, LINK, sources)
         return self.operator.combine(arriving, other, self.width)
 
@@ -288,16 +295,16 @@ class _Machine:
         padded = [blocks + [(-1, 0)] * (longest - len(blocks)) for blocks in lists]
         return np.moveaxis(np.array(padded), -1, 0)
 
-    def _store(self, cycle: int, stored: Words) -> None:
+    def _store(self, cycle: int, sources: Words) -> None:
         """Store what has arrived."""
-        timing = self.program.timing
+        timing = self.mode.timing
         for number, writes in enumerate(self.loop.writes):
             for hops in np.unique(writes.hops[writes.base >= 0]).tolist():
                 at = self._setting(cycle, timing.store_delay(hops, writes.skew))
                 if at is not None:
-                    self._store_after(number, hops, at, stored)
+                    self._store_after(number, hops, at, sources)
 
-    def _store_after(self, number: int, hops: int, slot: _Slot, stored: Words) -> None:
+    def _store_after(self, number: int, hops: int, slot: _Slot, sources: Words) -> None:
         """Store what has arrived over so many hops."""
         writes, row = self.loop.writes[number], slot.row
         variant = self.variant if writes.base.shape[1] > 1 else np.zeros_like(self.variant)
@@ -307,8 +314,8 @@ class _Machine:
         nodes = self.nodes[there]
         if not len(nodes):
             return
-        made = self._injected()[:, :1] if (port == MADE).any() else stored[:, :1]
-        word = np.where(port == MADE, made[:, 0], stored[self.nodes, np.maximum(port, 0)])
+        source = np.where(port == MADE, self.loop.first_injection, port)
+        word = sources[self.nodes, source]
         within = slot.block * self.loop.flits + slot.flit * self.pitch[number]
         address = self.first[number] + base[there] + within
         self.memory[nodes, address] = word[there]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .values import Loop, Memory, Writes
+from .values import IDLE, Loop, Memory
 
 if TYPE_CHECKING:
     from ..schedule import Lifted
@@ -58,15 +58,17 @@ def _memory(memory: Memory, groups: Groups) -> Memory:
 
 def _loop(loop: Loop, groups: Groups) -> Loop:
     """The rows, with the ports of the topology."""
-    operand = None if loop.operand is None else _embedded(_sources(loop.operand, groups), groups)
+    number = _numbers(loop, groups)
+    operand = None if loop.operand is None else _embedded(number[loop.operand], groups)
     return replace(
         loop,
-        select=_embedded(_sources(loop.select, groups), groups),
+        select=_embedded(number[loop.select], groups),
         select_skew=_skews(loop.select_skew, groups),
         operand=operand,
         operand_skew=_skews(loop.operand_skew, groups),
         delayed=tuple(groups.ports[port] for port in loop.delayed),
-        writes=tuple(_writes(writes, groups) for writes in loop.writes),
+        delayed_results=tuple(groups.ports[port] for port in loop.delayed_results),
+        writes=tuple(replace(writes, port=number[writes.port]) for writes in loop.writes),
         departure=_embedded(loop.departure, groups, fill=0),
         departure_skew=_skews(loop.departure_skew, groups),
     )
@@ -77,11 +79,21 @@ def _ports(ports: IntArray, groups: Groups) -> IntArray:
     return np.where(ports >= 0, groups.ports[ports], ports)
 
 
-def _sources(select: IntArray, groups: Groups) -> IntArray:
-    """Sources with their new numbers: in-ports are spread out, all others come after them."""
-    old, new = len(groups.ports), groups.topology.ports
-    in_port = _ports(np.where(select < old, select, -1), groups)
-    return np.where(select < old, in_port, select + (new - old)).astype(select.dtype)
+def _numbers(loop: Loop, groups: Groups) -> IntArray:
+    """The new number of each source, and, from the end, of what is none: it stays.
+
+    In-ports and their results are spread out, all others keep their order.
+    """
+    ports, old, new = np.array(groups.ports), loop.ports, groups.topology.ports
+    later = len(loop.delayed)
+    numbers = [*ports, *range(new, new + later)]
+    end = new + later
+    if loop.results:
+        numbers += [*(end + ports), *range(end + new, end + new + len(loop.delayed_results))]
+        end += new + len(loop.delayed_results)
+    rest = loop.identity + 1 - len(numbers)
+    assert old == len(ports)
+    return np.array([*numbers, *range(end, end + rest), IDLE], np.int16)
 
 
 def _embedded(columns: IntArray, groups: Groups, fill: int = -1) -> IntArray:
@@ -94,8 +106,3 @@ def _embedded(columns: IntArray, groups: Groups, fill: int = -1) -> IntArray:
 def _skews(skews: tuple[int, ...], groups: Groups) -> tuple[int, ...]:
     """The skew of each port, 0 outside a group."""
     return tuple(_embedded(np.array(skews), groups, fill=0).tolist()) if skews else ()
-
-
-def _writes(writes: Writes, groups: Groups) -> Writes:
-    """Writes of what arrives by the ports of the topology."""
-    return replace(writes, port=_ports(writes.port, groups))

@@ -76,9 +76,10 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         injections=tuple((chunk,) for chunk in range(chunks)),
         reads=tuple(_injection(ports + chunk, select) for chunk in range(chunks)),
         writes=tuple(_storage(port, select) for port in range(ports)),
+        pitch=(steps,) * ports,
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
     )
-    received = tuple(Memory((port,), pitch=steps) for port in range(ports))
+    received = tuple(Memory((port,)) for port in range(ports))
     own = tuple(Memory((), own=True) for _ in range(chunks))
     routes = tuple(routes_of(pattern, Flows.of(pattern)))
     mode = Mode(

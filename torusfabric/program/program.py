@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import IntArray
-from .timing import RUN_SETUP, Timing
+from .timing import MODE_SETUP, RUN_SETUP, Timing
 from .values import Loop, Memory
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Mode:
         What the cycles are made of, without those that are constant.
     any_length : bool
         Whether the length of messages is chosen at the start of a run.
+    chosen : bool
+        Whether it is one of several modes.
+    layout : int
+        Which of the send maps it reads by, where modes have different ones.
     known_by : str
         How a receiver identifies the origin of a word.
     """
@@ -77,6 +81,8 @@ class Mode:
     write_delay: int = 0
     moving: CycleCost
     any_length: bool = False
+    chosen: bool = False
+    layout: int = 0
     known_by: str
 
     @property
@@ -92,9 +98,8 @@ class Mode:
     def timing_of(self, flits: int) -> Timing:
         """When what happens, for blocks of so many flits."""
         latency = self.schedule.topology.link_latency
-        return Timing(
-            self.loop, flits, self.write_delay, latency, RUN_SETUP if self.any_length else 0
-        )
+        setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
+        return Timing(self.loop, flits, self.write_delay, latency, setup)
 
     @property
     def groups(self) -> Groups:
@@ -134,13 +139,19 @@ class Program:
     flits : int
         Flits of a message, or the most of them.
     modes : tuple of Mode
-        One at present.
+        One of them is chosen at the start of each run, if there are several.
     memories : tuple of Memory
         The memories of a node.
     depth : ndarray of int, shape (variants, memories)
         Words of each memory.
     variant_of : ndarray of int, shape (nodes,)
-        The variant of each node; by offset, of the node at each offset from the root.
+        The variant of each node; of a single mode by offset, of the node at each offset from the
+        root.
+    offset_variant_of : ndarray of int, shape (nodes,), or None
+        Where there are several modes, some of them by offset: the variant of the node at each
+        offset from the root in these modes.
+    parts : tuple of Program
+        Where there are several modes, what each would be alone: its memories have other numbers.
 
     Examples
     --------
@@ -156,11 +167,34 @@ class Program:
     memories: tuple[Memory, ...]
     depth: IntArray
     variant_of: IntArray
+    offset_variant_of: IntArray | None = None
+    parts: tuple[Program, ...] = ()
 
     @property
     def mode(self) -> Mode:
-        """The only mode."""
+        """The first mode."""
         return self.modes[0]
+
+    def mode_number(self, mode: int | None) -> int:
+        """The number of a mode; by default that of the first.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode.
+        """
+        if not 0 <= (mode or 0) < len(self.modes):
+            raise InputError(f"Mode must be from 0 to {len(self.modes) - 1}, not {mode}")
+        return mode or 0
+
+    def part(self, mode: int) -> Program:
+        """What a mode would be alone."""
+        return self.parts[self.mode_number(mode)] if self.parts else self
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several modes."""
+        return len(self.modes) > 1
 
     @property
     def schedule(self) -> Schedule:
@@ -179,8 +213,8 @@ class Program:
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """The operators of the only mode, among which a run chooses."""
-        return self.mode.operators
+        """The operators among which a run chooses, the same in all modes that combine words."""
+        return next((mode.operators for mode in self.modes if mode.operators), ())
 
     @property
     def any_length(self) -> bool:
@@ -193,13 +227,23 @@ class Program:
 
     @property
     def any_root(self) -> bool:
-        """Whether the root is chosen at the start of a run."""
-        return self.mode.any_root
+        """Whether the root is chosen at the start of a run, in any mode."""
+        return any(mode.any_root for mode in self.modes)
+
+    @property
+    def root_groups(self) -> Groups:
+        """The groups of nodes in which roots are positions, where they are chosen."""
+        return next(mode.groups for mode in self.modes if mode.any_root)
+
+    @property
+    def variant_at(self) -> IntArray:
+        """The variant of the node at each offset from the root, where that matters."""
+        return self.variant_of if self.offset_variant_of is None else self.offset_variant_of
 
     @property
     def by_offset(self) -> bool:
-        """Whether what a node does depends on its offset from the root, which a run chooses."""
-        return self.mode.by_offset
+        """Whether what a node does depends on its offset from the root, in any mode."""
+        return any(mode.by_offset for mode in self.modes)
 
     @property
     def groups(self) -> Groups:
@@ -266,21 +310,25 @@ class Program:
         share, chunk = np.divmod(chunk, layout.part_chunks)
         return message + share, chunk, flit
 
-    def cycles(self, length: int | None = None) -> int:
+    def cycles(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Clock edges from the start pulse to done.
 
         Parameters
         ----------
         length : int, optional
             Flits of a message, for a program of any length; by default as many as there may be.
+        mode : int, optional
+            Which of several collectives (default 0).
         """
-        flits = block_flits(self.schedule, self.length_of(length))
-        return self.mode.timing_of(flits).cycles
+        number = self.mode_number(mode)
+        flits = block_flits(self.part(number).schedule, self.length_of(length))
+        return self.modes[number].timing_of(flits).cycles
 
     def execute(
         self,
         words: np.ndarray,
         *,
+        mode: int | None = None,
         length: int | None = None,
         root: int | None = None,
         operation: int | None = None,
@@ -292,6 +340,8 @@ class Program:
         ----------
         words : ndarray, shape (nodes, send words)
             What each node sends, as the host writes it: parts of `length` flits.
+        mode : int, optional
+            Which of several collectives (default 0).
         length : int, optional
             Flits of a message, for a program of any length.
         root : int, optional
@@ -308,25 +358,29 @@ class Program:
         """
         from .execute import execute
 
-        return execute(self, words, length=length, root=root, operation=operation, width=width)
+        return execute(
+            self, words, mode=mode, length=length, root=root, operation=operation, width=width
+        )
 
     @cached_property
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
-        mode = self.mode
         _update(digest, (self.topology.to_json(), self.flits, self.any_length))
-        _update(digest, (self.memories, self.depth))
-        _update(digest, (self.variant_of, mode.any_root, mode.by_offset))
-        _update(digest, (mode.write_delay, mode.loop))
-        _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
+        _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
+        for mode in self.modes:
+            _update(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
+            _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        schedule = self.schedule
+        modes = ", ".join(
+            f"{mode.schedule.collective} by {mode.schedule.algorithm}" for mode in self.modes
+        )
+        cycles = " or ".join(str(self.cycles(mode=k)) for k in range(len(self.modes)))
         return (
-            f"<Program {schedule.topology} {schedule.collective} by {schedule.algorithm}: "
-            f"{self.flits} flits, {self.cycles()} cycles, {self.digest[:12]}>"
+            f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "
+            f"{self.digest[:12]}>"
         )
 
 

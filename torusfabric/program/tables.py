@@ -161,12 +161,15 @@ def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int
     return _Injections(reads, tuple(numbered))
 
 
-def _writes(plan: NodePlan, block: int, skew: IntArray) -> tuple[Writes, ...]:
-    """What the memories for arrivals store."""
+def _writes(
+    plan: NodePlan, block: int, skew: IntArray, first_source: int = 0
+) -> tuple[Writes, ...]:
+    """What the memories for arrivals store; `first_source` is that of the first in-port."""
     writes = []
     for memory in plan.receive_memories:
         base = _words(memory.write[:, None], block)
-        blocks, hops, port = (np.full_like(base, value) for value in (1, 1, memory.port))
+        source = first_source + memory.port
+        blocks, hops, port = (np.full_like(base, value) for value in (1, 1, source))
         writes.append(Writes(base, blocks, hops, port, skew=int(skew[memory.port])))
     return tuple(writes)
 
@@ -193,7 +196,9 @@ def _loop(plan: TablePlan, block: int) -> Loop:
 def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
     """The rows of a table of sums."""
     first = plan.ports + len(plan.delayed)
-    reads, (select, operand) = _injections(plan, first, [plan.select, plan.operand], block)
+    reads, settings = _injections(plan, first, [plan.select, plan.operand], block)
+    # What the plan calls in-ports are their results, which are numbered after them.
+    select, operand = (np.where(s >= 0, s + plan.ports, s).astype(np.int16) for s in settings)
     near = plan.skew[table.topology.opposite]
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
@@ -204,12 +209,14 @@ def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
         drain=LINK + plan.tail,
         select=select,
         select_skew=tuple(plan.skew.tolist()),
+        results=True,
         operand=operand,
         operand_skew=tuple(near.tolist()),
-        delayed=plan.delayed,
+        delayed=(),
+        delayed_results=plan.delayed,
         injections=tuple((k,) for k in range(len(reads))),
         reads=reads,
-        writes=_writes(plan, block, near),
+        writes=_writes(plan, block, near, first_source=plan.ports),
         departure=plan.departure,
         departure_skew=tuple(plan.skew.tolist()),
     )

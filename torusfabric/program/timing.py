@@ -34,6 +34,7 @@ __all__ = [
     "DISTRIBUTION",
     "LINK",
     "MEMORY_AGE",
+    "MODE_SETUP",
     "ROUND_DRAIN",
     "ROUND_SETUP",
     "RUN_SETUP",
@@ -79,6 +80,9 @@ WRITE = 2 + DISTRIBUTION
 
 #: Cycles in which a sequencer finds out what follows from the length of a run.
 RUN_SETUP = 1
+
+#: Cycles more in which it finds out what follows from the mode.
+MODE_SETUP = 1
 
 #: Cycles by which a write of the host may be late, for the first read comes as late.
 EARLY_START = 1

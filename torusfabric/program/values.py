@@ -53,16 +53,16 @@ class Memory:
     Parameters
     ----------
     ports : tuple of int
-        The in-ports whose words it stores, or `MADE`.
+        The in-ports whose words, or results, it stores, or `MADE`.
     own : bool
         Whether the host writes into it what the node sends.
-    pitch : int
-        From the address of a flit of a block to that of the next.
+    layout : int
+        By which of the send maps, where modes have different ones; the host writes by all of them.
     """
 
     ports: tuple[int, ...]
     own: bool = False
-    pitch: int = 1
+    layout: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,8 @@ class Writes:
     hops : ndarray of int, shape (rows, variants)
         Hops from the sender; 0 for what the node makes itself.
     port : ndarray of int, shape (rows, variants)
-        The in-port, or `MADE`.
+        The source whose word it stores, as `Loop` numbers them: that of an in-port or of a result;
+        or `MADE`.
     skew : int
         By how many cycles it stores later than others.
     """
@@ -165,7 +166,8 @@ class Loop:
     row takes ``max(least, pause + blocks * n)`` cycles. In a loop by flits a row takes a cycle each
     time it comes, n times.
 
-    Sources are numbered: in-ports, then the registers behind the in-ports of `delayed`, then
+    Sources are numbered: in-ports, and the registers behind those of `delayed`; where operators
+    stand behind in-ports, their results, and the registers behind those of `delayed_results`; then
     injection ports.
 
     Parameters
@@ -191,11 +193,18 @@ class Loop:
     reads : tuple of Reads
         One a reader.
     writes : tuple of Writes
-        One a memory that the fabric writes, in the order of the memories.
+        One a memory, as far as the fabric writes any that come later.
+    pitch : tuple of int
+        Of each memory, from the address of a flit of a block to that of the next; 1 in those that
+        are not listed.
+    results : bool
+        Whether every in-port has an operator behind it, used in this loop or not.
     operand : ndarray of int16, shape (rows, 1, ports), or None
-        Where every in-port has an operator behind it: the source that is combined with what
-        arrives, `identity` for what is only passed on, `IDLE` where nothing arrives.
+        Where results are used: the source that is combined with what arrives, `identity` for what
+        is only passed on, `IDLE` where nothing arrives.
     operand_skew : tuple of int
+    delayed_results : tuple of int
+        The in-ports whose results have a second register.
     departure : ndarray of int, shape (steps of the schedule, ports)
         The row in which a sender reads what it sends by a port.
     departure_skew : tuple of int
@@ -216,8 +225,11 @@ class Loop:
     departure_skew: tuple[int, ...] = ()
     least: int = 1
     select_skew: tuple[int, ...] = ()
+    pitch: tuple[int, ...] = ()
+    results: bool = False
     operand: IntArray | None = None
     operand_skew: tuple[int, ...] = ()
+    delayed_results: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -235,9 +247,15 @@ class Loop:
         return int(self.select.shape[2])
 
     @property
+    def first_result(self) -> int:
+        """The number of the result of the first in-port among the sources."""
+        return self.ports + len(self.delayed)
+
+    @property
     def first_injection(self) -> int:
         """The number of the first injection port among the sources."""
-        return self.ports + len(self.delayed)
+        results = self.ports + len(self.delayed_results) if self.results else 0
+        return self.first_result + results
 
     @property
     def identity(self) -> int:
@@ -246,8 +264,12 @@ class Loop:
 
     @property
     def combining(self) -> bool:
-        """Whether every in-port has an operator behind it."""
+        """Whether what arrives passes the operators behind in-ports."""
         return self.operand is not None
+
+    def pitch_of(self, memory: int) -> int:
+        """From the address of a flit of a block to that of the next, in a memory."""
+        return self.pitch[memory] if memory < len(self.pitch) else 1
 
     def duration(self, flits: int) -> IntArray:
         """Cycles of each row each time that it comes, for blocks of so many flits."""

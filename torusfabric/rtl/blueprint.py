@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -13,13 +14,14 @@ from .distribution import Distribution
 from .memories import address_width
 from .netlist import Netlist, Part, Parts
 from .operator_unit import OperatorUnit
-from .run_length import Lengths
+from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..program import Program
     from ..program.values import Loop
     from ..topology import Groups, Topology
     from .control import Control
+    from .loops import LocalRows
 
 __all__ = ["Blueprint", "Top"]
 
@@ -50,6 +52,8 @@ class Blueprint:
     netlist : Netlist
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
+    from_host : list of str
+        What the host port gives to all nodes, once it is there.
     """
 
     program: Program
@@ -58,7 +62,8 @@ class Blueprint:
     top: Top
     netlist: Netlist = field(default_factory=Netlist)
     sequenced: dict[str, tuple[Part, ...]] = field(default_factory=dict)
-    _offset_roms: dict[tuple[tuple[Rows, ...], int], Rows] = field(default_factory=dict)
+    from_host: list[str] = field(default_factory=list)
+    _offset_roms: dict[object, Rows] = field(default_factory=dict)
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -66,24 +71,15 @@ class Blueprint:
         return Distribution(self.netlist, self.nodes)
 
     @property
-    def lengths(self) -> Lengths | None:
-        """The lengths that a run can have, where there is a choice."""
-        program = self.program
-        if not program.any_length:
-            return None
-        return Lengths(program.flits, program.schedule.chunks)
-
-    @property
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
         operators = self.program.operators
         return OperatorUnit(operators) if operators else None
 
-    @property
-    def choosable(self) -> OperatorUnit | None:
-        """What combines words, where a run chooses among operators."""
-        unit = self.operator_unit
-        return unit if unit and unit.bits else None
+    @cached_property
+    def choices(self) -> RunChoices:
+        """What is chosen at the start of a run."""
+        return RunChoices.of(self.program)
 
     @property
     def loop(self) -> Loop:
@@ -130,10 +126,11 @@ class Blueprint:
         return tuple(Part(f"tx_{there}", port * self.width, self.width) for there, port in sent)
 
     def incoming(self, node: int) -> tuple[Part, ...]:
-        """The words at a node's in-ports that are stored and forwarded: results, if combined."""
-        if not self.loop.combining:
-            return self.arriving(node)
-        return tuple(Part(f"result_{node}", q * self.width, self.width) for q in range(self.ports))
+        """What a node may store: the words at its in-ports, and their results if there are any."""
+        words = self.arriving(node)
+        if self.loop.results:
+            words += (Part(f"result_{node}", 0, self.ports * self.width),)
+        return words
 
     def injected(self, node: int, chosen: tuple[int, ...] | None = None) -> tuple[Part, ...]:
         """The words of injection ports of a node, all by default."""
@@ -147,13 +144,19 @@ class Blueprint:
 
     def offset(self, node: int) -> tuple[Part, ...]:
         """The offset of a node from the root of its group: one coordinate after the other."""
-        at = self.groups.position[[node]]
-        coordinates = self.groups.torus.coordinates(at)[:, 0].tolist()
+        groups = self.program.root_groups
+        coordinates = groups.torus.coordinates(groups.position[[node]])[:, 0].tolist()
         names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
         return tuple(Part(name, 0, self.netlist.nets[name]) for name in names)
 
     def add_row_rom(
-        self, net: str, node: int, row: str, bits: int, contents: tuple[Rows, ...]
+        self,
+        net: str,
+        node: int,
+        row: str,
+        bits: int,
+        contents: tuple[Rows, ...],
+        local: LocalRows,
     ) -> None:
         """A ROM of a node that the sequencer steps through.
 
@@ -166,37 +169,72 @@ class Blueprint:
             The net of the row, of which the node has a ROM.
         bits : int
         contents : tuple of (tuple of int)
-            Of each variant, what is read in each row.
+            Of each variant, what is read in each row of all loops; empty where it is never looked
+            up.
+        local : LocalRows
+            The rows that are kept.
         """
-        self.add_node_rom(net, node, self.distribution.near(row, node), bits, contents)
+        address = self.distribution.near(row, node)
+        kept = tuple(local.of(rows) for rows in contents)
+        self.add_node_rom(net, node, address, bits, kept, local.modes)
 
     def add_node_rom(
-        self, net: str, node: int, address: Parts, bits: int, contents: tuple[Rows, ...]
+        self,
+        net: str,
+        node: int,
+        address: Parts,
+        bits: int,
+        contents: tuple[Rows, ...],
+        modes: tuple[int, ...],
     ) -> None:
         """A ROM of a node, given what those of all variants hold.
 
-        With any root it has room for all of them, and shows what is for the node's offset from it.
+        Where any mode is by offset, it has room for all offsets, and shows what is for that of the
+        node.
+
+        Parameters
+        ----------
+        net, node, address, bits, contents
+            As for `add_row_rom`, less the node's offset.
+        modes : tuple of int
+            The mode to which each row belongs; rows beyond belong to the last one's.
         """
-        rows = contents[self.variant_of[node]]
+        variant = self.variant_of[node]
+        rows = contents[variant]
         if self.program.by_offset:
-            key = contents, sum(part.width for part in address)
+            key = contents, sum(part.width for part in address), variant * self._mixed
             if key not in self._offset_roms:
-                self._offset_roms[key] = self._by_offset(*key)
+                self._offset_roms[key] = self._by_offset(*key, modes)
             rows, address = self._offset_roms[key], address + self.offset(node)
         self.netlist.add_rom(
             f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node
         )
 
-    def _by_offset(self, contents: tuple[Rows, ...], bits: int) -> Rows:
+    @property
+    def _mixed(self) -> bool:
+        """Whether what a node does depends on its offset from the root in some modes only."""
+        return len({mode.by_offset for mode in self.program.modes}) > 1
+
+    def _by_offset(
+        self, contents: tuple[Rows, ...], bits: int, variant: int, modes: tuple[int, ...]
+    ) -> Rows:
         """Contents for all offsets, addressed by so many bits and then by coordinates."""
-        topology = self.groups.torus
-        coordinates = topology.coordinates(np.arange(topology.nodes))
-        key, shift = np.zeros(topology.nodes, int), bits
-        for coordinate, side in zip(coordinates, topology.moduli, strict=True):
+        program, groups = self.program, self.program.root_groups
+        coordinates = groups.torus.coordinates(np.arange(groups.size))
+        key, shift = np.zeros(groups.size, int), bits
+        for coordinate, side in zip(coordinates, groups.torus.moduli, strict=True):
             key |= coordinate << shift
             shift += address_width(side)
+        by_offset = [program.modes[mode].by_offset for mode in modes]
         table = [0] * (int(key.max()) + (1 << bits))
         for offset, start in enumerate(key.tolist()):
-            rows = contents[self.variant_of[self.groups.members[0, offset]]]
+            rows = contents[int(program.variant_at[groups.members[0, offset]])]
+            if self._mixed:
+                rows = tuple(
+                    chosen if here else fixed
+                    for chosen, fixed, here in zip_longest(
+                        rows, contents[variant], by_offset, fillvalue=0
+                    )
+                )
             table[start : start + len(rows)] = rows
         return tuple(table)

@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from amaranth.lib.wiring import Out
 
+from ..program import RenumberedMap
 from .blueprint import Blueprint, Top
-from .host import RADIX, Host, ReadMerge, merge_levels
+from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
 from .host_layout import HostLayout
 from .locators import Locator, locator_of, write_locator_of
 from .memories import address_width
 from .netlist import Fixed, Leaf, Part, Parts, Role
 from .root_unit import RootUnit
 from .sequencer import Sequencer
+
+if TYPE_CHECKING:
+    from ..program import AddressMap
 
 __all__ = ["add_host", "add_root_unit", "add_sequencer"]
 
@@ -39,8 +44,16 @@ def _add_single(
     return {member: plan.netlist.whole(member) for member in outputs}
 
 
-def add_host(plan: Blueprint, layout: HostLayout) -> tuple[int, list[Callable[[], Locator]]]:
+def add_host(
+    plan: Blueprint, layouts: Sequence[HostLayout]
+) -> tuple[int, list[Callable[[], Locator]]]:
     """Add the host port, and the tree that brings read data to it.
+
+    Parameters
+    ----------
+    plan : Blueprint
+    layouts : sequence of HostLayout
+        Of each mode.
 
     Returns
     -------
@@ -49,26 +62,49 @@ def add_host(plan: Blueprint, layout: HostLayout) -> tuple[int, list[Callable[[]
     locators : list of function of () -> Locator
         Those of what is received, and of what is sent if that is not in the order of addresses.
     """
-    net = plan.netlist
-    locator, writer = locator_of(plan.program), write_locator_of(plan.program)
+    net, program = plan.netlist, plan.program
+    parts = [program.part(mode) for mode in range(len(program.modes))]
+    locators = [locator_of(part) for part in parts]
+    # One mode of each send map.
+    sending = {mode.layout: number for number, mode in reversed([*enumerate(program.modes)])}
+    writers = [write_locator_of(parts[sending[k]]) for k in sorted(sending)]
     bits = {
         "host_we": 1,
         "host_node": address_width(plan.nodes),
-        "host_addr": layout.address_bits,
+        "host_addr": layouts[0].address_bits,
         "host_wdata": plan.width,
     }
     inputs: dict[str, Parts] = {name: net.add_input(name, width) for name, width in bits.items()}
-    if layout.part_is_root:
-        inputs["sampled_root"] = (Part("sampled_root", 0, layout.root_bits),)
+    if any(layout.part_is_root for layout in layouts):
+        inputs["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
+    if program.several:
+        inputs["mode"] = (Part("run_mode", 0, address_width(len(parts))),)
 
     def make() -> Host:
-        answer = plan.control.endpoints.answer
-        return Host(layout, locator(), plan.width, plan.address_bits, answer, writer and writer())
+        banks = [_banks(mode.receive_map, len(program.memories)) for mode in program.modes]
+        made = [locator() for locator in locators]
+        return Host(
+            [HostView(*view) for view in zip(layouts, made, banks, strict=True)],
+            [
+                HostWrites(layouts[sending[k]], writer and writer())
+                for k, writer in zip(sorted(sending), writers, strict=True)
+            ],
+            width=plan.width,
+            address_bits=plan.address_bits,
+            answer=plan.control.endpoints.answer,
+        )
 
-    _add_single(plan, "host", Role.HOST, make, inputs)
+    plan.from_host.extend(_add_single(plan, "host", Role.HOST, make, inputs))
     _add_read_tree(plan)
     net.add_output("host_rdata", plan.width)
-    return make().read_latency, [locator, *([writer] if writer else [])]
+    return make().read_latency, [*locators, *filter(None, writers)]
+
+
+def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
+    """The number of each memory that a receive map knows."""
+    if isinstance(mapped, RenumberedMap):
+        return tuple(mapped.numbers.tolist())
+    return tuple(range(memories))
 
 
 def _add_read_tree(plan: Blueprint) -> None:
@@ -99,12 +135,10 @@ def add_sequencer(plan: Blueprint) -> None:
     if plan.top is Top.HOST:
         address = net.low("read_address", bits)
     make = lambda: Sequencer(
-        plan.program.timing,
+        [mode.timing for mode in plan.program.modes],
         plan.control,
+        plan.choices,
         address_bits=bits,
-        lengths=plan.lengths,
-        roots=plan.groups.size if plan.program.any_root else None,
-        operators=plan.choosable,
     )
     chosen = net.inputs.keys() & make().signature.members.keys()
     inputs = {name: net.whole(name) for name in net.inputs if name in chosen}
@@ -115,6 +149,7 @@ def add_sequencer(plan: Blueprint) -> None:
 def add_root_unit(plan: Blueprint) -> None:
     """Add what takes the root and gives every node its offset from it."""
     inputs = {name: plan.netlist.whole(name) for name in ("accepted", "root")}
-    shown, offsets = plan.program.mode.part_is_root, plan.program.by_offset
-    make = lambda: RootUnit(plan.groups.torus, shown=shown, offsets=offsets)
+    program = plan.program
+    shown, offsets = any(mode.part_is_root for mode in program.modes), program.by_offset
+    make = lambda: RootUnit(program.root_groups.torus, shown=shown, offsets=offsets)
     _add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)

@@ -8,16 +8,18 @@ of inputs, endpoints with the same memories, readers and writers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..program.timing import LINK, SETTING
-from ..program.values import IDLE, Loop
+from ..program.values import IDLE
 from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
+from .loops import LocalRows, Loops
 from .windows import Windows
 
 if TYPE_CHECKING:
@@ -32,13 +34,14 @@ class Column:
 
     Parameters
     ----------
-    values : ndarray of int, shape (rows,)
-    delay : int
-        Cycles from a slot to the register that holds it, at the nodes.
+    values : ndarray of int, shape (rows of all loops,)
+    delays : tuple of (int or None)
+        Of each loop: cycles from a slot to the register that holds it, at the nodes; None where
+        nobody looks.
     """
 
     values: IntArray
-    delay: int
+    delays: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,10 @@ class RouterPlan:
         Of each variant of this shape, the injection port of the program that each of its inputs is.
     central : tuple of int or None
         For each select register the column of the sequencer that it copies; None where its values
-        come from the node's ROM.
+        come from the node's ROM alone.
+    local : tuple of bool
+        For each select register whether the node's ROM has a bit of it; where there is a column
+        too, it holds what either gives, for one of them is 0.
     contents : dict of int to (tuple of int)
         Of each variant of this shape, the rows of its ROM.
     """
@@ -61,12 +67,13 @@ class RouterPlan:
     crossbar: Crossbar
     injections: dict[int, tuple[int, ...]]
     central: tuple[int | None, ...]
+    local: tuple[bool, ...]
     contents: dict[int, tuple[int, ...]]
 
     @property
     def local_bits(self) -> int:
         """Bits of a row of the ROM."""
-        return sum(column is None for column in self.central)
+        return sum(self.local)
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -89,6 +96,8 @@ class Control:
     router_of : ndarray of int, shape (variants,)
     windows : Windows
     endpoints : EndpointPlan
+    router_rows, endpoint_rows : LocalRows
+        Those of which nodes have ROMs.
     """
 
     selects: tuple[Column, ...]
@@ -98,9 +107,11 @@ class Control:
     router_of: IntArray
     windows: Windows
     endpoints: EndpointPlan
+    router_rows: LocalRows
+    endpoint_rows: LocalRows
 
     @property
-    def router_rows(self) -> bool:
+    def routers_look_up(self) -> bool:
         """Whether any router has a ROM."""
         return any(router.local_bits for router in self.routers)
 
@@ -116,22 +127,24 @@ def plan_control(program: Program) -> Control:
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
     >>> control = plan_control(tf.compile(schedule))
-    >>> len(control.routers), control.router_rows, len(control.selects) > 0
+    >>> len(control.routers), control.routers_look_up, len(control.selects) > 0
     (1, False, True)
     """
-    loop = program.loop
-    shapes, router_of = _router_shapes(loop, one=program.by_offset)
+    loops = Loops.of(program)
+    shapes, router_of = _router_shapes(loops, one=program.by_offset)
     columns = _Columns()
     planned = [
-        _planned(loop, sources, members, one=program.by_offset) for sources, members in shapes
+        _planned(loops, sources, members, one=program.by_offset) for sources, members in shapes
     ]
     common = _common_columns(planned)
+    uniform = [bool((loop.select == loop.select[:, :1]).all()) for loop in loops.loops]
     routers = tuple(
-        _router(plan, members, columns, common)
+        _router(plan, members, columns, common, uniform)
         for plan, (_, members) in zip(planned, shapes, strict=True)
     )
-    operands, operand_columns = _operands(loop, columns)
-    windows = Windows.of(loop, any_length=program.any_length)
+    operands, operand_columns = _operands(loops, columns)
+    windows = Windows.of(loops, any_length=program.any_length)
+    endpoints = plan_endpoints(program, windows)
     return Control(
         tuple(columns.columns),
         operands,
@@ -139,8 +152,14 @@ def plan_control(program: Program) -> Control:
         routers,
         router_of,
         windows,
-        plan_endpoints(program, windows),
+        endpoints,
+        LocalRows(loops, _used(routers, loops)),
+        LocalRows(loops, endpoints.rows_of),
     )
+
+
+#: By how many cycles something is later than others, in each loop; None where nobody looks.
+Skews: TypeAlias = tuple[int | None, ...]
 
 
 class _Columns:
@@ -148,14 +167,15 @@ class _Columns:
 
     def __init__(self) -> None:
         self.columns: list[Column] = []
-        self._known: dict[tuple[bytes, int], int] = {}
+        self._known: dict[tuple[bytes, Skews], int] = {}
 
-    def add(self, values: IntArray, delay: int) -> int:
-        """The number of a column."""
-        key = np.asarray(values, np.int8).tobytes(), delay
+    def add(self, values: IntArray, skews: Skews, least: int) -> int:
+        """The number of a column that nodes see so many cycles, and the skews, after a slot."""
+        delays = tuple(None if skew is None else least + skew for skew in skews)
+        key = np.asarray(values, np.int8).tobytes(), delays
         if key not in self._known:
             self._known[key] = len(self.columns)
-            self.columns.append(Column(values, delay))
+            self.columns.append(Column(values, delays))
         return self._known[key]
 
 
@@ -168,7 +188,12 @@ def _sources(select: IntArray) -> Sources:
     return tuple(tuple(np.unique(column[column >= 0]).tolist()) for column in select.T)
 
 
-def _router_shapes(loop: Loop, *, one: bool) -> tuple[list[tuple[Sources, list[int]]], IntArray]:
+def _selected(loops: Loops) -> IntArray:
+    """What feeds each out-port in the rows of all loops, shape (rows, variants, ports)."""
+    return loops.joined([loop.select for loop in loops.loops])
+
+
+def _router_shapes(loops: Loops, *, one: bool) -> tuple[list[tuple[Sources, list[int]]], IntArray]:
     """The different sets of sources of out-ports, and the variants that have them.
 
     Returns
@@ -178,14 +203,15 @@ def _router_shapes(loop: Loop, *, one: bool) -> tuple[list[tuple[Sources, list[i
         Injection ports are distinguished by the order in which out-ports use them only.
     shape_of : ndarray of int, shape (variants,)
     """
-    used = [_sources(loop.select[:, variant]) for variant in range(loop.variants)]
+    select, count = _selected(loops), loops.variants
+    used = [_sources(select[:, variant]) for variant in range(count)]
     if one:
         every = [tuple(sorted(set().union(*sets))) for sets in zip(*used, strict=True)]
-        return [(tuple(every), list(range(loop.variants)))], np.zeros(loop.variants, int)
+        return [(tuple(every), list(range(count)))], np.zeros(count, int)
     members: dict[Sources, list[int]] = {}
-    shape_of = np.empty(loop.variants, int)
+    shape_of = np.empty(count, int)
     for variant, sources in enumerate(used):
-        names = _injection_names(sources, loop.first_injection)
+        names = _injection_names(sources, loops.first.first_injection)
         key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
         members.setdefault(key, []).append(variant)
     for number, variants in enumerate(members.values()):
@@ -209,18 +235,19 @@ class _Planned:
 
     crossbar: Crossbar
     values: IntArray  # variants, rows, select registers
+    spans: list[slice]  # the rows of each loop
     injections: list[tuple[int, ...]]  # of each variant, the injection port that each input is
 
 
-def _planned(loop: Loop, sources: Sources, members: list[int], *, one: bool) -> _Planned:
+def _planned(loops: Loops, sources: Sources, members: list[int], *, one: bool) -> _Planned:
     """The crossbar of a shape: select registers are shared where that suits all its variants.
 
     Where one shape serves all variants, injection ports are those of the program.
     """
-    first = loop.first_injection
+    first, select = loops.first.first_injection, _selected(loops)
     stacked, injections = [], []
     for variant in members:
-        rows = loop.select[:, variant].astype(int)
+        rows = select[:, variant].astype(int)
         names = _injection_names(sources if one else _sources(rows), first)
         if one:
             last = max(names, default=first - 1)
@@ -233,57 +260,105 @@ def _planned(loop: Loop, sources: Sources, members: list[int], *, one: bool) -> 
             tuple(injection - first for injection in sorted(names, key=names.__getitem__))
         )
     unique, inverse = np.unique(np.concatenate(stacked), axis=0, return_inverse=True)
-    crossbar = plan_crossbar(unique, loop.select_skew or (0,) * loop.ports)
-    values = crossbar.rom[inverse.ravel()].reshape(len(members), loop.rows, -1)
-    return _Planned(crossbar, values, injections)
+    skews = [loop.select_skew or (0,) * loop.ports for loop in loops.loops]
+    crossbar = plan_crossbar(unique, list(zip(*skews, strict=True)))
+    values = crossbar.rom[inverse.ravel()].reshape(len(members), loops.rows, -1)
+    return _Planned(crossbar, values, [span for _, span in loops.spans()], injections)
 
 
-def _common_columns(planned: list[_Planned]) -> set[tuple[bytes, int]]:
+#: Select bits that are alike in all variants: the loop, the values, the skew.
+Alike: TypeAlias = tuple[int, bytes, int | None]
+
+
+def _alike(plan: _Planned, register: int) -> list[Alike | None]:
+    """Of each loop, what a select register holds in all variants of a shape, or None."""
+    found: list[Alike | None] = []
+    for number, span in enumerate(plan.spans):
+        values = plan.values[:, span, register]
+        skew = plan.crossbar.skews[register][number]
+        same = (values == values[0]).all()
+        key = number, np.asarray(values[0], np.int8).tobytes(), skew
+        found.append(key if same else None)
+    return found
+
+
+def _common_columns(planned: list[_Planned]) -> set[Alike]:
     """Select bits that every router with any select bits has, alike in all variants."""
-    found: set[tuple[bytes, int]] | None = None
+    found: set[Alike] | None = None
     for plan in planned:
         if plan.values.shape[2]:
-            here = {
-                (np.asarray(plan.values[0, :, k], np.int8).tobytes(), plan.crossbar.skews[k])
-                for k in range(plan.values.shape[2])
-                if (plan.values[:, :, k] == plan.values[0, :, k]).all()
-            }
+            registers = range(plan.values.shape[2])
+            here = {alike for k in registers for alike in _alike(plan, k) if alike}
             found = here if found is None else found & here
     return found or set()
 
 
 def _router(
-    plan: _Planned, members: list[int], columns: _Columns, common: set[tuple[bytes, int]]
+    plan: _Planned,
+    members: list[int],
+    columns: _Columns,
+    common: set[Alike],
+    uniform: Sequence[bool],
 ) -> RouterPlan:
-    """A router module."""
+    """A router module.
+
+    What is common to all routers, and all of loops in which they do the same, comes from the
+    sequencer; in the rows of all other loops its column is 0, and in those of this one the ROM.
+    """
     central: list[int | None] = []
-    local = []
+    here, local = plan.values.copy(), []
     for k in range(plan.values.shape[2]):
-        values, skew = plan.values[0, :, k], plan.crossbar.skews[k]
-        alike = (plan.values[:, :, k] == values).all()
-        if alike and (np.asarray(values, np.int8).tobytes(), skew) in common:
-            central.append(columns.add(values, SETTING + skew))
-        else:
-            central.append(None)
-            local.append(k)
-    weights = [1 << bit for bit in range(len(local))]
+        given = [
+            alike in common or whole for alike, whole in zip(_alike(plan, k), uniform, strict=True)
+        ]
+        column = np.zeros(plan.values.shape[1], int)
+        for span, everywhere in zip(plan.spans, given, strict=True):
+            if everywhere:
+                column[span], here[:, span, k] = plan.values[0, span, k], 0
+        skews = plan.crossbar.skews[k]
+        seen = tuple(skew if g else None for skew, g in zip(skews, given, strict=True))
+        central.append(columns.add(column, seen, SETTING) if any(given) else None)
+        local.append(not all(given))
+    kept = [k for k, needed in enumerate(local) if needed]
+    weights = [1 << bit for bit in range(len(kept))]
     contents = {
         variant: tuple(
             sum(w for w, bit in zip(weights, row, strict=True) if bit)
-            for row in plan.values[member][:, local].tolist()
+            for row in here[member][:, kept].tolist()
         )
         for member, variant in enumerate(members)
     }
     injections = dict(zip(members, plan.injections, strict=True))
-    return RouterPlan(plan.crossbar, injections, tuple(central), contents)
+    return RouterPlan(plan.crossbar, injections, tuple(central), tuple(local), contents)
 
 
-def _operands(loop: Loop, columns: _Columns) -> tuple[Crossbar | None, tuple[int, ...]]:
+def _used(routers: Sequence[RouterPlan], loops: Loops) -> set[int]:
+    """The modes in whose rows any router looks anything up."""
+    rows = [contents for router in routers for contents in router.contents.values()]
+    return {
+        mode
+        for mode, (_, span) in enumerate(loops.spans())
+        if any(any(contents[span]) for contents in rows)
+    }
+
+
+def _operands(loops: Loops, columns: _Columns) -> tuple[Crossbar | None, tuple[int, ...]]:
     """The crossbar in front of the operators, and the columns of its select registers."""
-    if loop.operand is None:
+    if not any(loop.combining for loop in loops.loops):
         return None, ()
-    crossbar = plan_crossbar(loop.operand[:, 0].astype(int), loop.operand_skew)
+    inputs: list[IntArray] = []
+    skews: list[Skews] = []
+    for loop in loops.loops:
+        if loop.operand is None:
+            inputs.append(np.full((loop.rows, loop.ports), IDLE))
+            skews.append((None,) * loop.ports)
+        else:
+            # Its inputs begin with the results.
+            operand = loop.operand[:, 0].astype(int)
+            inputs.append(np.where(operand >= 0, operand - loop.first_result, IDLE))
+            skews.append(loop.operand_skew)
+    crossbar = plan_crossbar(loops.joined(inputs), list(zip(*skews, strict=True)))
     numbers = tuple(
-        columns.add(crossbar.rom[:, k], LINK + skew) for k, skew in enumerate(crossbar.skews)
+        columns.add(crossbar.rom[:, k], skew, LINK) for k, skew in enumerate(crossbar.skews)
     )
     return crossbar, numbers

@@ -46,6 +46,9 @@ Keep: TypeAlias = Callable[[Value], Value]
 #: Of each out-port, the select registers of each slice of its word, lowest slice first.
 Selects: TypeAlias = Sequence[Sequence[Sequence[Value]]]
 
+#: By how many cycles something changes later, in each mode; None where nobody looks.
+Skew: TypeAlias = tuple[int | None, ...]
+
 #: Bits of a word that share a copy of the select registers: few loads make a fast clock.
 SLICE = 16
 
@@ -76,13 +79,14 @@ class Crossbar:
         One for each out-port.
     rom : ndarray of int8, shape (settings, select registers)
         The value of each select register for each setting.
-    skews : tuple
-        Of each select register: by how many cycles it changes later than others.
+    skews : tuple of Skew
+        Of each select register: by how many cycles it changes later than others, in each mode;
+        None where nobody looks.
     """
 
     outputs: tuple[Output, ...]
     rom: IntArray
-    skews: tuple[int, ...] = ()
+    skews: tuple[Skew, ...] = ()
 
     @property
     def rows(self) -> list[int]:
@@ -137,16 +141,16 @@ def select_code(count: int, index: int) -> int:
     return sum(bit << k for k, bit in enumerate(select_bits(count, index)))
 
 
-def plan_crossbar(select: IntArray, skews: Sequence[int] | None = None) -> Crossbar:
+def plan_crossbar(select: IntArray, skews: Sequence[Skew] | None = None) -> Crossbar:
     """The crossbar of a router class.
 
     Parameters
     ----------
     select : ndarray of int, shape (settings, ports)
         What feeds each out-port in each setting; negative where it does not matter.
-    skews : sequence, optional
-        By how many cycles each out-port changes later than others; only those that change at once
-        share select registers.
+    skews : sequence of Skew, optional
+        By how many cycles each out-port changes later than others in each mode; only those that
+        change at once share select registers.
 
     Returns
     -------
@@ -161,9 +165,9 @@ def plan_crossbar(select: IntArray, skews: Sequence[int] | None = None) -> Cross
     ([(1,), (0, 2)], [[0], [1]])
     """
     registers: list[IntArray] = []
-    skew_of: list[int] = []
+    skew_of: list[Skew] = []
     outputs = []
-    skews = [0] * select.shape[1] if skews is None else list(skews)
+    skews = [(0,)] * select.shape[1] if skews is None else list(skews)
     for skew, column in zip(skews, select.T, strict=True):
         sources = tuple(sorted({int(s) for s in column if s >= 0}))
         count, width = len(sources), bit_count(len(sources))
@@ -178,7 +182,7 @@ def plan_crossbar(select: IntArray, skews: Sequence[int] | None = None) -> Cross
     return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(skew_of))
 
 
-def _share(registers: list[IntArray], skews: list[int], skew: int, wanted: IntArray) -> int:
+def _share(registers: list[IntArray], skews: list[Skew], skew: Skew, wanted: IntArray) -> int:
     """The first register of a skew that can serve a column of select bits (-1: does not matter)."""
     for k, column in enumerate(registers):
         if skews[k] == skew and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Member, Out
 
 from .endpoint_builder import EndpointBuilder
 from .endpoint_shape import Address, EndpointShape
+from .host import suffix
 from .memories import address_width
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
@@ -29,14 +30,18 @@ class EndpointSettings:
     ----------
     ports : int
         Ports of a node.
+    first_result : int
+        The source that is the result of the first in-port; 0 if there are no operators behind them.
+    modes : int
+        Number of modes.
     width : int
         Bits of a flit.
     nodes : int
     address_bits : int
     memories : int
         Memories of the program.
-    own : int
-        Memories that the host writes.
+    own : tuple of int
+        Memories that the host writes by each send map.
     windows : Windows
     private : bool
         Whether every node has a read address of its own, instead of one from the host.
@@ -47,6 +52,8 @@ class EndpointSettings:
         Cycles from the words read for the host to the one of the memory that it asks for.
     half : int
         With any root: the address of what is received, above what the node would send. Else 0.
+    half_modes : tuple of int
+        Of each mode, whether that is so.
     offset_bits : int
         With any root: bits of the offset of a node from it.
     unit : OperatorUnit or None
@@ -54,18 +61,30 @@ class EndpointSettings:
     """
 
     ports: int
+    first_result: int
+    modes: int
     width: int
     nodes: int
     address_bits: int
     memories: int
-    own: int
+    own: tuple[int, ...]
     windows: Windows
     private: bool = False
     gathered: bool = False
     host_stages: int = 1
     half: int = 0
+    half_modes: tuple[int, ...] = ()
     offset_bits: int = 0
     unit: OperatorUnit | None = None
+
+    @property
+    def words(self) -> int:
+        """Words that a node may store."""
+        return 2 * self.ports if self.first_result else self.ports
+
+    def word_of(self, source: int) -> int:
+        """The number of a source among these words."""
+        return source if source < self.ports else source - self.first_result + self.ports
 
 
 class Endpoint(Leaf):
@@ -78,8 +97,10 @@ class Endpoint(Leaf):
 
     Members
     -------
-    rx : In(ports * width)
-        A word from each in-port.
+    rx : In
+        A word from each in-port, and the result of each if there are operators behind them.
+    mode : In
+        The mode, if anything depends on it.
     inject : Out(injections * width)
         A word for each injection port, two cycles after its address.
     busy : In(1)
@@ -99,8 +120,9 @@ class Endpoint(Leaf):
         Addresses of readers, and addresses and enables of memories, as far as they come from the
         sequencer.
     write_node, write_bank, write_address, write_data, write_enable : In
-        Writes a word into one of the memories for what the node whose number is `node` sends.
-        `write_data` is given a cycle later than the others, unless private.
+        Writes a word into one of the memories for what the node whose number is `node` sends, and
+        where there are several send maps into one of the memories of each: ``write_bank_k`` and
+        ``write_address_k``. `write_data` is given a cycle later than the others, unless private.
     read_node, read_bank, read_address : In
         Reads a word; `read_bank` chooses the memory. It is there after as many cycles as
         `EndpointPlan.answer` says, or one more where private.
@@ -136,11 +158,16 @@ class Endpoint(Leaf):
             "skip": windows.skip_bits if shape.uses_phases else 0,
             "offset": settings.offset_bits if settings.half else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
+            "mode": address_width(settings.modes) if self._by_mode() else 0,
         }
         inject = len(shape.injections) * settings.width
         return ({"inject": Out(inject)} if inject else {}) | {
             name: In(width) for name, width in widths.items() if width
         }
+
+    def _by_mode(self) -> bool:
+        """Whether anything depends on the mode."""
+        return self.shape.uses_mode or len({*self.settings.half_modes}) > 1
 
     def _from_sequencer(self) -> dict[str, Member]:
         """Members for what is read and stored at addresses of the sequencer."""
@@ -149,7 +176,7 @@ class Endpoint(Leaf):
             self.shape.memories,
             self.settings.address_bits,
         )
-        reads = {reader.column for reader in readers if reader.address is not Address.RUNS}
+        reads = {reader.column for reader in readers if reader.column is not None}
         stores = sorted({memory.column for memory in memories if memory.column is not None})
         return (
             {f"read_{k}": In(bits) for k in sorted(reads)}
@@ -172,18 +199,23 @@ class Endpoint(Leaf):
         """Members that all endpoints have."""
         settings, node_bits = self.settings, address_width(self.settings.nodes)
         return {
-            "rx": In(settings.ports * settings.width),
+            "rx": In(settings.words * settings.width),
             "busy": In(1),
             "node": In(node_bits),
             "write_node": In(node_bits),
-            "write_bank": In(address_width(settings.own)),
-            "write_address": In(settings.address_bits),
             "write_data": In(settings.width),
             "write_enable": In(1),
             "read_node": In(node_bits),
             "read_bank": In(address_width(settings.memories)),
             "read_address": In(settings.address_bits),
             "read_data": Out(settings.width),
+        } | {
+            name: In(width)
+            for layout, count in enumerate(settings.own)
+            for name, width in (
+                (f"write_bank{suffix(layout)}", address_width(count)),
+                (f"write_address{suffix(layout)}", settings.address_bits),
+            )
         }
 
     def elaborate(self, platform: object) -> Module:

@@ -12,6 +12,7 @@ from .apart import apart
 from .crossbar import SLICE, sliced_cascade
 from .delays import delayed
 from .endpoint_shape import Address, EndpointMemory, EndpointShape
+from .host import suffix
 from .host_reads import HostReads
 from .memories import ReadPort, WritePort, add_memory, address_width, choose
 from .reader import NEVER, Inputs, Reader, add_reader
@@ -39,7 +40,8 @@ class EndpointBuilder:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._m, self._endpoint, self._inputs = Module(), endpoint, Inputs(endpoint)
+        self._m, self._endpoint = Module(), endpoint
+        self._inputs = Inputs(self._m, endpoint)
         self._shape, self._settings = endpoint.shape, endpoint.settings
         self._width = endpoint.settings.width
         self._host = HostReads(self._m, endpoint)
@@ -53,7 +55,7 @@ class EndpointBuilder:
         """The module."""
         m, shape = self._m, self._shape
         readers = [
-            add_reader(m, self._endpoint, index, reader)
+            add_reader(m, self._endpoint, self._inputs, index, reader)
             for index, reader in enumerate(shape.readers)
         ]
         # What each reader finds in each memory, and what the host does.
@@ -125,17 +127,18 @@ class EndpointBuilder:
     def _write(self, memory: EndpointMemory) -> WritePort:
         """The write port of a memory: what arrives comes before what the host writes."""
         if memory.own is None:
-            if memory.ports or memory.phases:
+            if memory.sources:
                 return self._stored(memory)
             return WritePort(Const(0, 1), Const(0, self._width), NEVER)
         chosen = self._value("write_enable") & (self._value("write_node") == self._value("node"))
-        if self._settings.own > 1:
-            chosen = chosen & (self._value("write_bank") == memory.own)
+        way = suffix(memory.layout)
+        if self._settings.own[memory.layout] > 1:
+            chosen = chosen & (self._value(f"write_bank{way}") == memory.own)
         chosen, data = delayed(self._m, chosen, 1), self._value("write_data")
         if self._settings.private:
             data = delayed(self._m, data, 1)
-        host = self._address("write_address", memory.depth)
-        if not (memory.ports or memory.phases):
+        host = self._address(f"write_address{way}", memory.depth)
+        if not memory.sources:
             return WritePort(host, data, chosen)
         stored = self._stored(memory)
         return WritePort(
@@ -152,11 +155,23 @@ class EndpointBuilder:
         return self._held(self._value(name)[:bits], f"{name}_of_{bits}")
 
     def _stored(self, memory: EndpointMemory) -> WritePort:
-        """What a memory stores of what arrives."""
-        m, word, column = self._m, self._arriving(memory), memory.column
+        """What a memory stores of what arrives, at addresses of the sequencer or its own."""
+        word, column = self._arriving(memory), memory.column
+        central = None
         if column is not None:
             enable = self._held(self._value(f"store_{column}"), f"store_{column}_here")
-            return WritePort(self._address(f"write_{column}", memory.depth), word, enable)
+            central = WritePort(self._address(f"write_{column}", memory.depth), word, enable)
+            if not memory.phases:
+                return central
+        own = self._appended(memory, word)
+        if central is None:
+            return own
+        address = Mux(own.enable, own.address, central.address)
+        return WritePort(address, word, own.enable | central.enable)
+
+    def _appended(self, memory: EndpointMemory, word: Value) -> WritePort:
+        """What a node stores on its own, one word after the other."""
+        m = self._m
         assert memory.enable is not None
         phases = [self._inputs.phase(window, hops + 1) for window, hops in memory.phases]
         which = self._inputs.field(memory.enable)
@@ -167,13 +182,13 @@ class EndpointBuilder:
             ends_block = delayed(m, choose([NEVER, *ends], which), 1)
         pointer = Signal(
             range(max(memory.depth, 2)),
-            init=memory.start,
+            init=memory.start.constants[0],
             name=f"pointer_{memory.number}",
             reset_less=True,
         )
         if memory.depth > 1:
             with m.If(~self._held(self._value("busy"), "busy_here")):
-                m.d.sync += pointer.eq(memory.start)
+                m.d.sync += pointer.eq(self._inputs.of_mode(memory.start.constants))
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + self._inputs.advance(ends_block))
         return WritePort(pointer, word, enable)
@@ -181,12 +196,15 @@ class EndpointBuilder:
     def _arriving(self, memory: EndpointMemory) -> Value:
         """The word that a memory stores."""
         rx = self._endpoint.words("rx", self._width)
-        made = self._endpoint.inject[: self._width] if MADE in memory.ports else None
-        words = [made if port == MADE else rx[port] for port in memory.ports]
+        made = self._endpoint.inject[: self._width] if MADE in memory.sources else None
+        words = [
+            made if source == MADE else rx[self._settings.word_of(source)]
+            for source in memory.sources
+        ]
         if len(words) == 1:
             return words[0]
-        assert memory.port is not None
-        slices = self._slices(self._inputs.field(memory.port), f"port_{memory.number}")
+        assert memory.source is not None
+        slices = self._slices(self._inputs.field(memory.source), f"source_{memory.number}")
         keep = self._endpoint.alone
         return sliced_cascade(self._m, words, slices, self._width, keep=keep)
 
@@ -276,9 +294,10 @@ def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[Endpoint
             or any(reader.address is not Address.CENTRAL for reader in readers)
             or any(reader.code is not None for reader in readers)
             or (memory.own is None and memory.column is None)
-            or (memory.own is not None and bool(memory.phases))
+            or bool(memory.phases)
         )
         columns = tuple({reader.column for reader in readers})
-        key = (memory.own is None, memory.column, columns, memory.depth, memory.host_reads)
+        kept_by = None if memory.own is None else memory.layout
+        key = (kept_by, memory.column, columns, memory.depth, memory.host_reads)
         groups.setdefault(memory.number if alone else key, []).append(memory)
     return list(groups.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,26 +10,33 @@ import numpy as np
 
 from ..program.values import NEUTRAL, Reads, Writes
 from ..topology import IntArray
+from .loops import Loops
 from .sharing import merge_columns
 
 if TYPE_CHECKING:
-    from ..program import Program
     from ..program.values import Loop
 
-__all__ = ["AddressColumn", "ReadColumns", "StoreColumn", "StoreColumns"]
+__all__ = ["AddressColumn", "ReadColumns", "StoreColumn", "StoreColumns", "StorePart"]
 
 
 @dataclass(frozen=True, eq=False)
 class AddressColumn:
-    """First addresses that the sequencer gives, shape (rows,); -1 where it does not matter."""
+    """First addresses that the sequencer gives.
+
+    Parameters
+    ----------
+    base : ndarray of int, shape (rows of all loops,)
+    skews : tuple of (int or None)
+        Of each loop: by how many cycles addresses come later than others; None if nobody looks.
+    """
 
     base: IntArray
-    skew: int
+    skews: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class StoreColumn:
-    """Where and whether memories store, the same at all nodes.
+class StorePart:
+    """Where and whether memories store in a loop, the same at all nodes.
 
     Parameters
     ----------
@@ -37,6 +45,8 @@ class StoreColumn:
     blocks : int
         Blocks a row.
     pitch, hops, skew : int
+    source : int
+        Of the words.
     """
 
     base: IntArray
@@ -44,6 +54,16 @@ class StoreColumn:
     pitch: int
     hops: int
     skew: int
+    source: int
+
+    def same(self, other: StorePart) -> bool:
+        """Whether both store at the same addresses at the same time."""
+        facts = [(p.blocks, p.pitch, p.hops, p.skew) for p in (self, other)]
+        return facts[0] == facts[1] and bool((self.base == other.base).all())
+
+
+#: A column of where memories store: what it says in each loop, None where nobody looks.
+StoreColumn = tuple[StorePart | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,37 +73,53 @@ class ReadColumns:
     Parameters
     ----------
     columns : tuple of AddressColumn
-    column_of : dict of int to int
-        The column of each reader whose addresses are the same at all nodes.
-    words : int or None
-        The column that counts words, for all other readers.
+    column_of : tuple of int
+        The column of each reader: first addresses where they are the same at all nodes, and in all
+        other loops words counted from the first.
+    central : tuple of (tuple of bool)
+        Of each reader, of each loop, whether the column gives its addresses.
     """
 
     columns: tuple[AddressColumn, ...]
-    column_of: dict[int, int]
-    words: int | None
+    column_of: tuple[int, ...]
+    central: tuple[tuple[bool, ...], ...]
 
     @classmethod
-    def of(cls, loop: Loop) -> ReadColumns:
-        """Those of a loop; columns that may always be equal are one."""
-        bases = [_common_base(reads) for reads in loop.reads]
-        common = {reader: base for reader, base in enumerate(bases) if base is not None}
-        given, skews = list(common.values()), [loop.reads[reader].skew for reader in common]
-        counts = len(common) < len(bases)
-        if counts:
-            given, skews = [np.zeros(loop.rows, int), *given], [0, *skews]
+    def of(cls, loops: Loops) -> ReadColumns:
+        """Those of all loops; columns that may always be equal are one."""
+        given: list[IntArray] = []
+        skews: list[tuple[int | None, ...]] = []
+        central: list[tuple[bool, ...]] = []
+        for reader in range(len(loops.first.reads)):
+            columns = [_reader_column(loop, reader) for loop in loops.loops]
+            given.append(loops.joined([base for base, _, _ in columns]))
+            skews.append(tuple(skew for _, skew, _ in columns))
+            central.append(tuple(common for _, _, common in columns))
         merged, number = merge_columns(given, skews)
-        columns = tuple(
-            AddressColumn(column, skews[number.index(k)]) for k, column in enumerate(merged)
+        joint = tuple(
+            AddressColumn(column, _any_of([skews[r] for r, n in enumerate(number) if n == k]))
+            for k, column in enumerate(merged)
         )
-        column_of = dict(zip(common, number[counts:], strict=True))
-        return cls(columns, column_of, number[0] if counts else None)
+        return cls(joint, tuple(number), tuple(central))
 
-    def of_reader(self, reader: int) -> int:
-        """The column that a reader uses."""
-        column = self.column_of.get(reader, self.words)
-        assert column is not None
-        return column
+
+def _reader_column(loop: Loop, reader: int) -> tuple[IntArray, int | None, bool]:
+    """Of a reader in a loop: its column, the skew, and whether that gives its addresses."""
+    reads = loop.reads[reader]
+    if not reads.count.any():
+        return np.full(loop.rows, -1), None, True
+    base = _common_base(reads)
+    if base is None:
+        return np.zeros(loop.rows, int), reads.skew, False
+    return base, reads.skew, True
+
+
+def _any_of(skews: Sequence[tuple[int | None, ...]]) -> tuple[int | None, ...]:
+    """Of each loop, the skew that is known."""
+    return tuple(
+        next((skew for skew in of_loop if skew is not None), None)
+        for of_loop in zip(*skews, strict=True)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,26 +130,37 @@ class StoreColumns:
     ----------
     columns : tuple of StoreColumn
     column_of : dict of int to int
-        The column of each memory that stores the same at all nodes.
+        The column of each memory that stores the same at all nodes in any loop.
+    parts : dict of int to (tuple of (StorePart or None))
+        Of each such memory, what it stores in each loop.
     """
 
     columns: tuple[StoreColumn, ...]
     column_of: dict[int, int]
+    parts: dict[int, StoreColumn]
 
     @classmethod
-    def of(cls, program: Program) -> StoreColumns:
-        """Those of a program; equal columns are one."""
+    def of(cls, loops: Loops) -> StoreColumns:
+        """Those of all loops; columns that may always be equal are one."""
         columns: list[StoreColumn] = []
         column_of: dict[int, int] = {}
-        for memory, writes in enumerate(program.loop.writes):
-            column = _common_store(writes, program.memories[memory].pitch)
-            if column is None:
+        parts: dict[int, StoreColumn] = {}
+        for memory in range(max(len(loop.writes) for loop in loops.loops)):
+            own = tuple(_common_store(loop, memory) for loop in loops.loops)
+            if not any(own):
                 continue
-            known = (k for k, other in enumerate(columns) if _same_store(column, other))
+            parts[memory] = own
+            known = (k for k, other in enumerate(columns) if _agree(own, other))
             column_of[memory] = next(known, len(columns))
             if column_of[memory] == len(columns):
-                columns.append(column)
-        return cls(tuple(columns), column_of)
+                columns.append(own)
+        return cls(tuple(columns), column_of, parts)
+
+
+def _agree(a: StoreColumn, b: StoreColumn) -> bool:
+    """Whether two columns are always equal."""
+    pairs = zip(a, b, strict=True)
+    return all((p is None and q is None) or (p and q and p.same(q)) for p, q in pairs)
 
 
 def _common_base(reads: Reads) -> IntArray | None:
@@ -127,8 +174,11 @@ def _common_base(reads: Reads) -> IntArray | None:
     return column if ((base < 0) | (base == column[:, None])).all() else None
 
 
-def _common_store(writes: Writes, pitch: int) -> StoreColumn | None:
-    """What all variants store alike, or None."""
+def _common_store(loop: Loop, memory: int) -> StorePart | None:
+    """What all variants store alike in a loop, or None."""
+    if memory >= len(loop.writes):
+        return None
+    writes: Writes = loop.writes[memory]
     base = writes.base
     if not (base == base[:, :1]).all():
         return None
@@ -136,11 +186,6 @@ def _common_store(writes: Writes, pitch: int) -> StoreColumn | None:
     facts = [np.unique(values[there]) for values in (writes.blocks, writes.hops, writes.port)]
     if not there.any() or any(len(values) > 1 for values in facts):
         return None
-    blocks, hops = int(facts[0][0]), int(facts[1][0])
-    return StoreColumn(base[:, 0], blocks, pitch, hops, writes.skew)
-
-
-def _same_store(a: StoreColumn, b: StoreColumn) -> bool:
-    """Whether two columns are always equal."""
-    facts = [(c.blocks, c.pitch, c.hops, c.skew) for c in (a, b)]
-    return facts[0] == facts[1] and bool((a.base == b.base).all())
+    blocks, hops, source = (int(values[0]) for values in facts)
+    pitch = loop.pitch_of(memory)
+    return StorePart(base[:, 0], blocks, pitch, hops, writes.skew, source)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from ..program import DirectMap
+from ..program import DirectMap, RenumberedMap
 from ..program.timing import DISTRIBUTION
 from .blueprint import Blueprint, Top
 from .distribution import ControlStage
@@ -13,6 +14,10 @@ from .endpoint import Endpoint, EndpointSettings
 from .endpoint_shape import Address, RunWidths
 from .memories import address_width
 from .netlist import Fixed, Part, Parts, Role
+
+if TYPE_CHECKING:
+    from ..program import Mode
+    from .operator_unit import OperatorUnit
 
 __all__ = ["add_endpoints", "add_streams"]
 
@@ -61,28 +66,44 @@ def add_endpoints(plan: Blueprint) -> None:
 
 def _settings(plan: Blueprint) -> EndpointSettings:
     """What all endpoints have in common."""
-    program, receive = plan.program, plan.program.mode.receive_map
-    half = receive.base if program.any_root and isinstance(receive, DirectMap) else 0
+    program = plan.program
+    halves = [_half(mode) for mode in program.modes]
+    half = max(halves)
     return EndpointSettings(
         ports=plan.ports,
+        first_result=plan.loop.first_result if plan.loop.results else 0,
+        modes=len(program.modes),
         width=plan.width,
         nodes=plan.nodes,
         address_bits=plan.address_bits,
         memories=len(program.memories),
-        own=sum(memory.own for memory in program.memories),
+        own=tuple(
+            sum(memory.own and memory.layout == layout for memory in program.memories)
+            for layout in range(1 + max(mode.layout for mode in program.modes))
+        ),
         windows=plan.control.windows,
         private=plan.top is Top.CORE,
         gathered=plan.top is Top.HOST and plan.nodes > 1,
         host_stages=plan.control.endpoints.read_stages,
         half=half,
-        offset_bits=sum(map(address_width, plan.groups.torus.moduli)) if half else 0,
-        unit=None if plan.loop.combining else plan.operator_unit,
+        half_modes=tuple(int(each > 0) for each in halves),
+        offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
+        unit=_adding(plan),
     )
 
 
-#: What every endpoint gets from the host.
-BUS = ("write_node", "write_bank", "write_address", "write_data", "write_enable", "read_node",
-       "read_bank", "read_address")  # fmt: skip
+def _half(mode: Mode) -> int:
+    """The address of what is received, where a memory has what would be sent below; else 0."""
+    mapped = mode.receive_map
+    if isinstance(mapped, RenumberedMap):
+        mapped = mapped.mapped
+    return mapped.base if mode.by_offset and isinstance(mapped, DirectMap) else 0
+
+
+def _adding(plan: Blueprint) -> OperatorUnit | None:
+    """What combines words on their way to injection ports, where anything does."""
+    adds = any(len(readers) > 1 for readers in plan.loop.injections)
+    return plan.operator_unit if adds else None
 
 
 class _Wiring:
@@ -104,7 +125,8 @@ class _Wiring:
         # What is the same for all nodes, and what gives it; a row is read from a ROM.
         self._common = [name for name in plan.sequenced if name in self._members and name != "row"]
         if plan.top is Top.HOST:
-            self._common += BUS
+            self._common += [name for name in plan.from_host if name in self._members]
+        self._mode = "mode" in self._members
 
     def add(self, node: int) -> None:
         """Add the endpoint of a node, and its ROMs."""
@@ -115,12 +137,15 @@ class _Wiring:
             for name in self._common
         }
         inputs |= {"rx": plan.incoming(node), "node": number}
+        if self._mode:
+            inputs["mode"] = plan.distribution.near("run_mode", node)
         outputs = {"read_data": (plan.read_net(node), plan.width)}
         if "offset" in members:
             inputs["offset"] = plan.offset(node)
         if "row" in members:
+            local = plan.control.endpoint_rows
             rows = tuple(contents.rows for contents in plan.control.endpoints.contents)
-            plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows)
+            plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows, local)
             inputs["row"] = net.whole(f"row_{node}")
         if self._inject_bits:
             outputs["inject"] = (f"inject_{node}", self._inject_bits)
@@ -139,7 +164,7 @@ class _Wiring:
         plan, net = self._plan, f"run_{index}_{node}"
         address = (Part(f"run_address_{index}_{node}", 0, widths.number),)
         every = tuple(c.runs.get(index, ()) for c in plan.control.endpoints.contents)
-        plan.add_node_rom(net, node, address, widths.row, every)
+        plan.add_node_rom(net, node, address, widths.row, every, widths.modes(max(map(len, every))))
         return plan.netlist.whole(net)
 
     def _private(self, node: int) -> dict[str, Parts]:

@@ -9,8 +9,10 @@ import numpy as np
 
 from ..topology import IntArray
 from .endpoint_columns import AddressColumn, ReadColumns, StoreColumn, StoreColumns
+from .endpoint_program import EndpointProgram
 from .endpoint_shape import EndpointShape
-from .shape_planner import Contents, EndpointProgram, ShapePlanner
+from .loops import Loops
+from .shape_planner import Contents, ShapePlanner
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -31,6 +33,8 @@ class EndpointPlan:
         Of each variant.
     reads : tuple of AddressColumn
     stores : tuple of StoreColumn
+    rows_of : frozenset of int
+        The modes in whose rows any endpoint looks anything up.
     """
 
     shapes: tuple[EndpointShape, ...]
@@ -38,6 +42,7 @@ class EndpointPlan:
     contents: tuple[Contents, ...]
     reads: tuple[AddressColumn, ...]
     stores: tuple[StoreColumn, ...]
+    rows_of: frozenset[int]
 
     @property
     def read_stages(self) -> int:
@@ -74,24 +79,30 @@ def plan_endpoints(program: Program, windows: Windows) -> EndpointPlan:
     >>> import torusfabric as tf
     >>> from torusfabric.rtl.windows import Windows
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
-    >>> plan = plan_endpoints(program, Windows.of(program.loop))
+    >>> plan = plan_endpoints(program, Windows.of(Loops.of(program)))
     >>> len(plan.shapes), plan.shapes[0].row_bits, len(plan.reads)
     (1, 0, 1)
     """
-    reads, stores = ReadColumns.of(program.loop), StoreColumns.of(program)
-    endpoints = EndpointProgram(program, windows, reads, stores)
+    loops = Loops.of(program)
+    reads, stores = ReadColumns.of(loops), StoreColumns.of(loops)
+    endpoints = EndpointProgram(program, loops, windows, reads, stores)
     groups: dict[object, list[int]] = {}
-    for variant in range(program.loop.variants):
+    for variant in range(loops.variants):
         # By offset, every node may have to do what any other does.
         key = None if program.by_offset else endpoints.structure(variant)
         groups.setdefault(key, []).append(variant)
-    shape_of = np.empty(program.loop.variants, int)
+    shape_of = np.empty(loops.variants, int)
     shapes: list[EndpointShape] = []
     contents: dict[int, Contents] = {}
+    rows_of: set[int] = set()
     for number, members in enumerate(groups.values()):
         shape_of[members] = number
-        shape, filled = ShapePlanner(endpoints, members).plan()
+        planner = ShapePlanner(endpoints, members)
+        shape, filled = planner.plan()
         shapes.append(shape)
+        rows_of |= planner.rom.used
         contents |= filled
-    ordered = tuple(contents[variant] for variant in range(program.loop.variants))
-    return EndpointPlan(tuple(shapes), shape_of, ordered, reads.columns, stores.columns)
+    ordered = tuple(contents[variant] for variant in range(loops.variants))
+    return EndpointPlan(
+        tuple(shapes), shape_of, ordered, reads.columns, stores.columns, frozenset(rows_of)
+    )

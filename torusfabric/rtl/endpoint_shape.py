@@ -4,7 +4,7 @@ An address comes from the sequencer where all nodes that use it at that time use
 from the node itself. A reader of at most one run a row adds the word count to a *base* from the
 node's row ROM; one of several runs steps through them with a generator, fed by a ROM of runs. What
 a node stores on its own is appended: a pointer moves while the phase that the row ROM names is
-high.
+high. In a fabric of several modes this may differ from mode to mode.
 """
 
 from __future__ import annotations
@@ -32,18 +32,27 @@ class Address(enum.Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """A value that the row ROM of a node gives, or a constant of the shape.
+    """A value that the row ROM of a node gives, or a constant of each mode.
 
     Parameters
     ----------
     start, width : int
-        Bits of the row; a constant has none there.
-    constant : int or None
+        Bits of the row.
+    constants : tuple of int
+        Of each mode; 0 where the row ROM gives the value.
+    stored : bool
+        Whether the row ROM has it: 0 in modes with another constant.
     """
 
     start: int
     width: int
-    constant: int | None = None
+    constants: tuple[int, ...]
+    stored: bool = False
+
+    @property
+    def by_mode(self) -> bool:
+        """Whether it depends on the mode."""
+        return len(set(self.constants)) > 1
 
 
 @dataclass(frozen=True)
@@ -57,19 +66,21 @@ class EndpointMemory:
     depth : int
         Words.
     own : int or None
-        Its number among those that the host writes.
-    ports : tuple of int
-        The in-ports, or `MADE`, whose words it stores.
+        Its number among those that the host writes by the same send map.
+    layout : int
+        Which of the send maps that is.
+    sources : tuple of int
+        Whose words it stores, numbered as in a `Loop`; or `MADE`.
     column : int or None
         The store column of the sequencer, where what it stores is the same at all nodes.
     phases : tuple of (int, int)
-        Else, the (window, hops) after which it stores.
+        Where it is not, the (window, hops) after which it stores.
     enable : Field or None
         Which of the phases counts in a row: 0 for none.
-    port : Field or None
-        Which of the ports, as select bits.
-    start : int
-        Where its pointer starts.
+    source : Field or None
+        Which of the sources, as select bits.
+    start : Field
+        Where its pointer starts in each mode.
     groups : tuple of (tuple of int)
         Readers in groups; each group has a copy of the memory of its own.
     host_reads : bool
@@ -79,12 +90,13 @@ class EndpointMemory:
     number: int
     depth: int
     own: int | None
-    ports: tuple[int, ...]
+    layout: int
+    sources: tuple[int, ...]
     column: int | None
     phases: tuple[tuple[int, int], ...]
     enable: Field | None
-    port: Field | None
-    start: int
+    source: Field | None
+    start: Field
     groups: tuple[tuple[int, ...], ...]
     host_reads: bool
 
@@ -102,17 +114,26 @@ class RunWidths(NamedTuple):
         Of the words after the first.
     number : int
         Of the address of the ROM.
+    first : tuple of int
+        The first run in each mode.
     """
 
     code: int = 0
     address: int = 0
     left: int = 0
     number: int = 0
+    first: tuple[int, ...] = ()
 
     @property
     def row(self) -> int:
         """Bits of a row of the ROM."""
         return self.code + self.address + self.left
+
+    def modes(self, count: int) -> tuple[int, ...]:
+        """The mode to which each of so many runs belongs."""
+        ends = [*self.first[1:], count]
+        spans = zip(self.first, ends, strict=True)
+        return tuple(mode for mode, (start, end) in enumerate(spans) for _ in range(start, end))
 
 
 #: Words that are chosen from in a cycle: two 4-input look-up tables in a row.
@@ -131,8 +152,11 @@ class EndpointReader:
     number : int
         In the program.
     address : Address
-    column : int
-        The read column of the sequencer; of a base, the one that counts words.
+        Where addresses come from in any mode: from a generator if in one of them, from a base if
+        in one, else from the sequencer.
+    column : int or None
+        The read column of the sequencer, in modes with a base one that counts words; None if no
+        mode uses one.
     memories : tuple of int
         What it reads; `NEUTRAL` among them for the word that changes nothing.
     code : Field or None
@@ -141,6 +165,8 @@ class EndpointReader:
     base_shift : int or None
         How many zeros follow the bits of the base that the row ROM gives, with no word count ever
         beyond them; None where base and word count have to be added.
+    joins : bool
+        Whether in some modes the sequencer gives whole addresses, and the base is 0.
     windows : tuple of int
         The windows in which a generator of runs moves.
     active : Field or None
@@ -149,19 +175,29 @@ class EndpointReader:
         Whether it reads anything in a row, where that matters.
     runs : RunWidths
         Of a generator of runs.
+    generating : Field or None
+        Whether the generator gives addresses, where it does not in all modes.
     """
 
     number: int
     address: Address
-    column: int
+    column: int | None
     memories: tuple[int, ...]
     code: Field | None = None
     base: Field | None = None
     base_shift: int | None = None
+    joins: bool = False
     windows: tuple[int, ...] = ()
     active: Field | None = None
     sending: Field | None = None
     runs: RunWidths = NO_RUNS
+    generating: Field | None = None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Everything that may depend on the mode."""
+        fields = self.code, self.base, self.active, self.sending, self.generating
+        return tuple(each for each in fields if each is not None)
 
 
 @dataclass(frozen=True)
@@ -214,4 +250,14 @@ class EndpointShape:
         """Whether anything depends on which windows are under way."""
         return any(memory.phases for memory in self.memories) or any(
             reader.windows for reader in self.readers
+        )
+
+    @property
+    def uses_mode(self) -> bool:
+        """Whether anything depends on the mode."""
+        fields = [each for reader in self.readers for each in reader.fields]
+        for memory in self.memories:
+            fields += [each for each in (memory.enable, memory.source, memory.start) if each]
+        return any(each.by_mode for each in fields) or any(
+            len(set(reader.runs.first)) > 1 for reader in self.readers
         )

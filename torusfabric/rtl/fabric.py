@@ -23,7 +23,6 @@ from .core_address_map import core_address_map
 from .endpoint_parts import add_endpoints, add_streams
 from .host_layout import HostLayout
 from .locators import Locator
-from .memories import address_width
 from .origins import Origins, tag_cost
 from .router_parts import add_combiners, add_routers
 
@@ -156,7 +155,10 @@ class Fabric(wiring.Component):
             raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
         self.register_map: RegisterMap | None = None
         self.nodes, self.ports = program.topology.nodes, program.ports
-        self.layout = HostLayout(program)
+        parts = [program.part(mode) for mode in range(len(program.modes))]
+        words = max(max(part.send_words, part.recv_words) for part in parts)
+        self.layouts = tuple(HostLayout(part, words) for part in parts)
+        self.layout = self.layouts[0]
         plan = Blueprint(program, plan_control(program), width, self.top)
         self.netlist, self.read_latency = plan.netlist, 0
         self._locators: list[Callable[[], Locator]] = []
@@ -170,24 +172,20 @@ class Fabric(wiring.Component):
         """Fill the netlist."""
         net, program = plan.netlist, self.program
         net.add_input("start")
-        if plan.lengths:
-            net.add_input("length", plan.lengths.bits)
-        if plan.choosable:
-            net.add_input("operation", plan.choosable.choice_bits)
-        if program.any_root:
-            net.add_input("root", address_width(program.groups.size))
+        for name, bits in plan.choices.inputs.items():
+            net.add_input(name, bits)
         if self.top is Top.HOST:
-            self.read_latency, self._locators = add_host(plan, self.layout)
+            self.read_latency, self._locators = add_host(plan, self.layouts)
         elif not self.streaming:
             self.read_latency = 1 + plan.control.endpoints.answer
         add_sequencer(plan)
-        if program.by_offset or program.mode.part_is_root:
+        if program.by_offset or any(mode.part_is_root for mode in program.modes):
             add_root_unit(plan)
         if self.streaming:
             add_streams(plan)
         else:
             add_endpoints(plan)
-        if program.loop.combining:
+        if program.loop.results:
             add_combiners(plan)
         self.router_classes = add_routers(plan)
         plan.distribution.add()
@@ -204,8 +202,8 @@ class Fabric(wiring.Component):
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock edges from the start pulse to done."""
-        return self.program.cycles()
+        """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
+        return max(self.program.cycles(mode=mode) for mode in range(len(self.program.modes)))
 
     @property
     def streaming(self) -> bool:
@@ -222,8 +220,9 @@ class Fabric(wiring.Component):
         """How origins are known, and what that costs."""
         rom_bits = sum(make().rom_bits() for make in self._locators)
         if self.top is Top.HOST:
-            rom_bits += self.layout.position_bits
-        return Origins(self.program.mode.known_by, rom_bits, *tag_cost(self.program))
+            rom_bits += sum(layout.position_bits for layout in self.layouts)
+        known_by = dict.fromkeys(mode.known_by for mode in self.program.modes)
+        return Origins(" or ".join(known_by), rom_bits, *tag_cost(self.program))
 
     def elaborate(self, platform: object) -> Module:
         """Connect the ports to those of the assembly."""

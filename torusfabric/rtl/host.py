@@ -1,21 +1,22 @@
 """The host: a whole fabric behind one memory-mapped port."""
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
-from .columns import Columns
 from .delays import delayed
+from .host_blocks import host_block, host_position
 from .host_layout import HostLayout
 from .locators.base import Locator
-from .memories import address_width
+from .memories import address_width, choose
 from .netlist import Leaf
-from .run_length import divided
 
-__all__ = ["RADIX", "Host", "ReadMerge", "merge_levels"]
+__all__ = ["RADIX", "Host", "HostView", "HostWrites", "ReadMerge", "merge_levels", "suffix"]
 
 #: Words that a node of the read tree combines: a 4-input look-up table a bit.
 RADIX = 4
@@ -63,34 +64,84 @@ class ReadMerge(Leaf):
         return m
 
 
-class Host(Leaf):
-    """Turns what the host asks into reads and writes of the nodes' memories.
-
-    A write takes `program.timing.WRITE` edges, those of a run that begins with the next edge come
-    after it. A read takes `read_latency` edges, and one can be given with every edge while no run
-    is under way.
+class HostView(NamedTuple):
+    """What the host does in a mode: its addresses, and where nodes keep what lies there.
 
     Parameters
     ----------
     layout : HostLayout
     locator : Locator
+        Of what nodes have received.
+    banks : tuple of int
+        The number of each memory that the locator knows.
+    """
+
+    layout: HostLayout
+    locator: Locator
+    banks: tuple[int, ...]
+
+
+class HostWrites(NamedTuple):
+    """How the host writes what nodes send, by one of the send maps.
+
+    Parameters
+    ----------
+    layout : HostLayout
+    locator : Locator or None
+        None where the order of addresses is that of memory.
+    """
+
+    layout: HostLayout
+    locator: Locator | None
+
+    @property
+    def bank_bits(self) -> int:
+        """Bits of the number of a memory."""
+        if self.locator:
+            return len(self.locator.bank)
+        return address_width(self.layout.part_chunks)
+
+    @property
+    def latency(self) -> int:
+        """Cycles to find the memory and the address, the input register included."""
+        if self.locator is None:
+            return 1
+        parts = self.layout.send_parts
+        return 1 + self.layout.division_stages(parts) + self.locator.latency
+
+
+class Host(Leaf):
+    """Turns what the host asks into reads and writes of the nodes' memories.
+
+    A write takes `program.timing.WRITE` edges, those of a run that begins with the next edge come
+    after it; it takes longer where send maps are looked up. A read takes `read_latency` edges, and
+    one can be given with every edge while no run is under way. Where there are several modes, words
+    are written by the send maps of all of them, and read as the last run has stored them.
+
+    Parameters
+    ----------
+    views : sequence of HostView
+        One a mode.
+    writes : sequence of HostWrites
+        One for each different send map.
     width : int
         Bits of a word.
     address_bits : int
         Of the memories' addresses.
     answer : int
         Cycles from a read at the nodes to its word.
-    write_locator : Locator, optional
-        Finds what a node sends by its destination, where that is not in the order of the host's
-        addresses. Writes take so much longer.
 
     Members
     -------
     host_we, host_node, host_addr, host_wdata : In
         The host port.
-    write_node, write_bank, write_address, write_data, write_enable : Out
-        A write into a send memory; the data come a cycle after the others, for nodes to find out
+    mode : In
+        That of the last run; if there are several.
+    write_node, write_data, write_enable : Out
+        A write into send memories; the data come a cycle after the others, for nodes to find out
         which memory it is for.
+    write_bank, write_address : Out
+        Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
@@ -107,39 +158,47 @@ class Host(Leaf):
 
     def __init__(
         self,
-        layout: HostLayout,
-        locator: Locator,
+        views: Sequence[HostView],
+        writes: Sequence[HostWrites],
+        *,
         width: int,
         address_bits: int,
         answer: int,
-        write_locator: Locator | None = None,
     ) -> None:
-        self._layout, self._locator, self._write_locator = layout, locator, write_locator
-        nodes = layout.nodes
+        self._views, self._writes = tuple(views), tuple(writes)
+        first = views[0].layout
+        nodes = first.nodes
         self._answer = answer + len(merge_levels(nodes))
-        chunks = address_width(layout.part_chunks)
+        banks = max(max(view.banks) for view in views) + 1
+        self._by_root = any(view.layout.part_is_root for view in views)
         super().__init__(
             {
                 "host_we": In(1),
                 "host_node": In(address_width(nodes)),
-                "host_addr": In(layout.address_bits),
+                "host_addr": In(first.address_bits),
                 "host_wdata": In(width),
                 "write_node": Out(address_width(nodes)),
-                "write_bank": Out(len(write_locator.bank) if write_locator else chunks),
-                "write_address": Out(address_bits),
                 "write_data": Out(width),
                 "write_enable": Out(1),
                 "read_node": Out(address_width(nodes)),
-                "read_bank": Out(len(locator.bank)),
+                "read_bank": Out(address_width(banks)),
                 "read_address": Out(address_bits),
             }
-            | ({"sampled_root": In(layout.root_bits)} if layout.part_is_root else {})
+            | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
+            | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
+            | ({"mode": In(address_width(len(views)))} if len(views) > 1 else {})
+            | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
         )
 
+    @staticmethod
+    def _read_cycles(view: HostView) -> int:
+        """Cycles to find out where what an address means lies, without the input register."""
+        return view.layout.division_stages(view.layout.recv_parts) + view.locator.latency
+
     @property
-    def _read_stages(self) -> int:
-        """Cycles to find out the origin of an address that is read."""
-        return self._layout.division_stages(self._layout.recv_parts)
+    def _locating(self) -> int:
+        """The most of these cycles."""
+        return max(map(self._read_cycles, self._views))
 
     @property
     def read_latency(self) -> int:
@@ -149,138 +208,94 @@ class Host(Leaf):
         way back.
         """
         on_the_way = DISTRIBUTION - 1  # the register in the node is one of the endpoint
-        return 1 + self._read_stages + self._locator.latency + on_the_way + self._answer
+        return 1 + self._locating + on_the_way + self._answer
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
         m = Module()
-        m.submodules.locator = locator = self._locator
-        position = self._position(m)
-        if self._write_locator is None:
-            self._write(m)
-        else:
-            self._write_located(m, self._write_locator, position)
-        later = delayed
-        node = later(m, self.value("host_node"), 1 + self._read_stages)
-        address = later(m, self.value("host_addr")[: self._layout.address_bits - 1], 1)
-        origin, chunk, flit = self._block(m, address, self._layout.recv_parts)
-        if self._layout.part_is_root:
-            origin = self.value("sampled_root")
+        self._read(m)
+        self._write(m)
+        return m
+
+    def _read(self, m: Module) -> None:
+        """Find what is asked for in every mode, and choose that of the last run."""
+        found = [self._read_in(m, k, view) for k, view in enumerate(self._views)]
+        banks, addresses = zip(*found, strict=True)
+        several = len(found) > 1
         m.d.comb += [
-            locator.node.eq(later(m, position, self._read_stages)),
+            self.read_node.eq(delayed(m, self.value("host_node"), 1 + self._locating)),
+            self.read_bank.eq(choose(banks, self.value("mode")) if several else banks[0]),
+            self.read_address.eq(
+                choose(addresses, self.value("mode")) if several else addresses[0]
+            ),
+        ]
+
+    def _read_in(self, m: Module, number: int, view: HostView) -> tuple[Value, Value]:
+        """Memory and address of what is asked for, in a mode."""
+        layout, locator = view.layout, view.locator
+        m.submodules[f"locator{suffix(number)}"] = locator
+        wait = self._locating - self._read_cycles(view)
+        address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
+        origin, chunk, flit = host_block(m, layout, address, layout.recv_parts)
+        if layout.part_is_root:
+            origin = self.value("sampled_root")
+        position = host_position(
+            m, layout, delayed(m, self.value("host_node"), wait), suffix(number)
+        )
+        m.d.comb += [
+            locator.node.eq(delayed(m, position, layout.division_stages(layout.recv_parts))),
             locator.origin.eq(origin),
             locator.chunk.eq(chunk),
             locator.flit.eq(flit),
-            self.read_node.eq(later(m, node, locator.latency)),
-            self.read_address.eq(locator.address),
         ]
-        m.d.comb += self.read_bank.eq(locator.bank)
-        return m
-
-    def _position(self, m: Module) -> Value:
-        """The position in its group of the node that the host asks for, one cycle later."""
-        node = self.value("host_node")
-        if self._layout.positions is None:
-            return delayed(m, node, 1)
-        table = Columns(node)
-        position = table.read(self._layout.positions)
-        table.build(m, "positions")
-        return position
+        if view.banks == tuple(range(len(view.banks))):
+            return locator.bank, locator.address
+        width = address_width(max(view.banks) + 1)
+        return choose([Const(bank, width) for bank in view.banks], locator.bank), locator.address
 
     def _write(self, m: Module) -> None:
-        """Register a write, and find the chunk where each has a memory of its own."""
-        address = self.value("host_addr")
-        chunk, flit = Const(0), address[:-1]
-        if self._layout.memory_by_chunk:
-            _, chunk, flit = self._block(m, flit, 1)
-        m.d.sync += [
-            self.write_enable.eq(self.value("host_we") & ~address[-1]),
-            self.write_node.eq(self.value("host_node")),
-            self.write_bank.eq(chunk),
-            self.write_address.eq(flit),
-            self.write_data.eq(delayed(m, self.value("host_wdata"), 1)),
-        ]
-
-    def _write_located(self, m: Module, locator: Locator, position: Value) -> None:
-        """Find the address of a word, and pass the rest of the write on as late."""
-        m.submodules.write_locator = locator
-        later, parts = delayed, self._layout.send_parts
-        address = self.value("host_addr")
-        destination, chunk, flit = self._block(m, later(m, address[:-1], 1), parts)
-        wait = 1 + self._layout.division_stages(parts)
-        node = later(m, self.value("host_node"), wait)
-        m.d.comb += [
-            locator.node.eq(later(m, position, wait - 1)),
-            locator.origin.eq(destination),
-            locator.chunk.eq(chunk),
-            locator.flit.eq(flit),
-            self.write_node.eq(later(m, node, locator.latency)),
-            self.write_bank.eq(locator.bank),
-            self.write_address.eq(locator.address),
-            self.write_data.eq(later(m, self.value("host_wdata"), wait + locator.latency + 1)),
-        ]
-        enable = self.value("host_we") & ~address[-1]
-        for _ in range(wait + locator.latency):
+        """Find where words go by every send map, and pass the rest of the write on as late."""
+        latency = max(way.latency for way in self._writes)
+        for number, way in enumerate(self._writes):
+            bank, address = self._write_by(m, number, way, latency - way.latency)
+            m.d.comb += [
+                getattr(self, f"write_bank{suffix(number)}").eq(bank),
+                getattr(self, f"write_address{suffix(number)}").eq(address),
+            ]
+        enable = self.value("host_we") & ~self.value("host_addr")[-1]
+        for _ in range(latency):
             enable_later = Signal()
             m.d.sync += enable_later.eq(enable)
             enable = enable_later
-        m.d.comb += self.write_enable.eq(enable)
+        m.d.comb += [
+            self.write_node.eq(delayed(m, self.value("host_node"), latency)),
+            self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),
+            self.write_enable.eq(enable),
+        ]
 
-    def _block(self, m: Module, address: Value, parts: int) -> tuple[Value, Value, Value]:
-        """Part, chunk and flit within it of an address, after the cycles of a division by parts."""
-        layout = self._layout
-        if not layout.in_turn:
-            part, flit = self._divide(m, address, parts)
-            return part, *self._split(flit)
-        if layout.part_chunks < layout.chunks:
-            chunk, flit = _in_turn(address, layout.chunks)
-            part = divided(chunk, layout.part_chunks)
-            return part, (chunk - part * layout.part_chunks)[: len(chunk)], flit
-        part, flit = self._divide(m, address, parts)
-        return part, *_in_turn(flit, layout.chunks)
-
-    def _split(self, flit: Value) -> tuple[Value, Value]:
-        """Chunk, and flit within it, of a flit of a message whose chunks follow one another."""
-        size, chunks = self._layout.block_flits, self._layout.part_chunks
-        if chunks == 1:
-            return Const(0), flit
-        if not size & (size - 1):
-            shift = size.bit_length() - 1
-            return flit[shift:], flit[:shift] if shift else Const(0)
-        chunk: list[Value] = []
-        rest = flit
-        for k in reversed(range((chunks - 1).bit_length())):
-            fits = rest >= size << k
-            chunk.insert(0, fits)
-            rest = Mux(fits, rest - (size << k), rest)[: len(flit)]
-        return Cat(*chunk), rest[: address_width(size)]
-
-    def _divide(self, m: Module, address: Value, parts: int) -> tuple[Value, Value]:
-        """Part, and flit within it, of an address; one cycle for each bit of the part."""
-        flits, stages = self._layout.part_flits, self._layout.division_stages(parts)
-        if parts == 1:
-            return Const(0), address
-        if not stages:
-            shift = flits.bit_length() - 1
-            return address[shift:], address[:shift] if shift else Const(0)
-        quotient: list[Value] = []
-        rest = address
-        for k in reversed(range(stages)):
-            fits = rest >= flits << k
-            quotient = [delayed(m, bit, 1) for bit in quotient]
-            taken, remaining = Signal(reset_less=True), Signal(len(address), reset_less=True)
-            m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (flits << k), rest))]
-            quotient.insert(0, taken)
-            rest = remaining
-        return Cat(*quotient), rest
+    def _write_by(self, m: Module, number: int, way: HostWrites, wait: int) -> tuple[Value, Value]:
+        """Memory and address of what is written, by a send map, after some cycles more."""
+        layout, locator = way.layout, way.locator
+        address = delayed(m, self.value("host_addr"), wait)
+        if locator is None:
+            chunk, flit = Const(0), address[:-1]
+            if layout.memory_by_chunk:
+                _, chunk, flit = host_block(m, layout, flit, 1)
+            return delayed(m, chunk, 1), delayed(m, flit, 1)
+        parts, stages = layout.send_parts, layout.division_stages(layout.send_parts)
+        m.submodules[f"write_locator{suffix(number)}"] = locator
+        destination, chunk, flit = host_block(m, layout, delayed(m, address[:-1], 1), parts)
+        node = delayed(m, self.value("host_node"), wait)
+        position = host_position(m, layout, node, f"_written{suffix(number)}")
+        m.d.comb += [
+            locator.node.eq(delayed(m, position, stages)),
+            locator.origin.eq(destination),
+            locator.chunk.eq(chunk),
+            locator.flit.eq(flit),
+        ]
+        return locator.bank, locator.address
 
 
-def _in_turn(flit: Value, chunks: int) -> tuple[Value, Value]:
-    """Chunk, and flit within it, of a flit of a message whose flits go to its chunks in turn."""
-    if chunks == 1:
-        return Const(0), flit
-    within = divided(flit, chunks)
-    bits = (chunks - 1).bit_length()
-    if chunks == 1 << bits:
-        return flit[:bits], within
-    return (flit - within * chunks)[:bits], within
+def suffix(number: int) -> str:
+    """What the names of all but the first of several end with."""
+    return f"_{number}" if number else ""

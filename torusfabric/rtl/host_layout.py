@@ -20,6 +20,9 @@ class HostLayout:
     Parameters
     ----------
     program : Program
+        Of one mode.
+    words : int, optional
+        The most words that a node sends or receives in any mode.
 
     Attributes
     ----------
@@ -48,7 +51,7 @@ class HostLayout:
     (4, 36, 64)
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, words: int | None = None) -> None:
         layout = program.layout
         self._program = program
         self.chunks, self.in_turn = program.schedule.chunks, program.any_length
@@ -60,7 +63,8 @@ class HostLayout:
         self.send_words, self.recv_words = program.send_words, program.recv_words
         self.send_base = 0
         # A power of two, so that one address bit chooses and no subtraction is needed.
-        self.recv_base = 1 << (max(self.send_words, self.recv_words) - 1).bit_length()
+        words = words or max(self.send_words, self.recv_words)
+        self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
         self.part_is_root = program.mode.part_is_root
         send = program.mode.send_map

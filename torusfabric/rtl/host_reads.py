@@ -58,7 +58,13 @@ class HostReads:
         if self._settings.half:
             # Only the root, at offset 0, shows what it sends rather than what it has received.
             bits = (self._settings.half - 1).bit_length()
-            self.address = Cat(self.address[:bits], value("offset").any())
+            upper = Cat(self.address[:bits], value("offset").any())
+            modes = endpoint.settings.half_modes
+            if all(modes):
+                self.address = upper
+            else:
+                there = choose([Const(which, 1) for which in modes], value("mode"))
+                self.address = Mux(there, upper, self.address)
 
     def code(self, memories: Sequence[int]) -> Value:
         """The select bits with which a cascade passes on the memory that is asked for."""

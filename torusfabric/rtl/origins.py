@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .loops import Loops
+
 if TYPE_CHECKING:
-    from ..program import Program
+    from ..program import Mode, Program
 
 __all__ = ["Origins", "tag_cost"]
 
@@ -84,11 +86,16 @@ def tag_cost(program: Program) -> tuple[int, int]:
     >>> tag_cost(tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")))[0]
     144
     """
-    topology, loop = program.topology, program.loop
-    tag = 0 if program.blocks.single_origin else (program.groups.size - 1).bit_length()
-    ordered = np.sort(loop.select, axis=0)
+    topology, loops = program.topology, Loops.of(program)
+    tag = max(map(_tag_bits, program.modes))
+    ordered = np.sort(loops.joined([loop.select for loop in loops.loops]), axis=0)
     changes = np.diff(ordered, axis=0, prepend=-1) > 0
     inputs = (changes & (ordered >= 0)).sum(axis=0)
-    nodes = np.bincount(program.variant_of, minlength=loop.variants)
+    nodes = np.bincount(program.variant_of, minlength=loops.variants)
     multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ nodes
     return tag * topology.nodes * topology.ports, tag * int(multiplexers)
+
+
+def _tag_bits(mode: Mode) -> int:
+    """Bits of a tag; none where all blocks are of one message."""
+    return 0 if mode.schedule.blocks.single_origin else (mode.groups.size - 1).bit_length()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from .crossbar import select_code
+from .delays import delayed
 from .endpoint_shape import Address, EndpointReader, Field
 from .memories import choose
 
@@ -25,21 +26,37 @@ class Inputs:
 
     Parameters
     ----------
+    m : Module
     endpoint : Endpoint
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, m: Module, endpoint: Endpoint) -> None:
+        self._m, self._endpoint = m, endpoint
+        self._held: dict[tuple[int, ...], Value] = {}
 
     def value(self, name: str) -> Value:
         """What drives an input."""
         return self._endpoint.value(name)
 
     def field(self, which: Field) -> Value:
-        """A value of the row ROM, or a constant."""
-        if which.constant is not None:
-            return Const(which.constant, which.width)
-        return self.value("row")[which.start : which.start + which.width]
+        """A value of the row ROM, or the constant of the mode, there before the first row."""
+        values: list[Value] = []
+        if which.stored:
+            values.append(self.value("row")[which.start : which.start + which.width])
+        if which.by_mode:
+            if which.constants not in self._held:
+                self._held[which.constants] = delayed(self._m, self.of_mode(which.constants), 1)
+            values.append(self._held[which.constants])
+        elif which.constants[0] or not which.stored:
+            values.append(Const(which.constants[0], which.width))
+        return values[0] if len(values) == 1 else values[0] | values[1]
+
+    def of_mode(self, constants: tuple[int, ...]) -> Value:
+        """The constant of the mode, without a register."""
+        width = max(max(constants).bit_length(), 1)
+        if len(set(constants)) == 1:
+            return Const(constants[0], width)
+        return choose([Const(value, width) for value in constants], self.value("mode"))
 
     def phase(self, window: int, ago: int) -> Value:
         """Whether a flit within a window was read some cycles ago."""
@@ -83,43 +100,66 @@ class Reader:
         return self.sending & (self.code == select_code(len(memories), memories.index(memory)))
 
 
-def add_reader(m: Module, endpoint: Endpoint, index: int, shape: EndpointReader) -> Reader:
+def add_reader(
+    m: Module, endpoint: Endpoint, inputs: Inputs, index: int, shape: EndpointReader
+) -> Reader:
     """Add what makes the addresses of a reader.
 
     Parameters
     ----------
     m : Module
     endpoint : Endpoint
+    inputs : Inputs
     index : int
         Of the reader in the shape of the endpoint.
     shape : EndpointReader
     """
-    inputs = Inputs(endpoint)
     sending = Const(1) if shape.sending is None else inputs.field(shape.sending)
-    if shape.address is Address.RUNS:
-        code, address = _add_generator(m, endpoint, index, shape)
-        return Reader(shape, address, code if len(shape.memories) > 1 else None, sending)
-    address = inputs.value(f"read_{shape.column}")
-    if shape.base is not None:
-        base, shift = inputs.field(shape.base), shape.base_shift
-        address = base + address if shift is None else Cat(address[:shift], base)
-        address = address[: endpoint.settings.address_bits]
     code = None if shape.code is None else inputs.field(shape.code)
+    address = None if shape.column is None else _given_address(endpoint, inputs, shape)
+    if shape.address is Address.RUNS:
+        made, address_made = _add_generator(m, endpoint, inputs, index, shape)
+        made = made if len(shape.memories) > 1 else None
+        if address is None:
+            return Reader(shape, address_made, made, sending)
+        assert shape.generating is not None
+        generating = inputs.field(shape.generating)
+        address = Mux(generating, address_made, address)
+        code = None if made is None or code is None else Mux(generating, made, code)
+    assert address is not None
     return Reader(shape, address, code, sending)
 
 
+def _given_address(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Value:
+    """The address that follows from a column of the sequencer, and a base if there is one."""
+    address = inputs.value(f"read_{shape.column}")
+    if shape.base is None:
+        return address
+    base, shift = inputs.field(shape.base), shape.base_shift
+    if shift is None:
+        address = base + address
+    else:
+        # The sequencer gives whole addresses in modes in which the base is 0.
+        address = Cat(address[:shift], base | address[shift:] if shape.joins else base)
+    return address[: endpoint.settings.address_bits]
+
+
 def _add_generator(
-    m: Module, endpoint: Endpoint, index: int, shape: EndpointReader
+    m: Module, endpoint: Endpoint, inputs: Inputs, index: int, shape: EndpointReader
 ) -> tuple[Value, Value]:
     """Add a generator that steps through runs; returns select bits and address.
 
     Registers hold the run under way: its select bits, the address, and how many words are left. The
     ROM of runs takes a cycle, so the run that comes next always waits at its output: `number` is
     that of the next run, and the address of the ROM is a run ahead of it in the cycle in which one
-    ends. At rest the ROM shows run 0.
+    ends. At rest the ROM shows the first run; which that is may depend on the mode, which comes
+    with `busy`, so that a run begins a cycle later then.
     """
-    inputs, widths = Inputs(endpoint), shape.runs
+    widths = shape.runs
     given, busy = inputs.value(f"run_{index}"), inputs.value("busy")
+    if len(set(widths.first)) > 1:
+        busy = delayed(m, busy, 1)
+    first = inputs.of_mode(widths.first)
     code = Signal(widths.code, name=f"bank_{index}", reset_less=True)
     address = Signal(widths.address, name=f"address_{index}", reset_less=True)
     left = Signal(widths.left, name=f"left_{index}", reset_less=True)
@@ -133,10 +173,10 @@ def _add_generator(
     ends = counts & (left == 0)
     m.d.sync += begun.eq(busy)
     m.d.comb += getattr(endpoint, f"run_address_{index}").eq(
-        Mux(busy, Mux(ends, number + 1, number), 0)
+        Mux(busy, Mux(ends, number + 1, number), first)
     )
     with m.If(~busy):
-        m.d.sync += number.eq(1)
+        m.d.sync += number.eq(first + 1)
     with m.Elif(ends):
         m.d.sync += number.eq(number + 1)
     # The first run is loaded in the cycle after the last in which the node was at rest.

@@ -24,8 +24,9 @@ class Router(Leaf):
     ----------
     crossbar : Crossbar
         Its inputs are the in-ports, then the registers behind some of them, then injection ports.
-    local : sequence of bool
-        Of each select register, whether the node's ROM gives what it holds, or the sequencer.
+    central, local : sequence of bool
+        Of each select register, whether the sequencer gives what it holds, or the node's ROM; where
+        both do, one of them gives 0.
     delayed : sequence of int
         The in-ports with a register behind them.
     injections : int
@@ -64,17 +65,19 @@ class Router(Leaf):
         self,
         crossbar: Crossbar,
         *,
+        central: Sequence[bool] = (),
         local: Sequence[bool] = (),
         delayed: Sequence[int] = (),
         injections: int = 0,
         width: int,
     ) -> None:
         ports = len(crossbar.outputs)
-        self._crossbar, self._local = crossbar, tuple(local) or (False,) * crossbar.rom.shape[1]
+        registers = crossbar.rom.shape[1]
+        self._crossbar, self._local = crossbar, tuple(local) or (False,) * registers
+        self._central = tuple(central) or tuple(not here for here in self._local)
         self._delayed, self._injections, self._width = delayed, injections, width
-        count = len(self._local)
         inputs = {
-            "select": count - sum(self._local),
+            "select": sum(self._central),
             "setting": sum(self._local),
             "inject": injections * width,
         }
@@ -108,9 +111,10 @@ class Router(Leaf):
 
     def _early_select(self) -> list[Value]:
         """What the select registers hold in the next cycle."""
-        central, local = iter(()), iter(())
-        if not all(self._local):
-            central = iter(self.value("select"))
-        if any(self._local):
-            local = iter(self.value("setting"))
-        return [next(local if here else central) for here in self._local]
+        given = iter(self.value("select")) if any(self._central) else iter(())
+        looked_up = iter(self.value("setting")) if any(self._local) else iter(())
+        early = []
+        for central, local in zip(self._central, self._local, strict=True):
+            bits = [next(source) for source, has in ((given, central), (looked_up, local)) if has]
+            early.append(bits[0] if len(bits) == 1 else bits[0] | bits[1])
+        return early

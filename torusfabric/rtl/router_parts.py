@@ -31,13 +31,13 @@ def add_combiners(plan: Blueprint) -> None:
         Combiner,
         crossbar,
         unit=unit,
-        delayed=loop.delayed,
+        delayed=loop.delayed_results,
         injections=len(loop.injections),
         width=plan.width,
     )
     net.add_module("combiner", make, role=Role.COMBINER)
     columns = plan.control.operand_columns
-    bits = (plan.ports + len(loop.delayed)) * plan.width
+    bits = _result_words(plan) * plan.width
     for node in range(plan.nodes):
         inputs: dict[str, Parts] = {
             "enable": plan.distribution.near("busy", node),
@@ -61,16 +61,14 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
         Each module, and for how many nodes.
     """
     control, loop = plan.control, plan.loop
-    # Behind operators, the second registers are theirs.
-    delayed = () if loop.combining else loop.delayed
-    more = len(loop.delayed) if loop.combining else 0
     for number, router in enumerate(control.routers):
         make = partial(
             Router,
             router.crossbar,
-            local=[column is None for column in router.central],
-            delayed=delayed,
-            injections=more + len(next(iter(router.injections.values()))),
+            central=[column is not None for column in router.central],
+            local=router.local,
+            delayed=loop.delayed,
+            injections=_result_words(plan) + len(next(iter(router.injections.values()))),
             width=plan.width,
         )
         plan.netlist.add_module(f"router_{number}", make, role=Role.ROUTER)
@@ -87,23 +85,22 @@ def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, var
     """The router of a node, and its ROM."""
     net = plan.netlist
     enable = plan.distribution.near("busy", node)
-    inputs: dict[str, Parts] = {"enable": enable, "rx": plan.incoming(node)}
-    words = (*_later_results(plan, node), *plan.injected(node, router.injections[variant]))
+    inputs: dict[str, Parts] = {"enable": enable, "rx": plan.arriving(node)}
+    results = plan.netlist.whole(f"result_{node}") if plan.loop.results else ()
+    words = (*results, *plan.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
     if router.columns:
         inputs["select"] = _select(plan, node, router.columns)
     if router.local_bits:
+        rows = plan.control.router_rows
         contents = tuple(router.contents.get(v, ()) for v in range(plan.loop.variants))
-        plan.add_row_rom(f"setting_{node}", node, "setting_row", router.local_bits, contents)
+        plan.add_row_rom(f"setting_{node}", node, "setting_row", router.local_bits, contents, rows)
         inputs["setting"] = net.whole(f"setting_{node}")
     outputs = {"tx": (f"tx_{node}", plan.ports * plan.width)}
     net.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
 
 
-def _later_results(plan: Blueprint, node: int) -> tuple[Part, ...]:
-    """The second registers behind the operators of a node."""
-    if not plan.loop.combining:
-        return ()
-    registers = range(plan.ports, plan.ports + len(plan.loop.delayed))
-    return tuple(Part(f"result_{node}", number * plan.width, plan.width) for number in registers)
+def _result_words(plan: Blueprint) -> int:
+    """Results of the operators of a node, those of second registers included."""
+    return plan.ports + len(plan.loop.delayed_results) if plan.loop.results else 0

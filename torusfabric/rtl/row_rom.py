@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +21,8 @@ class RowRom:
     ----------
     members : int
         Number of variants of the shape.
-    rows : int
+    spans : sequence of slice
+        The rows of each mode.
     width : int
         Bits of a row so far.
     columns : list of (Field, ndarray of int)
@@ -30,32 +32,55 @@ class RowRom:
     --------
     Of two nodes, what is equal everywhere takes no bits, and equal fields are one.
 
-    >>> rom = RowRom(members=2, rows=3)
-    >>> rom.add(np.array([[3, -1, 3], [3, 3, 3]]))
-    Field(start=0, width=2, constant=3)
+    >>> rom = RowRom(members=2, spans=[slice(0, 3)])
+    >>> rom.add(np.array([[3, -1, 3], [3, 3, 3]])).constants
+    (3,)
     >>> rom.add(np.array([[0, 1, 2], [2, 1, 0]]))
-    Field(start=0, width=2, constant=None)
+    Field(start=0, width=2, constants=(0,), stored=True)
     >>> rom.width, rom.contents(1)
     (2, (2, 1, 0))
+
+    What is constant in a mode, here the second, takes no rows of it.
+
+    >>> rom = RowRom(members=1, spans=[slice(0, 2), slice(2, 4)])
+    >>> rom.add(np.array([[0, 1, 2, 2]])).constants, rom.contents(0), rom.used
+    ((0, 2), (0, 1, 0, 0), {0})
     """
 
     members: int
-    rows: int
+    spans: Sequence[slice]
     width: int = 0
     columns: list[tuple[Field, IntArray]] = field(default_factory=list)
 
+    @property
+    def rows(self) -> int:
+        """Number of rows of all modes."""
+        return int(self.spans[-1].stop)
+
+    @property
+    def used(self) -> set[int]:
+        """The modes in whose rows anything is looked up."""
+        return {
+            mode
+            for mode, span in enumerate(self.spans)
+            if any(values[:, span].any() for _, values in self.columns)
+        }
+
     def add(self, values: IntArray) -> Field:
         """A field of given values, shape (members, rows), -1 where they do not matter."""
-        known = values[values >= 0]
-        if not len(known) or (known == known[0]).all():
-            constant = int(known[0]) if len(known) else 0
-            return Field(0, max(constant.bit_length(), 1), constant)
+        constants = [_constant(values[:, span]) for span in self.spans]
+        width = max(int(values.max(initial=0)).bit_length(), 1)
+        if None not in constants:
+            return Field(0, width, tuple(max(c or 0, 0) for c in _agreed(constants)))
+        known = tuple(max(c, 0) if c is not None else 0 for c in constants)
         filled = np.maximum(values, 0)
+        for constant, span in zip(known, self.spans, strict=True):
+            if constant:
+                filled[:, span] = 0
         for other, column in self.columns:
-            if (column == filled).all():
+            if (column == filled).all() and other.constants == known and other.width == width:
                 return other
-        width = int(filled.max()).bit_length()
-        self.columns.append((Field(self.width, width), filled))
+        self.columns.append((Field(self.width, width, known, stored=True), filled))
         self.width += width
         return self.columns[-1][0]
 
@@ -65,3 +90,17 @@ class RowRom:
             sum(int(values[member, row]) << f.start for f, values in self.columns)
             for row in range(self.rows)
         )
+
+
+def _constant(values: IntArray) -> int | None:
+    """The value that is the same in all rows of a mode; -1 if none matters, None for several."""
+    known = values[values >= 0]
+    if not len(known):
+        return -1
+    return int(known[0]) if (known == known[0]).all() else None
+
+
+def _agreed(constants: list[int | None]) -> list[int | None]:
+    """Constants with those that do not matter made equal to one that does."""
+    matters = next((c for c in constants if c is not None and c >= 0), 0)
+    return [matters if c == -1 else c for c in constants]

@@ -7,12 +7,13 @@ N - (n - 1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-from ..program.values import Loop
-from .memories import address_width
+from .loops import Loops
+from .memories import address_width, choose
 
 __all__ = ["Lengths", "RunLength", "divided"]
 
@@ -25,18 +26,18 @@ class Lengths:
     ----------
     most : int
         Flits of the longest message.
-    chunks : int
-        Of a message.
+    chunks : tuple of int
+        Of a message, in each mode.
 
     Examples
     --------
-    >>> lengths = Lengths(most=64, chunks=2)
-    >>> lengths.bits, lengths.block
-    (7, 32)
+    >>> lengths = Lengths(most=64, chunks=(2, 3))
+    >>> lengths.bits, lengths.blocks
+    (7, (32, 22))
     """
 
     most: int
-    chunks: int
+    chunks: tuple[int, ...]
 
     @property
     def bits(self) -> int:
@@ -44,9 +45,9 @@ class Lengths:
         return self.most.bit_length()
 
     @property
-    def block(self) -> int:
-        """Flits of the longest block."""
-        return -(-self.most // self.chunks)
+    def blocks(self) -> tuple[int, ...]:
+        """Flits of the longest block, in each mode."""
+        return tuple(-(-self.most // chunks) for chunks in self.chunks)
 
 
 def divided(value: Value, divisor: int) -> Value:
@@ -69,19 +70,25 @@ def divided(value: Value, divisor: int) -> Value:
 
 
 class RunLength:
-    """Registers that hold what follows from the length of the run under way.
+    """Registers that hold what follows from the length, and the mode, of the run under way.
+
+    They are there a cycle after the run is accepted, and one more if there are several modes.
 
     Parameters
     ----------
     m : Module
     lengths : Lengths
-    loop : Loop
+    loops : Loops
     length : Value
+    mode : Value or None
+        Of several.
     begin : Value
         High in the cycle in which a run is accepted.
 
     Attributes
     ----------
+    mode : Value
+        The mode of the run, a cycle after that.
     last : Signal
         The number of the last flit of a block.
     skip : Signal
@@ -91,14 +98,47 @@ class RunLength:
     """
 
     def __init__(
-        self, m: Module, lengths: Lengths, loop: Loop, length: Value, begin: Value
+        self,
+        m: Module,
+        lengths: Lengths,
+        loops: Loops,
+        length: Value,
+        mode: Value | None,
+        begin: Value,
     ) -> None:
-        block, least = lengths.block, loop.least
-        last = divided((length - 1)[: lengths.bits], lengths.chunks)
-        self.last = Signal(address_width(block), reset_less=True)
-        self.skip = Signal(range(block + 1), reset_less=True)
+        self._loops, before = loops, (length - 1)[: lengths.bits]
+        self.mode: Value = Const(0, 1)
+        settled = begin
+        if mode is not None:
+            self.mode = Signal(len(mode), name="run_mode", reset_less=True)
+            held = Signal(len(before), name="flits_before", reset_less=True)
+            with m.If(begin):
+                m.d.sync += [self.mode.eq(mode), held.eq(before)]
+            before, settled = held, Const(1)
+        quotients = {chunks: divided(before, chunks) for chunks in set(lengths.chunks)}
+        last = self.of_mode([quotients[chunks] for chunks in lengths.chunks])
+        block = self.constant(lengths.blocks)
+        least = max(loop.least for loop in loops.loops)
+        self.last = Signal(address_width(max(lengths.blocks)), reset_less=True)
+        self.skip = Signal(range(max(lengths.blocks) + 1), reset_less=True)
         self.idle = Signal(range(max(least, 2)), reset_less=True)
-        with m.If(begin):
+        with m.If(settled):
             m.d.sync += [self.last.eq(last), self.skip.eq(block - last)]
             if least > 1:
-                m.d.sync += self.idle.eq(Mux(last < least - 1, least - 1 - last, 0))
+                rests = [
+                    Mux(last < loop.least - 1, loop.least - 1 - last, 0) for loop in loops.loops
+                ]
+                m.d.sync += self.idle.eq(self.of_mode(rests))
+
+    def of_mode(self, values: Sequence[Value]) -> Value:
+        """The value that belongs to the mode."""
+        if all(value is values[0] for value in values):
+            return values[0]
+        return choose(values, self.mode)
+
+    def constant(self, values: Sequence[int]) -> Value:
+        """The constant that belongs to the mode."""
+        width = max(max(values).bit_length(), 1)
+        if len(set(values)) == 1:
+            return Const(values[0], width)
+        return choose([Const(value, width) for value in values], self.mode)

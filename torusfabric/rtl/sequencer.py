@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import enum
-from typing import TypeGuard
+from collections.abc import Sequence
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import ADDRESS, DISTRIBUTION, Timing
-from ..program.values import Order
+from ..program.values import Loop, Order
+from ..topology import IntArray
 from .control import Control
 from .delays import delayed
-from .endpoint_columns import StoreColumn
+from .endpoint_columns import StoreColumn, StorePart
+from .loops import LocalRows, Loops
 from .memories import address_width, choose
 from .netlist import Leaf
-from .operator_unit import OperatorUnit
-from .run_length import Lengths, RunLength
-from .slots import FixedSlots, OpenSlots, Slots
+from .run_choices import ERROR_BITS, RunChoices, RunError
+from .run_length import RunLength
+from .slots import FixedSlots, ManySlots, OpenSlots, Slots
 
-__all__ = ["ERROR_BITS", "RunError", "Sequencer"]
-
-#: Bits of `error`.
-ERROR_BITS = 4
-
-
-class RunError(enum.IntEnum):
-    """Why a start was not carried out."""
-
-    NONE = 0
-    ROOT = 2
-    LENGTH = 3
-    OPERATION = 4
-    BUSY = 5
+__all__ = ["Sequencer"]
 
 
 class Sequencer(Leaf):
@@ -46,27 +34,19 @@ class Sequencer(Leaf):
 
     Parameters
     ----------
-    timing : Timing
+    timings : sequence of Timing
+        Of each mode.
     control : Control
+    choices : RunChoices
     address_bits : int
         Bits of an address.
-    lengths : Lengths, optional
-        Those that a run can have, if its length is known no earlier than at its start.
-    roots : int, optional
-        Nodes of which each can be the root, if it is known no earlier than at the start of a run.
-    operators : OperatorUnit, optional
-        Those among which a run chooses.
 
     Members
     -------
     start : In(1)
         Starts a run, unless one is under way.
-    length : In
-        Flits of the messages of a run, sampled with its start; if there is a choice.
-    root : In
-        The root of a run; if there is a choice, and it has values that are no node.
-    operation : In
-        The number of an operator, sampled with the start; if there is a choice.
+    mode, length, root, operation : In
+        What is sampled with the start, if there is a choice; see `RunChoices`.
     idle_address : In
         What `read_k` is while no run is under way.
     busy, done : Out(1)
@@ -80,7 +60,9 @@ class Sequencer(Leaf):
     operator_code : Out
         The control bits of the operator of a run; if operators can be chosen.
     round : Out
-        The row under way; if lengths can be chosen.
+        The row under way, from 0 in each mode; if lengths can be chosen.
+    run_mode : Out
+        The mode of the run under way, or of the last; if there are several.
     skip : Out
         From the address of the last flit of a block to that of the first of the next, if blocks of
         any length follow one another.
@@ -99,37 +81,41 @@ class Sequencer(Leaf):
     --------
     >>> import torusfabric as tf
     >>> from torusfabric.rtl.control import plan_control
+    >>> from torusfabric.rtl.run_choices import RunChoices
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
-    >>> sequencer = Sequencer(program.timing, plan_control(program), address_bits=4)
+    >>> choices = RunChoices.of(program)
+    >>> sequencer = Sequencer([program.timing], plan_control(program), choices, address_bits=4)
     >>> len(sequencer.read_0), len(sequencer.cycles)
     (4, 32)
     """
 
     def __init__(
         self,
-        timing: Timing,
+        timings: Sequence[Timing],
         control: Control,
+        choices: RunChoices,
         *,
         address_bits: int,
-        lengths: Lengths | None = None,
-        roots: int | None = None,
-        operators: OperatorUnit | None = None,
     ) -> None:
-        self._timing, self._loop, self._control = timing, timing.loop, control
-        self._bits, self._lengths, self._roots = address_bits, lengths, roots
-        self._operators = operators
-        endpoints, row_bits = control.endpoints, address_width(self._loop.rows)
+        self._timings, self._control = tuple(timings), control
+        self._loops = Loops([timing.loop for timing in timings])
+        self._bits, self._choices = address_bits, choices
+        endpoints, lengths, operators = control.endpoints, choices.lengths, choices.operators
+        most = max(loop.rows for loop in self._loops.loops)
         windows = control.windows
         rows = any(shape.row_bits for shape in endpoints.shapes)
         optional = {
             "select": len(control.selects),
-            "row": row_bits if rows else 0,
-            "setting_row": row_bits if control.router_rows else 0,
+            "row": address_width(control.endpoint_rows.count) if rows else 0,
+            "setting_row": (
+                address_width(control.router_rows.count) if control.routers_look_up else 0
+            ),
             "phase": windows.chains * windows.phases if endpoints.uses_phases else 0,
-            "error": ERROR_BITS if lengths or roots or operators else 0,
-            "accepted": 1 if roots else 0,
+            "error": ERROR_BITS if choices.inputs else 0,
+            "accepted": 1 if choices.nodes else 0,
             "operator_code": operators.bits if operators else 0,
-            "round": row_bits if lengths else 0,
+            "round": address_width(most) if lengths else 0,
+            "run_mode": address_width(choices.modes) if self._loops.several else 0,
             "skip": windows.skip_bits if endpoints.uses_phases else 0,
         }
         super().__init__(
@@ -140,15 +126,14 @@ class Sequencer(Leaf):
                 "done": Out(1),
                 "cycles": Out(32),
             }
-            | ({"length": In(lengths.bits)} if lengths else {})
-            | ({"root": In(address_width(roots))} if _has_gaps(roots) else {})
-            | ({"operation": In(operators.choice_bits)} if operators else {})
+            | {name: In(bits) for name, bits in choices.inputs.items()}
             | {name: Out(bits) for name, bits in optional.items() if bits}
             | {f"read_{k}": Out(address_bits) for k in range(len(endpoints.reads))}
             | {f"write_{k}": Out(address_bits) for k in range(len(endpoints.stores))}
             | {f"store_{k}": Out(1) for k in range(len(endpoints.stores))}
         )
         self._has = {name for name, bits in optional.items() if bits}
+        self._run_mode: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipeline of a slot.
@@ -161,19 +146,35 @@ class Sequencer(Leaf):
         begin = self._run(m, last)
         go = self._go(m, begin)
         slots = self._slots(m, begin, go)
-        drain = self._loop.drain
+        drains = [loop.drain for loop in self._loops.loops]
         # A slot is under way in stage 0; the run ends when the last one has left the last stage.
-        stages = Signal(drain)
-        ended = Signal()
-        m.d.sync += Cat(stages, ended).eq(Cat(go | slots.running, stages))
-        m.d.comb += last.eq(ended & ~stages[-1])
+        stages = Signal(max(drains) + 1)
+        m.d.sync += stages.eq(Cat(go | slots.running, stages))
+        ends = [stages[drain] & ~stages[drain - 1] for drain in drains]
+        m.d.comb += last.eq(self._of_mode(drains, ends))
         slots.valid = stages[0]
         self._selects(m, slots)
-        self._rows(m, slots.row)
+        self._rows(m, slots)
         self._phases(m, slots)
         self._addresses(m, slots)
         slots.rom.build(m, "table")
         return m
+
+    def _of_mode(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
+        """The value of the mode of the run; those with equal keys are the same."""
+        if len(set(keys)) == 1:
+            return values[0]
+        return choose(values, self._run_mode)
+
+    def _later(self, m: Module, value: Value, delays: Sequence[int | None]) -> Value:
+        """A value later by as many cycles as the mode says; None where that does not matter."""
+        known = next((delay for delay in delays if delay is not None), 0)
+        wanted = [known if delay is None else delay for delay in delays]
+        taps, at = {}, 0
+        for delay in sorted(set(wanted)):
+            value, at = delayed(m, value, delay - at), delay
+            taps[delay] = value
+        return self._of_mode(wanted, [taps[delay] for delay in wanted])
 
     def _run(self, m: Module, last: Value) -> Value:
         """Keep `busy`, `done` and `cycles`; `last` is high in the last cycle of a run.
@@ -185,7 +186,7 @@ class Sequencer(Leaf):
         """
         start, begin = self.value("start"), self.value("start") & ~self.busy
         if "error" in self._has:
-            wrong = self._wrong()
+            wrong = self._choices.error(self.value)
             with m.If(start):
                 m.d.sync += self.error.eq(Mux(self.busy, RunError.BUSY, wrong))
             begin = begin & (wrong == RunError.NONE)
@@ -200,30 +201,17 @@ class Sequencer(Leaf):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
         return begin
 
-    def _wrong(self) -> Value:
-        """Why what is chosen cannot be carried out, a `RunError`."""
-        wrong: Value = Const(RunError.NONE, ERROR_BITS)
-        if self._operators:
-            fits = self.value("operation") < len(self._operators.operators)
-            wrong = Mux(fits, wrong, RunError.OPERATION)
-        if self._lengths:
-            length = self.value("length")
-            fits = (length != 0) & (length <= self._lengths.most)
-            wrong = Mux(fits, wrong, RunError.LENGTH)
-        if _has_gaps(self._roots):
-            wrong = Mux(self.value("root") < self._roots, wrong, RunError.ROOT)
-        return wrong
-
     def _sample_operator(self, m: Module, begin: Value) -> None:
         """Keep what the operator of a run is told."""
-        if self._operators:
-            codes = [Const(code, self._operators.bits) for code in self._operators.codes]
+        operators = self._choices.operators
+        if operators:
+            codes = [Const(code, operators.bits) for code in operators.codes]
             with m.If(begin):
                 m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
 
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""
-        wait = self._timing.wait
+        (wait,) = {timing.wait for timing in self._timings}
         if not wait:
             return begin
         left = Signal(range(wait + 1))
@@ -235,11 +223,21 @@ class Sequencer(Leaf):
 
     def _slots(self, m: Module, begin: Value, go: Value) -> Slots:
         """What counts the slots."""
-        if self._lengths is None:
-            return FixedSlots(m, self._loop, go)
-        run = RunLength(m, self._lengths, self._loop, self.value("length"), begin)
-        slots = OpenSlots(m, self._loop, go, run)
-        m.d.comb += self.round.eq(delayed(m, slots.row, 1))
+        loops = self._loops
+        lengths = self._choices.lengths
+        if lengths is None:
+            return FixedSlots(m, loops.first, go)
+        mode = self.value("mode") if loops.several else None
+        run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
+        self._run_mode = run.mode
+        slots: OpenSlots | ManySlots
+        if loops.several:
+            slots = ManySlots(m, loops, go, run)
+            m.d.comb += self.run_mode.eq(run.mode)
+            m.d.sync += self.round.eq(slots.row - run.constant(loops.starts))
+        else:
+            slots = OpenSlots(m, loops.first, go, run)
+            m.d.comb += self.round.eq(delayed(m, slots.row, 1))
         if "skip" in self._has:
             m.d.comb += self.skip.eq(run.skip)
         return slots
@@ -248,16 +246,16 @@ class Sequencer(Leaf):
         """Select bits."""
         for k, column in enumerate(self._control.selects):
             value = slots.column(column.values)
-            early = delayed(m, value, column.delay - DISTRIBUTION - 1)
-            m.d.sync += self.select[k].eq(early)
+            delays = [None if d is None else d - DISTRIBUTION - 1 for d in column.delays]
+            m.d.sync += self.select[k].eq(self._later(m, value, delays))
 
-    def _rows(self, m: Module, row: Value) -> None:
+    def _rows(self, m: Module, slots: Slots) -> None:
         """The row for the ROMs of nodes: what routers read is wanted a cycle later."""
-        here = delayed(m, row, 1)
+        control = self._control
         if "row" in self._has:
-            m.d.comb += self.row.eq(here)
+            m.d.comb += self.row.eq(_row_of(m, slots, control.endpoint_rows))
         if "setting_row" in self._has:
-            m.d.sync += self.setting_row.eq(here)
+            m.d.sync += self.setting_row.eq(_row_of(m, slots, control.router_rows))
 
     def _phases(self, m: Module, slots: Slots) -> None:
         """Whether flits within each window, and those that end blocks, are and were read."""
@@ -271,7 +269,7 @@ class Sequencer(Leaf):
             # Where a row has no such window nobody looks, so that any other length will do.
             blocks = np.array([length or max(column) for length in column])
             now.append(slots.valid & slots.within(blocks))
-        if isinstance(slots, OpenSlots):
+        if windows.skip_bits:
             now.append(slots.ends_block)
         for number, value in enumerate(now):
             phase = self.phase[number * bits :][:bits]
@@ -282,29 +280,58 @@ class Sequencer(Leaf):
         """Addresses of what is read and stored, and whether anything is stored."""
         for k, column in enumerate(self._control.endpoints.reads):
             address = slots.address(column.base)[: self._bits]
-            read = delayed(m, address, ADDRESS - DISTRIBUTION + column.skew)
+            skews = [None if s is None else ADDRESS - DISTRIBUTION + s for s in column.skews]
+            read = self._later(m, address, skews)
             chosen = Mux(self.busy, read, self.value("idle_address"))
             m.d.comb += getattr(self, f"read_{k}").eq(chosen)
         for k, store in enumerate(self._control.endpoints.stores):
-            delay = self._timing.store_delay(store.hops, store.skew) - DISTRIBUTION
+            delays = [
+                timing.store_delay(part.hops, part.skew) - DISTRIBUTION if part else None
+                for part, timing in zip(store, self._timings, strict=True)
+            ]
             address = self._store_address(m, slots, store)
-            m.d.comb += getattr(self, f"write_{k}").eq(delayed(m, address, delay))
-            inside = slots.valid & slots.rom.read((store.base >= 0).astype(int))
-            inside = inside & slots.within(np.full(self._loop.rows, store.blocks))
-            m.d.comb += getattr(self, f"store_{k}").eq(delayed(m, inside, delay))
+            m.d.comb += getattr(self, f"write_{k}").eq(self._later(m, address, delays))
+            base, blocks = self._joined(store)
+            inside = slots.valid & slots.rom.read((base >= 0).astype(int))
+            inside = inside & slots.within(blocks)
+            m.d.comb += getattr(self, f"store_{k}").eq(self._later(m, inside, delays))
+
+    def _joined(self, store: StoreColumn) -> tuple[IntArray, IntArray]:
+        """Bases and blocks of all rows; -1 and as many as there are where nothing is stored."""
+        bases, blocks = [], []
+        for part, loop in zip(store, self._loops.loops, strict=True):
+            bases.append(part.base if part else np.full(loop.rows, -1))
+            blocks.append(np.full(loop.rows, part.blocks) if part else loop.blocks)
+        return self._loops.joined(bases), self._loops.joined(blocks)
 
     def _store_address(self, m: Module, slots: Slots, store: StoreColumn) -> Value:
         """Where what is read in a slot will be stored."""
-        rows = self._loop.rows
-        if self._loop.order is Order.FLIT and store.pitch == rows:
-            assert (store.base == np.arange(rows)).all(), "a pitch of all rows takes them in order"
-            # Bases and pitches make a plain counter.
-            counter = Signal(self._bits)
-            m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
+        pairs = zip(store, self._loops.loops, strict=True)
+        counts = [part is not None and _is_counter(part, loop) for part, loop in pairs]
+        given = [
+            part is not None and not counter for part, counter in zip(store, counts, strict=True)
+        ]
+        base, _ = self._joined(store)
+        address = slots.address(base)[: self._bits] if any(given) else None
+        if not any(counts):
+            assert address is not None
+            return address
+        # Bases and pitches make a plain counter.
+        counter = Signal(self._bits)
+        m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
+        if address is None:
             return counter
-        return slots.address(store.base)[: self._bits]
+        return self._of_mode(counts, [counter if counting else address for counting in counts])
 
 
-def _has_gaps(roots: int | None) -> TypeGuard[int]:
-    """Whether there are roots to be chosen, and numbers of as many bits that are none."""
-    return bool(roots and roots & (roots - 1))
+def _row_of(m: Module, slots: Slots, rows: LocalRows) -> Value:
+    """The row that the ROMs of nodes are asked for, with the slot."""
+    return delayed(m, slots.row, 1) if rows.whole else slots.rom.read(rows.numbers)
+
+
+def _is_counter(part: StorePart, loop: Loop) -> bool:
+    """Whether what is stored fills a memory word by word: bases and pitch take turns."""
+    if loop.order is not Order.FLIT or part.pitch != loop.rows:
+        return False
+    assert (part.base == np.arange(loop.rows)).all(), "a pitch of all rows takes them in order"
+    return True

@@ -10,10 +10,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ..program.values import Loop, Order
 from .columns import Columns
 from .delays import delayed
+from .loops import Loops
 from .memories import choose
 from .run_length import RunLength
 
-__all__ = ["FixedSlots", "OpenSlots", "Slots"]
+__all__ = ["FixedSlots", "ManySlots", "OpenSlots", "Slots"]
 
 
 class Slots(ABC):
@@ -24,8 +25,7 @@ class Slots(ABC):
 
     Parameters
     ----------
-    m : Module
-    loop : Loop
+    rows : int
     go : Value
         High in the cycle before the first slot.
 
@@ -42,28 +42,27 @@ class Slots(ABC):
         Whether a slot is under way; set by the sequencer.
     begins : Value
         Of the slot: whether it is the first of its row.
+    ends_block : Value
+        Of the slot: whether its word is the last of its block, in loops by rows.
     """
 
     word: Value
     begins: Value
+    ends_block: Value = Const(0)
 
-    def __init__(self, m: Module, loop: Loop, go: Value) -> None:
-        self.loop, self.go, self.valid = loop, go, Value.cast(0)
-        self.row = Signal(range(max(loop.rows, 2)))
+    def __init__(self, rows: int, go: Value) -> None:
+        self.go, self.valid = go, Value.cast(0)
+        self.row = Signal(range(max(rows, 2)))
         self.running = Signal(name="running")
         self.rom = Columns(self.row)
-        self._first = delayed(m, self.row == 0, 1)
-        self._end_of_rows = self.row == loop.rows - 1
+
+    def column(self, values: np.ndarray) -> Value:
+        """A bit of each row."""
+        return self.rom.read(values)
 
     @abstractmethod
     def within(self, blocks: np.ndarray) -> Value:
         """Whether the slot's word is one of so many blocks, given for each row."""
-
-    def column(self, values: np.ndarray) -> Value:
-        """A bit of each row; one that is high, or low, in the first row only needs no ROM."""
-        if (values[1:] != values[0]).all():
-            return self._first if values[0] else ~self._first
-        return self.rom.read(values)
 
     def address(self, base: np.ndarray) -> Value:
         """First addresses of rows, plus the word."""
@@ -81,6 +80,29 @@ class Slots(ABC):
             return Const(values[0])
         return choose([Const(v, max(values).bit_length()) for v in values], self.row)
 
+
+class _OneLoop(Slots):
+    """The slots of one loop.
+
+    Parameters
+    ----------
+    m : Module
+    loop : Loop
+    go : Value
+    """
+
+    def __init__(self, m: Module, loop: Loop, go: Value) -> None:
+        super().__init__(loop.rows, go)
+        self.loop = loop
+        self._first = delayed(m, self.row == 0, 1)
+        self._end_of_rows = self.row == loop.rows - 1
+
+    def column(self, values: np.ndarray) -> Value:
+        """A bit of each row; one that is high, or low, in the first row only needs no ROM."""
+        if (values[1:] != values[0]).all():
+            return self._first if values[0] else ~self._first
+        return self.rom.read(values)
+
     def _count_by_flit(self, m: Module, last: Value | int, most: int) -> None:
         """Count all rows for the first flit, then for the second, .."""
         flit = Signal(range(max(most, 2)))
@@ -96,7 +118,7 @@ class Slots(ABC):
         self.begins = Const(1)
 
 
-class FixedSlots(Slots):
+class FixedSlots(_OneLoop):
     """The slots of messages of a fixed length."""
 
     def __init__(self, m: Module, loop: Loop, go: Value) -> None:
@@ -133,7 +155,56 @@ class FixedSlots(Slots):
         return self.word < self.rom.read(words)
 
 
-class OpenSlots(Slots):
+class _Stream:
+    """Counts the flits of each block, the blocks of each row, and the cycles of its pause.
+
+    Parameters
+    ----------
+    loops : Loops
+    pause : Value
+        Cycles of the row besides those of its blocks.
+    blocks : Value
+        The number of its last block.
+    run : RunLength
+    """
+
+    def __init__(self, loops: Loops, pause: Value, blocks: Value, run: RunLength) -> None:
+        by_row = [loop for loop in loops.loops if loop.order is Order.ROW]
+        most = max((int(loop.blocks.max()) for loop in by_row), default=1)
+        flits = max(loop.flits for loop in loops.loops)
+        longest = max(2, *(max(int(loop.pause.max()), loop.least) for loop in loops.loops))
+        self._run, self._pause = run, pause
+        self.flit, self.block = Signal(range(max(flits, 2))), Signal(range(max(most, 2)))
+        self.word = Signal(range(max(most * flits, 2)))
+        self._left, self.pausing = Signal(range(longest)), Signal()
+        self.ends_block = ~self.pausing & (self.flit == run.last)
+        self._ends_words = self.ends_block & (self.block == blocks)
+        self.end_of_row = Mux(self.pausing, self._left == 0, self._ends_words & (pause == 0))
+
+    def count(self, m: Module) -> None:
+        """A cycle of a loop by rows."""
+        with m.If(self._ends_words):
+            m.d.sync += [self.pausing.eq(1), self._left.eq(self._pause - 1)]
+        with m.Elif(self.pausing):
+            m.d.sync += self._left.eq(self._left - 1)
+        with m.Elif(self.ends_block):
+            m.d.sync += [self.flit.eq(0), self.block.eq(self.block + 1)]
+            m.d.sync += self.word.eq(self.word + self._run.skip)
+        with m.Else():
+            m.d.sync += [self.flit.eq(self.flit + 1), self.word.eq(self.word + 1)]
+        with m.If(self.end_of_row):
+            m.d.sync += [self.flit.eq(0), self.block.eq(0), self.word.eq(0), self.pausing.eq(0)]
+
+    def show(self, m: Module, slots: OpenSlots | ManySlots) -> None:
+        """What the slot is, a cycle later."""
+        slots.streams, slots.block = delayed(m, ~self.pausing, 1), delayed(m, self.block, 1)
+        slots.word = delayed(m, self.word, 1)
+        first = ~self.pausing & (self.flit == 0) & (self.block == 0)
+        slots.begins = delayed(m, first, 1)
+        slots.ends_block = delayed(m, self.ends_block, 1)
+
+
+class OpenSlots(_OneLoop):
     """The slots of messages whose length is known when a run starts.
 
     Parameters
@@ -141,14 +212,10 @@ class OpenSlots(Slots):
     m, loop, go
         As for all.
     run : RunLength
-
-    Attributes
-    ----------
-    ends_block : Value
-        Of the slot: whether its word is the last of its block; only in a loop by rows.
     """
 
-    ends_block: Value
+    streams: Value
+    block: Value
 
     def __init__(self, m: Module, loop: Loop, go: Value, run: RunLength) -> None:
         super().__init__(m, loop, go)
@@ -160,38 +227,77 @@ class OpenSlots(Slots):
     def _count_by_row(self, m: Module, run: RunLength) -> None:
         """Count the flits of each block, the blocks of each row, and the cycles of its pause."""
         loop = self.loop
-        most = int(loop.blocks.max())
-        flit, block = Signal(range(max(loop.flits, 2))), Signal(range(max(most, 2)))
-        word = Signal(range(max(most * loop.flits, 2)))
-        longest = max(int(loop.pause.max()), loop.least, 2)
-        left, pausing = Signal(range(longest)), Signal()
         pause = run.idle if loop.least > 1 else self._per_row(loop.pause.tolist())
-        ends_block = ~pausing & (flit == run.last)
-        ends_words = ends_block & (block == self._per_row((loop.blocks - 1).tolist()))
-        end_of_row = Mux(pausing, left == 0, ends_words & (pause == 0))
+        blocks = self._per_row((loop.blocks - 1).tolist())
+        stream = _Stream(Loops([loop]), pause, blocks, run)
         with m.If(self.go | self.running):
-            m.d.sync += self.running.eq(~(end_of_row & self._end_of_rows))
-            with m.If(ends_words):
-                m.d.sync += [pausing.eq(1), left.eq(pause - 1)]
-            with m.Elif(pausing):
-                m.d.sync += left.eq(left - 1)
-            with m.Elif(ends_block):
-                m.d.sync += [flit.eq(0), block.eq(block + 1), word.eq(word + run.skip)]
-            with m.Else():
-                m.d.sync += [flit.eq(flit + 1), word.eq(word + 1)]
-            with m.If(end_of_row):
-                m.d.sync += [flit.eq(0), block.eq(0), word.eq(0), pausing.eq(0)]
+            m.d.sync += self.running.eq(~(stream.end_of_row & self._end_of_rows))
+            stream.count(m)
+            with m.If(stream.end_of_row):
                 m.d.sync += self.row.eq(Mux(self._end_of_rows, 0, self.row + 1))
-        self._streams = delayed(m, ~pausing, 1)
-        self._block = delayed(m, block, 1)
-        self.word = delayed(m, word, 1)
-        self.begins = delayed(m, ~pausing & (flit == 0) & (block == 0), 1)
-        self.ends_block = delayed(m, ends_block, 1)
+        stream.show(m, self)
 
     def within(self, blocks: np.ndarray) -> Value:
         """Whether the slot's word is one of so many blocks, given for each row."""
         if self.loop.order is Order.FLIT:
             return Const(1)
         if (blocks >= self.loop.blocks).all():
-            return self._streams
-        return self._streams & (self._block < self.rom.read(blocks))
+            return self.streams
+        return self.streams & (self.block < self.rom.read(blocks))
+
+
+class ManySlots(Slots):
+    """The slots of several loops, of which a run goes through one.
+
+    Parameters
+    ----------
+    m : Module
+    loops : Loops
+    go : Value
+    run : RunLength
+    """
+
+    streams: Value
+    block: Value
+
+    def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
+        super().__init__(loops.rows, go)
+        self._loops = loops
+        ends = [
+            start + loop.rows - 1 for start, loop in zip(loops.starts, loops.loops, strict=True)
+        ]
+        first, end_of_rows = run.constant(loops.starts), self.row == run.constant(ends)
+        by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+        self._blocks = loops.joined([loop.blocks for loop in loops.loops])
+        stream = _Stream(loops, self._pause(run), self._per_row((self._blocks - 1).tolist()), run)
+        wraps = stream.flit == run.last
+        next_row = Mux(end_of_rows, first, self.row + 1)
+        with m.If(~(go | self.running)):
+            # At rest the ROM shows the first row of the mode that was chosen last.
+            m.d.sync += self.row.eq(first)
+        with m.Elif(by_flit):
+            m.d.sync += [self.row.eq(next_row), self.running.eq(~(end_of_rows & wraps))]
+            with m.If(end_of_rows):
+                further = Mux(wraps, 0, stream.flit + 1)
+                m.d.sync += [stream.flit.eq(further), stream.word.eq(further)]
+        with m.Else():
+            m.d.sync += self.running.eq(~(stream.end_of_row & end_of_rows))
+            stream.count(m)
+            with m.If(stream.end_of_row):
+                m.d.sync += self.row.eq(next_row)
+        stream.show(m, self)
+
+    def _pause(self, run: RunLength) -> Value:
+        """Cycles of the row besides those of its blocks."""
+        loops = self._loops.loops
+        fixed = self._per_row(self._loops.joined([loop.pause for loop in loops]).tolist())
+        resting = [loop.least > 1 for loop in loops]
+        if not any(resting):
+            return fixed
+        return Mux(run.constant([int(rests) for rests in resting]), run.idle, fixed)
+
+    def within(self, blocks: np.ndarray) -> Value:
+        """Whether the slot's word is one of so many blocks, given for each row."""
+        if (blocks >= self._blocks).all():
+            return self.streams
+        return self.streams & (self.block < self.rom.read(blocks))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..program.values import Loop, Order
+from .loops import Loops
 
 __all__ = ["Windows"]
 
@@ -41,22 +42,16 @@ class Windows:
     skip_bits: int = 0
 
     @classmethod
-    def of(cls, loop: Loop, *, any_length: bool = False) -> Windows:
-        """The windows of a loop; none in a loop by flits."""
-        reach = max((int(writes.hops.max(initial=0)) for writes in loop.writes), default=0)
-        if loop.order is Order.FLIT:
-            return cls(((),) * loop.rows, reach)
-        found: list[set[int]] = [set() for _ in range(loop.rows)]
-        for writes in loop.writes:
-            stored = np.where(writes.base >= 0, writes.blocks, 0)
-            for row, lengths in enumerate(stored):
-                found[row] |= set(np.unique(lengths).tolist()) - {0}
-        for reads in loop.reads:
-            for row in range(loop.rows):
-                variants = range(reads.count.shape[1])
-                found[row] |= {reads.total(row, variant) for variant in variants} - {0}
-        ordered = tuple(tuple(sorted(lengths, reverse=True)) for lengths in found)
-        return cls(ordered, reach, loop.flits.bit_length() if any_length else 0)
+    def of(cls, loops: Loops, *, any_length: bool = False) -> Windows:
+        """The windows of all loops; none in those by flits."""
+        reach, lengths, skip_bits = 0, [], 0
+        for loop in loops.loops:
+            hops = (int(writes.hops.max(initial=0)) for writes in loop.writes)
+            reach = max(reach, *hops)
+            lengths += _lengths(loop)
+            if any_length and loop.order is Order.ROW:
+                skip_bits = max(skip_bits, loop.flits.bit_length())
+        return cls(tuple(lengths), reach, skip_bits)
 
     @property
     def phases(self) -> int:
@@ -80,3 +75,19 @@ class Windows:
     def column(self, number: int) -> list[int]:
         """The length of a window in every row, 0 where a row has none."""
         return [row[number] if number < len(row) else 0 for row in self.lengths]
+
+
+def _lengths(loop: Loop) -> list[tuple[int, ...]]:
+    """The different lengths of messages in each row, the longest first."""
+    if loop.order is Order.FLIT:
+        return [()] * loop.rows
+    found: list[set[int]] = [set() for _ in range(loop.rows)]
+    for writes in loop.writes:
+        stored = np.where(writes.base >= 0, writes.blocks, 0)
+        for row, lengths in enumerate(stored):
+            found[row] |= set(np.unique(lengths).tolist()) - {0}
+    for reads in loop.reads:
+        for row in range(loop.rows):
+            variants = range(reads.count.shape[1])
+            found[row] |= {reads.total(row, variant) for variant in variants} - {0}
+    return [tuple(sorted(lengths, reverse=True)) for lengths in found]

@@ -20,7 +20,7 @@ FEW_LENGTHS = 5
 
 
 def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
-    """Every operator and a few roots, with messages of one flit, of the most, and between.
+    """Every mode, operator and a few roots; messages of one flit, of the most, and between.
 
     Examples
     --------
@@ -30,35 +30,53 @@ def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
     [1, 4, 6, 9, 12]
     """
     lengths: list[int | None] = [None]
-    roots: list[int | None] = [None]
-    operations: list[int | None] = [None]
     if "length" in fabric.netlist.inputs:
         spread = np.linspace(1, fabric.flits, FEW_LENGTHS).round().astype(int)
         lengths = [*sorted(set(spread.tolist()))]
-    if "root" in fabric.netlist.inputs:
-        size = fabric.program.groups.size
-        roots = [*sorted({(size * k // FEW_ROOTS + k) % size for k in range(FEW_ROOTS)})]
-    if "operation" in fabric.netlist.inputs:
-        operations = [*range(len(fabric.program.operators))]
     return tuple(
-        Job(length=length, root=root, operation=operation)
-        for root, length, operation in product(roots, lengths, operations)
+        Job(mode=mode, length=length, root=root, operation=operation)
+        for mode in _modes(fabric)
+        for root, length, operation in product(
+            _few_roots(fabric, mode or 0), lengths, _operations(fabric, mode or 0)
+        )
     )
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """Jobs with everything drawn that a fabric leaves a choice of."""
     generator = np.random.default_rng(seed)
-    inputs = fabric.netlist.inputs
-    size, operators = fabric.program.groups.size, len(fabric.program.operators)
-    return tuple(
-        Job(
-            length=int(generator.integers(1, fabric.flits + 1)) if "length" in inputs else None,
-            root=int(generator.integers(size)) if "root" in inputs else None,
-            operation=int(generator.integers(operators)) if "operation" in inputs else None,
-        )
-        for _ in range(count)
-    )
+    modes = _modes(fabric)
+    jobs = []
+    for _ in range(count):
+        mode = modes[int(generator.integers(len(modes)))]
+        of_mode, operations = fabric.program.modes[mode or 0], _operations(fabric, mode or 0)
+        any_length = fabric.program.any_length
+        length = int(generator.integers(1, fabric.flits + 1)) if any_length else None
+        root = int(generator.integers(of_mode.groups.size)) if of_mode.any_root else None
+        operation = operations[int(generator.integers(len(operations)))]
+        jobs.append(Job(mode=mode, length=length, root=root, operation=operation))
+    return tuple(jobs)
+
+
+def _modes(fabric: Fabric) -> list[int | None]:
+    """The modes, or None for the only one."""
+    program = fabric.program
+    return [*range(len(program.modes))] if program.several else [None]
+
+
+def _few_roots(fabric: Fabric, mode: int) -> list[int | None]:
+    """A few roots of a mode, spread over the nodes; None where there is no choice."""
+    of_mode = fabric.program.modes[mode]
+    if not of_mode.any_root:
+        return [None]
+    size = of_mode.groups.size
+    return [*sorted({(size * k // FEW_ROOTS + k) % size for k in range(FEW_ROOTS)})]
+
+
+def _operations(fabric: Fabric, mode: int) -> list[int | None]:
+    """The operators of a mode by their numbers; None where there is no choice."""
+    count = len(fabric.program.modes[mode].operators)
+    return [*range(count)] if count > 1 else [None]
 
 
 def completed(fabric: Fabric, job: Job) -> Job:
@@ -71,7 +89,7 @@ def completed(fabric: Fabric, job: Job) -> Job:
     >>> completed(fabric, Job()).length
     12
     """
-    return Job(**longest_job(fabric).inputs | job.inputs)
+    return Job(**longest_job(fabric, job.mode or 0).inputs | job.inputs)
 
 
 def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
@@ -84,7 +102,6 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
     """
     if not jobs:
         raise InputError("Jobs must be at least one, not none")
-    size = fabric.program.groups.size
     for job in jobs:
         for name in job.inputs:
             if name not in fabric.netlist.inputs:
@@ -92,6 +109,8 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
                     f"{name.title()} must be left out for a fabric of one {name}, not {job}"
                 )
         fabric.program.length_of(job.length)
-        fabric.program.mode.operator_of(job.operation)
+        mode = fabric.program.modes[fabric.program.mode_number(job.mode)]
+        mode.operator_of(job.operation)
+        size = mode.groups.size
         if job.root is not None and not 0 <= job.root < size:
             raise InputError(f"Root must be from 0 to {size - 1}, not {job.root}")

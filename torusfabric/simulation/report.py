@@ -72,19 +72,21 @@ class SimulationReport:
     origins : Origins
         How origins are known, and what that costs.
     rounds, bound : int
-        Rounds of the schedule, and the fewest that any schedule could have.
+        Rounds of the schedule, and the fewest that any schedule could have; of several collectives,
+        their sums.
     cycles, predicted_cycles : int
         Clock edges from the start pulse to done: measured and planned; of jobs, their sums.
-    cycle_cost : CycleCost
-        What the planned cycles are made of.
+    cycle_cost : CycleCost or None
+        What the planned cycles are made of; None of several collectives.
     roots : tuple of int
         The roots that were tried, where the fabric lets it be chosen.
     jobs : tuple of JobReport
         Each run, where the fabric lets the length or the operator be chosen.
     repeat : int
         Collectives run one after another (for each root).
-    throughput, throughput_bound : float
-        Words that a node receives in a cycle of a run, and could receive at most.
+    throughput, throughput_bound : float or None
+        Words that a node receives in a cycle of a run, and could receive at most; None of several
+        collectives.
     words_checked, words_wrong : int
         Of all runs.
     first_wrong : WrongWord or None
@@ -110,10 +112,10 @@ class SimulationReport:
     bound: int
     cycles: int
     predicted_cycles: int
-    cycle_cost: CycleCost
+    cycle_cost: CycleCost | None
     repeat: int
-    throughput: float
-    throughput_bound: float
+    throughput: float | None
+    throughput_bound: float | None
     roots: tuple[int, ...]
     jobs: tuple[JobReport, ...]
     words_checked: int
@@ -133,10 +135,11 @@ class SimulationReport:
         """The report as plain data."""
         plain = asdict(self)
         cost = plain.pop("cycle_cost")
+        plain |= {"origins": self.origins.to_json(), "passed": self.passed}
+        if cost is None:
+            return plain
         constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles")
         return plain | {
-            "origins": self.origins.to_json(),
-            "passed": self.passed,
             "cost_formula": str(self.cycle_cost),
             **{name: cost[name] for name in constants},
         }

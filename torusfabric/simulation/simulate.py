@@ -77,7 +77,10 @@ def simulate(
     engine = engine or AmaranthEngine(fabric)
     batches = [
         random_messages(
-            fabric.program.layout, job.length or fabric.flits, width=fabric.width, seed=seed + k
+            fabric.program.part(job.mode or 0).layout,
+            job.length or fabric.flits,
+            width=fabric.width,
+            seed=seed + k,
         )
         for k, job in enumerate(each)
     ]
@@ -99,7 +102,7 @@ def simulate(
 
 def _compare(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
-    program = fabric.program
+    program = fabric.program.part(job.mode or 0)
     operator = program.mode.operator_of(job.operation)
     words, receives = expected_words(
         program.layout, messages, operator=operator, width=fabric.width, root=job.root
@@ -121,21 +124,25 @@ def _job_reports(
     program = fabric.program
     if not {"length", "operation"} & set(fabric.netlist.inputs):
         return ()
-    schedule = program.schedule
-    return tuple(
-        JobReport(
-            mode=0,
-            collective=schedule.collective.name,
-            length=program.length_of(job.length),
-            root=schedule.collective.root if job.root is None else job.root,
-            operation=(job.operation or 0) if program.operators else None,
-            cycles=run.edges if run.edges == run.cycles else -1,
-            predicted_cycles=program.cycles(job.length),
-            words_checked=found.words_checked,
-            words_wrong=found.words_wrong,
+    reports = []
+    for job, run, found in zip(jobs, runs, compared, strict=True):
+        number = job.mode or 0
+        mode = program.modes[number]
+        collective = mode.schedule.collective
+        reports.append(
+            JobReport(
+                mode=number,
+                collective=collective.name,
+                length=program.length_of(job.length),
+                root=collective.root if job.root is None else job.root,
+                operation=(job.operation or 0) if mode.operators else None,
+                cycles=run.edges if run.edges == run.cycles else -1,
+                predicted_cycles=program.cycles(job.length, mode=number),
+                words_checked=found.words_checked,
+                words_wrong=found.words_wrong,
+            )
         )
-        for job, run, found in zip(jobs, runs, compared, strict=True)
-    )
+    return tuple(reports)
 
 
 def _report(
@@ -147,7 +154,8 @@ def _report(
     **others: Any,
 ) -> SimulationReport:
     """The report of some runs."""
-    program, schedule = fabric.program, fabric.program.schedule
+    program = fabric.program
+    schedules = [mode.schedule for mode in program.modes]
     clocks = sum(run.clocks for run in runs)
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
     measured = cycles.pop() if len(cycles) == 1 else -1
@@ -156,24 +164,22 @@ def _report(
         measured = sum(job.cycles for job in jobs)
         predicted = sum(job.predicted_cycles for job in jobs)
     return SimulationReport(
-        topology=str(schedule.topology),
-        collective=schedule.collective.name,
+        topology=str(program.topology),
+        collective=",".join(schedule.collective.name for schedule in schedules),
         operator=", ".join(map(str, program.operators)) or None,
-        algorithm=schedule.algorithm,
-        switching=schedule.switching,
+        algorithm=",".join(schedule.algorithm for schedule in schedules),
+        switching=",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
         nodes=fabric.nodes,
         width=fabric.width,
         flits=fabric.flits,
         router_classes=len(fabric.router_classes),
         origins=fabric.origins,
-        rounds=schedule.round_count,
-        bound=bound(schedule),
+        rounds=sum(schedule.round_count for schedule in schedules),
+        bound=sum(map(bound, schedules)),
         cycles=measured,
         predicted_cycles=predicted,
         jobs=jobs,
-        cycle_cost=program.mode.cost,
-        throughput=throughput(fabric, sum(run.edges for run in runs) / len(runs)),
-        throughput_bound=throughput_bound(fabric),
+        **_of_one(fabric, sum(run.edges for run in runs) / len(runs)),
         clocks=clocks,
         node_cycles_per_second=_speed(fabric, runs),
         words_checked=sum(found.words_checked for found in compared),
@@ -181,6 +187,17 @@ def _report(
         first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
         **others,
     )
+
+
+def _of_one(fabric: Fabric, cycles: float) -> dict[str, Any]:
+    """What is known of a fabric of one collective."""
+    if fabric.program.several:
+        return dict.fromkeys(("cycle_cost", "throughput", "throughput_bound"))
+    return {
+        "cycle_cost": fabric.program.mode.cost,
+        "throughput": throughput(fabric, cycles),
+        "throughput_bound": throughput_bound(fabric),
+    }
 
 
 def _speed(fabric: Fabric, runs: Sequence[EngineRun]) -> int:
@@ -193,7 +210,7 @@ def _wrong_word(
     fabric: Fabric, job: Job, node: int, index: int, values: tuple[int, int]
 ) -> WrongWord:
     """Describe a wrong word by its index among the words that a node receives, and its values."""
-    collective = fabric.program.schedule.collective
+    collective = fabric.program.modes[job.mode or 0].schedule.collective
     if collective.reducing:
         return WrongWord(node, None, index, *values)
     part, flit = divmod(index, fabric.program.length_of(job.length))

@@ -38,13 +38,13 @@ def interface(fabric: Fabric) -> dict[str, Any]:
 
 def _host(fabric: Fabric) -> dict[str, Any]:
     """The addresses of the host port."""
-    layout = fabric.layout
+    layouts = fabric.layouts
     return {
         "stride": fabric.flits,
-        "send_base": layout.send_base,
-        "send_words": layout.send_words,
-        "recv_base": layout.recv_base,
-        "recv_words": layout.recv_words,
+        "send_base": layouts[0].send_base,
+        "send_words": max(layout.send_words for layout in layouts),
+        "recv_base": layouts[0].recv_base,
+        "recv_words": max(layout.recv_words for layout in layouts),
         "read_latency": fabric.read_latency,
     }
 

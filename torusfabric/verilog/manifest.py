@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ..program import Mode
 from ..rtl.fabric import Fabric
 from .bus_ports import BUS_MEANINGS
 from .interface import interface
@@ -35,6 +36,7 @@ MEANINGS = {
     "clk": PortMeaning("clock", "all registers change with its rising edge"),
     "rst": PortMeaning("reset", "synchronous, active high"),
     "start": PortMeaning("control", "a pulse of one cycle starts a run, unless one is under way"),
+    "mode": PortMeaning("control", "the collective of the run, by its number, sampled at start"),
     "length": PortMeaning("control", "flits of the messages of the run, sampled at start"),
     "root": PortMeaning("control", "the root of the run, sampled at start"),
     "operation": PortMeaning(
@@ -45,7 +47,7 @@ MEANINGS = {
     "cycles": PortMeaning("status", "clock edges from the start pulse to done"),
     "error": PortMeaning(
         "status",
-        "why the last start was not carried out: 2 root, 3 length, 4 operation, 5 busy; "
+        "why the last start was not carried out: 1 mode, 2 root, 3 length, 4 operation, 5 busy; "
         "0 if it was",
     ),
     "round": PortMeaning("status", "the row of the program that is under way"),
@@ -83,7 +85,6 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         The files beside the manifest.
     """
     program = fabric.program
-    schedule = program.schedule
     return {
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
@@ -96,17 +97,30 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "max_flits" if program.any_length else "flits": fabric.flits,
         **interface(fabric),
         **({} if program.any_length else {"predicted_cycles": fabric.predicted_cycles}),
-        "modes": [_mode(fabric)],
-        "topology": schedule.topology.to_json(),
-        "collective": schedule.collective.to_json() | _chosen_root(fabric),
+        "modes": [_mode(fabric, number) for number in range(len(program.modes))],
+        "topology": program.topology.to_json(),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
-        "algorithm": schedule.algorithm,
-        "chunks": schedule.chunks,
-        "rounds": schedule.round_count,
+        **_schedules(fabric),
         "router_classes": len(fabric.router_classes),
         "command": command,
-        "schedule_digest": schedule.digest,
     }
+
+
+def _schedules(fabric: Fabric) -> dict[str, Any]:
+    """What is carried out: of several collectives, lists in the order of the modes."""
+    each = [
+        {
+            "collective": mode.schedule.collective.to_json() | _chosen_root(mode),
+            "algorithm": mode.schedule.algorithm,
+            "chunks": mode.schedule.chunks,
+            "rounds": mode.schedule.round_count,
+            "schedule_digest": mode.schedule.digest,
+        }
+        for mode in fabric.program.modes
+    ]
+    if len(each) == 1:
+        return each[0]
+    return {name: [facts[name] for facts in each] for name in each[0]}
 
 
 def _ports(fabric: Fabric) -> dict[str, dict[str, Any]]:
@@ -129,35 +143,36 @@ def _ports(fabric: Fabric) -> dict[str, dict[str, Any]]:
     return ports
 
 
-def _chosen_root(fabric: Fabric) -> dict[str, str]:
+def _chosen_root(mode: Mode) -> dict[str, str]:
     """The root of a collective, where every run has one of its own."""
-    return {"root": "any"} if "root" in fabric.netlist.inputs else {}
+    return {"root": "any"} if mode.any_root else {}
 
 
-def _mode(fabric: Fabric) -> dict[str, Any]:
-    """The one mode of a fabric of one collective."""
-    program = fabric.program
-    schedule = program.schedule
+def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
+    """What a run of a mode does, and how long it takes."""
+    mode, layout = fabric.program.modes[number], fabric.layouts[number]
+    schedule = mode.schedule
     collective = schedule.collective
     axes = range(schedule.topology.dimensions) if collective.axes is None else collective.axes
     return {
-        "mode": 0,
+        "mode": number,
         "collective": collective.kind,
         "axes": list(axes),
         "root": collective.root if collective.rooted else None,
-        **_chosen_root(fabric),
+        **_chosen_root(mode),
         "algorithm": schedule.algorithm,
-        "operators": [operator.notation for operator in program.operators],
+        "operators": [operator.notation for operator in mode.operators],
         "chunks": schedule.chunks,
-        "cycles": _cycles(fabric),
+        "send_words": layout.send_words,
+        "recv_words": layout.recv_words,
+        "cycles": _cycles(mode),
     }
 
 
-def _cycles(fabric: Fabric) -> list[dict[str, int]]:
+def _cycles(mode: Mode) -> list[dict[str, int]]:
     """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
-    program = fabric.program
     # What a fixed length makes of a schedule holds for it only.
-    pieces = program.timing.pieces(1 if program.any_length else program.block_flits)
+    pieces = mode.timing.pieces(1 if mode.any_length else mode.loop.flits)
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces

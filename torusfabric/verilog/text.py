@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 
 from .. import __version__
+from ..program import Mode
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from .beside import files_beside
@@ -173,20 +174,21 @@ def header(fabric: Fabric, command: str) -> str:
 
 def _title(fabric: Fabric) -> str:
     """What a fabric is, in a line."""
-    schedule, most = fabric.program.schedule, "up to " * fabric.program.any_length
+    program, most = fabric.program, "up to " * fabric.program.any_length
+    modes = ", ".join(f"{_collective(m)} by {m.schedule.algorithm}" for m in program.modes)
     return (
-        f"{schedule.topology} {_collective(fabric)} by {schedule.algorithm}: "
+        f"{program.topology} {modes}: "
         f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "
         f"{most}{fabric.predicted_cycles} cycles"
     )
 
 
-def _collective(fabric: Fabric) -> str:
+def _collective(mode: Mode) -> str:
     """The collective in words."""
-    collective = fabric.program.schedule.collective
+    collective = mode.schedule.collective
     if collective.reducing:
-        return f"{collective} ({', '.join(map(str, fabric.program.operators))})"
-    return f"{collective} from any root" if "root" in fabric.netlist.inputs else str(collective)
+        return f"{collective} ({', '.join(map(str, mode.operators))})"
+    return f"{collective} from any root" if mode.any_root else str(collective)
 
 
 def _top_text(

@@ -27,6 +27,7 @@ from .base import (
     gathered,
     longest_job,
     spread,
+    words_moved,
 )
 from .waves import recording, wave_lines
 
@@ -79,11 +80,11 @@ class AmaranthEngine(Engine):
             for number, messages in enumerate(batches):
                 before, times = clock.ticks, [time.process_time()]
                 job = jobs[number] if jobs else longest_job(self.fabric)
-                await driver.load(spread(self.fabric, messages, job))
+                await driver.load(spread(self.fabric, messages, job), job)
                 times.append(time.process_time())
                 edges = await driver.collect(job)
                 times.append(time.process_time())
-                words = gathered(self.fabric, await driver.read(), job)
+                words = gathered(self.fabric, await driver.read(job), job)
                 times.append(time.process_time())
                 phases = PhaseTimes(*(b - a for a, b in pairwise(times)))
                 cycles = ctx.get(self.design.cycles)
@@ -223,6 +224,10 @@ class GatedClock:
         self.ticks += 1
 
 
+#: The job of a fabric that leaves no choice.
+ANY_JOB = Job()
+
+
 class HostDriver:
     """Drives the host port of a design, one word a cycle.
 
@@ -246,17 +251,16 @@ class HostDriver:
         self._ctx, self._clock = ctx, clock
         self._fabric, self._design = fabric, design
         self._progress = progress or (lambda done, total: None)
-        self._layout = fabric.layout
-        words = self._layout.send_words + self._layout.recv_words
-        self._total, self._done = fabric.nodes * words, 0
+        self._total, self._done = words_moved(fabric), 0
 
     def _advance(self, words: int) -> None:
         self._done += words
         self._progress(self._done, self._total)
 
-    async def load(self, messages: Messages) -> None:
+    async def load(self, messages: Messages, job: Job = ANY_JOB) -> None:
         """Write every node's send memory."""
         design, ctx = self._design, self._ctx
+        base = self._fabric.layouts[job.mode or 0].send_base
         # The nodes that the writes under way are for.
         window = deque([0], maxlen=1 + self._fabric.write_latency)
         self._done = 0
@@ -264,7 +268,7 @@ class HostDriver:
         for node, message in enumerate(messages):
             ctx.set(design.host_node, node)
             for place, word in enumerate(message):
-                ctx.set(design.host_addr, self._layout.send_base + place)
+                ctx.set(design.host_addr, base + place)
                 ctx.set(design.host_wdata, int(word))
                 window.append(node)
                 await self._clock.tick(*window)
@@ -276,7 +280,7 @@ class HostDriver:
         design, ctx = self._design, self._ctx
         for name, value in job.inputs.items():
             ctx.set(getattr(design, name), value)
-        expected = self._fabric.program.cycles(job.length)
+        expected = self._fabric.program.cycles(job.length, mode=job.mode)
         ctx.set(design.start, 1)
         await self._clock.tick()
         ctx.set(design.start, 0)
@@ -292,10 +296,11 @@ class HostDriver:
         await self._clock.tick()
         return edges
 
-    async def read(self) -> list[list[int]]:
+    async def read(self, job: Job = ANY_JOB) -> list[list[int]]:
         """Read every node's receive memory."""
         design, ctx, latency = self._design, self._ctx, self._fabric.read_latency
-        base, count = self._layout.recv_base, self._layout.recv_words
+        layout = self._fabric.layouts[job.mode or 0]
+        base, count = layout.recv_base, layout.recv_words
         total = self._fabric.nodes * count
         words: list[int] = []
         for k in range(total + latency):

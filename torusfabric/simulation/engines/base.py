@@ -35,6 +35,8 @@ class Job(NamedTuple):
 
     Parameters
     ----------
+    mode : int, optional
+        Which of several collectives.
     length : int, optional
         Flits of a message.
     root : int, optional
@@ -47,6 +49,7 @@ class Job(NamedTuple):
     {'length': 3}
     """
 
+    mode: int | None = None
     length: int | None = None
     root: int | None = None
     operation: int | None = None
@@ -167,14 +170,21 @@ class Engine(ABC):
         """
 
 
-def longest_job(fabric: Fabric) -> Job:
-    """The job of a fabric if none is given: the longest messages, and the first of the rest."""
-    inputs = fabric.netlist.inputs
+def longest_job(fabric: Fabric, mode: int = 0) -> Job:
+    """The job of a mode if nothing is chosen: the longest messages, and the first of the rest."""
+    program = fabric.program
+    of_mode = program.modes[program.mode_number(mode)]
     return Job(
-        length=fabric.flits if "length" in inputs else None,
-        root=0 if "root" in inputs else None,
-        operation=0 if "operation" in inputs else None,
+        mode=mode if program.several else None,
+        length=fabric.flits if program.any_length else None,
+        root=0 if of_mode.any_root else None,
+        operation=0 if len(of_mode.operators) > 1 else None,
     )
+
+
+def words_moved(fabric: Fabric) -> int:
+    """Words that go through the host port in a run, of the mode with most."""
+    return fabric.nodes * max(layout.send_words + layout.recv_words for layout in fabric.layouts)
 
 
 def spread(fabric: Fabric, messages: Messages, job: Job) -> np.ndarray:

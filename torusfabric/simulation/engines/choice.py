@@ -7,9 +7,8 @@ from ...rtl.fabric import Fabric
 from ...toolchain import cxx
 from ...toolchain.hints import no_such
 from .amaranth_engine import AmaranthEngine
-from .base import Engine
+from .base import Engine, words_moved
 from .compiled import CompiledEngine
-from .host_port import words_moved
 from .verilator import VerilatorEngine
 from .waves import check_wave
 

@@ -19,8 +19,8 @@ from ...rtl.fabric import Fabric
 from ...rtl.netlist import Netlist
 from ...toolchain.cache import Cache
 from ...verilog import module_texts
-from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
-from .host_port import CTask, measure_tasks, run_task, words_moved
+from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
+from .host_port import CTask, measure_tasks, run_task
 from .model import Model, build_model
 from .model_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
 from .waves import WaveLine, recording, wave_lines

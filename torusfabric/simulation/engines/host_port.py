@@ -21,9 +21,10 @@ from .base import (
     Progress,
     gathered,
     spread,
+    words_moved,
 )
 
-__all__ = ["CTask", "from_chunks", "run_task", "measure_tasks", "to_chunks", "words_moved"]
+__all__ = ["CTask", "from_chunks", "run_task", "measure_tasks", "to_chunks"]
 
 
 class CTask(ctypes.Structure):
@@ -128,9 +129,9 @@ def run_task(
     WorkFailed
         If the fabric does not come to an end.
     """
-    layout, nodes = fabric.layout, fabric.nodes
+    layout, nodes = fabric.layouts[job.mode or 0], fabric.nodes
     send = to_chunks(spread(fabric, messages, job), fabric.width)
-    expected = fabric.program.cycles(job.length)
+    expected = fabric.program.cycles(job.length, mode=job.mode)
     recv = np.empty((nodes, layout.recv_words, send.shape[2]), np.uint32)
     task = CTask(
         chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
@@ -163,11 +164,6 @@ def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
             )
         cycles, spent = cycles + task.edges, spent + task.run_ns
     return cycles, spent / 1e9
-
-
-def words_moved(fabric: Fabric) -> int:
-    """Words that go through the host port in a run."""
-    return fabric.nodes * (fabric.layout.send_words + fabric.layout.recv_words)
 
 
 def _watched(call: Call, task: CTask, progress: Callable[[int], object] | None) -> int:

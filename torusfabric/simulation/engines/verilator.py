@@ -19,8 +19,8 @@ from ...rtl.fabric import Fabric
 from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.folders import work_folder
-from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
-from .host_port import CTask, measure_tasks, run_task, words_moved
+from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
+from .host_port import CTask, measure_tasks, run_task
 from .waves import recording, wave_lines
 
 __all__ = ["VerilatorEngine", "have_verilator"]

@@ -1,0 +1,127 @@
+"""What is chosen at the start of a run, and which choices cannot be carried out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Const, Mux, Value
+
+from .memories import address_width, choose
+from .operator_unit import OperatorUnit
+from .run_length import Lengths
+
+if TYPE_CHECKING:
+    from ..program import Program
+
+__all__ = ["ERROR_BITS", "RunChoices", "RunError"]
+
+#: Bits of `error`.
+ERROR_BITS = 4
+
+
+class RunError(enum.IntEnum):
+    """Why a start was not carried out."""
+
+    NONE = 0
+    MODE = 1
+    ROOT = 2
+    LENGTH = 3
+    OPERATION = 4
+    BUSY = 5
+
+
+@dataclass(frozen=True)
+class RunChoices:
+    """What is chosen at the start of a run.
+
+    Parameters
+    ----------
+    roots : tuple of (int or None)
+        Of each mode, of how many nodes each can be the root; None where it is fixed.
+    combining : tuple of bool
+        Of each mode, whether it combines words.
+    lengths : Lengths or None
+        Those that a run can have, if there is a choice.
+    operators : OperatorUnit or None
+        Those among which a run chooses.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
+    >>> RunChoices.of(program).inputs
+    {'length': 4, 'root': 4}
+    """
+
+    roots: tuple[int | None, ...]
+    combining: tuple[bool, ...]
+    lengths: Lengths | None = None
+    operators: OperatorUnit | None = None
+
+    @classmethod
+    def of(cls, program: Program) -> RunChoices:
+        """Those that a program leaves."""
+        chunks = tuple(mode.schedule.chunks for mode in program.modes)
+        unit = OperatorUnit(program.operators) if program.operators else None
+        return cls(
+            tuple(mode.groups.size if mode.any_root else None for mode in program.modes),
+            tuple(bool(mode.operators) for mode in program.modes),
+            Lengths(program.flits, chunks) if program.any_length else None,
+            unit if unit and unit.bits else None,
+        )
+
+    @property
+    def modes(self) -> int:
+        """Number of modes."""
+        return len(self.roots)
+
+    @property
+    def nodes(self) -> int | None:
+        """Of how many nodes each can be the root, in any mode; None where it is fixed in all."""
+        return next((count for count in self.roots if count), None)
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """The inputs that are sampled with the start, by name, and their bits."""
+        bits = {
+            "mode": address_width(self.modes) if self.modes > 1 else 0,
+            "length": self.lengths.bits if self.lengths else 0,
+            "root": address_width(self.nodes) if self.nodes else 0,
+            "operation": self.operators.choice_bits if self.operators else 0,
+        }
+        return {name: width for name, width in bits.items() if width}
+
+    def error(self, value: Callable[[str], Value]) -> Value:
+        """Why what is chosen cannot be carried out, a `RunError`, given what drives inputs.
+
+        A root, or an operation, is looked at in modes that have a choice of it.
+        """
+        wrong: Value = Const(RunError.NONE, ERROR_BITS)
+        if self.operators and _has_gaps(len(self.operators.operators)):
+            unknown = value("operation") >= len(self.operators.operators)
+            wrong = Mux(unknown & self._used(value, self.combining), RunError.OPERATION, wrong)
+        if self.lengths:
+            length = value("length")
+            fits = (length != 0) & (length <= self.lengths.most)
+            wrong = Mux(fits, wrong, RunError.LENGTH)
+        if self.nodes and _has_gaps(self.nodes):
+            chosen = [count is not None for count in self.roots]
+            unknown = value("root") >= self.nodes
+            wrong = Mux(unknown & self._used(value, chosen), RunError.ROOT, wrong)
+        if _has_gaps(self.modes):
+            wrong = Mux(value("mode") < self.modes, wrong, RunError.MODE)
+        return wrong
+
+    def _used(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
+        """Whether the mode is one of some."""
+        if all(by_mode):
+            return Const(1)
+        return choose([Const(int(used), 1) for used in by_mode], value("mode"))
+
+
+def _has_gaps(count: int) -> bool:
+    """Whether there are numbers, of as many bits as so many values take, that are none of them."""
+    return bool(count & (count - 1))
