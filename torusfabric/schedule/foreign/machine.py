@@ -1,0 +1,157 @@
+"""The buffers of all GPUs while the steps of an MSCCL file are carried out, one after another."""
+
+from collections.abc import Iterator
+
+from ...errors import InputError
+from .buffers import Buffers, Location, Value
+from .msccl import RECEIVING, SENDING, MscclFile, MscclStep
+from .steps import StepGraph
+
+__all__ = ["MOST_CHUNKS", "Machine"]
+
+#: More chunks in all buffers together are not worth a try.
+MOST_CHUNKS = 2**24
+
+
+class Machine:
+    """The buffers of all GPUs while the steps of a file are carried out.
+
+    Parameters
+    ----------
+    graph : StepGraph
+        Is told of every step that reads what another one wrote.
+    buffers : Buffers
+    file : MscclFile
+
+    Attributes
+    ----------
+    sent : list of tuple of Value
+        What each step has sent.
+    """
+
+    def __init__(self, graph: StepGraph, buffers: Buffers, file: MscclFile) -> None:
+        self.graph, self.buffers, self.scratch = graph, buffers, file.scratch
+        self.held = [dict(buffers.initial(rank)) for rank in range(buffers.ranks)]
+        self.writer: list[dict[Location, int]] = [{} for _ in range(buffers.ranks)]
+        self.sent: list[tuple[Value, ...]] = [()] * len(graph.steps)
+
+    def carry_out(self, index: int) -> None:
+        """Do one step."""
+        _, step = self.graph.steps[index]
+        if step.type == "nop":
+            return
+        came = self.sent[self.graph.sent_by[index]] if step.type in RECEIVING else ()
+        match step.type:
+            case "s" | "cpy":
+                values = self._read(index, step.source, "srcoff")
+            case "r" | "rcs":
+                values = came
+            case "re":
+                mine = self._read(index, step.source, "srcoff")
+                values = self._add(index, mine, self._read(index, step.target, "dstoff"))
+            case _:
+                operand = step.source if step.source[1] >= 0 else step.target
+                values = self._add(index, came, self._read(index, operand, "srcoff"))
+        if step.type in SENDING:
+            self.sent[index] = values
+        if step.type not in ("s", "rrs"):
+            self._write(index, step, values)
+
+    def _locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
+        """The adjacent locations that a step names."""
+        block, step = self.graph.steps[index]
+        buffer, offset = start
+        size = self.scratch[block.gpu] if buffer == "s" else self.buffers.size(buffer)
+        last = MOST_CHUNKS if size is None else size
+        if offset < 0 or offset + step.chunks > last:
+            raise InputError(
+                f"{name.capitalize()} of {block.place(step.number)} must lie within the {last} "
+                f"chunks of buffer {buffer}, not be {offset} with cnt {step.chunks}"
+            )
+        for place in range(offset, offset + step.chunks):
+            yield self.buffers.home(block.gpu, (buffer, place))
+
+    def _read(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
+        """What lies somewhere; whoever wrote it comes before."""
+        gpu = self.graph.steps[index][0].gpu
+        held, writer, values = self.held[gpu], self.writer[gpu], []
+        for location in self._locations(index, start, name):
+            value = held.get(location)
+            if value is None:
+                raise InputError(
+                    f"{self.graph.place(index)} must read what was written before, not "
+                    f"{location[0]}[{location[1]}], to which nothing was"
+                )
+            values.append(value)
+            wrote = writer.get(location)
+            if wrote is not None and self.graph.steps[wrote][0] is not self.graph.steps[index][0]:
+                self.graph.follows[wrote].append(index)
+        return tuple(values)
+
+    def _write(self, index: int, step: MscclStep, values: tuple[Value, ...]) -> None:
+        """Put values somewhere."""
+        gpu = self.graph.steps[index][0].gpu
+        for location, value in zip(self._locations(index, step.target, "dstoff"), values,
+                                   strict=True):  # fmt: skip
+            if self.held[gpu].get(location) != value:  # else who wrote it first will do
+                self.held[gpu][location] = value
+                self.writer[gpu][location] = index
+
+    def _add(
+        self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
+    ) -> tuple[Value, ...]:
+        """Sums of values, which must be of the same chunks and have no contribution twice."""
+        sums = []
+        for (key, ranks), (other, others) in zip(came, mine, strict=True):
+            names = self.buffers.name(key), self.buffers.name(other)
+            if not self.buffers.collective.reducing:
+                kind = self.buffers.collective.kind
+                raise InputError(f"{self.graph.place(index)} must add up nothing in {kind}")
+            if key != other:
+                raise InputError(
+                    f"{self.graph.place(index)} must add up the same chunk, not {names[0]} and "
+                    f"{names[1]}"
+                )
+            if ranks & others:
+                rank = (ranks & others).bit_length() - 1
+                raise InputError(
+                    f"{self.graph.place(index)} must add the contribution of gpu {rank} to "
+                    f"{names[0]} once, not twice"
+                )
+            sums.append((key, ranks | others))
+        return tuple(sums)
+
+    def check_end(self) -> None:
+        """Check that every rank holds what the collective delivers.
+
+        Raises
+        ------
+        InputError
+            At the first that does not; names the last step that wrote there.
+        """
+        for rank in range(self.buffers.ranks):
+            for location, value in self.buffers.expected(rank):
+                found = self.held[rank].get(location)
+                if found != value:
+                    raise self._missing(rank, location, value, found)
+
+    def _missing(
+        self, rank: int, location: Location, wanted: Value, found: Value | None
+    ) -> InputError:
+        """The error of what is not at its place in the end."""
+        name = f"{location[0]}[{location[1]}]"
+        what = self.buffers.name(wanted[0])
+        if found is None:
+            return InputError(
+                f"Gpu {rank} must end with {what} in {name}, to which no step ever wrote"
+            )
+        wrote = self.writer[rank].get(location)
+        by = "the start" if wrote is None else self.graph.place(wrote)
+        if found[0] != wanted[0]:
+            other = self.buffers.name(found[0])
+            return InputError(f"Gpu {rank} must end with {what} in {name}, not {other} (from {by})")
+        lacking = (wanted[1] & ~found[1]).bit_length() - 1
+        return InputError(
+            f"Gpu {rank} must end with the whole sum of {what} in {name}, not one without the "
+            f"contribution of gpu {lacking} (from {by})"
+        )
