@@ -121,21 +121,20 @@ def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
 def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
     """Run jobs one after another, without a reset; compare with the executed program."""
     program, width = fabric.program, fabric.width
+    parts = [program.part(job.mode or 0) for job in jobs]
     batches = [
-        collectives.random_messages(
-            program.layout, program.length_of(job.length), width=width, seed=k
-        )
-        for k, job in enumerate(jobs)
+        collectives.random_messages(part.layout, program.length_of(job.length), width=width, seed=k)
+        for k, (part, job) in enumerate(zip(parts, jobs, strict=True))
     ]
     runs = engine(fabric, **settings).run_many(batches, jobs=jobs)
-    for job, messages, run in zip(jobs, batches, runs, strict=True):
+    for job, part, messages, run in zip(jobs, parts, batches, runs, strict=True):
         executed = program.execute(messages, **job._asdict(), width=width)
         words, receives = expected_words(
-            program, messages, root=job.root, operation=job.operation, width=width
+            part, messages, root=job.root, operation=job.operation, width=width
         )
         assert (executed[receives] == words[receives]).all()
         assert (run.words[receives] == executed[receives]).all(), job
-        assert run.cycles == run.edges == program.cycles(job.length), job
+        assert run.cycles == run.edges == program.cycles(job.length, mode=job.mode), job
 
 
 def cycles_of_rounds(schedule, flits):

@@ -78,7 +78,7 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
     timeout : float
         Seconds after which to give up.
     **chosen : int, optional
-        The root, length or operation, for a fabric that takes it at the start; at other times its
+        The mode, root, length or operation, for a fabric that takes it at the start; at other times its
         input is a wrong one.
 
     Returns
@@ -151,11 +151,11 @@ def _top(manifest):
     return manifest.get("module", "fabric")
 
 
-def _predicted(manifest, length):
+def _predicted(manifest, *, length=None, mode=0, **_):
     """The cycles of a run: for its length where that is chosen, by the pieces of its mode."""
     if length is None:
         return manifest["predicted_cycles"]
-    (mode,) = manifest["modes"]
+    mode = manifest["modes"][mode]
     flits = -(-length // mode["chunks"])
     *_, piece = (piece for piece in mode["cycles"] if piece["from"] <= flits)
     return piece["constant"] + piece["per_flit"] * flits
@@ -198,7 +198,7 @@ class _Bench:
             "ASKS": len(asks),
             "LATENCY": max(manifest["read_latency"], 1),
             "STARTS": starts,
-            "PREDICTED": _predicted(manifest, chosen.get("length")),
+            "PREDICTED": _predicted(manifest, **chosen),
             "CHOSEN": "",
         }
         for name, value in chosen.items():

@@ -150,6 +150,10 @@ class Sequencer(Leaf):
         # A slot is under way in stage 0; the run ends when the last one has left the last stage.
         stages = Signal(max(drains) + 1)
         m.d.sync += stages.eq(Cat(go | slots.running, stages))
+        if self._loops.several:
+            # What the run before has left in stages beyond its last one.
+            with m.If(begin):
+                m.d.sync += stages.eq(0)
         ends = [stages[drain] & ~stages[drain - 1] for drain in drains]
         m.d.comb += last.eq(self._of_mode(drains, ends))
         slots.valid = stages[0]

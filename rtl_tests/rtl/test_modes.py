@@ -1,0 +1,293 @@
+"""Fabrics that carry out several collectives: hardware as executed, to the cycle, in any order."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+from helpers import check_jobs, expected_words
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verilog_bench import have_icarus, lint_verilator, run_icarus
+
+import torusfabric as tf
+from torusfabric import verilog
+from torusfabric.collective import random_messages
+from torusfabric.program import RenumberedMap
+from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.blueprint import Blueprint
+from torusfabric.rtl.run_length import RunLength
+from torusfabric.simulation.engines import CompiledEngine, Job
+from torusfabric.simulation.jobs import default_jobs, random_jobs
+from torusfabric.toolchain import cxx
+
+WIDTH = 9
+
+EVERY = (
+    "broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reduce-scatter",
+    "allreduce",
+)  # fmt: skip
+
+MIXES = [
+    ("2x3", ("allgather", "broadcast"), {}),
+    ("2x2", ("allgather:hamiltonian", "alltoall", "allreduce", "broadcast"), {}),
+    ("2x3", ("scatter", "gather", "reduce"), {"operators": ["add", "max:signed"]}),
+    ("3", ("reduce", "broadcast", "allgather"), {"root": "any"}),
+    ("2x3", ("scatter", "alltoall", "broadcast"), {"root": "any"}),
+    ("2x3", ("allgather@0", "allgather@1", "allreduce"), {}),
+    ("arrowhead:1", ("allgather", "broadcast"), {}),
+    ("2x2", ("reduce-scatter", "gather:matching", "alltoall:necklace"), {}),
+]
+
+
+def plans_of(topology, names):
+    """Schedules by the names that a user gives."""
+    parts = (name.partition(":") for name in names)
+    return [tf.plan(topology, kind, algorithm=algorithm or None) for kind, _, algorithm in parts]
+
+
+def engine_of(topology, names, most=4, *, width=WIDTH, **options):
+    """A fabric of several collectives for messages of up to so many flits."""
+    return tf.Fabric(tf.compile(plans_of(topology, names), max_flits=most, **options), width=width)
+
+
+def few_jobs(fabric, count):
+    """Every mode with one flit and with the most, and some that are drawn."""
+    modes = range(len(fabric.program.modes))
+    ends = [Job(mode=mode, length=length) for mode in modes for length in (1, fabric.flits)]
+    usual = [replace_open(fabric, job) for job in ends]
+    return usual + list(random_jobs(fabric, count))
+
+
+def replace_open(fabric, job):
+    """A job with root and operation chosen where the mode leaves them open."""
+    mode = fabric.program.modes[job.mode]
+    root = mode.groups.size - 1 if mode.any_root else None
+    operation = len(mode.operators) - 1 if len(mode.operators) > 1 else None
+    return job._replace(root=root, operation=operation)
+
+
+@pytest.mark.parametrize(("topology", "names", "options"), MIXES)
+def test_modes_in_any_order(topology, names, options):
+    """Each run is that of its mode alone; nothing of the run before shows."""
+    fabric = engine_of(topology, names, **options)
+    check_jobs(fabric, few_jobs(fabric, 4))
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.parametrize("root", [pytest.param(None, marks=pytest.mark.long), "any"])
+def test_every_collective_in_one_fabric(root):
+    """All eight, on the compiled engine."""
+    fabric = engine_of("2x3", EVERY, 3, operators=["add", "min"], root=root)
+    check_jobs(fabric, few_jobs(fabric, 20), CompiledEngine)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.parametrize("topology", ["4x4", "3x5", "2x2x3", "7"])
+def test_every_collective_on_larger_tori(topology):
+    """All eight with any root, at all usual lengths."""
+    names = EVERY if topology != "2x2x3" else EVERY[:6]
+    fabric = engine_of(topology, names, 7, operators=["add", "max:signed"], root="any")
+    check_jobs(fabric, [*default_jobs(fabric), *random_jobs(fabric, 40)], CompiledEngine)
+
+
+@st.composite
+def mixes(draw):
+    """A topology, some collectives, the most flits, and whether roots are open."""
+    topology = draw(st.sampled_from(["2", "3", "2x2", "2x3", "arrowhead:1"]))
+    names = EVERY if topology != "arrowhead:1" else ("broadcast", "allgather", "alltoall")
+    chosen = draw(st.lists(st.sampled_from(names), min_size=2, max_size=3))
+    return topology, chosen, draw(st.integers(1, 7)), draw(st.sampled_from([None, "any"]))
+
+
+@settings(derandomize=True, deadline=None, max_examples=6)
+@given(mixes(), st.integers(1, 12), st.integers(0, 99))
+def test_any_mix(mix, width, seed):
+    """The same collective twice, too."""
+    topology, names, most, root = mix
+    fabric = engine_of(topology, names, most, width=width, root=root)
+    check_jobs(fabric, random_jobs(fabric, 3, seed=seed))
+
+
+@pytest.mark.long
+@settings(deadline=None, max_examples=60)
+@given(mixes(), st.integers(1, 40), st.integers(0, 999))
+def test_any_mix_at_length(mix, width, seed):
+    """As the quick one, of many more."""
+    topology, names, most, root = mix
+    fabric = engine_of(topology, names, most, width=width, root=root)
+    check_jobs(fabric, random_jobs(fabric, 6, seed=seed))
+
+
+def run_starts(fabric, starts, *, gap=0):
+    """`error`, and `cycles` at the end, of runs that begin as soon as the one before is done."""
+    design, seen = Assembly(fabric.netlist), []
+
+    async def testbench(ctx):
+        for chosen in starts:
+            for name, value in chosen.items():
+                ctx.set(getattr(design, name), value)
+            ctx.set(design.start, 1)
+            await ctx.tick()
+            ctx.set(design.start, 0)
+            for name in chosen:
+                ctx.set(getattr(design, name), -1)
+            error = ctx.get(design.error)
+            while ctx.get(design.busy):
+                await ctx.tick()
+            for _ in range(gap):
+                await ctx.tick()
+            seen.append((error, ctx.get(design.cycles)))
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return seen
+
+
+def test_starts_without_a_gap():
+    """A run may begin in the cycle in which the one before is done."""
+    fabric = engine_of("2x2", ("allgather", "alltoall", "gather"), 3)
+    orders = [(0, 3), (2, 1), (1, 2), (0, 1), (2, 3), (1, 3)]
+    seen = run_starts(fabric, [{"mode": m, "length": n} for m, n in orders])
+    assert seen == [(0, fabric.program.cycles(n, mode=m)) for m, n in orders]
+
+
+def test_what_cannot_be_carried_out():
+    """A mode before a root, a root before a length; and nothing changes."""
+    fabric = engine_of("3", ("allgather", "broadcast", "alltoall"), 3, root="any")
+    names = ("mode", "root", "length")
+    wrong = [(3, 3, 0), (1, 3, 0), (1, 2, 0), (0, 3, 0), (0, 3, 2)]
+    starts = [dict(zip(names, chosen, strict=True)) for chosen in wrong]
+    seen = run_starts(fabric, starts)
+    # The root does not matter in a mode without one.
+    assert [error for error, _ in seen] == [1, 2, 3, 3, 0]
+    assert seen[-1][1] == fabric.program.cycles(2, mode=0)
+
+
+def words_of(fabric, job, messages, tmp_path):
+    """What a bench that knows only the manifest reads after a run in Icarus."""
+    folder = tmp_path / f"{job.mode}-{job.length}"
+    verilog.write(fabric, folder, command="")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    stride, part = manifest["stride"], fabric.program.part(job.mode)
+    sent = np.zeros((fabric.nodes, manifest["modes"][job.mode]["send_words"]), int)
+    parts = len(messages[0]) // job.length
+    for k in range(parts):
+        message = np.asarray(messages)[:, k * job.length : (k + 1) * job.length]
+        sent[:, k * stride : k * stride + job.length] = message
+    count = part.layout.recv_words(job.length) // job.length
+    addresses = [
+        manifest["recv_base"] + k * stride + flit
+        for k in range(count)
+        for flit in range(job.length)
+    ]
+    result = run_icarus(folder, sent, [addresses] * fabric.nodes, **job.inputs)
+    piece = manifest["modes"][job.mode]["cycles"]
+    blocks = -(-job.length // manifest["modes"][job.mode]["chunks"])
+    piece = [p for p in piece if p["from"] <= blocks][-1]
+    assert result.cycles == piece["constant"] + piece["per_flit"] * blocks
+    return np.asarray(result.words)
+
+
+@pytest.mark.skipif(not have_icarus(), reason="no Icarus Verilog")
+@pytest.mark.parametrize(("mode", "length"), [(0, 2), (1, 3), (2, 1)])
+def test_emitted_verilog(tmp_path, mode, length):
+    """The text, by its manifest alone, is a fabric of all modes."""
+    fabric = engine_of("2x2", ("allgather", "alltoall", "reduce"), 3)
+    job, part = Job(mode=mode, length=length), fabric.program.part(mode)
+    messages = random_messages(part.layout, length, width=WIDTH, seed=3)
+    words, receives = expected_words(part, messages, width=WIDTH)
+    got = words_of(fabric, job, messages, tmp_path)
+    assert (got[receives] == words[receives]).all()
+
+
+@pytest.mark.long
+def test_lint(tmp_path):
+    """Verilator has nothing to say about the text of all eight."""
+    verilog.write(engine_of("2x3", EVERY, 3, root="any"), tmp_path / "out", command="")
+    assert not lint_verilator(tmp_path / "out")
+
+
+def first_row_off_by_one(monkeypatch, fabric):
+    """The second mode begins with its second row."""
+    constant, start = RunLength.constant, fabric.program.modes[0].loop.rows
+    monkeypatch.setattr(
+        RunLength,
+        "constant",
+        lambda run, values: constant(run, [value + (value == start) for value in values]),
+    )
+    return fabric
+
+
+def shallow(monkeypatch, fabric):
+    """Every memory is as deep as the first mode needs."""
+    program = fabric.program
+    first = program.part(0).depth.max(axis=0)
+    depth = program.depth.copy()
+    numbers = program.modes[0].receive_map.numbers
+    depth[:, numbers] = np.minimum(depth[:, numbers], np.maximum(first, 1))
+    others = [k for k in range(depth.shape[1]) if k not in numbers]
+    depth[:, others] = 1
+    return tf.Fabric(replace(program, depth=depth), width=WIDTH)
+
+
+def wrong_memory(monkeypatch, fabric):
+    """What a mode receives is looked for in the memories of another."""
+    program = fabric.program
+    last = program.modes[-1]
+    numbers = np.roll(last.receive_map.numbers, 1)
+    wrong = replace(last, receive_map=RenumberedMap(last.receive_map.mapped, numbers))
+    return tf.Fabric(replace(program, modes=(*program.modes[:-1], wrong)), width=WIDTH)
+
+
+FAULTS = [first_row_off_by_one, shallow, wrong_memory]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_found(monkeypatch, fault):
+    """Simulation finds what merging could get wrong."""
+    jobs = [Job(mode=mode, length=4) for mode in (0, 1, 0, 1)]
+    fabric = engine_of("2x3", ("broadcast", "alltoall"))
+    assert tf.simulate(fabric, jobs=jobs).passed
+    with monkeypatch.context() as planted:
+        assert not tf.simulate(fault(planted, fabric), jobs=jobs).passed
+
+
+def test_a_root_that_is_ignored_is_found(monkeypatch):
+    """All nodes take offset 0 for their own in the modes with any root."""
+    jobs = [Job(mode=0, length=2), Job(mode=1, length=2, root=2)]
+    assert tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
+    by_offset = vars(Blueprint)["_by_offset"]
+    monkeypatch.setattr(
+        Blueprint,
+        "_by_offset",
+        lambda plan, contents, *others: by_offset(plan, (contents[-1],) * len(contents), *others),
+    )
+    assert not tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
+
+
+def test_topologies_must_agree():
+    """One line says which."""
+    plans = [tf.plan("3", "allgather"), tf.plan("2x2", "allgather")]
+    with pytest.raises(tf.InputError, match="Topology must be the same for all collectives"):
+        tf.compile(plans, max_flits=2)
+
+
+def test_roots_along_different_axes_are_refused():
+    """A root is a position in a group, so that the groups have to be the same."""
+    plans = [tf.plan("2x2", name) for name in ("broadcast@0", "broadcast@1")]
+    with pytest.raises(tf.InputError, match="different axes"):
+        tf.compile(plans, max_flits=2, root="any")
+
+
+def test_modes_that_do_not_exist():
+    """Neither does a program count their cycles, nor a simulation run them."""
+    fabric = engine_of("3", ("allgather", "alltoall"), 2)
+    with pytest.raises(tf.InputError, match="Mode must be from 0 to 1, not 2"):
+        fabric.program.cycles(1, mode=2)
+    with pytest.raises(tf.InputError, match="Mode must be from 0 to 1, not 2"):
+        tf.simulate(fabric, jobs=[Job(mode=2)])
