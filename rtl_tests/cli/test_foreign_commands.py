@@ -1,11 +1,13 @@
 """`import` and `export`, and what follows an import: check, simulate, Verilog, pages."""
 
 import json
+import re
 
 import msccl_generators as generators
 import pytest
 
 from torusfabric.cli import main
+from torusfabric.topology import Torus
 
 
 def run(capsys, *words):
@@ -73,7 +75,14 @@ def test_in_words(capsys, tmp_path):
     assert (status, err) == (0, "")
     assert "steps       7 of 1 message" in out
     assert "bound       4 of 1 message" in out
+    assert "map         rank r is node r" in out
     assert "ours        4 steps of 1 message by hamiltonian: 4 message times" in out
+    status, out, _ = run(capsys, "import", path, "--topology", "2x4", "--map", "auto")
+    (listed,) = re.findall(r"are nodes (.*)", out)
+    nodes = [int(node) for node in listed.split(", ")]
+    assert sorted(nodes) == list(range(8))
+    apart = Torus(2, 4).distance(nodes, [*nodes[1:], nodes[0]])
+    assert (apart == 1).all()
     path.write_text(generators.all_pairs_alltoall(8))
     status, out, err = run(capsys, "import", path, "--topology", "8", "-o", tmp_path / "no.json")
     assert (status, out) == (1, "")

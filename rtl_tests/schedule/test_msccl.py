@@ -188,6 +188,14 @@ def test_what_only_some_tools_write_may_be_missing(tmp_path):
     assert found.file.name == "msccl"
 
 
+def test_chunks_of_gpus_will_do(tmp_path):
+    """Newer files have no nchunksperloop."""
+    text = changed(RING, ".", nchunksperloop=None)
+    assert read(tmp_path, text).buffers.chunks == 1
+    with pytest.raises(tf.InputError, match="The algo must have the attribute nchunksperloop"):
+        read(tmp_path, text.replace("i_chunks", "x").replace("o_chunks", "y"))
+
+
 def test_other_types_and_scratch(tmp_path):
     """Sums by way of the scratch buffer, by several chunks at once, with cpy, re and nop."""
     program = generators.Program("pairs", "allreduce", 2, 2, in_place=False)
@@ -244,6 +252,19 @@ def test_sums_are_moved(tmp_path):
         r"second time, after gpu \1, thread block 0, step 0: partial sums are moved, not copied"
     )
     with pytest.raises(tf.InputError, match=again):
+        read(tmp_path, program.text())
+
+
+def test_sums_beside_each_other(tmp_path):
+    """A sum that must arrive before another one leaves, without being added to it."""
+    program = generators.Program("chain", "reduce", 3, 1)
+    program.add(0, (1, -1), "s", ("i", 0), ("s", 0))
+    program.add(1, (2, 0), "r", ("i", 0), ("s", 0))
+    program.add(1, (2, 0), "s", ("i", 0), ("i", 0))
+    program.add(1, (2, 0), "s", ("s", 0), ("i", 0))
+    for _ in range(2):
+        program.add(2, (-1, 1), "rrc", ("i", 0), ("i", 0))
+    with pytest.raises(tf.InputError, match="a deadlock, for in a fabric a partial sum leaves its"):
         read(tmp_path, program.text())
 
 

@@ -5,19 +5,22 @@ from argparse import Namespace, _ActionsContainer
 from typing import Any
 
 from ..analysis.facts import in_words, schedule_facts
-from ..analysis.link_use import link_use
-from ..planning import import_schedule
-from ..planning.foreign import best_plan
+from ..planning.foreign import best_plan, import_placed
 from ..schedule import Schedule, Switching
 from ..schedule.file import save
 from ..schedule.foreign.export import FORMATS, export_schedule
 from ..toolchain.files import writable
 from .arguments import natural
 from .command import Commands, add_command
+from .facts import checked_facts
 from .output import print_facts, print_json, progress_bar
 from .selection import FILE_OR_TOPOLOGY, add_selection, choose_file_or_selection
 
 __all__ = ["add_commands", "add_import_options"]
+
+
+#: Of more ranks not every node is printed; JSON has all.
+MOST_RANKS = 64
 
 
 def add_commands(commands: Commands) -> None:
@@ -106,17 +109,15 @@ def run_import(arguments: Namespace) -> None:
     if arguments.output:
         writable(arguments.output)
     with progress_bar("importing"):
-        schedule = import_schedule(
+        schedule, nodes = import_placed(
             arguments.file,
             arguments.onto,
             placement=arguments.placement,
             switching=arguments.switching,
             root=arguments.root,
         )
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
-    facts["links"] = link_use(schedule).to_json()
-    facts["ours"] = _ours(schedule)
+    facts = checked_facts(schedule)
+    facts |= {"map": nodes.tolist(), "ours": _ours(schedule)}
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         with progress_bar("writing the schedule"):
@@ -126,7 +127,7 @@ def run_import(arguments: Namespace) -> None:
         print_json(facts)
         return
     shown = in_words(facts) | {"checked": "every block reaches every node that must hold it"}
-    shown["ours"] = _in_words(facts["ours"])
+    shown |= {"map": _map_in_words(facts["map"]), "ours": _in_words(facts["ours"])}
     print_facts(shown)
 
 
@@ -135,8 +136,7 @@ def run_export(arguments: Namespace) -> None:
     began = time.perf_counter()
     writable(arguments.output)
     schedule = choose_file_or_selection(arguments).schedule
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+    facts = checked_facts(schedule)
     with progress_bar("exporting"):
         export_schedule(schedule, arguments.output, arguments.format)
     facts |= {"format": arguments.format, "file": arguments.output}
@@ -154,6 +154,14 @@ def _ours(schedule: Schedule) -> dict[str, Any] | None:
         return None
     facts = schedule_facts(best)
     return {name: facts[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
+
+
+def _map_in_words(nodes: list[int]) -> str:
+    """Which node each rank is, for people; the first of them where they are many."""
+    if nodes == list(range(len(nodes))):
+        return "rank r is node r"
+    some = ", ".join(map(str, nodes[:MOST_RANKS]))
+    return f"ranks 0, 1, .. are nodes {some}" + (", .." if len(nodes) > MOST_RANKS else "")
 
 
 def _in_words(ours: dict[str, Any] | None) -> str:

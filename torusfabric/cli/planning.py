@@ -5,13 +5,12 @@ from argparse import Namespace
 from typing import Any
 
 from ..algorithms import CATALOGUE
-from ..analysis.facts import in_words, schedule_facts
-from ..analysis.link_use import link_use
+from ..analysis.facts import in_words
 from ..draw import check_size, draw, heat_map
-from ..schedule import Schedule
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
+from .facts import checked_facts
 from .output import print_facts, print_json, print_table, progress_bar
 from .selection import (
     FILE_OR_TOPOLOGY,
@@ -93,13 +92,6 @@ def run_algorithms(arguments: Namespace) -> None:
         )
 
 
-def _facts(schedule: Schedule) -> dict[str, Any]:
-    """Check a schedule, and say what it does and how much of the links it uses."""
-    with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
-    return facts | {"links": link_use(schedule).to_json()}
-
-
 def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
     """Print what is known of a schedule."""
     if arguments.json:
@@ -116,7 +108,7 @@ def run_plan(arguments: Namespace) -> None:
     if arguments.output:
         writable(arguments.output)
     schedule = choose_schedule(arguments).schedule
-    facts = _facts(schedule)
+    facts = checked_facts(schedule)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         with progress_bar("writing the schedule"):
@@ -133,7 +125,7 @@ def run_draw(arguments: Namespace) -> None:
     schedule = choose_schedule(arguments, before=before).schedule
     with progress_bar("drawing"):
         text = heat_map(schedule) if arguments.links else draw(schedule)
-    facts = _facts(schedule)
+    facts = checked_facts(schedule)
     write_file(arguments.output, text)
     facts["seconds"] = round(time.perf_counter() - began, 3)
     _print(arguments, facts | {"file": arguments.output})
@@ -143,5 +135,5 @@ def run_check(arguments: Namespace) -> None:
     """Check a schedule file, or what is planned."""
     began = time.perf_counter()
     schedule = choose_file_or_selection(arguments).schedule
-    facts = _facts(schedule)
+    facts = checked_facts(schedule)
     _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})

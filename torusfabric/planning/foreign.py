@@ -20,7 +20,7 @@ from .limits import plan_seconds
 from .plans import plan_selection
 from .selection import Selection
 
-__all__ = ["best_plan", "import_schedule"]
+__all__ = ["best_plan", "import_placed", "import_schedule"]
 
 #: Seconds within which a plan of our own is made to compare with.
 SOON = 1.0
@@ -76,6 +76,28 @@ def import_schedule(
     >>> schedule.form, schedule.steps
     ('pattern', 8)
     """
+    schedule, _ = import_placed(
+        path, topology, placement=placement, switching=switching, root=root, seconds=seconds
+    )
+    return schedule
+
+
+def import_placed(
+    path: str | os.PathLike[str],
+    topology: Topology | str | None = None,
+    *,
+    placement: str | os.PathLike[str] = "identity",
+    switching: Switching | str = Switching.STORE_AND_FORWARD,
+    root: int | None = None,
+    seconds: float = SEARCH_SECONDS,
+) -> tuple[Schedule, IntArray]:
+    """As `import_schedule`, with the node of each rank.
+
+    Returns
+    -------
+    schedule : Schedule
+    nodes : ndarray of int, shape (ranks,)
+    """
     dataflow = read_dataflow(path, root)
     topology = dataflow.file.facts.get("topology") if topology is None else topology
     if topology is None:
@@ -86,9 +108,10 @@ def import_schedule(
     else:
         nodes = _listed_nodes(placement, topology, dataflow.buffers.ranks)
     try:
-        return recognise(list_schedule(dataflow, topology, nodes, switching=switching))
+        rounds = list_schedule(dataflow, topology, nodes, switching=switching)
     except InputError as error:
         raise InputError(f"MSCCL file {path}: {error}") from None
+    return recognise(rounds), nodes
 
 
 def best_plan(schedule: Schedule) -> Schedule | None:

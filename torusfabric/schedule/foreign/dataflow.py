@@ -113,8 +113,19 @@ def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
     machine.check_end()
     if collective.reducing:
         order_sums(graph, order, machine.sent, buffers)
-        order = graph.order()
+        order = _order_of_sums(graph)
     return Dataflow(file, buffers, graph, order, [*_messages(graph, machine.sent)])
+
+
+def _order_of_sums(graph: StepGraph) -> list[int]:
+    """The order of steps in which partial sums also leave before others of their chunk arrive."""
+    try:
+        return graph.order()
+    except InputError as error:
+        raise InputError(
+            f"{error}, for in a fabric a partial sum leaves its node before the next of the same "
+            "chunk arrives"
+        ) from None
 
 
 def _messages(graph: StepGraph, sent: list[tuple[Value, ...]]) -> Iterator[Message | None]:
@@ -157,8 +168,6 @@ def _root(file: MscclFile, collective: Collective) -> int:
 
 def _chunks(file: MscclFile, collective: Collective) -> int:
     """Chunks of a message: of the larger of input and output, a part for each rank if several."""
-    if file.chunks is None:
-        raise InputError("The algo must have the attribute nchunksperloop")
     parts = file.gpus if collective.personal or collective.from_each else 1
     if file.chunks % parts:
         raise InputError(

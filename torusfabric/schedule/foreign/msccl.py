@@ -87,8 +87,8 @@ class MscclFile(NamedTuple):
     gpus : int
     in_place : bool
         Whether input and output are one memory.
-    chunks : int or None
-        ``nchunksperloop``.
+    chunks : int
+        ``nchunksperloop``; where that is missing, of the largest input or output.
     scratch : tuple of (int or None)
         The chunks of each GPU's scratch buffer.
     blocks : tuple of ThreadBlock
@@ -100,7 +100,7 @@ class MscclFile(NamedTuple):
     collective: str
     gpus: int
     in_place: bool
-    chunks: int | None
+    chunks: int
     scratch: tuple[int | None, ...]
     blocks: tuple[ThreadBlock, ...]
     facts: Mapping[str, str]
@@ -165,11 +165,26 @@ def _algo(root: Any) -> MscclFile:
         collective=facts["coll"],
         gpus=count,
         in_place=facts.get("inplace", "0") == "1" and facts.get("outofplace", "0") != "1",
-        chunks=_number(root, "nchunksperloop", "The algo", least=1, default=0) or None,
+        chunks=_chunks(root, elements),
         scratch=tuple(_scratch(elements[gpu], gpu) for gpu in range(count)),
         blocks=tuple(block for gpu in range(count) for block in _blocks(elements[gpu], gpu, count)),
         facts=facts,
     )
+
+
+def _chunks(root: Any, elements: Mapping[int, Any]) -> int:
+    """Chunks of the larger of input and output, which gpus say too."""
+    if "nchunksperloop" in root.attrib:
+        return _number(root, "nchunksperloop", "The algo", least=1)
+    names = ("i_chunks", "o_chunks")
+    sizes = [
+        _number(element, name, f"Gpu {gpu}", default=0)
+        for gpu, element in elements.items()
+        for name in names
+    ]
+    if max(sizes) < 1:
+        raise InputError("The algo must have the attribute nchunksperloop")
+    return max(sizes)
 
 
 def _scratch(element: Any, gpu: int) -> int | None:
