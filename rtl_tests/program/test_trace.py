@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from helpers import fabric_of, plan, program_of, random_messages
 
+import torusfabric as tf
+from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
 from torusfabric.program.trace import arrivals, write_trace
-from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
 
 CASES = [
@@ -28,7 +30,7 @@ CASES = [
 ]
 
 
-def links(fabric, messages):
+def links(fabric, messages, mode=None):
     """What is on each node's out-ports after each edge of a run, from the edge of the start on."""
     engine = AmaranthEngine(fabric, gated=False)
     design, width, seen = engine.design, fabric.width, []
@@ -36,7 +38,11 @@ def links(fabric, messages):
 
     async def testbench(ctx):
         clock = FreeClock(ctx, design)
-        await HostDriver(ctx, clock, fabric, design).load(messages)
+        await HostDriver(ctx, clock, fabric, design).load(messages, Job(mode=mode))
+        for name, value in (
+            {"mode": mode, "length": fabric.flits}.items() if mode is not None else ()
+        ):
+            ctx.set(getattr(design, name), value)
         ctx.set(design.start, 1)
         await clock.tick()
         ctx.set(design.start, 0)
@@ -57,8 +63,29 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
     fabric = fabric_of(topology, kind, algorithm, width=48, flits=flits * chunks)
     program = fabric.program
     messages = random_messages(fabric, 5).astype(np.int64)
-    seen, blocks = links(fabric, messages), program.blocks
     sent = messages.reshape(fabric.nodes, program.layout.send_blocks, flits)
+    compare(fabric, program, links(fabric, messages), sent)
+
+
+@pytest.mark.parametrize("mode", range(3))
+def test_modes(mode):
+    """Of several collectives each has the times that it has among the others."""
+    plans = [tf.plan("2x3", name) for name in ("allgather", "alltoall", "broadcast")]
+    chunks, flits = plans[mode].chunks, 2
+    fabric = tf.Fabric(tf.compile(plans, max_flits=flits * chunks), width=48)
+    program = fabric.program.alone(mode)
+    assert program.cycles() == fabric.program.cycles(mode=mode) > tf.compile(plans[mode]).cycles()
+    messages = draw_messages(program.layout, fabric.flits, width=fabric.width, seed=5)
+    messages = messages.astype(np.int64)
+    # Flit f lies in chunk f % chunks.
+    sent = messages.reshape(fabric.nodes, -1, flits, chunks).swapaxes(2, 3)
+    sent = sent.reshape(fabric.nodes, -1, flits)
+    compare(fabric, program, links(fabric, messages, mode), sent)
+
+
+def compare(fabric, program, seen, sent):
+    """Compare a trace with what was seen on links, given the words of each block of each node."""
+    blocks, chunks, flits = program.blocks, program.schedule.chunks, sent.shape[-1]
     count = 0
     for arrival in arrivals(program):
         ids = np.array(arrival.blocks)
@@ -80,7 +107,7 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
         assert sorted(got) == sorted(wanted)
         assert arrival.path[-1] == arrival.node
         assert arrival.path[-2] == near
-        assert cycles[-1] < fabric.predicted_cycles
+        assert cycles[-1] < program.cycles()
         count += 1
     assert count == sum(map(len, program.schedule.rounds()))
 
@@ -101,6 +128,18 @@ def test_file(tmp_path):
         (n, o, c) for n in range(12) for o in range(12) for c in range(chunks) if n != o
     }
     assert [path.name for path in tmp_path.iterdir()] == ["trace.jsonl"]
+
+
+def test_file_of_several_collectives(tmp_path):
+    """One after another, each with the number of its mode."""
+    plans = [tf.plan("2x3", name) for name in ("allgather", "alltoall")]
+    program = tf.compile(plans, max_flits=4)
+    write_trace(program, tmp_path / "trace.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+    heads = [line for line in lines if "format" in line]
+    assert [head["mode"] for head in heads] == [0, 1]
+    assert [head["cycles"] for head in heads] == [program.cycles(mode=mode) for mode in (0, 1)]
+    assert len(lines) == 2 + sum(len(r) for plan in plans for r in plan.rounds())
 
 
 def test_file_that_cannot_be_written(tmp_path):

@@ -78,8 +78,8 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
     timeout : float
         Seconds after which to give up.
     **chosen : int, optional
-        The mode, root, length or operation, for a fabric that takes it at the start; at other times its
-        input is a wrong one.
+        The mode, root, length or operation, for a fabric that takes it at the start; at other times
+        its input is a wrong one.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """What a schedule does and costs, checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..schedule import Schedule, Switching
@@ -10,7 +10,7 @@ from .cost import schedule_cost
 from .step_length import step_length
 from .volume import least_time
 
-__all__ = ["in_words", "schedule_facts"]
+__all__ = ["facts_together", "in_words", "schedule_facts"]
 
 
 def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict[str, Any]:
@@ -61,6 +61,34 @@ def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict
         ),
         "transfers": cost.transfers,
         "checked": True,
+    }
+
+
+def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What is known of the schedules of one fabric: the facts of one, or of several as modes.
+
+    Parameters
+    ----------
+    found : sequence of dict
+        From `schedule_facts`, on one topology.
+
+    Returns
+    -------
+    dict
+        Of several what they have in common, and under ``modes`` what is known of each.
+    """
+    if len(found) == 1:
+        return found[0]
+    common = ("topology", "nodes")
+    return {
+        **{name: found[0][name] for name in common},
+        "collective": ",".join(facts["collective"] for facts in found),
+        "algorithm": ",".join(facts["algorithm"] for facts in found),
+        "rounds": sum(facts["rounds"] for facts in found),
+        "bound": sum(facts["bound"] for facts in found),
+        "modes": [
+            {name: value for name, value in facts.items() if name not in common} for facts in found
+        ],
     }
 
 
@@ -120,9 +148,10 @@ def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("collective", "algorithm", "rounds", "bound"):
         words.pop(name, None)
     for number, mode in enumerate(facts["modes"]):
-        steps = mode["unit"].partition(" of ")[0]
-        words[f"mode {number}"] = (
-            f"{mode['collective']} by {mode['algorithm']}, {mode['rounds']} {steps}, lower bound "
-            f"{mode['bound']}"
-        )
+        parts = [f"{mode['rounds']} {mode['unit']}", f"lower bound {mode['bound']}"]
+        if "links" in mode:
+            parts.append(f"{100 * mode['links']['use']:.1f} % of the links' time used")
+        if "file" in mode:
+            parts.append(f"in {mode['file']}")
+        words[f"mode {number}"] = f"{mode['collective']} by {mode['algorithm']}: {', '.join(parts)}"
     return words

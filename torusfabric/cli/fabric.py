@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..analysis.facts import schedule_facts
+from ..analysis.facts import facts_together, schedule_facts
 from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
 from ..planning import compile, require_hardware
 from .arguments import natural
 from .output import progress_bar
-from .selection import Chosen, choose_schedules, joined_words
+from .selection import Chosen
+from .several import choose_schedules, joined_words
 
 __all__ = ["Made", "add_fabric_options", "add_flits_option", "make_fabric", "operators_of"]
 
@@ -156,7 +157,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
         whole = schedules if len(schedules) > 1 else schedules[0]
         program = compile(whole, **lengths, operators=operators, root=root)
         fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix, bus=bus)
-    facts = found[0] if len(found) == 1 else _facts_of_several(found)
+    facts = facts_together(found)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
     hardware += ["--width", str(fabric.width)]
@@ -165,18 +166,3 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     hardware += ["--bus", bus] if bus else []
     hardware += ["--prefix", prefix] if prefix else []
     return Made(fabric, facts, chosen, tuple(hardware))
-
-
-def _facts_of_several(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the checks of several schedules found: what they have in common, and each."""
-    common = ("topology", "nodes")
-    return {
-        **{name: found[0][name] for name in common},
-        "collective": ",".join(facts["collective"] for facts in found),
-        "algorithm": ",".join(facts["algorithm"] for facts in found),
-        "rounds": sum(facts["rounds"] for facts in found),
-        "bound": sum(facts["bound"] for facts in found),
-        "modes": [
-            {name: value for name, value in facts.items() if name not in common} for facts in found
-        ],
-    }

@@ -5,19 +5,16 @@ from argparse import Namespace
 from typing import Any
 
 from ..algorithms import CATALOGUE
-from ..analysis.facts import in_words
+from ..analysis.facts import facts_together, in_words
 from ..draw import check_size, draw, heat_map
+from ..errors import InputError
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
 from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, print_table, progress_bar
-from .selection import (
-    FILE_OR_TOPOLOGY,
-    add_selection,
-    choose_file_or_selection,
-    choose_schedule,
-)
+from .selection import FILE_OR_TOPOLOGY, add_selection, file_for_topology
+from .several import add_mode, choose_mode, choose_schedules
 
 __all__ = ["add_commands"]
 
@@ -38,12 +35,13 @@ def add_commands(commands: Commands) -> None:
         "plan and check a schedule",
         "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json",
     )
-    add_selection(plan, plan=False)
+    add_selection(plan, plan=False, several=True)
     plan.add_argument(
         "-o",
         "--output",
-        metavar="FILE",
-        help="write the schedule there, as JSON (compressed if it ends in .gz)",
+        metavar="FILE[,FILE..]",
+        help="write the schedule there, as JSON (compressed if it ends in .gz); of several "
+        "collectives each to its own file",
     )
     picture = add_command(
         commands,
@@ -52,7 +50,8 @@ def add_commands(commands: Commands) -> None:
         "draw a schedule, as scalable vector graphics",
         "torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg",
     )
-    add_selection(picture)
+    add_selection(picture, several=True)
+    add_mode(picture)
     picture.add_argument(
         "--links",
         action="store_true",
@@ -68,7 +67,7 @@ def add_commands(commands: Commands) -> None:
         "check a schedule file, or what is planned",
         "torusfabric check plan.json",
     )
-    add_selection(checker, topology_help=FILE_OR_TOPOLOGY)
+    add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
 
 
 def run_algorithms(arguments: Namespace) -> None:
@@ -93,7 +92,7 @@ def run_algorithms(arguments: Namespace) -> None:
 
 
 def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
-    """Print what is known of a schedule."""
+    """Print what is known of a schedule, or of several."""
     if arguments.json:
         print_json(facts)
         return
@@ -103,18 +102,43 @@ def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
 
 
 def run_plan(arguments: Namespace) -> None:
-    """Plan, check, and write a schedule."""
+    """Plan, check, and write a schedule, or several."""
     began = time.perf_counter()
-    if arguments.output:
-        writable(arguments.output)
-    schedule = choose_schedule(arguments).schedule
-    facts = checked_facts(schedule)
-    facts["seconds"] = round(time.perf_counter() - began, 3)
-    if arguments.output:
+    files = _files(arguments)
+    schedules = [one.schedule for one in choose_schedules(arguments)]
+    found = list(map(checked_facts, schedules))
+    for schedule, facts, file in zip(schedules, found, files, strict=False):
         with progress_bar("writing the schedule"):
-            save(schedule, arguments.output)
-        facts["file"] = arguments.output
-    _print(arguments, facts)
+            save(schedule, file)
+        facts["file"] = file
+    _print(arguments, facts_together(found) | _seconds(began))
+
+
+def _files(arguments: Namespace) -> list[str]:
+    """The files to write, one for each collective; none if nothing is to be written.
+
+    Raises
+    ------
+    InputError
+        If they are not as many, or one cannot be written.
+    """
+    if not arguments.output:
+        return []
+    count = arguments.collective.count(",") + 1
+    files: list[str] = arguments.output.split(",") if count > 1 else [arguments.output]
+    if len(set(files)) != count:
+        raise InputError(
+            f"--output must be {count} different files joined by commas, one for each of "
+            f"{arguments.collective}, not {arguments.output}"
+        )
+    for file in files:
+        writable(file)
+    return files
+
+
+def _seconds(began: float) -> dict[str, float]:
+    """What a command took."""
+    return {"seconds": round(time.perf_counter() - began, 3)}
 
 
 def run_draw(arguments: Namespace) -> None:
@@ -122,18 +146,17 @@ def run_draw(arguments: Namespace) -> None:
     began = time.perf_counter()
     writable(arguments.output)
     before = lambda topology, _: check_size(topology)
-    schedule = choose_schedule(arguments, before=before).schedule
+    schedule = choose_mode(arguments, before=before).schedule
     with progress_bar("drawing"):
         text = heat_map(schedule) if arguments.links else draw(schedule)
     facts = checked_facts(schedule)
     write_file(arguments.output, text)
-    facts["seconds"] = round(time.perf_counter() - began, 3)
-    _print(arguments, facts | {"file": arguments.output})
+    _print(arguments, facts | _seconds(began) | {"file": arguments.output})
 
 
 def run_check(arguments: Namespace) -> None:
-    """Check a schedule file, or what is planned."""
+    """Check schedule files, or what is planned."""
     began = time.perf_counter()
-    schedule = choose_file_or_selection(arguments).schedule
-    facts = checked_facts(schedule)
-    _print(arguments, facts | {"seconds": round(time.perf_counter() - began, 3)})
+    file_for_topology(arguments)
+    found = [checked_facts(one.schedule) for one in choose_schedules(arguments)]
+    _print(arguments, facts_together(found) | _seconds(began))

@@ -10,7 +10,6 @@ import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -33,12 +32,12 @@ from .output import progress_bar
 
 __all__ = [
     "FILE_OR_TOPOLOGY",
+    "Before",
     "Chosen",
     "add_selection",
     "choose_file_or_selection",
     "choose_schedule",
-    "choose_schedules",
-    "joined_words",
+    "file_for_topology",
     "parse_plan",
     "parse_selection",
 ]
@@ -187,42 +186,6 @@ def add_selection(
 Before = Callable[[Topology, Collective], None]
 
 
-def choose_schedules(
-    arguments: Namespace,
-    *,
-    any_root: bool = False,
-    flits: int | None = None,
-    before: Before = lambda *_: None,
-) -> tuple[Chosen, ...]:
-    """As `choose_schedule`, of several collectives or files, separated by commas."""
-    choose = partial(choose_schedule, any_root=any_root, flits=flits, before=before)
-    path = getattr(arguments, "plan", None)
-    if path is not None and "," in path and not Path(path).exists():
-        each = [Namespace(**vars(arguments) | {"plan": part}) for part in path.split(",")]
-        rooted = [arguments.root is None] * len(each)
-    else:
-        names = (arguments.collective or "").split(",")
-        if len(names) == 1:
-            return (choose(arguments),)
-        if arguments.algorithm is not None:
-            raise InputError(
-                "--algorithm must be left out for several collectives, not "
-                f"{arguments.algorithm}: write {names[0]}:{arguments.algorithm}"
-            )
-        each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
-        rooted = [parse_collective(name.partition(":")[0]).rooted for name in names]
-    if path is not None:
-        rooted = [load(one.plan).collective.rooted for one in each]
-    if arguments.root is not None and not any(rooted):
-        raise InputError(
-            f"--root must be left out where no collective has a root, not {arguments.root}"
-        )
-    return tuple(
-        choose(one if has_root else Namespace(**vars(one) | {"root": None}))
-        for one, has_root in zip(each, rooted, strict=True)
-    )
-
-
 def choose_schedule(
     arguments: Namespace,
     *,
@@ -272,21 +235,14 @@ def choose_schedule(
 
 def choose_file_or_selection(arguments: Namespace) -> Chosen:
     """As `choose_schedule`; TOPOLOGY without COLLECTIVE is a schedule file."""
-    if arguments.plan is None and arguments.collective is None:
-        arguments.plan, arguments.topology = arguments.topology, None
+    file_for_topology(arguments)
     return choose_schedule(arguments)
 
 
-def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
-    """The words that choose several schedules again, for one fabric."""
-    if len(chosen) == 1:
-        return chosen[0].words
-    first, *_ = most = max((one.words for one in chosen), key=len)
-    if first == "--plan":
-        return (first, ",".join(one.words[1] for one in chosen), *most[2:])
-    # Topology, collective, --algorithm, its name, then options.
-    names = (f"{one.words[1]}:{one.words[3]}" for one in chosen)
-    return (first, ",".join(names), *most[4:])
+def file_for_topology(arguments: Namespace) -> None:
+    """Take TOPOLOGY without COLLECTIVE for a schedule file, or several."""
+    if arguments.plan is None and arguments.collective is None:
+        arguments.plan, arguments.topology = arguments.topology, None
 
 
 def parse_plan(

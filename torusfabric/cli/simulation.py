@@ -12,7 +12,8 @@ from .arguments import natural, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
 from .output import print_facts, print_json, progress_bar
-from .selection import add_selection, choose_schedule
+from .selection import add_selection
+from .several import add_mode, choose_mode
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -83,7 +84,8 @@ def _add_animate(commands: Commands) -> None:
         "write a page that plays a schedule step by step, for any browser",
         "torusfabric animate 6x6 allgather -o play.html",
     )
-    add_selection(animate)
+    add_selection(animate, several=True)
+    add_mode(animate)
     add_flits_option(animate)
     animate.add_argument(
         "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
@@ -97,7 +99,7 @@ def run_animate(arguments: Namespace) -> None:
 
     writable(arguments.output)
     before = lambda topology, _: check_size(topology)
-    schedule = choose_schedule(arguments, flits=arguments.flits, before=before).schedule
+    schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     with progress_bar("writing the page"):
@@ -126,8 +128,6 @@ def run_simulate(arguments: Namespace) -> None:
             writable(path)
     made = make_fabric(arguments, any_root=True)
     fabric, facts = made.fabric, made.facts
-    if arguments.trace and fabric.program.several:
-        raise InputError("--trace must be left out for several collectives, not of all at once")
     jobs = _jobs(arguments, fabric)
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
@@ -248,10 +248,9 @@ def _print_several(result: dict[str, Any]) -> None:
         jobs = [job for job in result["jobs"] if job["mode"] == number]
         wrong = sum(job["words_wrong"] for job in jobs)
         checked = sum(job["words_checked"] for job in jobs)
-        steps = mode["unit"].partition(" of ")[0]
         shown[f"mode {number}"] = (
-            f"{mode['collective']} by {mode['algorithm']}, {mode['rounds']} {steps} (lower bound "
-            f"{mode['bound']}): {len(jobs)} runs, {wrong} of {checked} words wrong"
+            f"{mode['collective']} by {mode['algorithm']}, {mode['rounds']} {mode['unit']} (lower "
+            f"bound {mode['bound']}): {len(jobs)} runs, {wrong} of {checked} words wrong"
         )
     shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
     shown["time"] = _time(result)

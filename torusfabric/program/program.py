@@ -191,6 +191,14 @@ class Program:
         """What a mode would be alone."""
         return self.parts[self.mode_number(mode)] if self.parts else self
 
+    def alone(self, mode: int) -> Program:
+        """What a mode does, with the times that it has among the others."""
+        if not self.several:
+            return self
+        part, merged = self.part(mode), self.modes[mode]
+        timed = replace(part.mode, chosen=merged.chosen, write_delay=merged.write_delay)
+        return replace(part, modes=(timed,))
+
     @property
     def several(self) -> bool:
         """Whether there are several modes."""

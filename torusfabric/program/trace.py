@@ -61,7 +61,7 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     Parameters
     ----------
     program : Program
-        Of one root.
+        Of one root, and of one collective, or `Program.alone` of several.
 
     Yields
     ------
@@ -109,6 +109,8 @@ def _length(schedule: Schedule, blocks: list[int]) -> int:
 def write_trace(program: Program, path: str | Path) -> None:
     """Write a trace as JSON lines: one that says of what, then one for each arrival.
 
+    Of several collectives there is this for each, one after another.
+
     Parameters
     ----------
     program : Program
@@ -120,16 +122,19 @@ def write_trace(program: Program, path: str | Path) -> None:
         If the file cannot be written, or the program cannot be followed.
     """
     with writing_text(path) as file:
-        for line in _lines(program):
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        for mode in range(len(program.modes)):
+            head = {"mode": mode} if program.several else {}
+            for line in _lines(program.alone(mode), head):
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def _lines(program: Program) -> Iterator[dict[str, Any]]:
-    """The lines of a trace as plain values."""
+def _lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines of a trace as plain values; the first one with what is said of the mode."""
     schedule, names = program.schedule, program.topology.port_names
     yield {
         "format": "torusfabric-trace",
         "version": 1,
+        **head,
         "topology": schedule.topology.to_json(),
         "collective": schedule.collective.to_json(),
         "algorithm": schedule.algorithm,

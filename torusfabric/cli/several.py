@@ -1,0 +1,152 @@
+"""How a user says several collectives that make one fabric, and one of them: its modes.
+
+Collectives are separated by commas, ``allgather,alltoall:necklace,allreduce@0``, and so are files.
+A mode is named by its number, or by the word that selects it.
+"""
+
+import argparse
+from argparse import Namespace
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from ..collective import parse_collective
+from ..errors import InputError
+from ..schedule.file import load
+from .selection import Before, Chosen, choose_schedule
+
+__all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
+
+
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names one of several collectives."""
+    parser.add_argument(
+        "--mode",
+        metavar="K",
+        help="which of several collectives or files: its number, from 0, or its name",
+    )
+
+
+def choose_schedules(
+    arguments: Namespace,
+    *,
+    any_root: bool = False,
+    flits: int | None = None,
+    before: Before = lambda *_: None,
+) -> tuple[Chosen, ...]:
+    """As `choose_schedule`, of several collectives or files, separated by commas.
+
+    Raises
+    ------
+    InputError
+        If files are for different topologies, too.
+    """
+    choose = partial(choose_schedule, any_root=any_root, flits=flits, before=before)
+    chosen = tuple(map(choose, each_selection(arguments)))
+    first = chosen[0].schedule.topology
+    for one in chosen:
+        if one.schedule.topology != first:
+            raise InputError(
+                f"Topology must be the same for all collectives of a fabric, {first}, not "
+                f"{one.schedule.topology}"
+            )
+    return chosen
+
+
+def choose_mode(
+    arguments: Namespace, *, flits: int | None = None, before: Before = lambda *_: None
+) -> Chosen:
+    """As `choose_schedule`, of the one collective or file that ``--mode`` names.
+
+    Raises
+    ------
+    InputError
+        If there are several and none is named, or there is none of that name.
+    """
+    each = each_selection(arguments)
+    if len(each) == 1 and arguments.mode is None:
+        return choose_schedule(each[0], flits=flits, before=before)
+    number = _mode_number(arguments.mode, [list(_names(one)) for one in each])
+    return choose_schedule(each[number], flits=flits, before=before)
+
+
+def each_selection(arguments: Namespace) -> list[Namespace]:
+    """The arguments of each of the collectives or files; the root goes to those that have one.
+
+    Raises
+    ------
+    InputError
+        If there is an algorithm for all, or a root and no collective that has one.
+    """
+    path = getattr(arguments, "plan", None)
+    if path is not None:
+        parts = [path] if Path(path).exists() else path.split(",")
+        each = [Namespace(**vars(arguments) | {"plan": part}) for part in parts]
+    else:
+        names = (arguments.collective or "").split(",")
+        each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
+    if len(each) == 1:
+        return [arguments]
+    named = getattr(arguments, "algorithm", None)
+    if path is None and named is not None:
+        raise InputError(
+            f"--algorithm must be left out for several collectives, not {named}: write "
+            f"{each[0].collective.partition(':')[0]}:{named}"
+        )
+    if arguments.root is None:
+        return each
+    rooted = [_rooted(one) for one in each]
+    if not any(rooted):
+        raise InputError(
+            f"--root must be left out where no collective has a root, not {arguments.root}"
+        )
+    return [
+        one if has_root else Namespace(**vars(one) | {"root": None})
+        for one, has_root in zip(each, rooted, strict=True)
+    ]
+
+
+def _rooted(arguments: Namespace) -> bool:
+    """Whether the collective of a selection has a root."""
+    path = getattr(arguments, "plan", None)
+    if path is not None:
+        return load(path).collective.rooted
+    return parse_collective(arguments.collective.partition(":")[0]).rooted
+
+
+def _names(arguments: Namespace) -> Iterator[str]:
+    """The names of a selection: the word that selects it, and the collective."""
+    path = getattr(arguments, "plan", None)
+    if path is not None:
+        yield path
+        yield load(path).collective.name
+    else:
+        yield arguments.collective
+        yield arguments.collective.partition(":")[0]
+
+
+def _mode_number(mode: str | None, names: list[list[str]]) -> int:
+    """The number of the mode of some name."""
+    if mode is not None and mode.isdecimal() and int(mode) < len(names):
+        return int(mode)
+    # A word that selects one is sure, the name of its collective only if no other has it.
+    for place in (0, 1):
+        found = [number for number, name in enumerate(names) if name[place] == mode]
+        if len(found) == 1:
+            return found[0]
+    known = ", ".join(name[0] for name in names)
+    numbers = f"0 to {len(names) - 1}" if len(names) > 1 else "0"
+    given = "left out (of several collectives one is shown)" if mode is None else repr(mode)
+    raise InputError(f"--mode must be {numbers}, or one of {known}, not {given}")
+
+
+def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
+    """The words that choose several schedules again, for one fabric."""
+    if len(chosen) == 1:
+        return chosen[0].words
+    first, *_ = most = max((one.words for one in chosen), key=len)
+    if first == "--plan":
+        return (first, ",".join(one.words[1] for one in chosen), *most[2:])
+    # Topology, collective, --algorithm, its name, then options.
+    names = (f"{one.words[1]}:{one.words[3]}" for one in chosen)
+    return (first, ",".join(names), *most[4:])
