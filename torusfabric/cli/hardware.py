@@ -7,6 +7,7 @@ from ..planning import require_placements
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
+from .mode_cost import mode_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .root_cost import in_a_line, root_cost
 from .selection import add_selection
@@ -122,10 +123,14 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, arguments.seeds + 1)),
             progress=progress,
         )
-    cost = root_cost(arguments, made) if made.fabric.program.any_root else None
+    root = root_cost(arguments, made) if made.fabric.program.any_root else None
+    modes = mode_cost(made.fabric, report)
     if arguments.json:
-        print_json(report.to_json() | ({"any_root": cost} if cost else {}))
+        more = {"any_root": root, "by_mode": modes.to_json() if modes else None}
+        print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return
     print_rendered(report.render())
-    if cost:
-        print_facts({"any root": in_a_line(cost)})
+    if root:
+        print_facts({"any root": in_a_line(root)})
+    if modes:
+        print_mode_cost(modes)

@@ -1,0 +1,112 @@
+"""Costs by mode: what is counted is what the hardware has, and each mode is synthesized alone."""
+
+import json
+
+import pytest
+
+import torusfabric as tf
+from torusfabric import verilog
+from torusfabric.cli import main
+from torusfabric.fpga import synthesis
+from torusfabric.fpga.synthesis.report import SynthesisReport
+from torusfabric.program.crossbar_inputs import count_inputs
+from torusfabric.rtl.inventory import take_inventory
+from torusfabric.rtl.netlist import Role
+from torusfabric.verilog import text as text_module
+
+
+def fabric_of(topology, *names, root=None, **options):
+    schedules = []
+    for name in names:
+        collective, _, algorithm = name.partition(":")
+        schedules.append(tf.plan(topology, collective, algorithm=algorithm or None))
+    return tf.Fabric(tf.compile(schedules, max_flits=4, root=root, **options), width=8)
+
+
+def inputs_of(fabric):
+    """The inputs of all crossbars, as they are built."""
+    crossbars = (
+        fabric.netlist.modules[r.module]().crossbar for r in fabric.netlist.having(Role.ROUTER)
+    )
+    return sum(len(output.sources) for crossbar in crossbars for output in crossbar.outputs)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("allgather", "alltoall"),
+        ("allgather:matching", "broadcast", "reduce-scatter"),
+        ("allgather@0", "allgather@1"),
+    ],
+)
+def test_inputs_are_those_of_the_routers(names):
+    """In all, and of each mode alone; what is own and what is shared add up."""
+    fabric = fabric_of("3x4", *names)
+    inputs = count_inputs(fabric.program)
+    assert inputs.total == inputs.shared + sum(inputs.own)
+    assert inputs.total == inputs_of(fabric)
+    for mode, count in enumerate(inputs.of_modes):
+        assert count == inputs_of(tf.Fabric(fabric.program.part(mode), width=8))
+        assert inputs.own[mode] <= count
+
+
+def test_inputs_of_any_root():
+    """A node may be at any offset from the root."""
+    fabric = fabric_of("3x3", "allgather", "broadcast", root="any")
+    assert count_inputs(fabric.program).total == inputs_of(fabric)
+
+
+@pytest.fixture
+def synthesized(monkeypatch):
+    """Synthesis that takes no time, and the designs that it was given."""
+    empty = verilog.ModuleText("", (), {})
+    monkeypatch.setattr(
+        text_module, "module_texts", lambda netlist: dict.fromkeys([*netlist.modules, "rom"], empty)
+    )
+    given = []
+
+    def synthesize(design, target, *, mapping, seeds=(), **others):
+        given.append(design)
+        inputs = len(design.files)  # anything
+        costs = {"luts": 50 * len(given), "ffs": inputs, "brams": 0}
+        routers = [
+            {"name": name, "nodes": nodes, "least_luts": 30, **costs, "luts": 40 + 8 * len(given)}
+            for name, nodes in design.classes
+        ]
+        return SynthesisReport(
+            target, mapping, "host", routers, costs | {"capacity": {}}, {}, [], [], [], {}
+        )
+
+    monkeypatch.setattr(synthesis, "synthesize", synthesize)
+    return given
+
+
+def test_synth_shows_each_mode(capsys, synthesized):
+    """Each is synthesized alone, at the same width and most flits."""
+    words = ("synth", "2x3", "allgather,alltoall", "--width", "8", "--max-flits", "5")
+    words += ("--target", "ice40-hx8k")
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["by_mode"]
+    assert len(synthesized) == 3
+    assert [mode["collective"] for mode in found["modes"]] == ["allgather", "alltoall"]
+    for mode in found["modes"]:
+        alone = tf.Fabric(tf.compile(tf.plan("2x3", mode["collective"]), max_flits=5), width=8)
+        assert mode["memory_bits"] == take_inventory(alone).memory_bits
+        assert mode["inputs"] == inputs_of(alone)
+    assert [mode["router_luts"] for mode in found["modes"]] == [56, 64]
+    assert found["together"]["router_luts"] == 48
+    assert found["ratios"]["router_luts"] == 0.75
+    assert found["ratios"]["luts"] == 0.333
+    assert found["ratios"]["brams"] is None
+    assert (found["least_router_luts"], found["least_router_ratio"]) == (30, 0.469)
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "to the dearest alone" in out
+    assert "in less than 30 LUTs" in out
+
+
+def test_synth_of_one_collective_says_nothing_of_modes(capsys, synthesized):
+    words = ("synth", "2x2", "allgather", "--max-flits", "4", "--target", "ice40-hx8k", "--json")
+    assert main(words) == 0
+    assert "by_mode" not in json.loads(capsys.readouterr().out)
+    assert len(synthesized) == 1

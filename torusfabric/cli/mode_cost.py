@@ -1,0 +1,59 @@
+"""What it costs that several collectives share a fabric: beside a fabric for each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .output import print_line, print_table, progress_bar
+
+if TYPE_CHECKING:
+    from ..fpga.synthesis import SynthesisReport
+    from ..fpga.synthesis.by_mode import CostsByMode
+    from ..rtl import Fabric
+
+__all__ = ["mode_cost", "print_mode_cost"]
+
+#: The columns of the table, by what is counted.
+HEADS = {
+    "router_luts": "router LUTs",
+    "router_ffs": "router FFs",
+    "luts": "LUTs",
+    "ffs": "FFs",
+    "brams": "BRAMs",
+    "memory_bits": "memory bits",
+    "rom_bits": "ROM bits",
+}
+
+
+def mode_cost(fabric: Fabric, report: SynthesisReport) -> CostsByMode | None:
+    """What a fabric costs beside one for each of its modes; None if it has only one."""
+    from ..fpga.synthesis.by_mode import cost_by_mode
+
+    if not fabric.program.several:
+        return None
+    return cost_by_mode(fabric, report, lambda name: progress_bar(f"synthesizing {name} alone"))
+
+
+def print_mode_cost(found: CostsByMode) -> None:
+    """Print a row for each mode alone, then all together, and that to the dearest."""
+    rows = [
+        [f"{' by '.join(name)}, alone", *(getattr(costs, head) for head in HEADS), inputs, own]
+        for name, costs, inputs, own in zip(
+            found.names, found.alone, found.inputs, found.own_inputs, strict=True
+        )
+    ]
+    together, ratios = found.together, found.ratios()
+    total = found.shared_inputs + sum(found.own_inputs)
+    rows.append(["together", *(getattr(together, head) for head in HEADS), total, ""])
+    shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in HEADS]
+    rows.append(["to the dearest alone", *shown, f"{total / max(found.inputs):.2f}", ""])
+    print_line()
+    print_line("cost by mode")
+    print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
+    print_line(f"shared crossbar inputs, selected in two modes or more: {found.shared_inputs}")
+    if found.least_router_luts is not None:
+        print_line(
+            f"no router can select from what the dearest one selects from in less than "
+            f"{found.least_router_luts} LUTs, {found.least_router_ratio:.2f} times the dearest "
+            "alone"
+        )

@@ -1,0 +1,184 @@
+"""What a fabric of several collectives costs, beside a fabric for each of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...program.crossbar_inputs import count_inputs
+from ...rtl.fabric import Fabric
+from ...rtl.inventory import take_inventory
+from ...verilog import emit
+from .. import synthesis
+
+if TYPE_CHECKING:
+    from .report import SynthesisReport
+    from .synthesize import Progress
+
+__all__ = ["Costs", "CostsByMode", "cost_by_mode"]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a fabric costs.
+
+    Parameters
+    ----------
+    router_luts, router_ffs : int
+        Of its dearest router.
+    luts, ffs, brams : int
+        Of all of it.
+    memory_bits, rom_bits : int
+        What nodes store; settings and addresses of the program.
+    """
+
+    router_luts: int
+    router_ffs: int
+    luts: int
+    ffs: int
+    brams: int
+    memory_bits: int
+    rom_bits: int
+
+
+@dataclass(frozen=True)
+class CostsByMode:
+    """What a fabric of several collectives costs, and one for each of them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Collective and algorithm of each mode.
+    together : Costs
+    alone : tuple of Costs
+        A fabric for each mode, of the same width and the same most flits.
+    inputs : tuple of int
+        Of each mode, what its out-ports select from, over all nodes.
+    own_inputs : tuple of int
+        What of this is selected in no other mode.
+    shared_inputs : int
+        What is selected in two modes or more.
+    least_router_luts : int or None
+        Fewer tables cannot select what each bit of the dearest router is measured to depend on.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    together: Costs
+    alone: tuple[Costs, ...]
+    inputs: tuple[int, ...]
+    own_inputs: tuple[int, ...]
+    shared_inputs: int
+    least_router_luts: int | None
+
+    def ratios(self) -> dict[str, float | None]:
+        """All of it to the dearest mode alone, by what is counted; None where that costs none."""
+        dearest = {
+            name: max(getattr(costs, name) for costs in self.alone) for name in vars(self.together)
+        }
+        return {
+            name: round(value / dearest[name], 3) if dearest[name] else None
+            for name, value in vars(self.together).items()
+        }
+
+    @property
+    def least_router_ratio(self) -> float | None:
+        """The router to that of the dearest mode, if it had no more tables than must be."""
+        dearest = max(costs.router_luts for costs in self.alone)
+        known = self.least_router_luts is not None and dearest
+        return round((self.least_router_luts or 0) / dearest, 3) if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dict."""
+        rows = zip(self.names, self.alone, self.inputs, self.own_inputs, strict=True)
+        return {
+            "modes": [
+                {"mode": mode, "collective": collective, "algorithm": algorithm, **asdict(costs),
+                 "inputs": inputs, "own_inputs": own}
+                for mode, ((collective, algorithm), costs, inputs, own) in enumerate(rows)
+            ],
+            "together": asdict(self.together) | {
+                "inputs": self.shared_inputs + sum(self.own_inputs),
+                "shared_inputs": self.shared_inputs,
+            },
+            "ratios": self.ratios(),
+            "least_router_luts": self.least_router_luts,
+            "least_router_ratio": self.least_router_ratio,
+        }  # fmt: skip
+
+
+#: A context around the synthesis of one mode, given its name.
+Around = Callable[[str], AbstractContextManager["Progress | None"]]
+
+
+def cost_by_mode(
+    fabric: Fabric, report: SynthesisReport, around: Around = lambda _: nullcontext()
+) -> CostsByMode:
+    """Synthesize a fabric for each mode, and put them beside one for all.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        Of several collectives.
+    report : SynthesisReport
+        Of this fabric.
+    around : function of str -> context manager, optional
+        Called with the name of each mode before it is synthesized; gives a progress to report to.
+
+    Returns
+    -------
+    CostsByMode
+    """
+    names, alone = tuple(_names(fabric)), []
+    for mode, name in enumerate(names):
+        with around(" by ".join(name)) as progress:
+            alone.append(_cost_alone(fabric, mode, report, progress))
+    inputs = count_inputs(fabric.program)
+    dearest = _dearest_router(report)
+    return CostsByMode(
+        names=names,
+        together=_costs(fabric, report),
+        alone=tuple(alone),
+        inputs=inputs.of_modes,
+        own_inputs=inputs.own,
+        shared_inputs=inputs.shared,
+        least_router_luts=dearest.get("least_luts"),
+    )
+
+
+def _names(fabric: Fabric) -> Iterator[tuple[str, str]]:
+    """Collective and algorithm of each mode."""
+    for mode in fabric.program.modes:
+        yield str(mode.schedule.collective), mode.schedule.algorithm
+
+
+def _cost_alone(
+    fabric: Fabric, mode: int, report: SynthesisReport, progress: Progress | None
+) -> Costs:
+    """What a fabric for a mode alone costs on the same device."""
+    alone = Fabric(fabric.program.part(mode), width=fabric.width, top=fabric.top, bus=fabric.bus)
+    found = synthesis.synthesize(
+        emit(alone, command="torusfabric synth"),
+        report.target,
+        mapping=report.mapping,
+        progress=progress,
+    )
+    return _costs(alone, found)
+
+
+def _costs(fabric: Fabric, report: SynthesisReport) -> Costs:
+    """What a fabric costs, by its report."""
+    inventory, router = take_inventory(fabric), _dearest_router(report)
+    return Costs(
+        router_luts=router["luts"],
+        router_ffs=router["ffs"],
+        **{name: report.fabric[name] for name in ("luts", "ffs", "brams")},
+        memory_bits=inventory.memory_bits,
+        rom_bits=inventory.rom_bits,
+    )
+
+
+def _dearest_router(report: SynthesisReport) -> dict[str, Any]:
+    """The class of routers with the most LUTs."""
+    return max(report.classes, key=lambda row: row["luts"])
