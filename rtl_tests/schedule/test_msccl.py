@@ -74,6 +74,10 @@ BROKEN = {
         changed(RING, step(1, 0, 1), cnt="0"),
         "Cnt of gpu 1, thread block 0, step 1 must be from 1 to .* not 0",
     ),
+    "late": (
+        changed(RING, step(1, 0, 1), round="999999999"),
+        "Round of gpu 1, thread block 0, step 1 must be below 262144, not 999999999",
+    ),
     "no such peer": (
         changed(RING, "gpu[@id='1']/tb", send="7"),
         "Peer send of gpu 1, thread block 0 must be -1 or another gpu from 0 to 2, not 7",
@@ -269,9 +273,9 @@ def test_sums_beside_each_other(tmp_path):
 
 
 def test_many_steps_take_no_time(tmp_path):
-    """Ten thousand steps in a second; a hundred thousand are tried by hand."""
+    """Ten thousand steps in half a second of processor time."""
     text = generators.ring_allgather(100)
-    began = time.perf_counter()
+    began = time.process_time()
     found = read(tmp_path, text)
     assert len(found.graph.steps) == 10_000
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

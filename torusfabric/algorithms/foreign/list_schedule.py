@@ -81,8 +81,10 @@ def list_schedule(
         If two peers are no neighbours, or partial sums would have to wait for each other.
     """
     switching = Switching(switching)
-    links: Links = Circuits(topology, nodes)
-    if switching == Switching.STORE_AND_FORWARD:
+    links: Links
+    if switching == Switching.CIRCUIT:
+        links = Circuits(topology, nodes)
+    else:
         links = Hops(dataflow, topology, nodes)
     rounds = _Scheduler(dataflow, links).run()
     root = dataflow.buffers.collective.root
@@ -136,7 +138,8 @@ class _Scheduler:
         urgency = [0] * len(self.graph.steps)
         for index in reversed(self.dataflow.order):
             behind = max(map(urgency.__getitem__, self.graph.successors(index)), default=0)
-            urgency[index] = behind + self.left[index]
+            takes = bool(self.left[index]) if self.links.whole else self.left[index]
+            urgency[index] = behind + takes
         return urgency
 
     def run(self) -> list[list[Carried]]:

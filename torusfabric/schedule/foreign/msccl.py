@@ -22,8 +22,8 @@ TYPES = ("nop", "s", "r", "rcs", "rrc", "rrs", "rrcs", "cpy", "re")
 #: What a step names to read from or write to: input, output and scratch.
 BUFFERS = ("i", "o", "s")
 
-#: More GPUs, or chunks that a step moves, are not worth a try.
-MOST_GPUS, MOST_COUNT = 2**16, 2**20
+#: More GPUs, chunks that a step moves, or rounds are not worth a try.
+MOST_GPUS, MOST_COUNT, MOST_ROUNDS = 2**16, 2**20, 2**18
 
 #: A number as in an attribute.
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
@@ -261,6 +261,10 @@ def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
     depid, deps, declared = (
         _number(element, name, where, default=-1) for name in ("depid", "deps", "round")
     )
+    if declared >= MOST_ROUNDS:
+        raise InputError(
+            f"Round of {block.place(number)} must be below {MOST_ROUNDS}, not {declared}"
+        )
     return MscclStep(
         number=number,
         type=type_,
