@@ -152,7 +152,7 @@ BROKEN = {
         "thread block 0, step 2",
     ),
     "sum twice": (
-        changed(SUMS, step(1, 0, 1), type="rrs", srcoff="1"),
+        changed(SUMS, step(1, 0, 1), type="rrs", srcoff="1", dstoff="1"),
         "gpu 1, thread block 0, step 1 must add up the same chunk, not chunk 0 and chunk 1",
     ),
     "sum without one": (
@@ -190,6 +190,15 @@ def test_what_only_some_tools_write_may_be_missing(tmp_path):
     found = read(tmp_path, ElementTree.tostring(root, encoding="unicode"))
     assert found.messages == read(tmp_path, RING).messages
     assert found.file.name == "msccl"
+
+
+def test_summands_by_either_name(tmp_path):
+    """What is added to lies at the source; or at the target, where the source is the sender's."""
+    for source in (("i", 0), ("s", 0), ("i", -1)):
+        program = generators.Program("pair", "reduce", 2, 1)
+        program.add(1, (0, -1), "s", ("i", 0), ("i", 0))
+        program.add(0, (-1, 1), "rrc", source, ("i", 0))
+        assert read(tmp_path, program.text()).buffers.collective.root == 0
 
 
 def test_chunks_of_gpus_will_do(tmp_path):

@@ -50,12 +50,27 @@ class Machine:
                 mine = self._read(index, step.source, "srcoff")
                 values = self._add(index, mine, self._read(index, step.target, "dstoff"))
             case _:
-                operand = step.source if step.source[1] >= 0 else step.target
+                operand = self._operand(index, came)
                 values = self._add(index, came, self._read(index, operand, "srcoff"))
         if step.type in SENDING:
             self.sent[index] = values
         if step.type not in ("s", "rrs"):
             self._write(index, step, values)
+
+    def _operand(self, index: int, came: tuple[Value, ...]) -> Location:
+        """Where the summands lie to which something is added that arrives.
+
+        Executors add what lies at the source. Some tools name there where the sender has it; then
+        the sum that belongs to it is at the target.
+        """
+        block, step = self.graph.steps[index]
+        held = self.held[block.gpu]
+        for buffer, offset in (step.source, step.target):
+            places = range(offset, offset + step.chunks) if offset >= 0 else ()
+            found = [held.get(self.buffers.home(block.gpu, (buffer, at))) for at in places]
+            if [value and value[0] for value in found] == [key for key, _ in came]:
+                return buffer, offset
+        return step.source if step.source[1] >= 0 else step.target
 
     def _locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
         """The adjacent locations that a step names."""
