@@ -33,6 +33,7 @@ CASES = {
     "rows and columns, searched": (ROWS(4, 4), "2x2x4", "auto", "rounds", 15),
     "sums around a ring": (generators.ring_allreduce(5), "5", "identity", "table", 8),
     "shares around a ring": (generators.ring_reduce_scatter(5), "5", "identity", "table", 4),
+    "sums of all pairs": (generators.all_pairs_allreduce(3, 2), "3", "identity", "table", 8),
     "halving": (HALVING(16), "4x4", "gray", "rounds", 15),
     "halving and doubling": (BOTH(16), "4x4", "gray", "rounds", 30),
 }
@@ -69,6 +70,13 @@ def test_peers_that_are_no_neighbours(load):
     tf.check(schedule)
     assert schedule.switching == "circuit"
     assert max(int(transfers.lengths.max()) for transfers in schedule.rounds()) >= 4
+
+
+def test_all_pairs_by_circuits(load):
+    """Shares by way of scratch, added up by other thread blocks, one for each chunk."""
+    schedule = load(generators.all_pairs_allreduce(8, 2), "2x4", switching="circuit")
+    tf.check(schedule)
+    assert tf.compile(schedule, flits=32).cycles() > 0
 
 
 def test_there_is_no_such_map(load):

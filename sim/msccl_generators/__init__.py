@@ -1,6 +1,7 @@
 """Published algorithms as files of other systems, for comparisons and for tests."""
 
 from .algorithms import (
+    all_pairs_allreduce,
     all_pairs_alltoall,
     halving_doubling_allreduce,
     halving_reduce_scatter,
@@ -14,6 +15,7 @@ from .program import Program
 
 __all__ = [
     "Program",
+    "all_pairs_allreduce",
     "all_pairs_alltoall",
     "halving_doubling_allreduce",
     "halving_reduce_scatter",

@@ -7,6 +7,7 @@ returns the text of a file; ranks have no coordinates, so a map to the nodes of 
 from .program import Program
 
 __all__ = [
+    "all_pairs_allreduce",
     "all_pairs_alltoall",
     "halving_doubling_allreduce",
     "halving_reduce_scatter",
@@ -128,4 +129,24 @@ def all_pairs_alltoall(ranks):
             target = (rank + apart) % ranks
             program.add(rank, (target, -1), "s", ("i", target), ("o", rank))
             program.add(target, (-1, rank), "r", ("i", target), ("o", rank))
+    return program.text()
+
+
+def all_pairs_allreduce(ranks, chunks=1):
+    """Every rank gets its share of each message by way of scratch, adds up, and sends the sums."""
+    program = Program("allreduce_allpairs", "allreduce", ranks, ranks * chunks)
+    pairs = [(rank, (rank + apart) % ranks) for apart in range(1, ranks) for rank in range(ranks)]
+    for rank, target in pairs:
+        scratch = "s", ((target - rank) % ranks - 1) * chunks
+        program.add(rank, (target, target), "s", ("i", target * chunks), scratch, chunks)
+        program.add(target, (rank, rank), "r", ("i", target * chunks), scratch, chunks)
+    for rank in range(ranks):
+        for part in range((ranks - 1) * chunks):
+            chunk = part % chunks
+            sums = "i", rank * chunks + chunk
+            program.add(rank, (-1, -1), "re", ("s", part), sums, channel=chunk)
+    for rank, target in pairs:
+        at = "i", rank * chunks
+        program.add(rank, (target, target), "s", at, at, chunks)
+        program.add(target, (rank, rank), "r", at, at, chunks)
     return program.text()
