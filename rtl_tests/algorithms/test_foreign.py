@@ -85,7 +85,7 @@ def test_there_is_no_such_map(load):
         load(generators.all_pairs_alltoall(9), "3x3", "auto")
     with pytest.raises(tf.InputError, match="none was found in time"):
         load(ROWS(4, 4), "2x2x4", "auto", seconds=0)
-    with pytest.raises(tf.InputError, match="Map of ranks grey could not be read"):
+    with pytest.raises(tf.InputError, match=r"Map must be .*, not .grey.* \(did you mean gray\?\)"):
         load(RING(4), "4", "grey")
     with pytest.raises(tf.InputError, match="as many nodes as the file has gpus, 4, not the 5"):
         load(RING(4), "5")

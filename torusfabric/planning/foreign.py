@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..schedule import Schedule, Switching
 from ..schedule.foreign.dataflow import read_dataflow
 from ..schedule.recognise import recognise
+from ..toolchain.hints import no_such
 from ..toolchain.reading import excerpt, read_text
 from ..topology import IntArray, Topology, parse_topology
 from .limits import plan_seconds
@@ -142,6 +143,8 @@ def best_plan(schedule: Schedule) -> Schedule | None:
 
 def _listed_nodes(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
     """The nodes of a file, one a line; what follows ``#`` is a remark."""
+    if not os.path.exists(path):
+        raise no_such("Map", os.fspath(path), PLACEMENTS, more=", or a file with a node a line")
     lines = read_text(path, "Map of ranks", most=MOST_MAP).splitlines()
     entries = [line.split("#")[0].strip() for line in lines]
     entries = [entry for entry in entries if entry]

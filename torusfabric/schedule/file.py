@@ -192,4 +192,5 @@ def _read_json(path: AnyPath) -> Any:
     try:
         return parse_json(raw)
     except ValueError as error:
-        raise InputError(f"Schedule file {path} must be JSON: {error}") from None
+        hint = " (torusfabric import reads MSCCL XML)" if raw.lstrip().startswith(b"<") else ""
+        raise InputError(f"Schedule file {path} must be JSON: {error}{hint}") from None
