@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool
 from torusfabric.sweep.grid import AXES, key, load, points
@@ -85,6 +86,62 @@ def test_each_step_is_done_once_for_what_matters_to_it(write):
         "pnr": True,
         "seeds": 3,
     }
+
+
+def test_several_collectives_and_lengths_of_any_run(write):
+    """They are one fabric, whose algorithms the list does not choose; an algorithm may be named."""
+    text = """
+        steps = ["plan", "simulate"]
+        topologies = ["3"]
+        collectives = ["allgather", "allgather,alltoall:necklace", "alltoall:matching"]
+        algorithms = ["best", "bufferless"]
+        widths = [4]
+        max_flits = [2, 3]
+        """
+    found = points(load(write(text)))
+    names = [(point["collective"], point["algorithm"]) for point in found]
+    once = [
+        ("allgather", "best"),
+        ("allgather", "bufferless"),
+        ("allgather,alltoall:necklace", "best"),
+        ("alltoall:matching", "best"),
+    ]
+    assert names[:4] == once
+    assert sorted(names[4:]) == sorted(once * 2)
+    assert [point["max_flits"] for point in found if "max_flits" in point] == [2, 3] * 4
+    plan, simulation, _ = [point for point in found if "," in point["collective"]]
+    assert [mode["algorithm"] for mode in work(plan)["result"]["modes"]] == [
+        "hamiltonian",
+        "necklace",
+    ]
+    jobs = work(simulation)["result"]["jobs"]
+    assert {(job["mode"], job["length"], job["words_wrong"]) for job in jobs} == {
+        (mode, length, 0) for mode in (0, 1) for length in (1, 2)
+    }
+    both = [point for point in points(load(write(text + "flits = [4]"))) if "width" in point]
+    lengths = [(point.get("flits"), point.get("max_flits")) for point in both]
+    assert sorted(set(lengths), key=str) == [(4, None), (None, 2), (None, 3)]
+    assert len(both) == 12
+    for wrong in ("allgather,nonsense", "allgather:nonsense", "allgather,"):
+        with pytest.raises(InputError, match="must be one of"):
+            load(write(f'topologies = ["3x3"]\ncollectives = ["{wrong}"]'))
+
+
+def test_several_files(write, tmp_path):
+    """They are one fabric; a point is known by the content of all."""
+    files = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    for file, kind in zip(files, ("allgather", "broadcast"), strict=True):
+        tf.plan("2x3", kind).save(file)
+    grid = f'steps = ["plan", "simulate"]\nplans = ["{",".join(files)}"]\nmax_flits = [2]'
+    plan, simulate = points(load(write(grid)))
+    assert [mode["collective"] for mode in work(plan)["result"]["modes"]] == [
+        "allgather", "broadcast"
+    ]  # fmt: skip
+    assert simulate["max_flits"] == 2
+    tf.plan("2x3", "broadcast", root=1).save(files[1])
+    assert key(points(load(write(grid)))[0]) != key(plan)
+    with pytest.raises(InputError, match=r"^Plan must be a schedule file, not none\.json"):
+        load(write('plans = ["none.json"]'))
 
 
 def test_defaults_are_left_to_the_planner(write):

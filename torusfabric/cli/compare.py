@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..draw.bars import bar_charts
@@ -11,6 +10,7 @@ from ..planning import Selection, import_schedule, require_hardware, select
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
 from ..toolchain.files import writable, write_file
+from ..toolchain.reading import listed_files
 from .command import Commands, add_command
 from .fabric import add_fabric_options, operators_of
 from .foreign import add_import_options
@@ -95,8 +95,7 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
     plan = parse_plan(arguments, several=True)
     if plan is None:
         return parse_selection(arguments), {}
-    paths = [plan] if Path(plan).exists() else plan.split(",")
-    files = {path: _read(arguments, path) for path in paths}
+    files = {path: _read(arguments, path) for path in listed_files(plan)}
     first, *others = files
     schedule = files[first]
     for other in others:

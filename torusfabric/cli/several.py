@@ -8,11 +8,11 @@ import argparse
 from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from ..collective import parse_collective
 from ..errors import InputError
 from ..schedule.file import load
+from ..toolchain.reading import listed_files
 from .selection import Before, Chosen, choose_schedule
 
 __all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
@@ -80,7 +80,7 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
     """
     path = getattr(arguments, "plan", None)
     if path is not None:
-        parts = [path] if Path(path).exists() else path.split(",")
+        parts = listed_files(path)
         each = [Namespace(**vars(arguments) | {"plan": part}) for part in parts]
     else:
         names = (arguments.collective or "").split(",")

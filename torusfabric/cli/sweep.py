@@ -15,17 +15,18 @@ __all__ = ["add_commands"]
 EPILOG = """\
 example: torusfabric sweep grid.toml -o grid.jsonl
 
-plans = ["plan.json", ..], or --plan, puts schedule files in place of the five lists from
-topologies to chunks; without them grid.toml holds (all but topologies and collectives
-may be left out):
+plans = ["plan.json", "a.json,b.json", ..], or --plan, puts schedule files in place of the
+five lists from topologies to chunks; without them grid.toml holds (all but topologies and
+collectives may be left out):
   steps = ["plan", "simulate", "synth"]  # default plan alone
   topologies = ["4x4", "6x8", "4x4x4"]
-  collectives = ["allgather", "broadcast"]
+  collectives = ["allgather", "allgather,alltoall:necklace"]    # several make one fabric
   algorithms = ["best", "hamiltonian"]   # or all that know the collective: ["all"]
   ports = [2, 4]
   chunks = [1, 2]
   widths = [8, 32]                       # default 32
   flits = [2, 8]                         # default one for each chunk
+  max_flits = [8, 64]                    # further ones, in which each run chooses up to so many
   targets = ["ecp5-25k", "ice40-hx8k"]   # synth must have them
   mappings = ["compact", "fast"]         # default compact
   pnr = true                             # default false

@@ -83,6 +83,7 @@ def select(
     ----------
     topology : Topology or str
     collective : Collective or str
+        By name perhaps with axes and an algorithm, ``"alltoall@1:necklace"``.
     algorithm : Algorithm or str, optional
         By default the first of the catalogue that serves.
     root : int, optional
@@ -112,6 +113,11 @@ def select(
         if root is not None or axes is not None:
             raise InputError("Root and axes must be those of the collective, not given again")
         kind, root, axes = collective.kind, collective.root, collective.axes
+    elif ":" in collective:
+        kind, _, named = collective.partition(":")
+        if algorithm is not None:
+            raise InputError(f"Algorithm must be left out for {collective}, not {algorithm}")
+        algorithm = named
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if isinstance(algorithm, str):
         algorithm = find(algorithm)

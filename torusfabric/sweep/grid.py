@@ -10,14 +10,20 @@ A sweep is described by a TOML file::
     chunks = [1, 2]
     widths = [8, 32]                         # for simulate and synth; default 32
     flits = [2, 8]                           # the same; default one for each chunk
+    max_flits = [16]                         # further fabrics: each run chooses up to so many
     targets = ["ecp5-25k", "ice40-hx8k"]     # the rest for synth; there is no default target
     mappings = ["compact", "fast"]           # default compact
     pnr = true                               # default false
     seeds = 3                                # default 1
 
+A collective may name its algorithm, and several may make one fabric, whose modes they are; to these
+the algorithms of the list do not apply::
+
+    collectives = ["alltoall:necklace", "allgather,alltoall,allreduce@0"]
+
 In place of topologies and collectives, and of what goes with them, schedule files may be given::
 
-    plans = ["mine.json", "theirs.json.gz"]
+    plans = ["mine.json", "theirs.json.gz", "mine.json,another.json"]
 
 Each step is done once for every combination of what matters to it: a plan does not depend on the
 width, nor a simulation on the device. The results are lines of JSON, one a combination, with a
@@ -41,7 +47,7 @@ from ..fpga.synthesis.target import find_mapping, find_target
 from ..planning import require_placements
 from ..toolchain.cache import digest
 from ..toolchain.hints import no_such
-from ..toolchain.reading import read_text
+from ..toolchain.reading import listed_files, read_text
 from ..topology import parse_topology
 
 try:
@@ -58,6 +64,9 @@ STEPS = ("plan", "simulate", "synth")
 
 #: Of the file that describes a sweep.
 MOST_BYTES = 2**20
+
+#: The lists that say how long messages are; a fabric is of an entry of one of them.
+LENGTHS = ("flits", "max_flits")
 
 #: Steps that need hardware, and steps that need a device.
 BUILT, MAPPED = STEPS[1:], STEPS[2:]
@@ -98,6 +107,7 @@ AXES = {
     "plans": Axis("plan", str),
     "widths": Axis("width", int, [32], BUILT),
     "flits": Axis("flits", int, [None], BUILT),
+    "max_flits": Axis("max_flits", int, [None], BUILT),
     "targets": Axis("target", str, None, MAPPED),
     "mappings": Axis("mapping", str, ["compact"], MAPPED),
 }
@@ -183,8 +193,12 @@ def _check_names(grid: dict[str, Any]) -> None:
     """Find misspelt names before anything is done."""
     for name in grid["topologies"]:
         parse_topology(name)
-    for name in grid["collectives"]:
-        parse_collective(name)
+    for each in grid["collectives"]:
+        for name in each.split(","):
+            collective, colon, algorithm = name.partition(":")
+            parse_collective(collective)
+            if colon:
+                find(algorithm)
     for name in grid["algorithms"]:
         if name not in ("best", "all"):
             find(name)
@@ -192,9 +206,10 @@ def _check_names(grid: dict[str, Any]) -> None:
         find_target(name)
     for name in grid["mappings"]:
         find_mapping(name)
-    for name in grid["plans"]:
-        if not Path(name).is_file():
-            raise InputError(f"Plan must be a schedule file, not {name}")
+    for each in grid["plans"]:
+        for name in listed_files(each):
+            if not Path(name).is_file():
+                raise InputError(f"Plan must be a schedule file, not {name}")
 
 
 def points(grid: dict[str, Any]) -> list[Point]:
@@ -214,17 +229,31 @@ def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
     axes = {
         axis.name: grid[name]
         for name, axis in AXES.items()
-        if step in axis.steps and (not axis.planned if grid["plans"] else name != "plans")
+        if step in axis.steps
+        and name not in LENGTHS
+        and (not axis.planned if grid["plans"] else name != "plans")
     }
-    for values in product(*axes.values()):
+    lengths = _lengths(grid) if step in BUILT else [{}]
+    for *values, length in product(*axes.values(), lengths):
         chosen = zip(axes, values, strict=True)
-        yield {"step": step} | {name: value for name, value in chosen if value is not None}
+        yield {"step": step} | {name: value for name, value in chosen if value is not None} | length
+
+
+def _lengths(grid: dict[str, Any]) -> list[Point]:
+    """How long messages are, or may be; nothing where that is left to the planner."""
+    given = [{AXES[name].name: value} for name in LENGTHS for value in grid[name] if value]
+    return given or [{}]
 
 
 def _concrete(point: Point) -> list[Point]:
-    """A point for each algorithm that it names; that of a file with the digest of its content."""
+    """A point for each algorithm that it names; that of files with the digest of their content."""
     if "plan" in point:
-        return [point | {"plan_digest": sha256(Path(point["plan"]).read_bytes()).hexdigest()}]
+        content = sha256()
+        for name in listed_files(point["plan"]):
+            content.update(Path(name).read_bytes())
+        return [point | {"plan_digest": content.hexdigest()}]
+    if not {",", ":"}.isdisjoint(point["collective"]):
+        return [point | {"algorithm": "best"}]
     if point["algorithm"] != "all":
         return [point]
     kind = parse_collective(point["collective"]).kind

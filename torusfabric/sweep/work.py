@@ -24,6 +24,7 @@ from .. import __version__
 from ..errors import InputError, MissingTool, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain import processes
+from ..toolchain.reading import listed_files
 from .grid import Point, key
 from .results import Results, Row
 
@@ -80,7 +81,17 @@ def run(
 
 def describe(point: Point) -> str:
     """A point in a few words."""
-    names = ("plan", "topology", "collective", "algorithm", "width", "flits", "target", "mapping")
+    names = (
+        "plan",
+        "topology",
+        "collective",
+        "algorithm",
+        "width",
+        "flits",
+        "max_flits",
+        "target",
+        "mapping",
+    )
     return " ".join(str(point[name]) for name in ("step", *names) if name in point)
 
 
@@ -102,45 +113,51 @@ def work(point: Point) -> Row:
     return {"key": key(point), **point, **outcome, **about}
 
 
-def _schedule(point: Point) -> Schedule:
-    """The schedule of a point: planned, or from a file."""
+def _schedules(point: Point) -> list[Schedule]:
+    """The schedules of a point: planned, or from files."""
     from ..planning import plan_selection, select
     from ..schedule.file import load
 
     if "plan" in point:
-        return load(point["plan"])
+        return list(map(load, listed_files(point["plan"])))
     best = point["algorithm"] == "best"
-    selection = select(
-        point["topology"],
-        point["collective"],
-        algorithm=None if best else point["algorithm"],
-        ports=point.get("ports"),
-        chunks=point.get("chunks"),
-    )
-    return plan_selection(selection)
+    return [
+        plan_selection(
+            select(
+                point["topology"],
+                collective,
+                algorithm=None if best else point["algorithm"],
+                ports=point.get("ports"),
+                chunks=point.get("chunks"),
+            )
+        )
+        for collective in point["collective"].split(",")
+    ]
 
 
 def _plan(point: Point) -> dict[str, Any]:
     """Plan, check and measure."""
-    from ..analysis.facts import schedule_facts
+    from ..analysis.facts import facts_together, schedule_facts
 
-    return schedule_facts(_schedule(point))
+    return facts_together(list(map(schedule_facts, _schedules(point))))
 
 
 def _fabric(point: Point) -> Any:
-    """The fabric of a point; what comes from a file is checked before."""
+    """The fabric of a point; what comes from files is checked before."""
     from ..analysis.check import check
     from ..planning import compile
     from ..rtl import Fabric
 
-    schedule = _schedule(point)
-    if "plan" in point:
+    schedules = _schedules(point)
+    for schedule in schedules if "plan" in point else ():
         check(schedule)
-    return Fabric(compile(schedule, flits=point.get("flits")), width=point["width"])
+    whole = schedules if len(schedules) > 1 else schedules[0]
+    program = compile(whole, flits=point.get("flits"), max_flits=point.get("max_flits"))
+    return Fabric(program, width=point["width"])
 
 
 def _simulate(point: Point) -> dict[str, Any]:
-    """Simulate, and compare every word."""
+    """Simulate, and compare every word; where there is a choice, some of each."""
     from ..simulation.simulate import simulate
 
     report = simulate(_fabric(point))
@@ -166,7 +183,8 @@ def _synth(point: Point) -> dict[str, Any]:
         mapping=point["mapping"],
         workplace=Workplace(jobs=1),
     )
-    return {"algorithm": fabric.program.schedule.algorithm} | report.to_json()
+    algorithms = (mode.schedule.algorithm for mode in fabric.program.modes)
+    return {"algorithm": ",".join(algorithms)} | report.to_json()
 
 
 _STEPS = {"plan": _plan, "simulate": _simulate, "synth": _synth}

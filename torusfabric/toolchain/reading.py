@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 
-__all__ = ["excerpt", "parse_json", "place_of", "read_array", "read_bytes", "read_text"]
+__all__ = [
+    "excerpt",
+    "listed_files",
+    "parse_json",
+    "place_of",
+    "read_array",
+    "read_bytes",
+    "read_text",
+]
 
 #: Bytes of text that are read. Its lists and numbers take some fifteen times as much memory.
 MOST_BYTES = 2**29
@@ -39,6 +47,17 @@ LONGEST_EXCERPT = 60
 
 #: What may be a half of a surrogate pair, in the text of JSON.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def listed_files(text: str) -> list[str]:
+    """The names of files that are joined by commas; a file that is there may have some in its name.
+
+    Examples
+    --------
+    >>> listed_files("a.json,b.json")
+    ['a.json', 'b.json']
+    """
+    return [text] if Path(text).exists() else text.split(",")
 
 
 def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> bytes:
