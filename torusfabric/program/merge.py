@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import InputError
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, RenumberedMap
+from .common_injections import common_injections
 from .values import IDLE, MADE, NEUTRAL, Loop, Memory, Reads, Writes
 from .variants import number_equal
 
@@ -68,12 +69,14 @@ def merge(programs: Sequence[Program]) -> Program:
         )
     variants = _Variants(programs)
     memories = _Memories(programs)
-    sources = _Sources([program.loop for program in programs])
+    loops = [program.loop for program in programs]
+    sources = _Sources(loops, *common_injections(loops, memories.numbers))
     modes, depth = [], np.zeros((variants.count, len(memories.joint)), int)
     delay = max(program.mode.write_delay for program in programs)
-    for program, numbers, layout in zip(programs, memories.numbers, memories.layouts, strict=True):
+    for k, program in enumerate(programs):
+        numbers, layout = memories.numbers[k], memories.layouts[k]
         of_mode = variants.of(program)
-        loop = _loop(program.loop, sources, numbers, len(memories.joint), of_mode)
+        loop = _loop(k, sources, numbers, len(memories.joint), of_mode)
         mode = _mode(program.mode, loop, numbers)
         modes.append(replace(mode, write_delay=delay, layout=layout))
         depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_mode])
@@ -216,9 +219,15 @@ class _Sources:
     Parameters
     ----------
     loops : sequence of Loop
+    injection_numbers : list of (list of int)
+        Of each loop, the common number of each of its injection ports.
+    readers : list of int
+        Of each common injection port, how many readers it has.
     """
 
     loops: Sequence[Loop]
+    injection_numbers: list[list[int]]
+    readers: list[int]
 
     @property
     def delayed(self) -> tuple[int, ...]:
@@ -245,16 +254,12 @@ class _Sources:
     @property
     def injections(self) -> tuple[tuple[int, ...], ...]:
         """The readers of each injection port: as many as any mode needs."""
-        count = max(len(loop.injections) for loop in self.loops)
-        most = [
-            max(len(loop.injections[k]) for loop in self.loops if k < len(loop.injections))
-            for k in range(count)
-        ]
-        ends = np.cumsum([0, *most]).tolist()
+        ends = np.cumsum([0, *self.readers]).tolist()
         return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
 
-    def numbers(self, loop: Loop) -> IntArray:
+    def numbers(self, mode: int) -> IntArray:
         """The common number of each source of a loop, and, from the end, of what is none."""
+        loop = self.loops[mode]
         ports = loop.ports
         numbers = [*range(ports), *(ports + self.delayed.index(port) for port in loop.delayed)]
         if loop.results:
@@ -262,19 +267,18 @@ class _Sources:
             numbers += range(first, first + ports)
             later = self.delayed_results
             numbers += [first + ports + later.index(port) for port in loop.delayed_results]
-        injections = range(self.first_injection, self.first_injection + len(loop.injections))
+        injections = (self.first_injection + number for number in self.injection_numbers[mode])
         identity = self.first_injection + len(self.injections)
         return np.array([*numbers, *injections, identity, IDLE], np.int16)
 
 
-def _loop(
-    loop: Loop, sources: _Sources, memories: IntArray, count: int, variants: IntArray
-) -> Loop:
+def _loop(mode: int, sources: _Sources, memories: IntArray, count: int, variants: IntArray) -> Loop:
     """A loop with common numbers."""
-    number = sources.numbers(loop)
+    loop, number = sources.loops[mode], sources.numbers(mode)
+    made = number[loop.first_injection]
     writes = [_no_writes(loop.rows, len(variants))] * count
     for memory, stored in enumerate(loop.writes):
-        writes[memories[memory]] = _writes(stored, number, variants)
+        writes[memories[memory]] = _writes(stored, number, int(made), variants)
     pitch = np.ones(count, int)
     pitch[memories] = [loop.pitch_of(memory) for memory in range(len(memories))]
     return replace(
@@ -285,7 +289,7 @@ def _loop(
         results=sources.results,
         delayed_results=sources.delayed_results,
         injections=sources.injections,
-        reads=tuple(_reads(loop, sources, memories, variants)),
+        reads=tuple(_reads(mode, sources, memories, variants)),
         writes=tuple(writes),
         pitch=tuple(pitch.tolist()),
     )
@@ -299,13 +303,13 @@ def _of_variants(values: IntArray, variants: IntArray) -> IntArray:
     return chosen
 
 
-def _writes(writes: Writes, number: IntArray, variants: IntArray) -> Writes:
-    """Writes with common numbers of sources and variants."""
+def _writes(writes: Writes, number: IntArray, made: int, variants: IntArray) -> Writes:
+    """Writes with common numbers of sources and variants; `made` is that of the first injection."""
     base, blocks, hops, port = (
         _of_variants(values, variants)
         for values in (writes.base, writes.blocks, writes.hops, writes.port)
     )
-    return Writes(base, blocks, hops, number[port], writes.skew)
+    return Writes(base, blocks, hops, np.where(port == MADE, made, number[port]), writes.skew)
 
 
 def _no_writes(rows: int, variants: int) -> Writes:
@@ -315,16 +319,17 @@ def _no_writes(rows: int, variants: int) -> Writes:
     return Writes(base, zero, zero, zero)
 
 
-def _reads(loop: Loop, sources: _Sources, memories: IntArray, variants: IntArray) -> list[Reads]:
+def _reads(mode: int, sources: _Sources, memories: IntArray, variants: IntArray) -> list[Reads]:
     """What each of the common readers reads.
 
     Where an injection port has more readers than this mode needs, those read the word that changes
     nothing.
     """
     found: list[Reads] = []
+    loop, taken = sources.loops[mode], sources.injection_numbers[mode]
     number = np.array([*memories, NEUTRAL, -1])  # NEUTRAL is the last but one
     for port, readers in enumerate(sources.injections):
-        mine = loop.injections[port] if port < len(loop.injections) else ()
+        mine = loop.injections[taken.index(port)] if port in taken else ()
         for k in range(len(readers)):
             if not mine:
                 found.append(_no_reads(loop.rows, len(variants)))

@@ -126,6 +126,12 @@ class Reads:
         columns = (self.memory[chosen], self.base[chosen], self.blocks[chosen])
         return tuple(Run(*map(int, run)) for run in zip(*columns, strict=True))
 
+    def runs_of(self, variant: int) -> IntArray:
+        """The memories of the runs of a variant in all rows."""
+        start, count = self.start[:, variant], self.count[:, variant]
+        before = np.cumsum(count) - count
+        return self.memory[np.repeat(start - before, count) + np.arange(int(count.sum()))]
+
     def total(self, row: int, variant: int) -> int:
         """Blocks read in a row of a variant."""
         first = int(self.start[row, variant])
@@ -145,8 +151,8 @@ class Writes:
     hops : ndarray of int, shape (rows, variants)
         Hops from the sender; 0 for what the node makes itself.
     port : ndarray of int, shape (rows, variants)
-        The source whose word it stores, as `Loop` numbers them: that of an in-port or of a result;
-        or `MADE`.
+        The source whose word it stores, as `Loop` numbers them: that of an in-port, a result or an
+        injection port; or `MADE`.
     skew : int
         By how many cycles it stores later than others.
     """

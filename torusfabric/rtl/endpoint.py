@@ -32,6 +32,8 @@ class EndpointSettings:
         Ports of a node.
     first_result : int
         The source that is the result of the first in-port; 0 if there are no operators behind them.
+    first_injection : int
+        The source that is the first injection port.
     modes : int
         Number of modes.
     width : int
@@ -62,6 +64,7 @@ class EndpointSettings:
 
     ports: int
     first_result: int
+    first_injection: int
     modes: int
     width: int
     nodes: int

@@ -195,18 +195,21 @@ class EndpointBuilder:
 
     def _arriving(self, memory: EndpointMemory) -> Value:
         """The word that a memory stores."""
-        rx = self._endpoint.words("rx", self._width)
-        made = self._endpoint.inject[: self._width] if MADE in memory.sources else None
-        words = [
-            made if source == MADE else rx[self._settings.word_of(source)]
-            for source in memory.sources
-        ]
+        words = [self._source(source) for source in memory.sources]
         if len(words) == 1:
             return words[0]
         assert memory.source is not None
         slices = self._slices(self._inputs.field(memory.source), f"source_{memory.number}")
         keep = self._endpoint.alone
         return sliced_cascade(self._m, words, slices, self._width, keep=keep)
+
+    def _source(self, source: int) -> Value:
+        """The word of a source that a memory may store."""
+        first = self._settings.first_injection
+        if source == MADE or source >= first:
+            made = self._endpoint.inject.word_select(max(source - first, 0), self._width)
+            return made[: self._width]
+        return self._endpoint.words("rx", self._width)[self._settings.word_of(source)]
 
     def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
         """The read port of a copy of a memory; the host reads the first copy."""

@@ -72,6 +72,7 @@ def _settings(plan: Blueprint) -> EndpointSettings:
     return EndpointSettings(
         ports=plan.ports,
         first_result=plan.loop.first_result if plan.loop.results else 0,
+        first_injection=plan.loop.first_injection,
         modes=len(program.modes),
         width=plan.width,
         nodes=plan.nodes,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..program.values import NEUTRAL, Loop, Writes
+from ..program.values import NEUTRAL, Writes
 from .endpoint_columns import ReadColumns, StoreColumns
 from .endpoint_shape import Address
 from .loops import Loops
@@ -46,6 +46,7 @@ class EndpointProgram:
     windows: Windows
     reads: ReadColumns
     stores: StoreColumns
+    _known: dict[tuple[int, int, int], frozenset[int]] = field(default_factory=dict, repr=False)
 
     @property
     def modes(self) -> range:
@@ -112,12 +113,22 @@ class EndpointProgram:
         Nothing where it is only ever the word that changes nothing.
         """
         found: set[int] = set()
-        for loop in self.loops.loops if mode is None else [self.loops.loops[mode]]:
-            found |= _read_in(loop, reader, members)
+        for number in self.modes if mode is None else [mode]:
+            alike = self.loops.loops[number].reads[reader].count.shape[1] == 1
+            for variant in [0] if alike else members:
+                found |= self._read_by(number, reader, variant)
         if found == {NEUTRAL}:
             return ()
         # What changes nothing comes after all memories.
         return tuple(sorted(found, key=lambda memory: (memory == NEUTRAL, memory)))
+
+    def _read_by(self, mode: int, reader: int, variant: int) -> frozenset[int]:
+        """What a variant reads in a mode."""
+        key = mode, reader, variant
+        if key not in self._known:
+            runs = self.loops.loops[mode].reads[reader].runs_of(variant)
+            self._known[key] = frozenset(np.unique(runs).tolist())
+        return self._known[key]
 
     def addresses(self, reader: int, members: list[int]) -> tuple[Address | None, ...]:
         """How variants find their addresses in each mode; None where they read nothing."""
@@ -144,13 +155,3 @@ class EndpointProgram:
         for mode in program.modes:
             found |= mode.receive_map.memories(mode.groups.position[nodes])
         return found
-
-
-def _read_in(loop: Loop, reader: int, members: list[int]) -> set[int]:
-    """What variants read in a loop."""
-    reads = loop.reads[reader]
-    found: set[int] = set()
-    for variant in members if reads.count.shape[1] > 1 else [0]:
-        for row in np.nonzero(reads.count[:, variant])[0].tolist():
-            found |= {run.memory for run in reads.at(row, variant)}
-    return found
