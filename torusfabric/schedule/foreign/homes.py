@@ -31,6 +31,7 @@ class Homes:
         self.in_place = self.collective.kind != "alltoall"
         self.received: set[tuple[int, int]] = set()
         self.partial: dict[tuple[int, int], Location | None] = {}
+        self.scratch = 0
         self.slots: list[dict[int, int]] = [{} for _ in range(self.nodes)]
 
     def sizes(self) -> tuple[int, int, int]:
@@ -38,10 +39,7 @@ class Homes:
         message, all_messages = self.chunks, self.chunks * self.nodes
         source = all_messages if self.collective.personal else message
         target = all_messages if self.collective.from_each else message
-        scratch = max(source, target)
-        if not self.in_place:
-            scratch = max(map(len, self.slots))
-        return source, target, scratch
+        return source, target, self.scratch
 
     def units(self, ids: IntArray) -> Iterator[tuple[int, bool]]:
         """What a transfer carries: blocks, or sums, and whether each is complete."""
@@ -97,7 +95,7 @@ class Homes:
         mine = collective.to_all or node == (
             int(self.blocks.destination(block)) if collective.personal else collective.root
         )
-        return ("i" if mine else "s"), block
+        return self._at("i" if mine else "s", block)
 
     def _block(self, node: int, block: int) -> Location:
         """Where a block lies at a node."""
@@ -106,14 +104,20 @@ class Homes:
         if not collective.personal:
             offset = (origin if collective.from_each else 0) * self.chunks + chunk
             passing = collective.to_root and node not in (collective.root, origin)
-            return ("s" if passing else "o"), offset
+            return self._at("s" if passing else "o", offset)
         destination = int(self.blocks.destination(block))
         offset = destination * self.chunks + chunk
         if collective.single_origin:
-            return ("i" if node in (origin, destination) else "s"), offset
+            return self._at("i" if node in (origin, destination) else "s", offset)
         if node == origin:
             return "i", offset
         if node == destination:
             return "o", origin * self.chunks + chunk
         slots = self.slots[node]
-        return "s", slots.setdefault(block, len(slots))
+        return self._at("s", slots.setdefault(block, len(slots)))
+
+    def _at(self, buffer: str, offset: int) -> Location:
+        """A location; the scratch buffer is as large as it must be."""
+        if buffer == "s":
+            self.scratch = max(self.scratch, offset + 1)
+        return buffer, offset
