@@ -222,7 +222,7 @@ def test_operators_that_do_not_fit(capsys, words, message):
 
 
 def test_several_operators(capsys):
-    """Each is tried, with a few jobs more; commands that make no choices want one."""
+    """Each is tried, with a few jobs more."""
     words = ("2x2", "reduce-scatter", "--op", "add,max,max:signed")
     result = run_json(capsys, "simulate", *words, "--jobs", "2", "--width", "6")
     assert result["passed"] is True
@@ -232,9 +232,7 @@ def test_several_operators(capsys):
         capsys, "simulate", "3", "reduce", "--op", "min,max", "--signed", "--jobs", "0"
     )
     assert signed["operator"] == "signed min, signed max"
-    status, _, err = run(capsys, "compare", *words)
-    assert status == 1
-    assert "--op must be one operator for compare, not add,max,max:signed" in err
+    assert run_json(capsys, "compare", *words)["algorithms"][0]["cycles"] > 0
 
 
 def test_sums_take_the_latency_that_is_quickest(capsys):

@@ -6,6 +6,7 @@ import pytest
 from helpers import fabric_of
 from msccl_generators import recursive_doubling_allgather
 
+import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.rtl.inventory import take_inventory
 
@@ -65,6 +66,38 @@ def test_target(capsys):
         assert entry["ffs"] > 0
 
 
+def test_one_algorithm(capsys):
+    """An algorithm that is named with the collective is looked at alone, at any length."""
+    entries, result = compared(capsys, "3x3", "allgather:matching", "--max-flits", "3")
+    assert list(entries) == ["matching"]
+    assert result["misfits"] == {}
+    program = tf.compile(tf.plan("3x3", "allgather:matching"), max_flits=3)
+    assert entries["matching"]["cycles"] == program.cycles()
+
+
+def test_several_collectives(capsys, tmp_path):
+    """A fabric by the best of each, and what another algorithm for one of them changes."""
+    words = ("3", "allgather,broadcast:max-flow", "--root", "2", "--max-flits", "4")
+    plot = tmp_path / "bars.svg"
+    assert main(["compare", *words, "--width", "8", "--plot", str(plot), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["collective"], result["max_flits"]) == ("allgather,broadcast", 4)
+    first, *others = result["fabrics"]
+    assert first["algorithms"] == ["hamiltonian", "max-flow"]
+    assert {tuple(fabric["algorithms"]) for fabric in others} == {
+        (name, "max-flow") for name in compared(capsys, "3", "allgather")[0]
+    } - {tuple(first["algorithms"])}
+    plans = [tf.plan("3", "allgather"), tf.plan("3", "broadcast", root=2)]
+    program = tf.compile(plans, max_flits=4)
+    assert first["cycles"] == [program.cycles(mode=mode) for mode in (0, 1)]
+    assert first["memory_bits"] == take_inventory(tf.Fabric(program, width=8)).memory_bits
+    assert plot.read_text().count("<rect") == 1 + 4 * len(result["fabrics"])
+    assert main(["compare", "3", "allgather:matching,broadcast", *words[2:]]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "3 allgather, broadcast from 2: 32 bits a flit, up to 4 flits a message"
+    assert len(out) >= 3
+
+
 def test_table(capsys):
     """People get one row an algorithm, and the reasons of the others."""
     assert main(["compare", "3x5", "broadcast"]) == 0
@@ -80,6 +113,12 @@ def test_table(capsys):
         (("5x7", "broadcast", "--trees", "2", "--ports", "3"), "No algorithm fits 5x7 broadcast"),
         (("3x3", "allgather", "--target", "asic"), "Target must be one of"),
         (("3x3", "allgather", "--op", "add"), "--op must be left out"),
+        (("3x3", "allgather,alltoall", "--op", "add"), "--op must be left out"),
+        (("3x3", "allgather,nonsense"), "Collective must be one of"),
+        (("3x3", "allgather,alltoall:hamiltonian"), "hamiltonian"),
+        (("3x3", "alltoall:hamiltonian"), "hamiltonian"),
+        (("3x3", "allgather,alltoall", "--root", "1"), "--root must be left out"),
+        (("3x3", "allgather", "--flits", "2", "--max-flits", "2"), "--flits must be left out"),
     ],
 )
 def test_bad_input(capsys, words, message):

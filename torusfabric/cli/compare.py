@@ -12,6 +12,7 @@ from ..schedule.file import load
 from ..toolchain.files import writable, write_file
 from ..toolchain.reading import listed_files
 from .command import Commands, add_command
+from .compare_together import compare_fabrics
 from .fabric import add_fabric_options, operators_of
 from .foreign import add_import_options
 from .output import print_json, print_line, print_table, progress_bar
@@ -29,11 +30,11 @@ def add_commands(commands: Commands) -> None:
         commands,
         "compare",
         run_compare,
-        "put all algorithms that fit side by side",
+        "put all algorithms that fit side by side, for one collective or several in a fabric",
         "torusfabric compare 8x8 allgather --target ecp5-25k",
     )
-    add_selection(compare, algorithm=False)
-    add_fabric_options(compare)
+    add_selection(compare, algorithm=False, several=True)
+    add_fabric_options(compare, any_length=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
     compare.add_argument(
         "--plot", metavar="FILE.svg", help="draw the figures as bars, those of files first"
@@ -52,11 +53,21 @@ def run_compare(arguments: Namespace) -> None:
         find_target(arguments.target)
     if arguments.plot:
         writable(arguments.plot)
+    if arguments.flits is not None and arguments.max_flits is not None:
+        raise InputError(f"--flits must be left out with --max-flits, not {arguments.flits}")
+    if arguments.plan is None and "," in (arguments.collective or ""):
+        compare_fabrics(arguments)
+        return
     selection, files = _selected(arguments)
     collective = selection.collective
-    require_hardware(selection.topology, collective, flits=arguments.flits)
+    most = arguments.max_flits or arguments.flits
+    require_hardware(selection.topology, collective, flits=most)
     hardware = Hardware(
-        arguments.width, arguments.flits, operators_of(arguments, collective), arguments.target
+        arguments.width,
+        arguments.flits,
+        operators_of(arguments, collective),
+        arguments.target,
+        max_flits=arguments.max_flits,
     )
     with progress_bar("planning") as progress:
         found = compare(selection, hardware, files=files, progress=progress)

@@ -170,7 +170,7 @@ def add_selection(
             "--plan",
             metavar="FILE[,FILE..]" if several else "FILE",
             help="a schedule file, in place of TOPOLOGY COLLECTIVE"
-            + "; several in one fabric" * several,
+            + "; several are separated by commas" * several,
         )
     if algorithm:
         group.add_argument(

@@ -16,7 +16,7 @@ from ..rtl import Fabric
 from ..rtl.inventory import take_inventory
 from ..schedule import Schedule
 
-__all__ = ["Comparison", "Entry", "Hardware", "compare"]
+__all__ = ["Comparison", "Entry", "Hardware", "compare", "fitting", "synthesized"]
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,15 @@ class Hardware:
         Of a reduction.
     target : str, optional
         Device to synthesize for.
+    max_flits : int, optional
+        In place of `flits`: each run chooses its length, up to so many.
     """
 
     width: int = 32
     flits: int | None = None
     operators: tuple[Operator, ...] = ()
     target: str | None = None
+    max_flits: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def compare(
     Parameters
     ----------
     selection : Selection
-        Without an algorithm.
+        One with an algorithm is planned by no other.
     hardware : Hardware, optional
     files : dict of str to Schedule, optional
         Schedules from files for the same topology and collective, by the names of the files.
@@ -155,18 +158,20 @@ def compare(
         If no algorithm fits and there is no file.
     """
     hardware, report = hardware or Hardware(), progress or (lambda done, total, what: None)
-    fitting, misfits = _fitting(selection)
+    serving, misfits = fitting(selection)
     planned = [(schedule, name) for name, schedule in (files or {}).items()]
-    if not fitting and not planned:
+    if not serving and not planned:
         choose(selection.topology, selection.collective, selection.options)
-    total = 2 * len(fitting) + len(planned)
-    for done, algorithm in enumerate(fitting):
+    total = 2 * len(serving) + len(planned)
+    for done, algorithm in enumerate(serving):
         report(done, total, f"planning {algorithm.name}")
         asked = replace(selection, algorithm=algorithm, any_latency=False)
         planned.append((plan_selection(asked), ""))
-    flits = hardware.flits or lcm(*(schedule.chunks for schedule, _ in planned))
+    flits = (
+        hardware.max_flits or hardware.flits or lcm(*(schedule.chunks for schedule, _ in planned))
+    )
     entries = []
-    for done, (schedule, file) in enumerate(planned, len(fitting)):
+    for done, (schedule, file) in enumerate(planned, len(serving)):
         report(done, total, f"building {schedule.algorithm}")
         if selection.any_latency and not file:
             asked = replace(selection, algorithm=find(schedule.algorithm))
@@ -175,9 +180,14 @@ def compare(
     return Comparison(tuple(entries), flits, misfits)
 
 
-def _fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
-    """The algorithms that fit, and what each other one for the collective needs."""
-    fitting, misfits = [], {}
+def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
+    """The algorithms that fit, and what each other one for the collective needs.
+
+    If the selection has an algorithm, no other is looked at.
+    """
+    if selection.algorithm:
+        return [selection.algorithm], {}
+    found, misfits = [], {}
     for algorithm in CATALOGUE:
         if selection.collective.kind in algorithm.collectives:
             chosen = selection.topology, selection.collective, selection.options
@@ -185,8 +195,8 @@ def _fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
             if reason:
                 misfits[algorithm.name] = reason
             else:
-                fitting.append(algorithm)
-    return fitting, misfits
+                found.append(algorithm)
+    return found, misfits
 
 
 def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
@@ -195,7 +205,12 @@ def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
     names = [item.name for item in fields(Entry) if item.default is MISSING]
     planned = {name: facts[name] for name in names} | {"plan": file}
     try:
-        program = compile(schedule, flits=hardware.flits, operators=hardware.operators)
+        program = compile(
+            schedule,
+            flits=None if hardware.max_flits else hardware.flits,
+            max_flits=hardware.max_flits,
+            operators=hardware.operators,
+        )
         fabric = Fabric(program, width=hardware.width)
     except InputError as error:
         return Entry(**planned, reason=str(error))
@@ -205,10 +220,10 @@ def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
         **take_inventory(fabric)._asdict(),
     }
     target = hardware.target
-    return Entry(**planned, **built, **(_synthesized(fabric, target) if target else {}))
+    return Entry(**planned, **built, **(synthesized(fabric, target) if target else {}))
 
 
-def _synthesized(fabric: Any, target: str) -> dict[str, Any]:
+def synthesized(fabric: Any, target: str) -> dict[str, Any]:
     """What a fabric costs on a device."""
     from .. import verilog
     from ..fpga.synthesis import synthesize

@@ -1,0 +1,111 @@
+"""The command compare, of several collectives in one fabric."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from ..draw.bars import bar_charts
+from ..planning import Selection, require_hardware
+from ..toolchain.files import write_file
+from .fabric import operators_of
+from .output import print_json, print_line, print_table, progress_bar
+from .selection import parse_selection
+from .several import each_selection
+
+if TYPE_CHECKING:
+    from ..sweep.compare_together import Together
+
+__all__ = ["compare_fabrics"]
+
+#: The columns of the table, by the fields of an entry; what is left of them needs a target.
+HEADS = {
+    "inputs": "crossbar inputs",
+    "classes": "classes",
+    "rom_bits": "ROM bits",
+    "memories": "memories a node",
+    "memory_bits": "memory bits",
+    "router_luts": "router LUTs",
+    "luts": "LUTs",
+    "ffs": "FFs",
+    "brams": "BRAMs",
+}
+SYNTHESIZED = ("router_luts", "luts", "ffs", "brams")
+
+
+def compare_fabrics(arguments: Namespace) -> None:
+    """Compare fabrics of several collectives, and print a table."""
+    from ..sweep.compare import Hardware
+    from ..sweep.compare_together import compare_together
+
+    selections = [parse_selection(one) for one in each_selection(arguments)]
+    collectives = [selection.collective for selection in selections]
+    for selection in selections:
+        most = arguments.max_flits or arguments.flits
+        require_hardware(selection.topology, selection.collective, flits=most)
+    reducing = next((one for one in collectives if one.reducing), collectives[0])
+    hardware = Hardware(
+        arguments.width,
+        arguments.flits,
+        operators_of(arguments, reducing),
+        arguments.target,
+        max_flits=arguments.max_flits,
+    )
+    with progress_bar("planning") as progress:
+        fabrics, flits = compare_together(selections, hardware, progress=progress)
+    topology = str(selections[0].topology)
+    title = f"{topology} {', '.join(map(str, collectives))}: {arguments.width} bits a flit, "
+    title += f"up to {flits} flits a message"
+    if arguments.plot:
+        write_file(arguments.plot, _plot(title, selections, fabrics))
+    if arguments.json:
+        print_json(
+            {
+                "topology": topology,
+                "collective": ",".join(collective.name for collective in collectives),
+                "width": arguments.width,
+                "max_flits": flits,
+                "target": arguments.target,
+                "fabrics": [fabric.to_json() for fabric in fabrics],
+            }
+        )
+        return
+    print_line(title)
+    _print_fabrics(selections, fabrics, arguments.target)
+
+
+def _print_fabrics(
+    selections: list[Selection], fabrics: list[Together], target: str | None
+) -> None:
+    """One row a fabric: the algorithm and the cycles of each mode, then what it takes."""
+    heads = {name: head for name, head in HEADS.items() if target or name not in SYNTHESIZED}
+    rows = []
+    for fabric in fabrics:
+        cycles = fabric.cycles or ("-",) * len(fabric.algorithms)
+        modes = [f"{name} {n}" for name, n in zip(fabric.algorithms, cycles, strict=True)]
+        known = [getattr(fabric, name) for name in heads]
+        rows.append([*modes, *("-" if value is None else value for value in known)])
+    modes = [f"{selection.collective} by, cycles" for selection in selections]
+    print_table([*modes, *heads.values()], rows)
+    for fabric in fabrics:
+        if fabric.reason:
+            print_line(f"no hardware by {', '.join(fabric.algorithms)}: {fabric.reason}")
+
+
+def _plot(title: str, selections: list[Selection], fabrics: list[Together]) -> str:
+    """The figures of all fabrics as bars."""
+    charts: dict[str, list[float | None]] = {
+        f"cycles of {selection.collective}": [
+            fabric.cycles[mode] if fabric.cycles else None for fabric in fabrics
+        ]
+        for mode, selection in enumerate(selections)
+    }
+    charts |= {
+        HEADS[name]: [getattr(fabric, name) for fabric in fabrics]
+        for name in ("inputs", "memory_bits", "luts")
+    }
+    return bar_charts(
+        title,
+        [", ".join(fabric.algorithms) for fabric in fabrics],
+        {name: values for name, values in charts.items() if any(values)},
+    )
