@@ -1,6 +1,8 @@
 """Registers and windows: carries out one access of the bus after another."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
@@ -88,22 +90,31 @@ class Registers(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the states of an access."""
+        """Build the states of an access: it is taken, checked, carried out, and ends."""
         m = Module()
-        write, strobes = self.value("access_write"), self.value("access_strobes")
-        at = WindowAddress(self._map, self.value("access_address"))
+        idle = Signal()
+        given = self._given(m, idle)
+        write = given["access_write"]
+        at = WindowAddress(self._map, given["access_address"])
+        parts = FlitParts(self._map.parts, at, given["access_data"])
         left = Signal(range(max(self._read_latency, self._write_latency)))
         refused = Signal()
+        checked = self._checked(m, given, at, parts)
+        m.d.comb += [
+            self.host_node.eq(at.node),
+            self.host_addr.eq(Cat(at.flit, at.quarter[1])),
+            self.host_wdata.eq(parts.flit),
+        ]
         with m.FSM():
-            with m.State("IDLE"), m.If(self.value("access")):
-                m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
+            with m.State("IDLE"):
+                m.d.comb += idle.eq(1)
+                with m.If(self.value("access")):
+                    m.next = "CHECK"
+            with m.State("CHECK"):
+                m.next = "CARRY OUT"
+            with m.State("CARRY OUT"):
                 m.next = "DONE"
-                with m.If(write & ~strobes.all()):
-                    m.d.sync += self.access_error.eq(strobes.any())
-                with m.Elif(at.quarter == 0):
-                    self._access_register(m)
-                with m.Else():
-                    self._access_window(m, at, left)
+                self._carry_out(m, given, checked, parts, left)
             with m.State("START"):
                 m.d.comb += self.start.eq(1)
                 m.d.sync += refused.eq(self.value("busy"))
@@ -125,20 +136,60 @@ class Registers(Leaf):
         self._interrupt(m)
         return m
 
-    def _access_window(self, m: Module, at: WindowAddress, left: Signal) -> None:
-        """The first cycle of an access to a window; the host port is given it all the time."""
-        write, data = self.value("access_write"), self.value("access_data")
-        parts = FlitParts(self._map.parts, at, data)
-        m.d.comb += [
-            self.host_node.eq(at.node),
-            self.host_addr.eq(Cat(at.flit, at.quarter[1])),
-            self.host_wdata.eq(parts.flit),
+    def _given(self, m: Module, idle: Value) -> dict[str, Signal]:
+        """What the access is, from the cycle after it came: paths from the bus end here."""
+        given = {}
+        for name, width in accesses(self._map.address_bits).items():
+            given[name] = Signal(width, name=f"{name}_given")
+            with m.If(idle):
+                m.d.sync += given[name].eq(self.value(name))
+        return given
+
+    def _checked(
+        self, m: Module, given: Mapping[str, Signal], at: WindowAddress, parts: FlitParts
+    ) -> dict[str, Signal]:
+        """What an access asks for, yet a cycle later.
+
+        Returns
+        -------
+        dict of str to Signal
+            ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``: there
+            is a place in a window, and it may be written or read now.
+        """
+        write, strobes = given["access_write"], given["access_strobes"]
+        within = given["access_address"][: self._map.quarter_bits]
+        hits = [
+            (at.quarter == 0) & (within == register.offset // BYTES)
+            for register in self._map.registers
         ]
-        serves = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
-        with m.If(~serves):
+        checked = {"partial": Signal(), "hits": Signal(len(hits)), "serves": Signal()}
+        m.d.sync += [
+            checked["partial"].eq(write & ~strobes.all()),
+            checked["hits"].eq(Cat(hits)),
+            checked["serves"].eq(at.serves(write) & ~self.value("busy") & (~write | parts.fits)),
+        ]
+        return checked
+
+    def _carry_out(
+        self,
+        m: Module,
+        given: Mapping[str, Signal],
+        checked: Mapping[str, Signal],
+        parts: FlitParts,
+        left: Signal,
+    ) -> None:
+        """Do what an access asks for, or end it with an error."""
+        write, hits = given["access_write"], checked["hits"]
+        m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
+        with m.If(checked["partial"]):
+            m.d.sync += self.access_error.eq(given["access_strobes"].any())
+        with m.Elif(hits.any()):
+            self._access_registers(m, hits, write, given["access_data"])
+        with m.Elif(~checked["serves"]):
             m.d.sync += self.access_error.eq(1)
         with m.Elif(~write):
-            m.d.sync += left.eq(self._read_latency - 1)
+            # The host port has the address since the cycle before.
+            m.d.sync += left.eq(self._read_latency - 2)
             m.next = "WAIT"
         with m.Else():
             parts.take(m)
@@ -151,18 +202,15 @@ class Registers(Leaf):
         """The bus words of a flit."""
         return [flit[low : low + DATA_BITS] for low in range(0, len(flit), DATA_BITS)]
 
-    def _access_register(self, m: Module) -> None:
-        """The only cycle of an access to a register."""
-        within = self.value("access_address")[: self._map.quarter_bits]
-        with m.Switch(within):
-            for register in self._map.registers:
-                with m.Case(register.offset // BYTES):
-                    with m.If(~self.value("access_write")):
-                        m.d.sync += self.access_word.eq(self._read(register))
-                    with m.Else():
-                        self._write(m, register)
-            with m.Default():
-                m.d.sync += self.access_error.eq(1)
+    def _access_registers(self, m: Module, hits: Value, write: Value, data: Value) -> None:
+        """Read and write the register that is hit."""
+        registers = self._map.registers
+        words = [Mux(hits[k], self._read(register), 0) for k, register in enumerate(registers)]
+        m.d.sync += self.access_word.eq(reduce(or_, words))
+        with m.If(write):
+            for k, register in enumerate(registers):
+                with m.If(hits[k]):
+                    self._write(m, register, data)
 
     def _read(self, register: Register) -> Value:
         """What a register reads as."""
@@ -173,9 +221,8 @@ class Registers(Leaf):
             bits += [Const(0, field.low - len(Cat(*bits))), self._stored(register, field)]
         return Cat(*bits)
 
-    def _write(self, m: Module, register: Register) -> None:
+    def _write(self, m: Module, register: Register, data: Value) -> None:
         """Carry out what is written into a register."""
-        data = self.value("access_data")
         if register.access is Access.READ:
             m.d.sync += self.access_error.eq(1)
             return
