@@ -159,7 +159,7 @@ def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
 
 
 def test_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("torusfabric.cli.planning.choose_schedule", None)
+    monkeypatch.setattr("torusfabric.cli.planning.choose_schedules", None)
     assert main([*PLAN, "-o", str(tmp_path / "none" / "plan.json")]) == 1
     assert capsys.readouterr().err.startswith("torusfabric: Folder must be writable, not ")
 
