@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus
 
 #: An export of each interface.
 EXPORTS = {
-    "host": ("2x3", "allreduce", {"max_flits": 4, "operators": [tf.Operator("max", True)]}, {}),
+    "host": ("2x2", "alltoall,allreduce", {"max_flits": 4, "operators": ["max:signed", "xor"]}, {}),
     "axi-lite": ("3", "alltoall", {"flits": 2}, {"bus": "axi-lite", "prefix": "net_"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
@@ -23,8 +23,9 @@ EXPORTS = {
 def exported(folder, topology, collective, lengths, options, *, width=9, fault=None):
     """An export in a folder."""
     topology, _, axes = topology.partition("@")
-    schedule = tf.plan(topology, collective + ("@" + axes) * bool(axes))
-    program = tf.compile(schedule, **lengths)
+    names = [name + ("@" + axes) * bool(axes) for name in collective.split(",")]
+    schedules = [tf.plan(topology, name) for name in names]
+    program = tf.compile(schedules if len(names) > 1 else schedules[0], **lengths)
     program = fault(program) if fault else program
     tf.emit(tf.Fabric(program, width=width, **options)).write(folder)
     return folder
@@ -34,7 +35,8 @@ def exported(folder, topology, collective, lengths, options, *, width=9, fault=N
 def test_bench_of_each_interface_passes(tmp_path, interface):
     passed, text = run_bench(exported(tmp_path, *EXPORTS[interface]))
     assert passed, text[-3000:]
-    assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3
+    modes = EXPORTS[interface][1].count(",") + 1
+    assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
 
 
 def test_a_wrong_word_is_found(tmp_path):

@@ -84,7 +84,6 @@ def test_fusesoc_generates_and_simulates(tmp_path):
     [
         ("{topology: 4x4}", "Parameter 'collective' must be given"),
         ("{topology: 4by4, collective: allgather}", "Topology must be"),
-        ("{topology: 4x4, collective: allgather, width: 0}", "Width must be"),
     ],
 )
 def test_wrong_parameters_are_named(tmp_path, parameters, message):
