@@ -14,6 +14,8 @@ if the wires of the slowest path took no time.
 
 Whole fabrics have a host port and are placed three times; beside the median is its slowest path.
 
+Of fabrics of several collectives, the router is compared with that of the dearest of them alone.
+
     python sim/hardware_targets.py --placements 16
 """
 
@@ -84,12 +86,36 @@ class FabricCase:
     mhz: int
 
 
-#: All-gathers of one flit a chunk.
+@dataclass(frozen=True)
+class EngineCase:
+    """Several collectives in a fabric, and how many times the dearest's router theirs may cost."""
+
+    name: str
+    topology: str
+    collectives: str
+    times: float
+
+
+EVERY = "broadcast,scatter,gather,allgather,alltoall,reduce,reduce-scatter,allreduce"
+
+#: Flits of the longest message of an engine.
+MOST = 4
+
+ENGINES = (
+    EngineCase("two collectives", "8x8", "allgather,alltoall", 1.3),
+    EngineCase("all collectives", "8x8", EVERY, 1.6),
+)
+
+#: What is carried out by an engine that is placed and routed.
+ENGINE = "allgather,alltoall,allreduce,broadcast"
+
+#: All-gathers of one flit a chunk, and an engine.
 FABRICS = (
     FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
     FabricCase("whole, table 2-D", "4x4", "bufferless", 32, "ecp5-45k", 200),
     FabricCase("whole, table 2-D, narrow", "8x8", "bufferless", 8, "ecp5-85k", 160),
     FabricCase("whole, oblivious, small", "3x3", "hamiltonian", 8, "ice40-hx8k", 223),
+    FabricCase("whole, four collectives", "4x4", "", 32, "ecp5-45k", 180),
 )
 
 #: Placements of a whole fabric.
@@ -98,15 +124,18 @@ FABRIC_PLACEMENTS = 3
 
 def fabric_row(case, progress):
     """What is measured of a whole fabric; its routers are not placed alone."""
-    schedule = tf.plan(case.topology, "allgather", algorithm=case.algorithm)
-    program = tf.compile(schedule, flits=schedule.chunks)
+    if case.algorithm:
+        schedule = tf.plan(case.topology, "allgather", algorithm=case.algorithm)
+        program, what = tf.compile(schedule), f"allgather {case.algorithm}"
+    else:
+        program, what = engine(case.topology, ENGINE), ENGINE.replace(",", ", ")
     design = replace(tf.emit(tf.Fabric(program, width=case.width)), classes=[])
     seeds = range(1, 1 + FABRIC_PLACEMENTS)
     found = tf.synthesize(design, case.device, pnr=True, seeds=seeds, progress=progress).fabric
     measured = found["fmax_mhz"]
     return {
         "router": case.name,
-        "program": f"{case.topology} allgather {case.algorithm}, {case.width} bits, {case.device}",
+        "program": f"{case.topology} {what}, {case.width} bits, {case.device}",
         "what": "MHz",
         "measured": measured,
         "spread": [found["fmax_min_mhz"], found["fmax_max_mhz"]],
@@ -116,6 +145,38 @@ def fabric_row(case, progress):
         "limit": found["logic_mhz"],
         "target": case.mhz,
         "met": measured is not None and measured >= case.mhz,
+    }
+
+
+def engine(topology, collectives):
+    """The program of several collectives."""
+    plans = [tf.plan(topology, name) for name in collectives.split(",")]
+    return tf.compile(plans, max_flits=MOST)
+
+
+def engine_row(case, progress):
+    """The look-up tables of the worst router of an engine, and of the dearest of its modes."""
+
+    def worst(program):
+        design = tf.emit(tf.Fabric(program, width=WIDTH)).routers()
+        report = tf.synthesize(design, TARGET, progress=progress)
+        return max(report.classes, key=lambda row: row["luts"])
+
+    program = engine(case.topology, case.collectives)
+    row = worst(program)
+    dearest = max(worst(program.part(mode))["luts"] for mode in range(len(program.modes)))
+    return {
+        "router": case.name,
+        "program": f"{case.topology} {case.collectives.replace(',', ', ')}",
+        "what": "LUT4",
+        "measured": row["luts"],
+        "full_crossbar": row["full_crossbar_luts"],
+        "share": row["luts"] / row["full_crossbar_luts"],
+        "dearest": dearest,
+        "parts": row["parts"],
+        "limit": row["least_luts"],
+        "target": int(case.times * dearest),
+        "met": row["luts"] <= case.times * dearest,
     }
 
 
@@ -229,6 +290,12 @@ def main():
                     done, steps, f"{c.name}, {text}"
                 )
                 found += rows(case, arguments.placements, progress)
+        for case in (case for case in ENGINES if arguments.only in case.name):
+            with progress_bar(case.name) as bar:
+                progress = lambda done, steps, text, b=bar, c=case: b(
+                    done, steps, f"{c.name}, {text}"
+                )
+                found.append(engine_row(case, progress))
         for whole in (whole for whole in FABRICS if arguments.only in whole.name):
             with progress_bar(whole.name) as bar:
                 progress = lambda done, steps, text, b=bar, c=whole: b(
