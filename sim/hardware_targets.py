@@ -290,12 +290,12 @@ def main():
                     done, steps, f"{c.name}, {text}"
                 )
                 found += rows(case, arguments.placements, progress)
-        for case in (case for case in ENGINES if arguments.only in case.name):
-            with progress_bar(case.name) as bar:
-                progress = lambda done, steps, text, b=bar, c=case: b(
+        for several in (several for several in ENGINES if arguments.only in several.name):
+            with progress_bar(several.name) as bar:
+                progress = lambda done, steps, text, b=bar, c=several: b(
                     done, steps, f"{c.name}, {text}"
                 )
-                found.append(engine_row(case, progress))
+                found.append(engine_row(several, progress))
         for whole in (whole for whole in FABRICS if arguments.only in whole.name):
             with progress_bar(whole.name) as bar:
                 progress = lambda done, steps, text, b=bar, c=whole: b(

@@ -144,7 +144,10 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
     most = lengths["max_flits"] or arguments.flits
     before = partial(require_hardware, flits=most, runs=runs)
-    chosen = choose_schedules(arguments, any_root=any_root, flits=most, before=before)
+    any_length = lengths["max_flits"] is not None
+    chosen = choose_schedules(
+        arguments, any_root=any_root, flits=most, any_length=any_length, before=before
+    )
     schedules = [one.schedule for one in chosen]
     reducing = [s.collective for s in schedules if s.collective.reducing]
     operators = operators_of(arguments, (reducing or [schedules[0].collective])[0])

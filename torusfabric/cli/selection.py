@@ -191,6 +191,7 @@ def choose_schedule(
     *,
     any_root: bool = False,
     flits: int | None = None,
+    any_length: bool = False,
     before: Before = lambda *_: None,
 ) -> Chosen:
     """Plan what was selected, or read the schedule file; the schedule is not checked.
@@ -203,6 +204,8 @@ def choose_schedule(
         Whether the root may be left open; the schedule is then for node 0.
     flits : int, optional
         Flits of a message, for which the latency is chosen if that is left open.
+    any_length : bool
+        Whether these are the most, and each run chooses.
     before : function of (Topology, Collective), optional
         Refuses, before anything is planned, what cannot be done with the schedule later.
 
@@ -225,9 +228,9 @@ def choose_schedule(
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
         if root:
-            selection, schedule = plan_any_root(selection, flits=flits)
+            selection, schedule = plan_any_root(selection, flits=flits, any_length=any_length)
         else:
-            selection = resolve(selection, flits=flits)
+            selection = resolve(selection, flits=flits, any_length=any_length)
             schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *open_root)
     return Chosen(schedule, words, root, selection.options.latency)

@@ -32,6 +32,7 @@ def choose_schedules(
     *,
     any_root: bool = False,
     flits: int | None = None,
+    any_length: bool = False,
     before: Before = lambda *_: None,
 ) -> tuple[Chosen, ...]:
     """As `choose_schedule`, of several collectives or files, separated by commas.
@@ -41,8 +42,15 @@ def choose_schedules(
     InputError
         If files are for different topologies, too.
     """
-    choose = partial(choose_schedule, any_root=any_root, flits=flits, before=before)
-    chosen = tuple(map(choose, each_selection(arguments)))
+    each = each_selection(arguments)
+    choose = partial(
+        choose_schedule,
+        any_root=any_root,
+        flits=flits,
+        any_length=any_length or len(each) > 1,
+        before=before,
+    )
+    chosen = tuple(map(choose, each))
     first = chosen[0].schedule.topology
     for one in chosen:
         if one.schedule.topology != first:

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..program import compile
 from ..program.size import estimated_luts
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
-from .plans import plan_selection, resolve
+from .plans import most_flits, plan_selection, resolve
 from .selection import Selection
 
 __all__ = ["plan_any_root"]
@@ -29,7 +29,16 @@ class _Plan(NamedTuple):
     schedule: Schedule
 
 
-def plan_any_root(selection: Selection, *, flits: int | None = None) -> tuple[Selection, Schedule]:
+class _Length(NamedTuple):
+    """Flits of a message, or the most of them where each run chooses."""
+
+    flits: int | None
+    any_length: bool
+
+
+def plan_any_root(
+    selection: Selection, *, flits: int | None = None, any_length: bool = False
+) -> tuple[Selection, Schedule]:
     """Plan for any root what is selected for node 0; the schedule is not checked.
 
     What is planned for node 0 serves any root, if every node has memories and ROMs for whatever
@@ -43,6 +52,8 @@ def plan_any_root(selection: Selection, *, flits: int | None = None) -> tuple[Se
     selection : Selection
     flits : int, optional
         Flits of a message, or the most; by default one for each chunk.
+    any_length : bool
+        Whether the length is chosen at the start of each run.
 
     Returns
     -------
@@ -65,25 +76,27 @@ def plan_any_root(selection: Selection, *, flits: int | None = None) -> tuple[Se
     matching masked
     """
     kind = TO_EVERY_ROOT.get(selection.collective.kind)
-    masked = _masked(selection, kind, flits) if kind else None
+    length = _Length(flits, any_length)
+    masked = _masked(selection, kind, length) if kind else None
     try:
-        resolved = resolve(selection, flits=flits)
+        resolved = resolve(selection, flits=flits, any_length=any_length)
         rooted = _Plan(resolved, plan_selection(resolved))
     except InputError:
         if masked is None:
             raise
         return masked
-    if masked is None or _price(rooted, flits) <= _price(masked, flits):
+    if masked is None or _price(rooted, length) <= _price(masked, length):
         return rooted
     return masked
 
 
-def _masked(selection: Selection, kind: str, flits: int | None) -> _Plan | None:
+def _masked(selection: Selection, kind: str, length: _Length) -> _Plan | None:
     """The plan in which all nodes do the same; None if there is no such plan."""
     collective = replace(selection.collective, kind=kind, root=None)
     algorithm = selection.algorithm or find(TABLES)
     try:
-        whole = resolve(replace(selection, collective=collective, algorithm=algorithm), flits=flits)
+        every = replace(selection, collective=collective, algorithm=algorithm)
+        whole = resolve(every, **length._asdict())
         schedule = plan_selection(whole)
     except InputError:
         return None
@@ -96,7 +109,8 @@ def _masked(selection: Selection, kind: str, flits: int | None) -> _Plan | None:
     return _Plan(replace(whole, collective=selection.collective), masked)
 
 
-def _price(plan: _Plan, flits: int | None) -> int:
+def _price(plan: _Plan, length: _Length) -> int:
     """The product of size and cycles of the hardware of a plan."""
-    program = compile(plan.schedule, flits=flits, root="any")
+    lengths = most_flits(plan.schedule, length.flits, any_length=length.any_length)
+    program = compile(plan.schedule, **lengths, root="any")
     return estimated_luts(program) * program.cycles()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
@@ -20,7 +20,7 @@ from .selection import PlanOptions, Selection, select
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["plan", "plan_selection", "resolve"]
+__all__ = ["most_flits", "plan", "plan_selection", "resolve"]
 
 #: What is tried; more steps of waiting have never been of use.
 LATENCIES = (1, 2, 3, 4)
@@ -116,7 +116,9 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
 
 
-def resolve(selection: Selection, *, flits: int | None = None) -> Selection:
+def resolve(
+    selection: Selection, *, flits: int | None = None, any_length: bool = False
+) -> Selection:
     """Choose what a selection leaves open: the algorithm, and the latency.
 
     Sums take a cycle to add and one to leave, and words for the same sum are added one after
@@ -128,7 +130,9 @@ def resolve(selection: Selection, *, flits: int | None = None) -> Selection:
     ----------
     selection : Selection
     flits : int, optional
-        Flits of a message; by default one for each chunk.
+        Flits of a message, or the most; by default one for each chunk.
+    any_length : bool
+        Whether the length is chosen at the start of each run.
 
     Returns
     -------
@@ -161,5 +165,20 @@ def resolve(selection: Selection, *, flits: int | None = None) -> Selection:
             break  # the algorithm knows no latency
         if not (schedule.collective.reducing and schedule.form == Table.form):
             return candidate
-        found.append((compile(schedule, flits=flits).cycles(), latency, candidate))
+        lengths = most_flits(schedule, flits, any_length=any_length)
+        found.append((compile(schedule, **lengths).cycles(), latency, candidate))
     return min(found, key=lambda entry: entry[:2])[2]
+
+
+def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
+    """The lengths to compile a schedule for: one, or all up to it; see `compile`.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> most_flits(tf.plan("3x3", "allgather"), 4, any_length=True)
+    {'max_flits': 4}
+    """
+    if not any_length:
+        return {"flits": flits}
+    return {"max_flits": schedule.chunks if flits is None else flits}
