@@ -136,22 +136,30 @@ def _in_blocks(text: str) -> str:
 
 def _alike_once(text: str) -> str:
     """Let registers that synthesis keeps apart be instances of one module for each form of it."""
+    used = set(re.findall(r"^  (\w+) \w+ \(", text, re.M))
     shared: dict[str, str] = {}
     module_of: dict[str, str] = {}
-    for module in re.findall(MODULE, text, re.M | re.S):
+    parts_of: dict[str, dict[str, str]] = {}
+
+    def without(match: re.Match[str]) -> str:
+        module = match[0]
         name = module[module.index("module ") :].split("(")[0].split()[1]
-        if not module.startswith("(*") or f"  {name} " not in text:
-            continue  # what has no parent here is a module of the netlist
+        if not module.startswith("(*") or name not in used:
+            return module  # what has no parent here is a module of the netlist
         parts = {port: f"part_{k}" for k, port in enumerate(_parts(module))}
         nameless = _in_order(_renamed(module.replace(f"module {name}(", "module ("), parts))
         module_of[name] = shared.setdefault(nameless, f"register_{len(shared)}")
-        text = text.replace(module, "")
-        for instance in re.findall(rf"^  {name} \w+ \(.*?\);$", text, re.M | re.S):
-            text = text.replace(instance, _renamed(instance, parts, before=r"\."))
-    if not module_of:
-        return text
-    used = re.compile(rf"^  ({'|'.join(module_of)})(?= \w+ \()", re.M)
-    text = used.sub(lambda match: f"  {module_of[match[1]]}", text)
+        parts_of[name] = parts
+        return ""
+
+    def instead(match: re.Match[str]) -> str:
+        name, ports = match.groups()
+        if name not in module_of:
+            return match[0]
+        return f"  {module_of[name]}" + _renamed(ports, parts_of[name], before=r"\.")
+
+    text = re.sub(MODULE, without, text, flags=re.M | re.S)
+    text = re.sub(r"^  (\w+)( \w+ \(.*?\);)$", instead, text, flags=re.M | re.S)
     # Behind all that have instances of them.
     modules = (body.replace("module (", f"module {name}(") for body, name in shared.items())
     return "\n".join([text, *modules])
