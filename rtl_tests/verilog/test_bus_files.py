@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from verilog_bench import have_verilator, lint_verilator
 
 import torusfabric as tf
 
@@ -81,6 +82,13 @@ def test_the_page_lists_registers_windows_and_ports(tmp_path):
         assert f"| `{name}` |" in page
     assert "flits are 40, each in 2, the low bits first" in page
     assert manifest["files"][:3] == ["fabric.v", "fabric.rdl", "bus.md"]
+
+
+@pytest.mark.skipif(not have_verilator(), reason="Verilator is not installed")
+@pytest.mark.parametrize("bus", ["wishbone", "axi-lite"])
+def test_verilator_has_nothing_to_say(tmp_path, bus):
+    written(tmp_path, bus=bus, width=70)
+    assert lint_verilator(tmp_path) == []
 
 
 def test_a_fabric_behind_a_bus_is_not_simulated_without_it():
