@@ -16,11 +16,13 @@ from .host_layout import HostLayout
 from .locators import Locator, locator_of, write_locator_of
 from .memories import address_width
 from .netlist import Fixed, Leaf, Part, Parts, Role
+from .periodic_sequencer import PeriodicSequencer
 from .root_unit import RootUnit
 from .sequencer import Sequencer
 
 if TYPE_CHECKING:
     from ..program import AddressMap
+    from ..program.periods import Periods
 
 __all__ = ["add_host", "add_root_unit", "add_sequencer"]
 
@@ -92,6 +94,7 @@ def add_host(
             width=plan.width,
             address_bits=plan.address_bits,
             answer=plan.control.endpoints.answer,
+            commits=plan.periods is not None,
         )
 
     plan.from_host.extend(_add_single(plan, "host", Role.HOST, make, inputs))
@@ -134,6 +137,9 @@ def add_sequencer(plan: Blueprint) -> None:
     address: Parts = (Fixed(0, bits),)
     if plan.top is Top.HOST:
         address = net.low("read_address", bits)
+    if plan.periods:
+        _add_periodic_sequencer(plan, plan.periods)
+        return
     make = lambda: Sequencer(
         [mode.timing for mode in plan.program.modes],
         plan.control,
@@ -144,6 +150,25 @@ def add_sequencer(plan: Blueprint) -> None:
     inputs = {name: net.whole(name) for name in net.inputs if name in chosen}
     given = _add_single(plan, "sequencer", Role.SEQUENCER, make, inputs | {"idle_address": address})
     plan.sequenced.update(given)
+
+
+def _add_periodic_sequencer(plan: Blueprint, periods: Periods) -> None:
+    """Add the sequencer of a fabric that repeats its collective by itself."""
+    net = plan.netlist
+    make = partial(
+        PeriodicSequencer,
+        plan.program.timing,
+        plan.control,
+        plan.choices,
+        address_bits=plan.address_bits,
+        periods=periods,
+        answer=plan.netlist.modules["host"]().answer,
+    )
+    inputs: dict[str, Parts] = {
+        "start": net.whole("run"),
+        "idle_address": (Fixed(0, plan.address_bits),),
+    }
+    plan.sequenced.update(_add_single(plan, "sequencer", Role.SEQUENCER, make, inputs))
 
 
 def add_root_unit(plan: Blueprint) -> None:

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Const, Module, Signal, Value
 
-__all__ = ["delayed"]
+__all__ = ["delayed", "pulsed"]
 
 
 def delayed(m: Module, value: Value, cycles: int) -> Value:
@@ -14,3 +14,12 @@ def delayed(m: Module, value: Value, cycles: int) -> Value:
         m.d.sync += later.eq(value)
         value = later
     return value
+
+
+def pulsed(m: Module, pulse: Value, cycles: int, *, name: str = "pulse") -> Value:
+    """A pulse some cycles later; none that is on its way outlives a reset."""
+    for _ in range(cycles):
+        later = Signal(name=name)
+        m.d.sync += later.eq(pulse)
+        pulse = later
+    return pulse

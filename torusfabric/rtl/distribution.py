@@ -23,6 +23,10 @@ from .netlist import Netlist, Part, Parts, Role
 __all__ = ["ControlStage", "Distribution"]
 
 
+#: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
+STROBES = frozenset({"swap", "write_commit"})
+
+
 class ControlStage(Leaf):
     """Registers what is given to a group of nodes.
 
@@ -45,7 +49,8 @@ class ControlStage(Leaf):
             | {f"{name}_near": Out(width) for name, width in widths.items()}
         )
         for name, width in widths.items():
-            setattr(self, f"{name}_near", held_signal(width, name=f"{name}_near"))
+            near = held_signal(width, name=f"{name}_near", reset=name in STROBES)
+            setattr(self, f"{name}_near", near)
 
     def elaborate(self, platform: object) -> Module:
         """Build the registers."""

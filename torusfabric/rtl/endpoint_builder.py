@@ -20,7 +20,7 @@ from .reader import NEVER, Inputs, Reader, add_reader
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-__all__ = ["EndpointBuilder"]
+__all__ = ["EndpointBuilder", "asked"]
 
 
 class _Copy(NamedTuple):
@@ -80,7 +80,7 @@ class EndpointBuilder:
         if host is not None:
             self._host.show(read[host])
         elif for_host:
-            constant = {memory.number for memory in shape.memories if memory.depth == 1}
+            constant = {m.number for m in shape.memories if m.depth and self._words(m) == 1}
             self._host.show_one(for_host, constant=constant)
         return m
 
@@ -107,13 +107,17 @@ class EndpointBuilder:
                 self._m,
                 f"bank_{first.number}" + (f"_copy_{number}" if number else ""),
                 width=self._width * len(group),
-                depth=first.depth,
+                depth=self._words(first),
                 write=write,
                 read=self._read(first, [readers[index] for index in reading], copy=number),
                 granularity=granularity,
             )
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
                 yield _Copy(memory, indices, word[k * self._width : (k + 1) * self._width])
+
+    def _words(self, memory: EndpointMemory) -> int:
+        """Words of a memory as it is built."""
+        return memory.depth
 
     def _wide_write(self, writes: list[WritePort], first: EndpointMemory) -> WritePort:
         """The write port of a wide memory."""
@@ -219,10 +223,7 @@ class EndpointBuilder:
         if not readers:
             address, enable = host.address, host.chosen
         else:
-            address = readers[-1].address
-            for reader in readers[:-1]:
-                if reader.address is not address:
-                    address = Mux(reader.reads(memory.number), reader.address, address)
+            address = asked(memory, readers)
             if host_reads and not self._passes_host(readers):
                 address = Mux(busy, address, host.address)
         if memory.depth == 1:
@@ -281,6 +282,15 @@ class EndpointBuilder:
         return self._held(self._value("operator_code"), "operator_here") if several else Const(0, 0)
 
 
+def asked(memory: EndpointMemory, readers: Sequence[Reader]) -> Value:
+    """The address that one of some readers gives a memory."""
+    address = readers[-1].address
+    for reader in readers[:-1]:
+        if reader.address is not address:
+            address = Mux(reader.reads(memory.number), reader.address, address)
+    return address
+
+
 def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointMemory]]:
     """Memories in groups that are always written, and read, at the same address.
 
@@ -298,6 +308,7 @@ def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[Endpoint
             or any(reader.code is not None for reader in readers)
             or (memory.own is None and memory.column is None)
             or bool(memory.phases)
+            or () in memory.groups
         )
         columns = tuple({reader.column for reader in readers})
         kept_by = None if memory.own is None else memory.layout

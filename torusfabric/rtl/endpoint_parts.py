@@ -138,6 +138,8 @@ class _Wiring:
             for name in self._common
         }
         inputs |= {"rx": plan.incoming(node), "node": number}
+        if self._shape.doubled:
+            inputs["busy"] = plan.distribution.near("awake", node)
         if self._mode:
             inputs["mode"] = plan.distribution.near("run_mode", node)
         outputs = {"read_data": (plan.read_net(node), plan.width)}

@@ -24,6 +24,7 @@ from .endpoint_parts import add_endpoints, add_streams
 from .host_layout import HostLayout
 from .locators import Locator
 from .origins import Origins, tag_cost
+from .periodic import check_periodic, host_periods, plan_periodic
 from .router_parts import add_combiners, add_routers
 
 if TYPE_CHECKING:
@@ -81,9 +82,13 @@ class Fabric(wiring.Component):
         underscores. Fabrics with different prefixes can be parts of one design.
     bus : {"wishbone", "axi-lite"} or Bus, optional
         What the host port stands behind.
+    periodic : bool
+        Whether it repeats the collective by itself, as long as `run` is high; see `HostPeriods`.
 
     Attributes
     ----------
+    periods : HostPeriods or None
+        When what happens in a period, where it is periodic.
     register_map : RegisterMap or None
         What lies at which address of the bus, if there is one.
 
@@ -109,6 +114,11 @@ class Fabric(wiring.Component):
         there is not, 5 because a run was under way; else 0.
     round : Out
         The row of the program that is under way, where `length` is chosen.
+    run : In(1)
+        In place of `start` where it is periodic: as long as it is high, another period follows.
+    period : Out(32)
+        How many periods are complete, where it is periodic: the word on `host_rdata` is of the last
+        of them. A write at an address of what is received commits what a node is to send next.
     root : In
         The root, sampled with `start`, where any is possible; in groups, its position in each.
 
@@ -137,6 +147,7 @@ class Fabric(wiring.Component):
         top: Top | str = Top.HOST,
         prefix: str = "",
         bus: Bus | str | None = None,
+        periodic: bool = False,
     ) -> None:
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
@@ -153,13 +164,18 @@ class Fabric(wiring.Component):
         self.top, self.bus = Top(top), None if bus is None else Bus(bus)
         if self.bus and self.top is not Top.HOST:
             raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
+        if periodic:
+            check_periodic(program, top=self.top, bus=self.bus)
         self.register_map: RegisterMap | None = None
         self.nodes, self.ports = program.topology.nodes, program.ports
         parts = [program.part(mode) for mode in range(len(program.modes))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
         self.layouts = tuple(HostLayout(part, words) for part in parts)
         self.layout = self.layouts[0]
-        plan = Blueprint(program, plan_control(program), width, self.top)
+        control, periods = plan_control(program), None
+        if periodic:
+            control, periods = plan_periodic(program, control)
+        plan = Blueprint(program, control, width, self.top, periods=periods)
         self.netlist, self.read_latency = plan.netlist, 0
         self._locators: list[Callable[[], Locator]] = []
         self._build(plan)
@@ -171,7 +187,7 @@ class Fabric(wiring.Component):
     def _build(self, plan: Blueprint) -> None:
         """Fill the netlist."""
         net, program = plan.netlist, self.program
-        net.add_input("start")
+        net.add_input("run" if plan.periods else "start")
         for name, bits in plan.choices.inputs.items():
             net.add_input(name, bits)
         if self.top is Top.HOST:
@@ -179,6 +195,7 @@ class Fabric(wiring.Component):
         elif not self.streaming:
             self.read_latency = 1 + plan.control.endpoints.answer
         add_sequencer(plan)
+        self.periods = host_periods(plan)
         if program.by_offset or any(mode.part_is_root for mode in program.modes):
             add_root_unit(plan)
         if self.streaming:
@@ -191,7 +208,7 @@ class Fabric(wiring.Component):
         plan.distribution.add()
         for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
             net.add_output(name, width)
-        for name in ("error", "round"):
+        for name in ("error", "round", "period"):
             if name in plan.sequenced:
                 net.add_output(name, net.nets[name])
         if self.bus:
@@ -202,7 +219,12 @@ class Fabric(wiring.Component):
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
+        """Clock edges from the start pulse to done, of the longest messages in the slowest mode.
+
+        Of a periodic fabric, of a single period.
+        """
+        if self.periods:
+            return self.periods.first
         return max(self.program.cycles(mode=mode) for mode in range(len(self.program.modes)))
 
     @property

@@ -9,7 +9,7 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
-from .delays import delayed
+from .delays import delayed, pulsed
 from .host_blocks import host_block, host_position
 from .host_layout import HostLayout
 from .locators.base import Locator
@@ -130,6 +130,8 @@ class Host(Leaf):
         Of the memories' addresses.
     answer : int
         Cycles from a read at the nodes to its word.
+    commits : bool
+        Whether a write at an address of what is received commits a message.
 
     Members
     -------
@@ -142,6 +144,8 @@ class Host(Leaf):
         which memory it is for.
     write_bank, write_address : Out
         Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
+    write_commit : Out
+        Commits the message of a node, if it commits any; as late as a write.
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
@@ -164,6 +168,7 @@ class Host(Leaf):
         width: int,
         address_bits: int,
         answer: int,
+        commits: bool = False,
     ) -> None:
         self._views, self._writes = tuple(views), tuple(writes)
         first = views[0].layout
@@ -188,7 +193,9 @@ class Host(Leaf):
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
             | ({"mode": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
+            | ({"write_commit": Out(1)} if commits else {})
         )
+        self._commits = commits
 
     @staticmethod
     def _read_cycles(view: HostView) -> int:
@@ -201,14 +208,24 @@ class Host(Leaf):
         return max(map(self._read_cycles, self._views))
 
     @property
+    def write_cycles(self) -> int:
+        """Cycles from a write to its leaving for the nodes."""
+        return max(way.latency for way in self._writes)
+
+    @property
+    def answer(self) -> int:
+        """Cycles from a read, as it leaves for the nodes, to its word."""
+        # The register in the node is one of the endpoint.
+        return DISTRIBUTION - 1 + self._answer
+
+    @property
     def read_latency(self) -> int:
         """Edges from an address to its data.
 
         These are the input register, division, location, the way to the node, the node, and the
         way back.
         """
-        on_the_way = DISTRIBUTION - 1  # the register in the node is one of the endpoint
-        return 1 + self._locating + on_the_way + self._answer
+        return 1 + self._locating + self.answer
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
@@ -255,18 +272,18 @@ class Host(Leaf):
 
     def _write(self, m: Module) -> None:
         """Find where words go by every send map, and pass the rest of the write on as late."""
-        latency = max(way.latency for way in self._writes)
+        latency = self.write_cycles
         for number, way in enumerate(self._writes):
             bank, address = self._write_by(m, number, way, latency - way.latency)
             m.d.comb += [
                 getattr(self, f"write_bank{suffix(number)}").eq(bank),
                 getattr(self, f"write_address{suffix(number)}").eq(address),
             ]
-        enable = self.value("host_we") & ~self.value("host_addr")[-1]
-        for _ in range(latency):
-            enable_later = Signal()
-            m.d.sync += enable_later.eq(enable)
-            enable = enable_later
+        sends = ~self.value("host_addr")[-1]
+        if self._commits:
+            commit = pulsed(m, self.value("host_we") & ~sends, latency, name="commit")
+            m.d.comb += self.write_commit.eq(commit)
+        enable = pulsed(m, self.value("host_we") & sends, latency, name="enable_later")
         m.d.comb += [
             self.write_node.eq(delayed(m, self.value("host_node"), latency)),
             self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),

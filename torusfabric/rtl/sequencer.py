@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ..program.timing import ADDRESS, DISTRIBUTION, Timing
 from ..program.values import Loop, Order
@@ -40,6 +40,8 @@ class Sequencer(Leaf):
     choices : RunChoices
     address_bits : int
         Bits of an address.
+    members : mapping of str to Member, optional
+        What a special kind of sequencer has besides.
 
     Members
     -------
@@ -96,6 +98,7 @@ class Sequencer(Leaf):
         choices: RunChoices,
         *,
         address_bits: int,
+        members: Mapping[str, Member] | None = None,
     ) -> None:
         self._timings, self._control = tuple(timings), control
         self._loops = Loops([timing.loop for timing in timings])
@@ -131,6 +134,7 @@ class Sequencer(Leaf):
             | {f"read_{k}": Out(address_bits) for k in range(len(endpoints.reads))}
             | {f"write_{k}": Out(address_bits) for k in range(len(endpoints.stores))}
             | {f"store_{k}": Out(1) for k in range(len(endpoints.stores))}
+            | dict(members or {})
         )
         self._has = {name for name, bits in optional.items() if bits}
         self._run_mode: Value = Const(0, 1)
@@ -157,12 +161,16 @@ class Sequencer(Leaf):
         ends = [stages[drain] & ~stages[drain - 1] for drain in drains]
         m.d.comb += last.eq(self._of_mode(drains, ends))
         slots.valid = stages[0]
+        self._show(m, slots)
+        return m
+
+    def _show(self, m: Module, slots: Slots) -> None:
+        """Give nodes what follows from the slots."""
         self._selects(m, slots)
         self._rows(m, slots)
         self._phases(m, slots)
         self._addresses(m, slots)
         slots.rom.build(m, "table")
-        return m
 
     def _of_mode(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
         """The value of the mode of the run; those with equal keys are the same."""
@@ -322,10 +330,14 @@ class Sequencer(Leaf):
             return address
         # Bases and pitches make a plain counter.
         counter = Signal(self._bits)
-        m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
+        m.d.sync += counter.eq(Mux(self._continues(slots), counter + 1, 0))
         if address is None:
             return counter
         return self._of_mode(counts, [counter if counting else address for counting in counts])
+
+    def _continues(self, slots: Slots) -> Value:
+        """Whether the slot is one of a run, and not known to be its last."""
+        return slots.valid
 
 
 def _row_of(m: Module, slots: Slots, rows: LocalRows) -> Value:

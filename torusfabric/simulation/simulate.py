@@ -8,6 +8,7 @@ import numpy as np
 
 from ..analysis.bounds import bound
 from ..collective import expected_words, random_messages
+from ..errors import InputError
 from ..rtl.fabric import Fabric
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .jobs import check_jobs, completed, default_jobs
@@ -58,7 +59,8 @@ def simulate(
     Raises
     ------
     InputError
-        If a job chooses what the fabric leaves no choice of, or what it is not made for.
+        If the fabric is periodic (see `simulate_periods`), or a job chooses what the fabric leaves
+        no choice of, or what it is not made for.
     WorkFailed
         If the fabric does not come to an end.
 
@@ -70,6 +72,8 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
+    if fabric.periods:
+        raise InputError("Fabric that is simulated run by run must have a start, not be periodic")
     tried = default_jobs(fabric) if jobs is None else tuple(jobs)
     check_jobs(fabric, tried)
     tried = tuple(completed(fabric, job) for job in tried)
