@@ -36,6 +36,7 @@ MEANINGS = {
     "clk": PortMeaning("clock", "all registers change with its rising edge"),
     "rst": PortMeaning("reset", "synchronous, active high"),
     "start": PortMeaning("control", "a pulse of one cycle starts a run, unless one is under way"),
+    "run": PortMeaning("control", "as long as it is high, another period follows"),
     "mode": PortMeaning("control", "the collective of the run, by its number, sampled at start"),
     "length": PortMeaning("control", "flits of the messages of the run, sampled at start"),
     "root": PortMeaning("control", "the root of the run, sampled at start"),
@@ -51,6 +52,9 @@ MEANINGS = {
         "0 if it was",
     ),
     "round": PortMeaning("status", "the row of the program that is under way"),
+    "period": PortMeaning(
+        "status", "periods that are complete: host_rdata shows a word of the last of them"
+    ),
     "host_we": PortMeaning("write", "writes host_wdata at host_addr of host_node"),
     "host_node": PortMeaning("write", "the node that is written or read"),
     "host_addr": PortMeaning("write", "the address in the memory of the node"),
@@ -70,6 +74,19 @@ MEANINGS = {
     "rx_enable": PortMeaning("status", "high while something arrives"),
     "irq": PortMeaning("interrupt", "high while an interrupt is pending that is enabled"),
     **{name: PortMeaning("bus", meaning) for name, meaning in BUS_MEANINGS.items()},
+}
+
+
+#: What ports mean in a fabric that begins again by itself.
+PERIODIC_MEANINGS = {
+    "busy": PortMeaning("status", "high from the edge that takes run until done"),
+    "done": PortMeaning("status", "high from the end of the last period until run is taken again"),
+    "cycles": PortMeaning("status", "clock edges since the one that took run, until done"),
+    "host_we": PortMeaning(
+        "write",
+        "writes host_wdata at host_addr of host_node; at any address from recv_base on it commits "
+        "what the node is to send next",
+    ),
 }
 
 
@@ -126,12 +143,13 @@ def _schedules(fabric: Fabric) -> dict[str, Any]:
 def _ports(fabric: Fabric) -> dict[str, dict[str, Any]]:
     """Every port of the top: how wide it is, and what it is for."""
     netlist = fabric.netlist
+    meanings = MEANINGS | (PERIODIC_MEANINGS if fabric.periods else {})
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
         for name, width in nets.items():
             shared, node = netlist.node_ports.get(name, (name, None))
-            known = MEANINGS[shared]
+            known = meanings[shared]
             ports[name] = {
                 "direction": direction,
                 "width": width,
@@ -165,12 +183,15 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "chunks": schedule.chunks,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
-        "cycles": _cycles(mode),
+        "cycles": _cycles(fabric, mode),
     }
 
 
-def _cycles(mode: Mode) -> list[dict[str, int]]:
+def _cycles(fabric: Fabric, mode: Mode) -> list[dict[str, int]]:
     """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
+    if fabric.periods:
+        # A single period.
+        return [{"from": mode.loop.flits, "constant": fabric.periods.first, "per_flit": 0}]
     # What a fixed length makes of a schedule holds for it only.
     pieces = mode.timing.pieces(1 if mode.any_length else mode.loop.flits)
     return [

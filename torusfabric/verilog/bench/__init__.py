@@ -14,6 +14,7 @@ COMMON = ("Makefile", "collectives.py", "test_fabric.py")
 #: What drives each interface.
 PORTS = {
     "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
+    "periodic": {"test_fabric.py": "test_periods.py", "direct_port.py": "direct_port.py"},
     "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
     "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},
@@ -22,7 +23,7 @@ PORTS = {
 
 
 def bench_names(interface: str) -> list[str]:
-    """The files of the bench of an interface: a bus, ``host``, ``streams`` or ``memories``.
+    """The files of the bench of a bus, ``host``, ``periodic``, ``streams`` or ``memories``.
 
     Examples
     --------
