@@ -66,6 +66,12 @@ def add_fabric_options(
             type=natural,
             help="in place of --flits: the length is chosen for each run, up to so many flits",
         )
+        group.add_argument(
+            "--periodic",
+            action="store_true",
+            help="begin again as long as the input run is high: results are read, and messages "
+            "written and committed, meanwhile",
+        )
     group.add_argument(
         "--op",
         metavar="NAME",
@@ -138,7 +144,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     from ..rtl.fabric import check_prefix
 
     top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
-    bus = getattr(arguments, "bus", None)
+    bus, periodic = getattr(arguments, "bus", None), getattr(arguments, "periodic", False)
     check_prefix(prefix)
     runs = getattr(arguments, "repeat", 0)
     lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
@@ -159,7 +165,14 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
         root = next((one.root for one in chosen if one.root), None)
         whole = schedules if len(schedules) > 1 else schedules[0]
         program = compile(whole, **lengths, operators=operators, root=root)
-        fabric = Fabric(program, width=arguments.width, top=top or "host", prefix=prefix, bus=bus)
+        fabric = Fabric(
+            program,
+            width=arguments.width,
+            top=top or "host",
+            prefix=prefix,
+            bus=bus,
+            periodic=periodic,
+        )
     facts = facts_together(found)
     hardware = ["--op", arguments.op] if arguments.op else []
     hardware += ["--signed"] * arguments.signed
@@ -168,4 +181,5 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     hardware += ["--top", top] if top else []
     hardware += ["--bus", bus] if bus else []
     hardware += ["--prefix", prefix] if prefix else []
+    hardware += ["--periodic"] * periodic
     return Made(fabric, facts, chosen, tuple(hardware))

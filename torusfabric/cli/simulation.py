@@ -12,6 +12,7 @@ from .arguments import natural, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
 from .output import print_facts, print_json, progress_bar
+from .periods import run_periodic
 from .selection import add_selection
 from .several import add_mode, choose_mode
 
@@ -115,6 +116,9 @@ def run_animate(arguments: Namespace) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
+    if arguments.periodic:
+        run_periodic(arguments)
+        return
     from ..simulation.engines import check_wave, choose_engine
     from ..simulation.engines.choice import estimate
     from ..simulation.simulate import simulate

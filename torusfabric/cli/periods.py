@@ -1,0 +1,55 @@
+"""The simulation of a fabric that begins again by itself."""
+
+from argparse import Namespace
+
+from ..analysis.facts import in_words
+from ..errors import InputError, WorkFailed
+from .fabric import make_fabric
+from .output import print_facts, print_json, progress_bar
+
+__all__ = ["run_periodic"]
+
+
+def run_periodic(arguments: Namespace) -> None:
+    """Simulate periods; returns 2 if a word or a cycle is wrong."""
+    from ..simulation.engines import check_wave
+    from ..simulation.periods import EPISODES, simulate_periods
+    from ..toolchain.files import writable
+
+    for name in ("trace", "jobs"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} must be left out for --periodic, which has periods")
+    if arguments.engine not in ("auto", "amaranth"):
+        raise InputError(f"--engine must be amaranth for --periodic, not {arguments.engine}")
+    check_wave(arguments.wave)
+    if arguments.wave:
+        writable(arguments.wave)
+    made = make_fabric(arguments, any_root=True)
+    with progress_bar("simulating") as progress:
+        report = simulate_periods(
+            made.fabric,
+            seed=arguments.data_seed,
+            episodes=EPISODES * arguments.repeat,
+            wave=arguments.wave,
+            progress=progress,
+        )
+    known = ("unit", "bound_where", "delta", "tau", "tau_bound")
+    result = report.to_json() | {name: made.facts[name] for name in known if name in made.facts}
+    if arguments.json:
+        print_json(result)
+    else:
+        shown = {name: value for name, value in in_words(result).items() if name not in HIDDEN}
+        counted = f"{report.periods}, of {report.messages} different sets of messages"
+        speed = f"{report.bytes_a_cycle:g} bytes a cycle, received by all nodes from others"
+        print_facts(
+            {name.replace("_", " "): value for name, value in shown.items() if value is not None}
+            | {"periods": counted, "throughput": speed}
+        )
+    if not report.passed:
+        length = f"Period must be {report.predicted_cycles} cycles, not {report.cycles}"
+        found = f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
+        raise WorkFailed(found + report.first_wrong if report.first_wrong else length)
+
+
+#: What is shown in other words, or not at all.
+HIDDEN = ("messages", "bytes_a_cycle", "passed", "unit", "bound_where", "tau_bound", "first_wrong")
