@@ -97,7 +97,7 @@ def test_synth_shows_each_mode(capsys, synthesized):
     assert found["together"]["router_luts"] == 48
     assert found["ratios"]["router_luts"] == 0.75
     assert found["ratios"]["luts"] == 0.333
-    assert found["ratios"]["brams"] is None
+    assert found["ratios"]["brams"] is found["ratios"]["router_brams"] is None
     assert (found["least_router_luts"], found["least_router_ratio"]) == (30, 0.469)
     assert main(words) == 0
     out = capsys.readouterr().out

@@ -16,8 +16,9 @@ __all__ = ["mode_cost", "print_mode_cost"]
 #: The columns of the table, by what is counted.
 HEADS = {
     "router_luts": "router LUTs",
-    "router_ffs": "router FFs",
-    "luts": "LUTs",
+    "router_ffs": "FFs",
+    "router_brams": "BRAMs",
+    "luts": "fabric LUTs",
     "ffs": "FFs",
     "brams": "BRAMs",
     "memory_bits": "memory bits",

@@ -26,8 +26,8 @@ class Costs:
 
     Parameters
     ----------
-    router_luts, router_ffs : int
-        Of its dearest router.
+    router_luts, router_ffs, router_brams : int
+        Of its dearest router, with the dearest contents of its ROM.
     luts, ffs, brams : int
         Of all of it.
     memory_bits, rom_bits : int
@@ -36,6 +36,7 @@ class Costs:
 
     router_luts: int
     router_ffs: int
+    router_brams: int
     luts: int
     ffs: int
     brams: int
@@ -171,8 +172,7 @@ def _costs(fabric: Fabric, report: SynthesisReport) -> Costs:
     """What a fabric costs, by its report."""
     inventory, router = take_inventory(fabric), _dearest_router(report)
     return Costs(
-        router_luts=router["luts"],
-        router_ffs=router["ffs"],
+        **{f"router_{name}": router[name] for name in ("luts", "ffs", "brams")},
         **{name: report.fabric[name] for name in ("luts", "ffs", "brams")},
         memory_bits=inventory.memory_bits,
         rom_bits=inventory.rom_bits,
