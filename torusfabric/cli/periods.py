@@ -42,7 +42,11 @@ def run_periodic(arguments: Namespace) -> None:
         counted = f"{report.periods}, of {report.messages} different sets of messages"
         speed = f"{report.bytes_a_cycle:g} bytes a cycle, received by all nodes from others"
         print_facts(
-            {name.replace("_", " "): value for name, value in shown.items() if value is not None}
+            {
+                NAMES.get(name, name.replace("_", " ")): value
+                for name, value in shown.items()
+                if value is not None
+            }
             | {"periods": counted, "throughput": speed}
         )
     if not report.passed:
@@ -50,6 +54,12 @@ def run_periodic(arguments: Namespace) -> None:
         found = f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
         raise WorkFailed(found + report.first_wrong if report.first_wrong else length)
 
+
+#: What is shown under other names.
+NAMES = {
+    "cycles": "cycles a period",
+    "first_cycles": "first result after",
+}
 
 #: What is shown in other words, or not at all.
 HIDDEN = ("messages", "bytes_a_cycle", "passed", "unit", "bound_where", "tau_bound", "first_wrong")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from amaranth.sim import SimulatorContext
@@ -26,71 +24,12 @@ from .period_model import (
     received_words,
     shown_words,
 )
+from .period_report import PeriodicReport
 
 __all__ = ["PeriodicReport", "simulate_periods"]
 
 #: How often messages are written anew, some of them committed, and periods run.
 EPISODES = 6
-
-
-@dataclass(frozen=True)
-class PeriodicReport:
-    """What a simulation of a periodic fabric found.
-
-    Parameters
-    ----------
-    topology, collective, algorithm, engine : str
-    operator : str or None
-    switching : str
-    nodes, width, flits, rounds, bound : int
-    cycles, predicted_cycles : int
-        Of a period: the last that was measured, and that planned.
-    first_cycles : int
-        From the edge that takes `run` to the end of the first period.
-    periods : int
-        That were run.
-    messages : int
-        How many different sets of messages they carried.
-    words_checked, words_wrong : int
-    first_wrong : str or None
-        The first word, or the first cycle, that is not as it should be.
-    bytes_a_cycle : float
-        That all nodes together receive of others, in a cycle of a period.
-    seconds : float
-    clocks : int
-    """
-
-    topology: str
-    collective: str
-    algorithm: str
-    engine: str
-    operator: str | None
-    switching: str
-    nodes: int
-    width: int
-    flits: int
-    rounds: int
-    bound: int
-    cycles: int
-    predicted_cycles: int
-    first_cycles: int
-    periods: int
-    messages: int
-    words_checked: int
-    words_wrong: int
-    first_wrong: str | None
-    bytes_a_cycle: float
-    seconds: float
-    clocks: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether all words, and all cycles, are right."""
-        return self.first_wrong is None and self.cycles == self.predicted_cycles
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return asdict(self) | {"passed": self.passed}
 
 
 def simulate_periods(
@@ -248,25 +187,44 @@ class _Host:
             await self._ask(run=run)
 
 
+class _Delivered:
+    """What each period delivers: the program is executed once for all with the same messages."""
+
+    def __init__(self, fabric: Fabric, periods: list[Period]) -> None:
+        self._fabric, self._periods = fabric, periods
+        self._of_period: dict[int, np.ndarray] = {}
+        self._of_messages: dict[str, np.ndarray] = {}
+
+    @property
+    def messages(self) -> int:
+        """How many different sets of messages there are in periods that were asked for."""
+        return len(self._of_messages)
+
+    def words(self, count: int) -> np.ndarray:
+        """The words of a period, the first being 1, at each node."""
+        if count not in self._of_period:
+            messages = self._periods[count - 1].messages
+            key = repr(messages.tolist())
+            if key not in self._of_messages:
+                width = self._fabric.width
+                self._of_messages[key] = self._fabric.program.execute(messages, width=width)
+            self._of_period[count] = self._of_messages[key]
+        return self._of_period[count]
+
+
 def _report(fabric: Fabric, log: HostLog, seconds: float) -> PeriodicReport:
     """Compare what was shown with what should have been."""
     program, known = fabric.program, fabric.periods
     assert known is not None
     periods = list(expected_periods(fabric, log.given))
-    received = received_words(program)
+    received, delivered = received_words(program), _Delivered(fabric, periods)
     wrong = _wrong_cycles(log, periods)
-    delivered: dict[bytes, np.ndarray] = {}
     checked = words_wrong = 0
     for cycle, node, word, got in shown_words(fabric, log):
         count = log.period[cycle]
         if not 1 <= count <= len(periods) or not received[node, word]:
             continue
-        messages = periods[count - 1].messages
-        # Of words of more than 64 bits there are pointers in an array.
-        key = repr(messages.tolist()).encode()
-        if key not in delivered:
-            delivered[key] = program.execute(messages, width=fabric.width)
-        expected = int(delivered[key][node, word])
+        expected = int(delivered.words(count)[node, word])
         checked += 1
         if got != expected:
             words_wrong += 1
@@ -291,7 +249,7 @@ def _report(fabric: Fabric, log: HostLog, seconds: float) -> PeriodicReport:
         predicted_cycles=known.cycles,
         first_cycles=known.first,
         periods=len(periods),
-        messages=len(delivered),
+        messages=delivered.messages,
         words_checked=checked,
         words_wrong=words_wrong,
         first_wrong=min(wrong)[1] if wrong else None,

@@ -1,0 +1,66 @@
+"""What a simulation of a periodic fabric found."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["PeriodicReport"]
+
+
+@dataclass(frozen=True)
+class PeriodicReport:
+    """What a simulation of a periodic fabric found.
+
+    Parameters
+    ----------
+    topology, collective, algorithm, engine : str
+    operator : str or None
+    switching : str
+    nodes, width, flits, rounds, bound : int
+    cycles, predicted_cycles : int
+        Of a period: the last that was measured, and that planned.
+    first_cycles : int
+        From the edge that takes `run` to the end of the first period.
+    periods : int
+        That were run.
+    messages : int
+        How many different sets of messages they carried.
+    words_checked, words_wrong : int
+    first_wrong : str or None
+        The first word, or the first cycle, that is not as it should be.
+    bytes_a_cycle : float
+        That all nodes together receive of others, in a cycle of a period.
+    seconds : float
+    clocks : int
+    """
+
+    topology: str
+    collective: str
+    algorithm: str
+    engine: str
+    operator: str | None
+    switching: str
+    nodes: int
+    width: int
+    flits: int
+    rounds: int
+    bound: int
+    cycles: int
+    predicted_cycles: int
+    first_cycles: int
+    periods: int
+    messages: int
+    words_checked: int
+    words_wrong: int
+    first_wrong: str | None
+    bytes_a_cycle: float
+    seconds: float
+    clocks: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether all words, and all cycles, are right."""
+        return self.first_wrong is None and self.cycles == self.predicted_cycles
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return asdict(self) | {"passed": self.passed}
