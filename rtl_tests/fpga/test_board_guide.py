@@ -51,7 +51,7 @@ def test_steps_are_commands_that_there_are(tmp_path, monkeypatch):
     facts = facts_of(fabric)
     board = replace(find_board("icebreaker"), port="/dev/my port")
     steps = steps_of(board, "torusfabric flash --board icebreaker 2x2 allgather", "iceprog x",
-                     nodes=facts["nodes"], words=facts["send_words"], baud=9600)  # fmt: skip
+                     facts, baud=9600)  # fmt: skip
     assert steps[0].does == "load it (iceprog x); it tests itself at once"
     for step in steps:
         program, *words = shlex.split(step.command)

@@ -142,7 +142,7 @@ def test_sender_fills_in_numbers():
 def test_expected_words_in_hardware(collective, name, signed):
     """The hardware computes the words, and combines them, as Python does."""
     words = SentWords(parse_collective(collective), 9, 5, Operator(name, signed))
-    dut = ExpectedWord(words)
+    dut = ExpectedWord([[words]])
 
     async def testbench(ctx):
         sent = [(1, 2, 4, 3, 0), (0xFFFF, 8, 7, 1, 0)]

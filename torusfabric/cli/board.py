@@ -56,8 +56,8 @@ def add_commands(commands: Commands) -> None:
 
 def _add_build(parser: ArgumentParser) -> None:
     """Add what to build, and for which board."""
-    add_selection(parser)
-    add_fabric_options(parser)
+    add_selection(parser, several=True)
+    add_fabric_options(parser, any_length=True)
     group = parser.add_argument_group("board")
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
@@ -94,10 +94,8 @@ class _Made(NamedTuple):
         from ..fpga.board import steps_of
 
         report = self.built.report
-        return steps_of(
-            self.board, None if flashed else self.flash, self.loads, nodes=report["nodes"],
-            words=report["send_words"], baud=report["baud"],
-        )  # fmt: skip
+        load = None if flashed else self.flash
+        return steps_of(self.board, load, self.loads, report, baud=report["baud"])
 
 
 def _build(arguments: Namespace) -> _Made:
@@ -112,7 +110,7 @@ def _build(arguments: Namespace) -> _Made:
         board = replace(board, limit=None)
     folder = Path(arguments.output or Path("build", board.name))
     _check_selection(arguments, board)
-    made = make_fabric(arguments)
+    made = make_fabric(arguments, any_root=True)
     options = _options(arguments)
     with progress_bar("building") as bar:
         built = build(
@@ -145,12 +143,15 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
     from ..fpga.board import check_selection
     from ..topology import parse_topology
 
+    flits = arguments.max_flits or arguments.flits
     try:
         topology = parse_topology(arguments.topology)
-        collective = parse_collective(arguments.collective, topology=topology)
-    except (InputError, TypeError):
+        names = [name.partition(":")[0] for name in arguments.collective.split(",")]
+        collectives = [parse_collective(name, topology=topology) for name in names]
+    except (InputError, TypeError, AttributeError):
         return  # a schedule file, or what is told with more knowledge later
-    check_selection(board, topology, collective, flits=arguments.flits, width=arguments.width)
+    for collective in collectives:
+        check_selection(board, topology, collective, flits=flits, width=arguments.width)
 
 
 def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
@@ -183,13 +184,9 @@ def _facts(built: "Built") -> dict[str, Any]:
         f"{kind} {count['used']} of {count['available']}"
         for kind, count in report["resources"].items()
     ]
-    what = f"{report['topology']} {report['collective']}"
-    if "operator" in report:
-        operator = Operator(report["operator"], report["signed"])
-        what += f" ({operator})"
     return {
         "board": report["title"],
-        "fabric": f"{what} by {report['algorithm']}",
+        "fabric": f"{report['topology']} {_carried_out(report)}",
         "resources": ", ".join(used),
         "clock": f"{report['clock_mhz']:g} MHz; place and route reached {report['fmax_mhz']} MHz",
         "predicted cycles": report["predicted_cycles"],
@@ -198,6 +195,16 @@ def _facts(built: "Built") -> dict[str, Any]:
         "sha256": report["sha256"],
         "built": "before, the same" if built.cached else "now",
     }
+
+
+def _carried_out(report: dict[str, Any]) -> str:
+    """What a fabric carries out, in words."""
+    if "modes" in report:
+        return ", ".join(f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"])
+    what = report["collective"]
+    if "operator" in report:
+        what += f" ({Operator(report['operator'], report['signed'])})"
+    return f"{what} by {report['algorithm']}"
 
 
 def _print_next(made: _Made, *, flashed: bool) -> None:

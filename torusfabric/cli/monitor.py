@@ -2,17 +2,18 @@
 
 import contextlib
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WorkFailed
 from ..fpga.selftest import BAUD
-from .arguments import positive
+from .arguments import natural, positive
 from .command import Commands, add_command
 from .output import print_facts, print_json, print_line, progress_bar
 
 if TYPE_CHECKING:
     from ..fpga.selftest.client import BoardClient
+    from ..fpga.selftest.facts import Facts
 
 __all__ = ["add_baud", "add_commands"]
 
@@ -43,8 +44,9 @@ def add_commands(commands: Commands) -> None:
         action="append",
         default=[],
         help="what to do, may be repeated: info, test [RUNS], status, write NODE ADDRESS WORD.., "
-        "read NODE ADDRESS [COUNT], start (words in hexadecimal); by default it is asked for, or, "
-        "away from a terminal, info and test",
+        "read NODE ADDRESS [COUNT], start [mode=NAME] [length=L] [root=NODE] [operation=NAME] "
+        "(words in hexadecimal); by default it is asked for, or, away from a terminal, info and "
+        "test",
     )
     run.add_argument(
         "data",
@@ -55,6 +57,20 @@ def add_commands(commands: Commands) -> None:
     run.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="array of what each node received"
     )
+    _add_choices(run)
+
+
+def _add_choices(parser: ArgumentParser) -> None:
+    """Add what a run chooses on a board that leaves a choice."""
+    add = parser.add_argument_group("choices, where the board leaves them").add_argument
+    add(
+        "--mode",
+        metavar="NAME",
+        help="which of several collectives: allreduce, allreduce:matching, or its number",
+    )
+    add("--length", metavar="L", type=positive, help="flits of a message (default those of DATA)")
+    add("--root", metavar="NODE", type=natural, help="node that sends or receives (default 0)")
+    add("--operation", metavar="NAME", help="add, max, .. or its number (default the first)")
 
 
 def add_baud(parser: Any) -> None:
@@ -125,26 +141,41 @@ def _ask(client: "BoardClient") -> int:
             print(error)
 
 
+def _job(arguments: Namespace, facts: "Facts", data: Any) -> dict[str, int]:
+    """What the run chooses: as is asked for, and the length of the data."""
+    from ..fpga.selftest.data import data_length
+    from ..fpga.selftest.job_facts import asked_job, choices_in, job_facts
+
+    names = ("mode", "length", "root", "operation")
+    job = asked_job(facts, **{name: getattr(arguments, name) for name in names})
+    if "length" in choices_in(facts) and "length" not in job:
+        job["length"] = data_length(data, job_facts(facts, job))
+    return job
+
+
 def run_run(arguments: Namespace) -> None:
     """Send data through a board; returns 2 if what arrives is not what must."""
     import numpy as np
 
     from ..fpga.selftest.data import expected_data, send_data
+    from ..fpga.selftest.job_facts import job_facts
     from ..toolchain.files import writable, writing
     from ..toolchain.reading import read_array
 
     writable(arguments.output)
     data = read_array(arguments.data, "Data")
     client = _client(arguments)
-    messages = send_data(data, client.facts)
+    job = _job(arguments, client.facts, data)
+    facts = job_facts(client.facts, job)
+    messages = send_data(data, facts)
     with progress_bar("sending") as progress:
-        words, cycles = client.run(messages, progress=progress)
-    expected, receives = expected_data(messages, client.facts)
+        words, cycles = client.run(messages, job, progress=progress)
+    expected, receives = expected_data(messages, facts)
     with writing(arguments.output) as file:
         np.save(file, words)
     wrong = np.argwhere((words != expected) & receives[:, None])
     checked = int(receives.sum()) * expected.shape[1]
-    result = {
+    result = facts["job"] | {
         "output": arguments.output,
         "nodes": len(words),
         "words": int(words.shape[1]),
@@ -153,7 +184,7 @@ def run_run(arguments: Namespace) -> None:
         "words_wrong": len(wrong),
     }
     if arguments.json:
-        print_json(client.facts | result)
+        print_json(facts | result)
     else:
         print_facts(result)
     if len(wrong):

@@ -4,6 +4,8 @@ import shlex
 from typing import NamedTuple
 
 from ..selftest import BAUD
+from ..selftest.facts import Facts
+from ..selftest.job_facts import choices_in, job_facts
 from .catalogue import Board
 
 __all__ = ["LIST_PORTS", "Step", "lamp_meanings", "steps_of"]
@@ -38,7 +40,7 @@ def lamp_meanings(board: Board) -> list[str]:
 
 
 def steps_of(
-    board: Board, flash: str | None, loads: str, *, nodes: int, words: int, baud: int = BAUD
+    board: Board, flash: str | None, loads: str, facts: Facts, *, baud: int = BAUD
 ) -> list[Step]:
     """What to do after a build.
 
@@ -49,19 +51,34 @@ def steps_of(
         The command that loads the image; None where that is done.
     loads : str
         The command of the programmer that it runs.
-    nodes, words : int
-        How many words each of so many nodes sends.
+    facts : dict
+        What the image is.
     baud : int
         Bits a second of the serial line.
     """
     options = "" if baud == BAUD else f" --baud {baud}"
     port = shlex.quote(board.port)
-    data = f"np.arange({nodes * words}).reshape({nodes}, {words})"
-    make = f"import numpy as np; np.save('data.npy', {data})"
+    make = f"import numpy as np; np.save('data.npy', {_data(job_facts(facts))})"
     first = [Step(flash, f"load it ({loads}); it tests itself at once")] if flash else []
+    run = f"torusfabric run {port}{options}{_mode(facts)} data.npy -o received.npy"
     return [
         *first,
         Step(f"torusfabric monitor {port}{options}", "ask for the result, and test again"),
         Step(f'python -c "{make}"', "data: a row of words for each node"),
-        Step(f"torusfabric run {port}{options} data.npy -o received.npy", "send it through"),
+        Step(run, "send it through"),
     ]
+
+
+def _data(facts: Facts) -> str:
+    """An array of words that every node can send, in Python."""
+    nodes, words, most = facts["nodes"], facts["send_words"], 1 << facts["width"]
+    within = f" % {most}" if nodes * words > most else ""
+    return f"np.arange({nodes * words}).reshape({nodes}, {words}){within}"
+
+
+def _mode(facts: Facts) -> str:
+    """The option that chooses the first of several collectives."""
+    if "mode" not in choices_in(facts):
+        return ""
+    names = [mode["collective"] for mode in facts["modes"]]
+    return f" --mode {names[0] if names.count(names[0]) == 1 else 0}"

@@ -10,9 +10,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ...errors import WorkFailed
+from ..selftest.jobs import choices_of
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
+    from ...schedule import Schedule
 
 __all__ = ["Limit", "Misfit"]
 
@@ -60,22 +62,26 @@ class Limit:
         sides = getattr(schedule.topology, "sides", ())
         return (
             len(sides) == 2
+            and not choices_of(fabric)
             and (schedule.collective.name, schedule.algorithm) == (self.collective, self.algorithm)
             and (fabric.width, fabric.flits) == (self.width, schedule.chunks)
         )
 
     def excludes(self, fabric: "Fabric") -> bool:
         """Whether a fabric is at least as large as the first that was measured not to fit."""
-        schedule = fabric.program.schedule
-        sides = getattr(schedule.topology, "sides", ())
+        sides = getattr(fabric.program.topology, "sides", ())
         return (
             bool(self.measured)
             and len(sides) == 2
             and fabric.nodes >= (self.side + 1) ** 2
-            and (schedule.collective.kind, schedule.algorithm) == (self.collective, self.algorithm)
             and fabric.width >= self.width
-            and fabric.flits >= schedule.chunks
+            and any(self._excludes(mode.schedule, fabric.flits) for mode in fabric.program.modes)
         )
+
+    def _excludes(self, schedule: "Schedule", flits: int) -> bool:
+        """Whether what is carried out is that of this limit, or more."""
+        same = (schedule.collective.kind, schedule.algorithm) == (self.collective, self.algorithm)
+        return same and flits >= schedule.chunks
 
     def describe(self, board: str) -> str:
         """One clause of an error: what fits, and whether that was measured.

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from ...errors import InputError, WorkFailed
 from ...toolchain.notices import said_meanwhile
 from .data import send_data
 from .facts import Facts, checked_facts
+from .job_facts import NO_CHOICES, job_facts
+from .jobs import LETTERS
 from .serial_line import ADVICE, SerialLine, SerialPort
 from .verdict import Verdict
 
@@ -101,18 +103,28 @@ class BoardClient:
             )
         return word
 
-    def start(self) -> int:
+    def start(self, job: Mapping[str, int] = NO_CHOICES) -> int:
         """Run the fabric once on what is in its memories; returns the cycles it took.
+
+        Parameters
+        ----------
+        job : dict of str to int
+            What the run chooses, where the board leaves a choice; see `job_facts`.
 
         Raises
         ------
         WorkFailed
-            If the cycles are not those predicted.
+            If the cycles are not those predicted, or the run is refused.
         """
-        self._line.send("s")
-        match = re.fullmatch(r"done cycles=([0-9a-f]+) .*", self._line.receive())
+        facts = job_facts(self.facts, job)
+        chosen = (f"{value:x}{LETTERS[name]}" for name, value in facts["job"].items())
+        self._line.send("".join([*chosen, "s"]))
+        answer = self._line.receive()
+        if answer.startswith("refused"):
+            raise WorkFailed(f"Board must carry out a run, not answer {answer!r}")
+        match = re.fullmatch(r"done cycles=([0-9a-f]+)( .*)?", answer)
         cycles = int(match[1], 16) if match else None
-        predicted = self.facts["predicted_cycles"]
+        predicted = facts["predicted_cycles"]
         if cycles is None or cycles != predicted:
             raise WorkFailed(f"Cycles must be {predicted}, not {cycles}")
         return cycles
@@ -145,13 +157,19 @@ class BoardClient:
         return verdict
 
     def run(
-        self, data: ArrayLike, *, progress: Callable[[int, int], object] | None = None
+        self,
+        data: ArrayLike,
+        job: Mapping[str, int] = NO_CHOICES,
+        *,
+        progress: Callable[[int, int], object] | None = None,
     ) -> tuple[NDArray[np.unsignedinteger[Any]], int]:
         """Send data through the fabric.
 
         Parameters
         ----------
         data : array of int, shape (nodes, send words)
+        job : dict of str to int
+            As of `start`.
         progress : function of (done, total), optional
 
         Returns
@@ -160,20 +178,33 @@ class BoardClient:
             What each node has received.
         cycles : int
         """
-        facts, progress = self.facts, progress or (lambda done, total: None)
+        facts, progress = job_facts(self.facts, job), progress or (lambda done, total: None)
         nodes, messages = facts["nodes"], send_data(data, facts)
         for node, words in enumerate(messages.tolist()):
-            self.write(node, facts["send_base"], words)
+            for first, address, count in _pieces(facts, "send"):
+                self.write(node, address, words[first : first + count])
             progress(node + 1, 2 * nodes)
-        cycles = self.start()
+        cycles = self.start(job)
         received = np.zeros((nodes, facts["recv_words"]), messages.dtype)
         for node in range(nodes):
-            received[node] = self.read(node, facts["recv_base"], facts["recv_words"])
+            for first, address, count in _pieces(facts, "recv"):
+                received[node, first : first + count] = self.read(node, address, count)
             progress(nodes + node + 1, 2 * nodes)
         return received, cycles
 
 
+def _pieces(facts: Facts, memory: str) -> Iterator[tuple[int, int, int]]:
+    """Words of a node that follow one another in its memory: the first, its address, how many."""
+    words, base = facts[f"{memory}_words"], facts[f"{memory}_base"]
+    if facts["flits"] == facts["stride"]:
+        yield 0, base, words
+        return
+    for part, first in enumerate(range(0, words, facts["flits"])):
+        yield first, base + part * facts["stride"], facts["flits"]
+
+
 def _words_of_a_test(facts: Facts) -> int:
     """How many words a board computes to test itself once: a sum is made of one of every node."""
-    terms = facts["nodes"] if "operator" in facts else 1
+    reducing = "operator" in facts or any(mode["operators"] for mode in facts.get("modes", []))
+    terms = facts["nodes"] if reducing else 1
     return int(facts["nodes"] * (facts["send_words"] + terms * facts["recv_words"]))

@@ -10,7 +10,34 @@ from ...errors import InputError
 from ...topology import parse_topology
 from .facts import Facts
 
-__all__ = ["expected_data", "send_data"]
+__all__ = ["data_length", "expected_data", "send_data"]
+
+
+def data_length(data: ArrayLike, facts: Facts) -> int:
+    """How many flits the messages in data have: all words of a node, by its messages.
+
+    Parameters
+    ----------
+    data : array of int, shape (nodes, ..)
+    facts : dict
+        Of the longest run, from `job_facts`.
+
+    Raises
+    ------
+    InputError
+        If there are not as many rows as nodes, or the messages of a node are not equally long, or
+        too long.
+    """
+    shape = np.shape(data)
+    nodes, most = int(facts["nodes"]), int(facts["flits"])
+    parts = int(facts["send_words"]) // most
+    flits, rest = divmod(np.size(data), nodes * parts)
+    if len(shape) < 2 or shape[0] != nodes or rest or not 1 <= flits <= most:
+        words = f"{parts} x flits" if parts > 1 else "flits"
+        raise InputError(
+            f"Data must be of shape ({nodes}, {words}), flits from 1 to {most}; not {shape}"
+        )
+    return flits
 
 
 def send_data(data: ArrayLike, facts: Facts) -> NDArray[np.unsignedinteger[Any]]:

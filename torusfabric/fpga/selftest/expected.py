@@ -4,14 +4,18 @@ What a node receives is the word of its origin, or, in a reduction, the combinat
 all origins: the hardware goes through them one after another.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ...collective import Collective
+from ...rtl.memories import address_width
 from ...rtl.operator_unit import operate
 from .generator import HashGenerator
+from .of_mode import chosen, chosen_number
 from .words import SentWords
 
 __all__ = ["ExpectedWord"]
@@ -22,11 +26,14 @@ class ExpectedWord(wiring.Component):
 
     Parameters
     ----------
-    words : SentWords
+    words : sequence of (sequence of SentWords)
+        For each mode, with each operator.
 
     Members
     -------
     start : In(1)
+    mode, operation, root : In
+        Of the run; the root counts where there is one.
     run, node, peer, flit : In(16)
         Which word: the peer is the destination of what is sent, or the origin of what is received,
         and 0 where there is none. They must stay the same until the word is there.
@@ -38,49 +45,70 @@ class ExpectedWord(wiring.Component):
         Stays until the next start.
     """
 
-    def __init__(self, words: SentWords) -> None:
-        self._words = words
-        numbers = {name: In(16) for name in ("run", "node", "peer", "flit")}
+    def __init__(self, words: Sequence[Sequence[SentWords]]) -> None:
+        self._words, self._width = words, words[0][0].width
+        self._collectives = [each[0].collective for each in words]
+        numbers = {name: In(16) for name in ("root", "run", "node", "peer", "flit")}
         super().__init__(
-            {"start": In(1), "received": In(1), "busy": Out(1), "word": Out(words.width)} | numbers
+            {
+                "start": In(1),
+                "mode": In(address_width(len(words))),
+                "operation": In(address_width(len(words[0]))),
+                "received": In(1),
+                "busy": Out(1),
+                "word": Out(self._width),
+            }
+            | numbers
         )
 
     def elaborate(self, platform: Any) -> Module:
         """Build the hash, and what combines the words of a reduction."""
         m = Module()
-        collective = self._words.collective
-        m.submodules.generator = generator = HashGenerator(self._words.width)
+        m.submodules.generator = generator = HashGenerator(self._width)
         m.d.comb += [generator.run.eq(self.run), generator.flit.eq(self.flit)]
-        if collective.reducing:
+        if any(collective.reducing for collective in self._collectives):
             self._combine(m, generator)
         else:
             self._pass_on(m, generator)
-        if collective.personal:
-            m.d.comb += generator.destination.eq(Mux(self.received, self.node, self.peer))
+        personal = self._whether(lambda of_mode: of_mode.personal)
+        goal = Mux(self.received, self.node, self.peer)
+        m.d.comb += generator.destination.eq(Mux(personal, goal, 0))
         return m
+
+    def _whether(self, is_so: Callable[[Collective], bool]) -> Value:
+        """Whether something is so of the collective of the mode."""
+        return chosen_number([is_so(collective) for collective in self._collectives], self.mode)
+
+    @property
+    def _origin(self) -> Value:
+        """The origin of a word that is received, where there is one."""
+        single = self._whether(lambda of_mode: of_mode.single_origin)
+        return Mux(single, self.root, self.peer)
 
     def _pass_on(self, m: Module, generator: HashGenerator) -> None:
         """Pass on the word of one origin."""
-        collective = self._words.collective
-        origin = Const(collective.root, 16) if collective.single_origin else self.peer
         m.d.comb += [
             generator.start.eq(self.start),
-            generator.origin.eq(Mux(self.received, origin, self.node)),
+            generator.origin.eq(Mux(self.received, self._origin, self.node)),
             self.busy.eq(generator.busy),
             self.word.eq(generator.word),
         ]
 
     def _combine(self, m: Module, generator: HashGenerator) -> None:
-        """Go through the words of all origins."""
-        nodes, width = self._words.nodes, self._words.width
-        identity = Const(self._words.identity, width)
-        origin, total = Signal(range(max(nodes, 2))), Signal(width)
-        m.d.comb += generator.origin.eq(Mux(self.received, origin, self.node))
-        selecting = self._words.selecting_bits
-        selected = self.run + generator.destination + self.flit
-        counts = (generator.origin ^ selected)[:selecting] == 0
-        sent = Mux(counts, generator.word, identity) if selecting else generator.word
-        m.d.comb += self.word.eq(Mux(self.received, total, sent))
+        """Go through the words of all origins, in modes that combine them."""
+        nodes = [each[0].nodes for each in self._words]
+        last = chosen_number([count - 1 for count in nodes], self.mode)
+        reducing = self._whether(lambda of_mode: of_mode.reducing)
+        several = self.received & reducing
+        origin, total = Signal(range(max(*nodes, 2))), Signal(self._width)
+        origins = Mux(reducing, origin, self._origin)
+        m.d.comb += generator.origin.eq(Mux(self.received, origins, self.node))
+        identity, sent = self._sent(generator)
+        m.d.comb += self.word.eq(Mux(several, total, sent))
+        combined = chosen(
+            [operate(words.operator, total, sent, self._width) for words in self._words[0]],
+            self.operation,
+        )
         with m.FSM() as states:
             m.d.comb += self.busy.eq(~states.ongoing("IDLE"))
             with m.State("IDLE"), m.If(self.start):
@@ -90,8 +118,18 @@ class ExpectedWord(wiring.Component):
                 m.d.comb += generator.start.eq(1)
                 m.next = "WAIT"
             with m.State("WAIT"), m.If(~generator.busy):
-                combined = operate(self._words.operator, total, sent, width)
                 m.d.sync += [origin.eq(origin + 1), total.eq(combined)]
                 m.next = "IDLE"
-                with m.If(self.received & (origin != nodes - 1)):
+                with m.If(several & (origin != last)):
                     m.next = "START"
+
+    def _sent(self, generator: HashGenerator) -> tuple[Value, Value]:
+        """What changes no sum, and what an origin sends: its hash, or that if it does not count."""
+        identity = chosen_number([words.identity for words in self._words[0]], self.operation)
+        masks = [
+            chosen_number([(1 << words.selecting_bits) - 1 for words in each], self.operation)
+            for each in self._words
+        ]
+        selected = self.run + generator.destination + self.flit
+        counts = (generator.origin ^ selected) & chosen(masks, self.mode) == 0
+        return identity, Mux(counts, generator.word, identity)

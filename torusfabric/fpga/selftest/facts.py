@@ -1,9 +1,11 @@
 """What a board says it is, as plain data: the facts about the fabric that it carries."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...errors import WorkFailed
+from .jobs import choices_of
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -15,25 +17,65 @@ Facts = dict[str, Any]
 
 
 def facts_of(fabric: "Fabric") -> Facts:
-    """What a fabric is: the answer of a board that carries it."""
-    schedule, layout = fabric.program.schedule, fabric.layout
-    operator = fabric.program.mode.operator_of()
+    """What a fabric is: the answer of a board that carries it.
+
+    Where runs leave a choice, the numbers are those of the largest one, and ``modes`` says what
+    each is made of: `torusfabric.fpga.selftest.job_facts` makes the facts of one run of it.
+    """
+    program, layouts = fabric.program, fabric.layouts
+    modes = [_choosing(fabric, number) for number in range(len(layouts))]
     return {
         "torusfabric": __version__,
-        "topology": str(schedule.topology),
+        "topology": str(program.topology),
+        **(_in_common(modes) if choices_of(fabric) else _alone(fabric)),
+        "nodes": fabric.nodes,
+        "width": fabric.width,
+        "max_flits" if program.any_length else "flits": fabric.flits,
+        "send_base": layouts[0].send_base,
+        "send_words": max(layout.send_words for layout in layouts),
+        "recv_base": layouts[0].recv_base,
+        "recv_words": max(layout.recv_words for layout in layouts),
+        "predicted_cycles": fabric.predicted_cycles,
+        **({"modes": modes} if choices_of(fabric) else {}),
+    }
+
+
+def _alone(fabric: "Fabric") -> Facts:
+    """What the only run of a fabric carries out."""
+    schedule, operator = fabric.program.schedule, fabric.program.mode.operator_of()
+    return {
         "collective": schedule.collective.name,
         "root": schedule.collective.root,
         **({"operator": operator.name, "signed": operator.signed} if operator else {}),
         "algorithm": schedule.algorithm,
         "schedule_digest": schedule.digest[:16],
-        "nodes": fabric.nodes,
-        "width": fabric.width,
-        "flits": fabric.flits,
-        "send_base": layout.send_base,
-        "send_words": layout.send_words,
-        "recv_base": layout.recv_base,
-        "recv_words": layout.recv_words,
-        "predicted_cycles": fabric.predicted_cycles,
+    }
+
+
+def _in_common(modes: list[Facts]) -> Facts:
+    """What modes carry out, in one fact each."""
+    return {name: ",".join(mode[name] for mode in modes) for name in ("collective", "algorithm")}
+
+
+def _choosing(fabric: "Fabric", number: int) -> Facts:
+    """What the runs of a mode carry out.
+
+    With n flits a chunk they take ``constant + per_flit * n`` cycles: ``cycles`` lists the n from
+    which on this holds, and both numbers.
+    """
+    mode, layout = fabric.program.modes[number], fabric.layouts[number]
+    schedule = mode.schedule
+    pieces = mode.timing.pieces(1 if mode.any_length else mode.loop.flits)
+    return {
+        "collective": schedule.collective.name,
+        "root": "any" if mode.any_root else schedule.collective.root,
+        "operators": [operator.notation for operator in mode.operators],
+        "algorithm": schedule.algorithm,
+        "schedule_digest": schedule.digest[:16],
+        "chunks": schedule.chunks,
+        "send_parts": layout.send_words // fabric.flits,
+        "recv_parts": layout.recv_words // fabric.flits,
+        "cycles": [list(piece) for piece in pieces],
     }
 
 
@@ -49,6 +91,9 @@ _NUMBERS = {
     "predicted_cycles": 1,
 }
 
+#: Those of each mode, where runs leave a choice.
+_NUMBERS_OF_A_MODE = {"chunks": 1, "send_parts": 1, "recv_parts": 1}
+
 
 def checked_facts(found: Any) -> Facts:
     """What a board said, if it says all that is needed to work with it.
@@ -59,14 +104,30 @@ def checked_facts(found: Any) -> Facts:
         If it does not.
     """
     facts: Facts = dict(found)
-    for name, least in _NUMBERS.items():
-        value = facts.get(name)
+    numbers = {
+        "max_flits" if name == "flits" and "max_flits" in facts else name: least
+        for name, least in _NUMBERS.items()
+    }
+    if not isinstance(facts.get("topology"), str):
+        raise WorkFailed(f"Board must say its topology, not {facts.get('topology')!r}")
+    _check(facts, numbers, facts)
+    modes = facts.get("modes", [])
+    if not isinstance(modes, list) or not all(isinstance(mode, dict) for mode in modes):
+        raise WorkFailed(f"Board must say its modes, a list, not {modes!r}")
+    for mode in modes:
+        _check(mode, _NUMBERS_OF_A_MODE, facts)
+    return facts
+
+
+def _check(said: Facts, numbers: Mapping[str, int], facts: Facts) -> None:
+    """Check numbers and names among what a board said."""
+    for name, least in numbers.items():
+        value = said.get(name)
         if type(value) is not int or value < least:
             raise WorkFailed(
                 f"Board must say its {name}, a whole number from {least} on, not {value!r}: its "
                 f"image is of torusfabric {facts['torusfabric']}, this is {__version__}"
             )
-    for name in ("topology", "collective", "algorithm"):
-        if not isinstance(facts.get(name), str):
-            raise WorkFailed(f"Board must say its {name}, not {facts.get(name)!r}")
-    return facts
+    for name in ("collective", "algorithm"):
+        if not isinstance(said.get(name), str):
+            raise WorkFailed(f"Board must say its {name}, not {said.get(name)!r}")

@@ -1,6 +1,7 @@
 """The image: fabric, tester, interpreter, line sender and serial line, put together."""
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
@@ -11,6 +12,7 @@ from ...errors import InputError
 from ...rtl.assembly import Assembly
 from .facts import facts_of
 from .interpreter import Interpreter
+from .jobs import LETTERS, choices_of
 from .line_sender import LineSender, Template
 from .tester import PATIENCE, Tester, host_port
 from .uart import UartReceiver, UartTransmitter
@@ -20,43 +22,61 @@ if TYPE_CHECKING:
 
 __all__ = ["SelfTest", "self_test"]
 
-#: Names of the numbers, as they are in the lines.
-RUN, CYCLES, NODE, ADDRESS, EXPECTED, GOT, WORD = (
+#: Names of the numbers, as they are in the lines; what a run chooses comes on top of them.
+RUN, CYCLES, PREDICTED, NODE, ADDRESS, EXPECTED, GOT, WORD, ERROR = (
     "run",
     "cycles",
+    "predicted",
     "node",
     "address",
     "expected",
     "got",
     "word",
+    "error",
 )
 
 
 def template_of(fabric: "Fabric") -> Template:
     """The lines that the image sends."""
-    inputs, predicted = fabric.netlist.inputs, fabric.predicted_cycles
+    netlist, predicted, choices = fabric.netlist, fabric.predicted_cycles, choices_of(fabric)
     numbers = {
         RUN: 16,
         CYCLES: (predicted + PATIENCE).bit_length(),
-        NODE: inputs["host_node"],
-        ADDRESS: inputs["host_addr"],
+        **{name: netlist.inputs[name] for name in choices},
+        NODE: netlist.inputs["host_node"],
+        ADDRESS: netlist.inputs["host_addr"],
         EXPECTED: fabric.width,
         GOT: fabric.width,
         WORD: fabric.width,
     }
-    cycles = f"cycles={{{CYCLES}}} predicted={predicted:x}"
-    where = f"node={{{NODE}}} address={{{ADDRESS}}} expected={{{EXPECTED}}} got={{{GOT}}}"
+    cycles = f"{_shown(CYCLES)} predicted={predicted:x}"
+    tested, refused = cycles, {}
+    if choices:
+        numbers |= {PREDICTED: predicted.bit_length(), ERROR: netlist.outputs["error"]}
+        cycles = _shown(CYCLES)
+        tested = _shown(*choices, CYCLES, PREDICTED)
+        refused = {"refused": f"refused {_shown(ERROR)}"}
     lines = {
         "info": json.dumps(facts_of(fabric), separators=(",", ":")),
-        "help": "commands: HEX n node, HEX p address, HEX w write, HEX r read, s start, "
+        "help": f"commands: HEX n node, HEX p address, HEX w write, HEX r read, {_start(choices)}, "
         "HEX t test, q result, i info",
-        "pass": f"pass run={{{RUN}}} {cycles}",
-        "wrong": f"fail run={{{RUN}}} {cycles} {where}",
-        "late": f"late run={{{RUN}}} {cycles}",
+        "pass": f"pass {_shown(RUN)} {tested}",
+        "wrong": f"fail {_shown(RUN)} {tested} {_shown(NODE, ADDRESS, EXPECTED, GOT)}",
+        "late": f"late {_shown(RUN)} {tested}",
         "done": f"done {cycles}",
         "word": f"{{{WORD}}}",
     }
-    return Template(lines, numbers)
+    return Template(lines | refused, numbers)
+
+
+def _shown(*names: str) -> str:
+    """Numbers in a line, each with its name."""
+    return " ".join(f"{name}={{{name}}}" for name in names)
+
+
+def _start(choices: Iterable[str]) -> str:
+    """The command that starts a run, in the line of help, after those that say what it chooses."""
+    return ", ".join([*(f"HEX {LETTERS[name]} {name}" for name in choices), "s start"])
 
 
 class SelfTest(wiring.Component):
@@ -132,6 +152,9 @@ class SelfTest(wiring.Component):
             GOT: tester.got,
             WORD: interpreter.word,
         }
+        if choices := choices_of(self._fabric):
+            numbers |= {name: getattr(tester, name) for name in choices}
+            numbers |= {PREDICTED: tester.predicted, ERROR: fabric.error}
         m.d.comb += [getattr(sender, f"number_{k}").eq(v) for k, v in numbers.items()]
         return m
 

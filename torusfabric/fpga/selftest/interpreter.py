@@ -11,6 +11,9 @@
 ``i``      answer what this is
 =========  ================================================================
 
+Where runs leave a choice, ``HEX m`` says which mode the next ones have, ``HEX l`` their length,
+``HEX o`` the root, ``HEX k`` the operation; at first they are the longest ones of mode 0.
+
 Numbers are hexadecimal, in lower case. Blanks and ends of lines do not count; anything else is
 answered with a line of help. A host waits for the answer of a command before it sends the next.
 """
@@ -22,6 +25,7 @@ from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .jobs import LETTERS, choices_of
 from .tester import Result, host_port
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ class Interpreter(wiring.Component):
     fabric : Fabric
     starts : dict of str to int
         Where the sender's lines begin: ``pass``, ``wrong``, ``late``, ``word``, ``done``, ``info``,
-        ``help``.
+        ``help``; and ``refused``, where runs leave a choice.
 
     Members
     -------
@@ -86,6 +90,13 @@ class Interpreter(wiring.Component):
         self._wait = wait = Signal(range(fabric.read_latency + 1))
         number_left = Signal(16)
         m.d.comb += [number_left.eq(number[:16] - 1), host.host_wdata.eq(number)]
+        self._chosen = {
+            name: Signal(
+                len(getattr(host, name)), name=name, init=values[-1 if name == "length" else 0]
+            )
+            for name, values in choices_of(fabric).items()
+        }
+        m.d.comb += [getattr(host, name).eq(value) for name, value in self._chosen.items()]
         verdict = Array([self._starts[name] for name in ("pass", "wrong", "late", "late")])
         with m.If(host.host_we):
             m.d.sync += host.host_addr.eq(host.host_addr + 1)
@@ -116,6 +127,9 @@ class Interpreter(wiring.Component):
                     self._answer(m, "done")
                 with m.Elif(self.data.valid):  # a byte ends the wait
                     self._answer(m, "late")
+                if self._chosen:
+                    with m.If(host.error != 0):
+                        self._answer(m, "refused")
             with m.State("TEST"):
                 m.d.comb += self.test.eq(1)
                 m.d.sync += [self.run.eq(self.run + 1), self.passed.eq(0), self.failed.eq(0)]
@@ -163,6 +177,9 @@ class Interpreter(wiring.Component):
                 with m.Case(ord("w")):
                     m.d.sync += number.eq(number)
                     m.next = "WRITE"
+                for name, chosen in self._chosen.items():
+                    with m.Case(ord(LETTERS[name])):
+                        m.d.sync += chosen.eq(number)
                 with m.Case(ord("r")):
                     m.d.sync += number.eq(Mux(number[:16] == 0, 1, number))
                     m.next = "READ"

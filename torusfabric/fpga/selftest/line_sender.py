@@ -14,6 +14,9 @@ __all__ = ["LineSender", "Template"]
 #: A byte of the ROM with this bit set stands for a number, by its position among the numbers.
 NUMBER = 0x80
 
+#: Bytes of all lines.
+MOST_BYTES = 1 << 12
+
 
 class Template:
     """Lines of text in which ``{name}`` stands for a number in hexadecimal.
@@ -70,8 +73,10 @@ class LineSender(wiring.Component):
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        if len(template.rom) > 1 << 12:
-            raise InputError(f"Lines must have up to 4096 bytes in all, not {len(template.rom)}")
+        if len(template.rom) > MOST_BYTES:
+            raise InputError(
+                f"Lines must have up to {MOST_BYTES} bytes in all, not {len(template.rom)}"
+            )
         super().__init__(
             {
                 "start": In(1),
@@ -132,7 +137,7 @@ class LineSender(wiring.Component):
 
     def _load(self, m: Module, code: Any, digits: Signal, left: Signal) -> None:
         """Load the number that a byte of the ROM stands for, its first digit uppermost."""
-        with m.Switch(code[:3]):
+        with m.Switch(code[:-1]):
             for number, name in enumerate(self._template.numbers):
                 count, value = self._template.digits(name), getattr(self, f"number_{name}")
                 with m.Case(number):

@@ -7,6 +7,8 @@ from ...errors import InputError
 from ...toolchain.hints import hint
 from .client import BoardClient
 from .facts import Facts
+from .job_facts import asked_job, describe_job, job_facts
+from .jobs import CHOICES
 
 __all__ = ["COMMANDS", "perform"]
 
@@ -15,14 +17,15 @@ _COUNTS = {
     "info": (0, 0),
     "test": (0, 1),
     "status": (0, 0),
-    "start": (0, 0),
+    "start": (0, 4),
     "read": (2, 3),
     "write": (3, 1 << 20),
 }
 
 #: The commands, for messages.
 COMMANDS = (
-    "info, test [RUNS], status, start, read NODE ADDRESS [COUNT] or write NODE ADDRESS WORD.."
+    "info, test [RUNS], status, start [mode=NAME] [length=L] [root=NODE] [operation=NAME], "
+    "read NODE ADDRESS [COUNT] or write NODE ADDRESS WORD.."
 )
 
 
@@ -49,17 +52,16 @@ def perform(board: BoardClient, text: str) -> tuple[dict[str, Any], str]:
     WorkFailed
         If the answer of the board is not what it must be.
     """
-    word, numbers = _parse(text)
+    word, rest = _parse(text)
     facts = board.facts
     if word == "info":
-        width = max(map(len, facts))
-        return facts, "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+        return facts, _told(facts)
+    if word == "start":
+        return _start(board, rest, text)
+    numbers = _numbers(word, rest, text)
     if word in ("test", "status"):
         verdict = board.test(*numbers) if word == "test" else board.status()
         return vars(verdict), verdict.describe(facts)
-    if word == "start":
-        cycles = board.start()
-        return {"cycles": cycles}, f"done in {cycles} cycles"
     node, address, *others = numbers
     count = len(others) if word == "write" else (others or [1])[0]
     _check_location(facts, node, address, count, "send" if word == "write" else "recv")
@@ -71,18 +73,61 @@ def perform(board: BoardClient, text: str) -> tuple[dict[str, Any], str]:
     return {"words": words}, " ".join(f"{w:0{-(-facts['width'] // 4)}x}" for w in words)
 
 
-def _parse(text: str) -> tuple[str, list[int]]:
-    """The word and the numbers of a command."""
+def _parse(text: str) -> tuple[str, list[str]]:
+    """The word of a command, and what follows."""
     word, *rest = text.split() or [""]
     least, most = _COUNTS.get(word, (0, -1))
     if not least <= len(rest) <= most:
-        meant = "" if word in _COUNTS else hint(word, list(_COUNTS))
-        raise InputError(f"Command must be {COMMANDS}, not {text!r}{meant}")
+        raise _unknown(word, text)
+    return word, rest
+
+
+def _unknown(word: str, text: str) -> InputError:
+    meant = "" if word in _COUNTS else hint(word, list(_COUNTS))
+    return InputError(f"Command must be {COMMANDS}, not {text!r}{meant}")
+
+
+def _numbers(word: str, rest: Sequence[str], text: str) -> list[int]:
+    """The numbers of a command."""
     try:
         bases = [16 if k > 1 and word == "write" else 0 for k in range(len(rest))]
-        return word, [int(number, base) for number, base in zip(rest, bases, strict=True)]
+        return [int(number, base) for number, base in zip(rest, bases, strict=True)]
     except ValueError:
         raise InputError(f"Numbers of a command must be whole numbers, not {text!r}") from None
+
+
+def _told(facts: Facts) -> str:
+    """What a board says it is, a fact or a mode a line."""
+    modes = facts.get("modes", [])
+    told = {name: value for name, value in facts.items() if name != "modes"}
+    for number, mode in enumerate(modes):
+        by = f" by {', '.join(mode['operators'])}" if mode["operators"] else ""
+        root = "" if mode["root"] is None else f", root {mode['root']}"
+        told[f"mode {number}"] = f"{mode['collective']}{by}{root}: {mode['algorithm']}"
+    width = max(map(len, told))
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in told.items())
+
+
+def _start(board: BoardClient, rest: Sequence[str], text: str) -> tuple[dict[str, Any], str]:
+    """Run the fabric once."""
+    chosen = dict(part.partition("=")[::2] for part in rest)
+    if not set(chosen) <= set(CHOICES):
+        raise _unknown("start", text)
+    numbers = {
+        name: _numbers("start", [chosen[name]], text)[0]
+        for name in ("length", "root")
+        if name in chosen
+    }
+    job = asked_job(
+        board.facts,
+        mode=chosen.get("mode"),
+        operation=chosen.get("operation"),
+        length=numbers.get("length"),
+        root=numbers.get("root"),
+    )
+    cycles = board.start(job)
+    done = describe_job(job_facts(board.facts, job))
+    return {"cycles": cycles}, f"{f'{done}: ' if done else ''}done in {cycles} cycles"
 
 
 def _check_location(facts: Facts, node: int, address: int, count: int, memory: str) -> None:

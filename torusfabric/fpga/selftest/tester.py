@@ -2,13 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...collective import Operator
-from ...rtl.memories import choose
 from .expected import ExpectedWord
+from .forecast import Forecast
+from .job_draw import JobDraw
+from .jobs import choices_of
+from .of_mode import chosen
+from .walk import Walk
 from .words import SentWords
 
 if TYPE_CHECKING:
@@ -40,16 +44,21 @@ def host_port(fabric: "Fabric") -> wiring.Signature:
     )
 
 
-def sent_words(fabric: "Fabric") -> SentWords:
-    """The words that the nodes of a group of a fabric send in a test."""
+def sent_words(fabric: "Fabric") -> list[list[SentWords]]:
+    """The words that the nodes of a group send in a test: for each mode, with each operator."""
     program = fabric.program
-    operator = program.mode.operator_of() or Operator()
-    collective, nodes = program.schedule.collective, program.groups.size
-    return SentWords(collective, nodes, fabric.width, operator)
+    operators = program.operators or (Operator(),)
+    return [
+        [
+            SentWords(mode.schedule.collective, mode.groups.size, fabric.width, operator)
+            for operator in operators
+        ]
+        for mode in program.modes
+    ]
 
 
 class Tester(wiring.Component):
-    """Tests a fabric once, through its host port.
+    """Tests a fabric once, through its host port, in a run that chooses what `drawn_job` says.
 
     Parameters
     ----------
@@ -60,10 +69,14 @@ class Tester(wiring.Component):
     -------
     start : In(1)
     run : In(16)
-        The number of the run; the words depend on it.
+        The number of the run; job and words depend on it.
     busy : Out(1)
     result : Out(Result)
         Of the last test.
+    mode, length, root, operation : Out
+        The job of the last test, as far as the fabric leaves a choice.
+    predicted : Out
+        The cycles that it must take.
     node, address, expected, got : Out
         Where the result is `Result.WRONG`, the first wrong word, and where it lies; the address is
         that of the host port.
@@ -72,7 +85,8 @@ class Tester(wiring.Component):
     """
 
     def __init__(self, fabric: "Fabric") -> None:
-        self._fabric = fabric
+        self._fabric, self._choices = fabric, choices_of(fabric)
+        self._forecast = Forecast(fabric)
         inputs = fabric.netlist.inputs
         super().__init__(
             {
@@ -80,6 +94,8 @@ class Tester(wiring.Component):
                 "run": In(16),
                 "busy": Out(1),
                 "result": Out(Result),
+                **{name: Out(inputs[name]) for name in self._choices},
+                "predicted": Out(range(self._forecast.most + 1)),
                 "node": Out(inputs["host_node"]),
                 "address": Out(inputs["host_addr"]),
                 "expected": Out(fabric.width),
@@ -91,104 +107,121 @@ class Tester(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the state machine of a test."""
         m = Module()
-        fabric, host, predicted = self._fabric, self.host, self._fabric.predicted_cycles
-        m.submodules.word = word = ExpectedWord(sent_words(fabric))
-        # The word is computed while the one to compare is read.
-        read = fabric.read_latency + 1
-        count, waited = Signal(range(read + 1)), Signal(range(predicted + PATIENCE + 1))
-        checking, fill, check, step = Signal(), Signal(), Signal(), Signal()
-        last = self._count(m, checking, fill, check, step)
-        position, run, receives = self._in_group()
-        m.d.comb += [
-            word.run.eq(run),
-            word.node.eq(position),
-            word.peer.eq(self._peer),
-            word.flit.eq(self._flit),
-            word.received.eq(checking),
-            host.host_node.eq(self.node),
-            host.host_addr.eq(self.address),
-            host.host_wdata.eq(word.word),
-            self.expected.eq(word.word),
-        ]
+        m.submodules.word = self._word = ExpectedWord(sent_words(self._fabric))
+        m.submodules.walk = self._walk = Walk(self._fabric)
+        self._checking = Signal()
+        self._connect(m)
         with m.FSM() as states:
             m.d.comb += self.busy.eq(~states.ongoing("IDLE"))
             with m.State("IDLE"), m.If(self.start):
-                m.d.comb += fill.eq(1)
-                m.d.sync += checking.eq(0)
+                m.d.sync += self._checking.eq(0)
+                m.next = "DRAW" if self._choices else "FILL"
+            if self._choices:
+                self._draw(m)
+            with m.State("FILL"):
+                m.d.comb += self._walk.begin.eq(1)
                 m.next = "WORD"
-            with m.State("WORD"):
-                m.d.comb += word.start.eq(count == 0)
-                m.d.sync += self.got.eq(host.host_rdata)
-                with m.If(count != read):
-                    m.d.sync += count.eq(count + 1)
-                with m.Elif(~word.busy):
-                    m.d.sync += count.eq(0)
-                    m.next = "COMPARE"
-            with m.State("COMPARE"):
-                m.d.comb += [step.eq(1), host.host_we.eq(~checking)]
-                m.next = "WORD"
-                with m.If(checking & receives & (self.got != word.word)):
-                    m.d.comb += step.eq(0)
-                    m.d.sync += self.result.eq(Result.WRONG)
-                    m.next = "IDLE"
-                with m.Elif(last & checking):
-                    m.d.sync += self.result.eq(Result.PASS)
-                    m.next = "IDLE"
-                with m.Elif(last):
-                    m.next = "START"
-            with m.State("START"):
-                m.d.comb += host.start.eq(1)
-                m.d.sync += [waited.eq(0), checking.eq(1)]
-                m.next = "WAIT"
-            with m.State("WAIT"):
-                m.d.comb += check.eq(1)
-                m.d.sync += waited.eq(waited + 1)
-                with m.If(host.done | (waited == predicted + PATIENCE)):
-                    # The upper bits cannot be set so soon, and would cost as much.
-                    counted = host.cycles[: len(waited)] == predicted
-                    on_time = (waited == predicted) & counted
-                    m.d.sync += self.result.eq(Result.LATE)
-                    m.next = "IDLE"
-                    with m.If(host.done & on_time):
-                        m.next = "WORD"
+            self._compare_words(m)
+            self._run(m)
         return m
 
-    def _in_group(self) -> tuple[Value, Value, Value]:
-        """Position of the node in its group, the number of the run there, and whether it receives.
+    def _connect(self, m: Module) -> None:
+        """Connect what knows the job, the way through the words, and the words themselves."""
+        m.submodules.forecast = forecast = self._forecast
+        walk, word, host = self._walk, self._word, self.host
+        for name in self._choices:
+            m.d.comb += getattr(host, name).eq(getattr(self, name))
+        mode, operation = (getattr(self, name, Const(0)) for name in ("mode", "operation"))
+        length = getattr(self, "length", Const(self._fabric.flits))
+        root = self._root(mode)
+        m.d.comb += [
+            forecast.mode.eq(mode),
+            forecast.length.eq(length),
+            self.predicted.eq(forecast.cycles),
+            walk.mode.eq(mode),
+            walk.length.eq(length),
+            walk.root.eq(root),
+            walk.received.eq(self._checking),
+            word.mode.eq(mode),
+            word.root.eq(root),
+            word.operation.eq(operation),
+            # Other runs in other groups: words that cross to another group are found.
+            word.run.eq(self.run ^ (walk.group << RUN_BITS)[:16]),
+            word.node.eq(walk.position),
+            word.peer.eq(walk.peer),
+            word.flit.eq(walk.flit),
+            word.received.eq(self._checking),
+            self.node.eq(walk.node),
+            self.address.eq(walk.address),
+            self.expected.eq(word.word),
+            host.host_node.eq(walk.node),
+            host.host_addr.eq(walk.address),
+            host.host_wdata.eq(word.word),
+        ]
 
-        The numbers differ from group to group, so that words that cross to another are found.
-        """
-        groups, collective = self._fabric.program.groups, self._fabric.program.schedule.collective
-        if groups.count == 1:
-            return self.node, self.run, Const(1)
-        position, group = (
-            choose([Const(int(value), 16) for value in values], self.node)
-            for values in (groups.position, groups.group)
-        )
-        receives = position == collective.root if collective.to_root else Const(1)
-        return position, self.run ^ (group << RUN_BITS)[:16], receives
+    def _root(self, mode: Value) -> Value:
+        """The root of the run: the one that it chooses, or that of the mode."""
+        modes = self._fabric.program.modes
+        fixed = [Const(each.schedule.collective.root or 0, 16) for each in modes]
+        roots = [
+            self.root if each.any_root else root for each, root in zip(modes, fixed, strict=True)
+        ]
+        return chosen(roots, mode)
 
-    def _count(self, m: Module, checking: Signal, fill: Signal, check: Signal, step: Signal) -> Any:
-        """Count through the words of all nodes; returns what is high at the last one."""
-        layout, collective = self._fabric.layout, self._fabric.program.blocks.collective
-        flits, nodes = self._fabric.flits, self._fabric.nodes
-        self._peer, self._flit = Signal(range(max(nodes, 2))), Signal(range(max(flits, 2)))
-        # A node sends, or has received, a message for, or of, each of so many nodes.
-        sent, received = layout.send_words // flits, layout.recv_words // flits
-        alone = collective.to_root and collective.axes is None
-        first, last = (collective.root,) * 2 if alone else (0, nodes - 1)
-        flit_ends = self._flit == flits - 1
-        peer_ends = self._peer == Mux(checking, received - 1, sent - 1)
-        node_ends = self.node == Mux(checking, last, nodes - 1)
-        with m.If(step):
-            m.d.sync += [self._flit.eq(self._flit + 1), self.address.eq(self.address + 1)]
-            with m.If(flit_ends):
-                m.d.sync += [self._flit.eq(0), self._peer.eq(self._peer + 1)]
-                with m.If(peer_ends):
-                    m.d.sync += [self._peer.eq(0), self.node.eq(self.node + 1)]
-                    m.d.sync += self.address.eq(Mux(checking, layout.recv_base, layout.send_base))
-        with m.If(fill | check):
-            m.d.sync += [self._peer.eq(0), self._flit.eq(0)]
-            m.d.sync += self.node.eq(Mux(check, first, 0))
-            m.d.sync += self.address.eq(Mux(check, layout.recv_base, layout.send_base))
-        return flit_ends & peer_ends & node_ends
+    def _draw(self, m: Module) -> None:
+        """Draw what the run chooses."""
+        m.submodules.draw = draw = JobDraw(self._choices)
+        m.d.comb += draw.run.eq(self.run)
+        m.d.comb += [getattr(self, name).eq(getattr(draw, name)) for name in self._choices]
+        with m.State("DRAW"):
+            m.d.comb += draw.start.eq(1)
+            m.next = "DRAWN"
+        with m.State("DRAWN"), m.If(~draw.busy):
+            m.next = "FILL"
+
+    def _compare_words(self, m: Module) -> None:
+        """Compute one word after another; write those to send, compare those received."""
+        host, walk, word = self.host, self._walk, self._word
+        # The word is computed while the one to compare is read.
+        read = self._fabric.read_latency + 1
+        count = Signal(range(read + 1))
+        with m.State("WORD"):
+            m.d.comb += word.start.eq(count == 0)
+            m.d.sync += self.got.eq(host.host_rdata)
+            with m.If(count != read):
+                m.d.sync += count.eq(count + 1)
+            with m.Elif(~word.busy):
+                m.d.sync += count.eq(0)
+                m.next = "COMPARE"
+        with m.State("COMPARE"):
+            m.d.comb += [walk.step.eq(1), host.host_we.eq(~self._checking)]
+            m.next = "WORD"
+            with m.If(self._checking & walk.receives & (self.got != word.word)):
+                m.d.comb += walk.step.eq(0)
+                m.d.sync += self.result.eq(Result.WRONG)
+                m.next = "IDLE"
+            with m.Elif(walk.last & self._checking):
+                m.d.sync += self.result.eq(Result.PASS)
+                m.next = "IDLE"
+            with m.Elif(walk.last):
+                m.next = "START"
+
+    def _run(self, m: Module) -> None:
+        """Start the fabric, and look when it is done."""
+        host, most = self.host, self._forecast.most + PATIENCE
+        waited = Signal(range(most + 1))
+        with m.State("START"):
+            m.d.comb += host.start.eq(1)
+            m.d.sync += [waited.eq(0), self._checking.eq(1)]
+            m.next = "WAIT"
+        with m.State("WAIT"):
+            m.d.comb += self._walk.begin.eq(1)
+            m.d.sync += waited.eq(waited + 1)
+            with m.If(host.done | (waited == most)):
+                # The upper bits cannot be set so soon, and would cost as much.
+                counted = host.cycles[: len(waited)] == self.predicted
+                on_time = (waited == self.predicted) & counted
+                m.d.sync += self.result.eq(Result.LATE)
+                m.next = "IDLE"
+                with m.If(host.done & on_time):
+                    m.next = "WORD"

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 
 from .facts import Facts
+from .job_facts import describe_job, job_facts
+from .jobs import CHOICES
 
 __all__ = ["Verdict"]
 
@@ -21,6 +23,8 @@ class Verdict:
     cycles, predicted : int
     node, address, expected, got : int or None
         The first wrong word, and where it lies.
+    mode, length, root, operation : int or None
+        What the run chose, where the board leaves a choice.
     """
 
     result: str
@@ -31,6 +35,10 @@ class Verdict:
     address: int | None = None
     expected: int | None = None
     got: int | None = None
+    mode: int | None = None
+    length: int | None = None
+    root: int | None = None
+    operation: int | None = None
 
     @classmethod
     def parse(cls, line: str) -> "Verdict | None":
@@ -49,6 +57,12 @@ class Verdict:
         """Whether all words were right, and in time."""
         return self.result == "pass"
 
+    @property
+    def job(self) -> dict[str, int]:
+        """What the run chose, by name."""
+        chosen = {name: getattr(self, name) for name in CHOICES}
+        return {name: value for name, value in chosen.items() if value is not None}
+
     def describe(self, facts: Facts) -> str:
         """The verdict as one line for people.
 
@@ -57,14 +71,17 @@ class Verdict:
         facts : dict
             What the board says it is.
         """
+        facts = job_facts(facts, self.job)
+        job = describe_job(facts)
+        run = f"run {self.run} ({job})" if job else f"run {self.run}"
         if self.passed:
-            return f"run {self.run}: pass, {self.cycles} cycles as predicted"
+            return f"{run}: pass, {self.cycles} cycles as predicted"
         if self.address is None or self.got is None or self.expected is None:
-            return f"run {self.run}: {self.cycles} cycles, not {self.predicted}"
-        origin, flit = divmod(self.address - facts["recv_base"], facts["flits"])
+            return f"{run}: {self.cycles} cycles, not {self.predicted}"
+        origin, flit = divmod(self.address - facts["recv_base"], facts["stride"])
         of = f" of node {origin}" if facts["recv_words"] > facts["flits"] else ""
         what = f"as sum {flit}" if "operator" in facts else f"for flit {flit}{of}"
         return (
-            f"run {self.run}: node {self.node} holds {self.got:#x} {what} "
+            f"{run}: node {self.node} holds {self.got:#x} {what} "
             f"(address {self.address}), not {self.expected:#x}"
         )
