@@ -158,7 +158,13 @@ def _cost_alone(
     fabric: Fabric, mode: int, report: SynthesisReport, progress: Progress | None
 ) -> Costs:
     """What a fabric for a mode alone costs on the same device."""
-    alone = Fabric(fabric.program.part(mode), width=fabric.width, top=fabric.top, bus=fabric.bus)
+    alone = Fabric(
+        fabric.program.part(mode),
+        width=fabric.width,
+        top=fabric.top,
+        bus=fabric.bus,
+        periodic=fabric.periods is not None,
+    )
     found = synthesis.synthesize(
         emit(alone, command="torusfabric synth"),
         report.target,
