@@ -16,8 +16,10 @@ from image_bench import (
     run_bench,
 )
 
+import torusfabric as tf
 from torusfabric.collective import Operator
 from torusfabric.fpga.board import build, find_board
+from torusfabric.fpga.selftest.jobs import choices_of, drawn_job
 from torusfabric.fpga.selftest.verdict import Verdict
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import tools
@@ -80,6 +82,22 @@ def test_ice40_bitstream_passes(tmp_path):
     assert [v.cycles for v in say(said[:2])] == [fabric.predicted_cycles] * 2
     cycles = fabric.predicted_cycles
     assert said[2:] == [f"done cycles={cycles:02x} predicted={cycles:x}", "1", "3"]
+
+
+@needs_icebox
+@pytest.mark.long
+def test_ice40_bitstream_of_an_engine(tmp_path):
+    """The bits of an iCEBreaker's bitstream carry out jobs, each in as many cycles as predicted."""
+    plans = [tf.plan("2x2", name) for name in ("allgather", "broadcast")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=4), width=4)
+    base = fabric.layout.recv_base
+    send = f"9t\n0n0p7w9w1m2ls\n3n{base:x}p2r\n"
+    said = ice40_says(fabric, "icebreaker", tmp_path, send=send, lines=5)
+    for verdict in say(said[:2]):
+        assert verdict.passed
+        assert verdict.job == drawn_job(choices_of(fabric), verdict.run)
+        assert verdict.cycles == fabric.program.cycles(verdict.length, mode=verdict.mode)
+    assert said[2:] == [f"done cycles={fabric.program.cycles(2, mode=1):02x}", "7", "9"]
 
 
 @needs_icebox
