@@ -1,12 +1,15 @@
 """A second checker, which keeps plain Python sets and knows no shortcut, and schedules by hand."""
 
+import re
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
+from torusfabric.errors import ScheduleError
 from torusfabric.schedule import (
     ALL,
     Duplex,
@@ -26,6 +29,9 @@ ROOTED = ("broadcast", "scatter", "gather", "reduce")
 
 #: In place of a round: what the schedule lacks when all of them are done.
 END = "end"
+
+#: Sides of tori on which schedules are checked at random.
+SMALL = [(2,), (3,), (5,), (2, 2), (2, 3), (3, 3), (4, 3)]
 
 
 class Model:
@@ -123,6 +129,17 @@ def first_fault(schedule):
         if not model.play(transfers):
             return number
     return None if model.complete() else END
+
+
+def faulty_round(schedule, prove=check):
+    """The round of the first fault by the checker under test, `END` after the last, or None."""
+    try:
+        prove(schedule)
+    except ScheduleError as error:
+        if error.round is None and re.match(r"After \d+ (step|round)s?: ", str(error)):
+            return END
+        return error.round if str(error).startswith(f"Round {error.round}: ") else str(error)
+    return None
 
 
 # Schedules made by hand.
