@@ -172,3 +172,10 @@ def test_registers_lie_where_they_lie_in_every_fabric():
     assert names - {register.name for register in short.registers} == {"length", "round"}
     for register in short.registers:
         assert register.offset == long.register(register.name).offset
+
+
+@pytest.mark.parametrize("names", [("broadcast", "alltoall"), ("alltoall", "broadcast")])
+def test_windows_have_room_for_every_mode(names):
+    program = tf.compile([tf.plan("3", name) for name in names], max_flits=5)
+    sent, received = tf.Fabric(program, bus="wishbone").register_map.windows
+    assert (sent.flits, received.flits) == (15, 15)

@@ -214,7 +214,7 @@ class Fabric(wiring.Component):
         if self.bus:
             latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
             self.register_map = add_bus(
-                net, self.bus, self.layout, flits=self.flits, latencies=latencies
+                net, self.bus, self.layouts, flits=self.flits, latencies=latencies
             )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..host_layout import HostLayout
 from ..netlist import Leaf, Netlist, Part, Role
@@ -24,7 +24,7 @@ BRIDGES: dict[Bus, Callable[[int], Leaf]] = {
 def add_bus(
     net: Netlist,
     bus: Bus,
-    layout: HostLayout,
+    layouts: Sequence[HostLayout],
     *,
     flits: int,
     latencies: Mapping[str, int],
@@ -35,14 +35,15 @@ def add_bus(
     ----------
     net : Netlist
     bus : Bus
-    layout : HostLayout
+    layouts : sequence of HostLayout
+        Of each mode.
     flits : int
         The most flits of a message.
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency``.
     """
     width = net.outputs["host_rdata"]
-    registers = register_map(net.inputs | net.outputs, layout, width=width, flits=flits)
+    registers = register_map(net.inputs | net.outputs, layouts, width=width, flits=flits)
     inputs, outputs = net.enclose()
     bits = registers.address_bits
     bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)

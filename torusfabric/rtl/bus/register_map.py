@@ -7,7 +7,7 @@ they receive, and one that is empty.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -179,7 +179,7 @@ class RegisterMap:
 
 
 def register_map(
-    ports: Mapping[str, int], layout: HostLayout, *, width: int, flits: int
+    ports: Mapping[str, int], layouts: Sequence[HostLayout], *, width: int, flits: int
 ) -> RegisterMap:
     """The register map of a fabric.
 
@@ -187,7 +187,8 @@ def register_map(
     ----------
     ports : mapping of str to int
         The ports of the fabric, and their widths.
-    layout : HostLayout
+    layouts : sequence of HostLayout
+        Of each mode: windows have room for the mode with the most words.
     width : int
         Bits of a flit.
     flits : int
@@ -198,7 +199,7 @@ def register_map(
     InputError
         If addresses of 32 bits do not do.
     """
-    parts = -(-width // DATA_BITS)
+    layout, parts = layouts[0], -(-width // DATA_BITS)
     part_bits, flit_bits = (parts - 1).bit_length(), layout.address_bits - 1
     quarter_bits = max(
         address_width(layout.nodes) + flit_bits + part_bits, (REGISTER_WORDS - 1).bit_length()
@@ -210,9 +211,11 @@ def register_map(
         )
     quarter, flit_bytes = BYTES << quarter_bits, BYTES << part_bits
     common = {"nodes": layout.nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
+    sent = max(each.send_words for each in layouts)
+    received = max(each.recv_words for each in layouts)
     windows = (
-        Window("send", quarter, Access.WRITE, SEND, flits=layout.send_words, **common),
-        Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=layout.recv_words, **common),
+        Window("send", quarter, Access.WRITE, SEND, flits=sent, **common),
+        Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=received, **common),
     )
     registers = tuple(_fitted(register, ports, flits) for register in REGISTERS)
     there = tuple(register for register in registers if register.fields)
