@@ -50,6 +50,40 @@ def step(gpu, block, number):
     return f"gpu[@id='{gpu}']/tb[@id='{block}']/step[@s='{number}']"
 
 
+#: Attributes with which the second step of rank 1 is wrong.
+ODD_STEPS = {
+    "unknown type": (
+        {"type": "x"},
+        'Type of gpu 1, thread block 0, step 1 must be nop, s, .* or re, not "x"',
+    ),
+    "unknown buffer": (
+        {"dstbuf": "q"},
+        'Dstbuf of gpu 1, thread block 0, step 1 must be i, o or s, not "q"',
+    ),
+    "no chunks": (
+        {"cnt": "0"},
+        "Cnt of gpu 1, thread block 0, step 1 must be from 1 to .* not 0",
+    ),
+    "late": (
+        {"round": "999999999"},
+        "Round of gpu 1, thread block 0, step 1 must be below 262144, not 999999999",
+    ),
+    "step twice": (
+        {"s": "0"},
+        "Step must be there once, not gpu 1, thread block 0, step 0 twice",
+    ),
+    "dangling": (
+        {"depid": "4", "deps": "2"},
+        "gpu 1, thread block 0, step 1 must wait for a step that there is, not for thread block 4, "
+        "step 2",
+    ),
+    "out of range": (
+        {"dstoff": "3"},
+        "Dstoff of gpu 1, thread block 0, step 1 must lie within the 3 chunks of buffer o, not be "
+        "3 with cnt 1",
+    ),
+}
+
 BROKEN = {
     "not XML": ("<algo", "Content must be XML: unclosed token"),
     "entities": (
@@ -62,22 +96,6 @@ BROKEN = {
     "no number": (changed(RING, ".", ngpus="three"), 'must have a whole number .* not "three"'),
     "missing gpu": (without(RING, "./gpu[@id='1']"), "Gpus must be those from 0 to 2, not 0, 2"),
     "odd chunks": (changed(RING, ".", nchunksperloop="4"), "a multiple of the 3 gpus .* not 4"),
-    "unknown type": (
-        changed(RING, step(1, 0, 1), type="x"),
-        'Type of gpu 1, thread block 0, step 1 must be nop, s, .* or re, not "x"',
-    ),
-    "unknown buffer": (
-        changed(RING, step(1, 0, 1), dstbuf="q"),
-        'Dstbuf of gpu 1, thread block 0, step 1 must be i, o or s, not "q"',
-    ),
-    "no chunks": (
-        changed(RING, step(1, 0, 1), cnt="0"),
-        "Cnt of gpu 1, thread block 0, step 1 must be from 1 to .* not 0",
-    ),
-    "late": (
-        changed(RING, step(1, 0, 1), round="999999999"),
-        "Round of gpu 1, thread block 0, step 1 must be below 262144, not 999999999",
-    ),
     "no such peer": (
         changed(RING, "gpu[@id='1']/tb", send="7"),
         "Peer send of gpu 1, thread block 0 must be -1 or another gpu from 0 to 2, not 7",
@@ -90,10 +108,6 @@ BROKEN = {
         changed(RING, "gpu[@id='1']/tb", send="-1"),
         "Type of gpu 1, thread block 0, step 0 must suit its .* no send peer, not be s",
     ),
-    "step twice": (
-        changed(RING, step(1, 0, 1), s="0"),
-        "Step must be there once, not gpu 1, thread block 0, step 0 twice",
-    ),
     "thread block twice": (
         changed(HALVES, "gpu[@id='0']/tb[@id='1']", id="0"),
         "Gpu 0, thread block 0 must be there once, not twice",
@@ -102,11 +116,6 @@ BROKEN = {
         changed(HALVES, "gpu[@id='0']/tb[@id='2']", send="1"),
         "Peer send of gpu 0, thread block 2 must be that of one thread block on channel 0, not of "
         "thread block 0 too",
-    ),
-    "dangling": (
-        changed(RING, step(1, 0, 1), depid="4", deps="2"),
-        "gpu 1, thread block 0, step 1 must wait for a step that there is, not for thread block 4, "
-        "step 2",
     ),
     "unmatched send": (
         without(RING, step(2, 0, 2)),
@@ -133,11 +142,6 @@ BROKEN = {
         "for gpu 0, thread block 1, step 0, which waits for gpu 1, thread block 1, step 0, which "
         "waits for gpu 1, thread block 0, step 0, which waits for the first: a deadlock",
     ),
-    "out of range": (
-        changed(RING, step(1, 0, 1), dstoff="3"),
-        "Dstoff of gpu 1, thread block 0, step 1 must lie within the 3 chunks of buffer o, not be "
-        "3 with cnt 1",
-    ),
     "never written": (
         changed(RING, step(1, 0, 0), srcoff="2"),
         r"gpu 1, thread block 0, step 0 must read what was written before, not o\[2\]",
@@ -163,6 +167,10 @@ BROKEN = {
         changed(RING, step(1, 0, 1), type="rrcs"),
         "gpu 1, thread block 0, step 1 must ",
     ),
+    **{
+        name: (changed(RING, step(1, 0, 1), **attributes), message)
+        for name, (attributes, message) in ODD_STEPS.items()
+    },
 }
 
 
