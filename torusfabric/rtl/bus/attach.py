@@ -7,18 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from ..host_layout import HostLayout
 from ..netlist import Leaf, Netlist, Part, Role
 from .axi_lite import AxiLiteBridge
+from .bridge import ANSWERS, Bridge, accesses
 from .protocol import Bus, bus_inputs, bus_outputs
 from .register_map import RegisterMap, register_map
-from .registers import ANSWERS, Registers, accesses
+from .registers import Registers
 from .wishbone import WishboneBridge
 
 __all__ = ["add_bus"]
 
 #: What speaks the protocol of each bus.
-BRIDGES: dict[Bus, Callable[[int], Leaf]] = {
-    Bus.WISHBONE: WishboneBridge,
-    Bus.AXI_LITE: AxiLiteBridge,
-}
+BRIDGES: dict[Bus, type[Bridge]] = {each.bus: each for each in (WishboneBridge, AxiLiteBridge)}
 
 
 def add_bus(

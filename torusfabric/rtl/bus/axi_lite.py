@@ -1,11 +1,9 @@
 """AXI4-Lite: the bridge to five channels."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib.wiring import In, Out
 
-from ..netlist import Leaf
-from .protocol import BYTES, Bus, bus_inputs, bus_outputs
-from .registers import ANSWERS, accesses
+from .bridge import Bridge
+from .protocol import BYTES, Bus
 
 __all__ = ["AxiLiteBridge"]
 
@@ -13,33 +11,15 @@ __all__ = ["AxiLiteBridge"]
 SLAVE_ERROR = 2
 
 
-class AxiLiteBridge(Leaf):
+class AxiLiteBridge(Bridge):
     """AXI4-Lite: reads and writes in turn, one at a time.
 
     A write begins once both its address and its data are there. They are accepted when it is
     carried out, so that nothing has to be held here; the response follows in the next cycle and
     waits to be accepted.
-
-    Parameters
-    ----------
-    address_bits : int
-        Of the address of a bus word.
-
-    Members
-    -------
-    s_axil_.. : In, Out
-        The bus.
-    access.. : Out, In
-        What `Registers` is given, and gives.
     """
 
-    def __init__(self, address_bits: int) -> None:
-        given = bus_inputs(Bus.AXI_LITE, address_bits) | ANSWERS
-        gives = bus_outputs(Bus.AXI_LITE) | accesses(address_bits)
-        super().__init__(
-            {name: In(width) for name, width in given.items()}
-            | {name: Out(width) for name, width in gives.items()}
-        )
+    bus = Bus.AXI_LITE
 
     def elaborate(self, platform: object) -> Module:
         """Build the choice between reads and writes, and the responses."""

@@ -9,31 +9,12 @@ from amaranth.lib.wiring import In, Out
 
 from ..memories import choose
 from ..netlist import Leaf
+from .bridge import ANSWERS, accesses
 from .protocol import BYTES, DATA_BITS
 from .register_map import Access, Field, Register, RegisterMap
 from .window_access import FlitParts, WindowAddress
 
-__all__ = ["ANSWERS", "Registers", "accesses"]
-
-#: What a bridge is given, and its width; a bridge is what speaks the protocol of a bus.
-ANSWERS = {"access_done": 1, "access_error": 1, "access_word": DATA_BITS}
-
-
-def accesses(address_bits: int) -> dict[str, int]:
-    """What a bridge gives, and its width.
-
-    Parameters
-    ----------
-    address_bits : int
-        Of the address of a bus word.
-    """
-    return {
-        "access": 1,
-        "access_write": 1,
-        "access_address": address_bits,
-        "access_strobes": BYTES,
-        "access_data": DATA_BITS,
-    }
+__all__ = ["Registers"]
 
 
 class Registers(Leaf):

@@ -1,38 +1,17 @@
 """Wishbone: the bridge to a classic bus."""
 
 from amaranth.hdl import Module
-from amaranth.lib.wiring import In, Out
 
-from ..netlist import Leaf
-from .protocol import Bus, bus_inputs, bus_outputs
-from .registers import ANSWERS, accesses
+from .bridge import Bridge
+from .protocol import Bus
 
 __all__ = ["WishboneBridge"]
 
 
-class WishboneBridge(Leaf):
-    """Wishbone B4, classic cycles: an access is on the bus until it is acknowledged.
+class WishboneBridge(Bridge):
+    """Wishbone B4, classic cycles: an access is on the bus until it is acknowledged."""
 
-    Parameters
-    ----------
-    address_bits : int
-        Of the address of a bus word.
-
-    Members
-    -------
-    wb_.. : In, Out
-        The bus.
-    access.. : Out, In
-        What `Registers` is given, and gives.
-    """
-
-    def __init__(self, address_bits: int) -> None:
-        given = bus_inputs(Bus.WISHBONE, address_bits) | ANSWERS
-        gives = bus_outputs(Bus.WISHBONE) | accesses(address_bits)
-        super().__init__(
-            {name: In(width) for name, width in given.items()}
-            | {name: Out(width) for name, width in gives.items()}
-        )
+    bus = Bus.WISHBONE
 
     def elaborate(self, platform: object) -> Module:
         """Connect the two."""
