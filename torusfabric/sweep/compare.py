@@ -1,7 +1,7 @@
 """All algorithms that serve a selection, side by side."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -13,14 +13,14 @@ from ..collective import Operator
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
 from ..rtl import Fabric
-from ..rtl.inventory import take_inventory
 from ..schedule import Schedule
+from .costs import Costs, take_costs
 
-__all__ = ["Comparison", "Entry", "Hardware", "compare", "fitting", "synthesized"]
+__all__ = ["Comparison", "Entry", "Hardware", "compare", "fitting"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Costs):
     """What an algorithm makes of a selection; None is what does not exist, or was not asked for.
 
     Parameters
@@ -45,16 +45,8 @@ class Entry:
         The schedule file, if it was not planned.
     cycles : int or None
         From start to done, for messages of `flits` flits.
-    classes : int or None
-        Router classes.
-    rom_bits, memories, memory_bits : int or None
-        See `Inventory`.
-    router_luts : int or None
-        Of the largest router.
-    luts, ffs, brams : int or None
-        Of the whole fabric, host port included.
-    reason : str or None
-        Why there is no hardware.
+    **costs
+        See `Costs`.
     """
 
     algorithm: str
@@ -71,19 +63,6 @@ class Entry:
     links: dict[str, Any]
     plan: str | None = None
     cycles: int | None = None
-    classes: int | None = None
-    rom_bits: int | None = None
-    memories: int | None = None
-    memory_bits: int | None = None
-    router_luts: int | None = None
-    luts: int | None = None
-    ffs: int | None = None
-    brams: int | None = None
-    reason: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The entry as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -214,23 +193,5 @@ def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
         fabric = Fabric(program, width=hardware.width)
     except InputError as error:
         return Entry(**planned, reason=str(error))
-    built: dict[str, Any] = {
-        "cycles": fabric.predicted_cycles,
-        "classes": len(fabric.router_classes),
-        **take_inventory(fabric)._asdict(),
-    }
-    target = hardware.target
-    return Entry(**planned, **built, **(synthesized(fabric, target) if target else {}))
-
-
-def synthesized(fabric: Any, target: str) -> dict[str, Any]:
-    """What a fabric costs on a device."""
-    from .. import verilog
-    from ..fpga.synthesis import synthesize
-
-    design = verilog.emit(fabric, command="torusfabric compare")
-    report = synthesize(design, target).to_json()
-    return {
-        "router_luts": max(row["luts"] for row in report["classes"]),
-        **{name: report["fabric"][name] for name in ("luts", "ffs", "brams")},
-    }
+    costs = take_costs(fabric, hardware.target)
+    return Entry(**planned, cycles=fabric.predicted_cycles, **costs)

@@ -1,8 +1,7 @@
 """Several collectives in one fabric, by the algorithms that fit each of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ..algorithms import Algorithm, choose
 from ..analysis.check import check
@@ -10,15 +9,15 @@ from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
 from ..program.crossbar_inputs import count_inputs
 from ..rtl import Fabric
-from ..rtl.inventory import take_inventory
 from ..schedule import Schedule
-from .compare import Hardware, fitting, synthesized
+from .compare import Hardware, fitting
+from .costs import Costs, take_costs
 
 __all__ = ["Together", "compare_together"]
 
 
 @dataclass(frozen=True)
-class Together:
+class Together(Costs):
     """A fabric of several collectives; None is what does not exist, or was not asked for.
 
     Parameters
@@ -29,34 +28,13 @@ class Together:
         Of each mode, from start to done, for the longest messages.
     inputs : int or None
         What the out-ports of all routers select from.
-    classes : int or None
-        Router classes.
-    rom_bits, memories, memory_bits : int or None
-        See `Inventory`.
-    router_luts : int or None
-        Of the largest router.
-    luts, ffs, brams : int or None
-        Of the whole fabric, host port included.
-    reason : str or None
-        Why there is no hardware.
+    **costs
+        See `Costs`.
     """
 
     algorithms: tuple[str, ...]
     cycles: tuple[int, ...] | None = None
     inputs: int | None = None
-    classes: int | None = None
-    rom_bits: int | None = None
-    memories: int | None = None
-    memory_bits: int | None = None
-    router_luts: int | None = None
-    luts: int | None = None
-    ffs: int | None = None
-    brams: int | None = None
-    reason: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The entry as plain data."""
-        return asdict(self)
 
 
 def compare_together(
@@ -143,7 +121,5 @@ def _built(schedules: list[Schedule], hardware: Hardware) -> Together:
         algorithms,
         cycles=tuple(program.cycles(mode=mode) for mode in range(len(program.modes))),
         inputs=count_inputs(program).total,
-        classes=len(fabric.router_classes),
-        **take_inventory(fabric)._asdict(),
-        **(synthesized(fabric, hardware.target) if hardware.target else {}),
+        **take_costs(fabric, hardware.target),
     )

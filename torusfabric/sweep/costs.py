@@ -1,0 +1,72 @@
+"""What the hardware of a fabric takes, for comparisons."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ..rtl import Fabric
+from ..rtl.inventory import take_inventory
+
+__all__ = ["Costs", "take_costs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a fabric takes; None is what does not exist, or was not asked for.
+
+    Parameters
+    ----------
+    classes : int or None
+        Router classes.
+    rom_bits, memories, memory_bits : int or None
+        See `Inventory`.
+    router_luts : int or None
+        Of the largest router.
+    luts, ffs, brams : int or None
+        Of the whole fabric, host port included.
+    reason : str or None
+        Why there is no hardware.
+    """
+
+    classes: int | None = None
+    rom_bits: int | None = None
+    memories: int | None = None
+    memory_bits: int | None = None
+    router_luts: int | None = None
+    luts: int | None = None
+    ffs: int | None = None
+    brams: int | None = None
+    reason: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain data, the costs last."""
+        costs = {field.name for field in fields(Costs)}
+        return dict(sorted(asdict(self).items(), key=lambda item: item[0] in costs))
+
+
+def take_costs(fabric: Fabric, target: str | None) -> dict[str, Any]:
+    """What a fabric takes, by the names of `Costs`.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    target : str or None
+        Device to synthesize for, if any.
+    """
+    return {
+        "classes": len(fabric.router_classes),
+        **take_inventory(fabric)._asdict(),
+        **(_synthesized(fabric, target) if target else {}),
+    }
+
+
+def _synthesized(fabric: Fabric, target: str) -> dict[str, Any]:
+    """What a fabric costs on a device."""
+    from .. import verilog
+    from ..fpga.synthesis import synthesize
+
+    design = verilog.emit(fabric, command="torusfabric compare")
+    report = synthesize(design, target).to_json()
+    return {
+        "router_luts": max(row["luts"] for row in report["classes"]),
+        **{name: report["fabric"][name] for name in ("luts", "ffs", "brams")},
+    }
