@@ -37,6 +37,8 @@ class Top(Choice):
     HOST = "host"
     #: Every node has ports of its own.
     CORE = "core"
+    #: Every node has a stream of what it sends, and one of what it receives.
+    STREAM = "stream"
 
 
 @dataclass(frozen=True, eq=False)

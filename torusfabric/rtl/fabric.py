@@ -153,6 +153,8 @@ class Fabric(wiring.Component):
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         check_prefix(prefix)
         self.prefix = prefix
+        if Top(top) is Top.STREAM:
+            raise InputError("Top must be host or core, not stream, of which there are ports only")
         if program.any_length and Top(top) is Top.CORE:
             raise InputError("Top must be host for messages of any length, not core")
         if program.mode.part_is_root and Top(top) is Top.CORE:

@@ -1,0 +1,157 @@
+"""The ports of a fabric whose nodes have streams: names, widths, and what each is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..memories import address_width
+from ..run_choices import ERROR_BITS
+
+if TYPE_CHECKING:
+    from ...program import Program
+
+__all__ = ["COMMAND", "COMMAND_BITS", "STATUS", "StreamPort", "needs_commands", "stream_ports"]
+
+#: Bits of a beat of the command stream and of the status stream.
+COMMAND_BITS = 32
+
+#: The beats of a command, and of its status.
+COMMAND = ("mode", "length", "root", "operation", "tag")
+STATUS = ("tag", "error", "cycles")
+
+#: The protocols that ports follow.
+AXI_STREAM, LEVEL = "AXI4-Stream", "level"
+
+
+class StreamPort(NamedTuple):
+    """A port of a fabric whose nodes have streams; all are in the domain of ``clk``.
+
+    Parameters
+    ----------
+    name : str
+        Of the port; in that of a node its number stands before the name of the signal.
+    direction : str
+        ``in`` or ``out``, seen from the fabric.
+    width : int
+    node : int or None
+        Whose it is; None for what there is once.
+    protocol : str
+        ``AXI4-Stream`` or ``level``.
+    meaning : str
+    """
+
+    name: str
+    direction: str
+    width: int
+    node: int | None
+    protocol: str
+    meaning: str
+
+
+def needs_commands(program: Program) -> bool:
+    """Whether anything but the length of messages is chosen for each run.
+
+    Then there are a stream of commands and one of statuses; otherwise a run starts as soon as every
+    message is there.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("3x3", "broadcast")
+    >>> needs_commands(tf.compile(schedule, max_flits=8))
+    False
+    >>> needs_commands(tf.compile(schedule, max_flits=8, root="any"))
+    True
+    """
+    return program.several or program.any_root or len(program.operators) > 1
+
+
+def stream_ports(program: Program, width: int) -> list[StreamPort]:
+    """The ports of a fabric whose nodes have streams, clock and reset aside.
+
+    Parameters
+    ----------
+    program : Program
+    width : int
+        Bits of a flit.
+
+    Returns
+    -------
+    list of StreamPort
+        Those of the nodes, one after the other; of commands; and of what the fabric does.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=4)
+    >>> ports = stream_ports(program, width=12)
+    >>> [(port.name, port.width) for port in ports if port.node == 8][:5]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('s_axis_8_tdata', 16), ('s_axis_8_tvalid', 1), ('s_axis_8_tready', 1), ('s_axis_8_tlast', 1),
+     ('s_axis_8_tdest', 4)]
+    >>> [port.name for port in ports if port.node is None]
+    ['busy', 'done', 'cycles', 'error']
+    """
+    nodes, personal = (
+        program.topology.nodes,
+        any(mode.schedule.collective.personal for mode in program.modes),
+    )
+    ports: list[StreamPort] = []
+    for node in range(nodes):
+        ports += _sent(node, width, address_width(nodes) if personal else 0)
+        ports += _received(node, width, address_width(nodes))
+    if needs_commands(program):
+        ports += _stream("s_axis_cmd", COMMAND_BITS, "in", None, "a command", COMMAND)
+        ports += _stream("m_axis_status", COMMAND_BITS, "out", None, "a status", STATUS)
+    return ports + [
+        StreamPort(name, "out", bits, None, LEVEL, meaning)
+        for name, bits, meaning in (
+            ("busy", 1, "a run is under way"),
+            ("done", 1, "high from the end of a run to the next start"),
+            ("cycles", 32, "cycles of the run under way, or of the last, from its start"),
+            ("error", ERROR_BITS, "why the last run was not carried out, or 0"),
+        )
+    ]
+
+
+def _sent(node: int, width: int, dest_bits: int) -> Iterator[StreamPort]:
+    """What a node sends."""
+    prefix = f"s_axis_{node}"
+    what = "a packet for each destination" if dest_bits else "its message"
+    yield from _data(prefix, "in", node, width, f"what node {node} sends, {what}")
+    if dest_bits:
+        meaning = "the destination of the packet, where the collective has several"
+        yield StreamPort(f"{prefix}_tdest", "in", dest_bits, node, AXI_STREAM, meaning)
+
+
+def _received(node: int, width: int, id_bits: int) -> Iterator[StreamPort]:
+    """What a node receives."""
+    prefix = f"m_axis_{node}"
+    yield from _data(prefix, "out", node, width, f"what node {node} receives")
+    meaning = "the origin of the packet, ascending; 0 where words are combined"
+    yield StreamPort(f"{prefix}_tid", "out", id_bits, node, AXI_STREAM, meaning)
+
+
+def _data(
+    prefix: str, direction: str, node: int | None, width: int, meaning: str
+) -> list[StreamPort]:
+    """The data and the handshake of a stream; data are whole bytes."""
+    back = "out" if direction == "in" else "in"
+    signals = (
+        ("tdata", direction, 8 * -(-width // 8), f"a word of {meaning}"),
+        ("tvalid", direction, 1, "a word is there"),
+        ("tready", back, 1, "it is taken with this edge, if it is there"),
+        ("tlast", direction, 1, "it is the last of its packet"),
+    )
+    return [
+        StreamPort(f"{prefix}_{signal}", flow, bits, node, AXI_STREAM, text)
+        for signal, flow, bits, text in signals
+    ]
+
+
+def _stream(
+    prefix: str, width: int, direction: str, node: int | None, what: str, beats: tuple[str, ...]
+) -> list[StreamPort]:
+    """A stream of packets of words that are named."""
+    return _data(prefix, direction, node, width, f"{what}: {', '.join(beats)}")
