@@ -1,8 +1,8 @@
-"""Draw docs/architecture.svg: the rooms of the package, and the way of a value through them.
+"""Draw docs/project/architecture.svg: the rooms of the package, and the way of a value.
 
 Example::
 
-    python scripts/architecture.py docs/architecture.svg
+    python scripts/architecture.py docs/project/architecture.svg
 """
 
 import sys

@@ -30,7 +30,7 @@ def test_picture_shows_the_rooms():
 def test_picture_is_drawn_anew():
     """The picture in the documents is what the script draws."""
     drawn = PICTURE["architecture"]()
-    assert drawn == (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    assert drawn == (ROOT / "docs" / "project" / "architecture.svg").read_text(encoding="utf-8")
 
 
 def test_imports_point_down():

@@ -29,7 +29,7 @@ def test_recipe(name, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/project/architecture.md"])
 def test_paths_in_documents_exist(document):
     """What a document names by a path is there."""
     text = (ROOT / document).read_text(encoding="utf-8")

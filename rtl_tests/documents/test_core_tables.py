@@ -1,4 +1,4 @@
-"""The tables of `docs/core.md` that show a run cycle by cycle: the hardware does what they say."""
+"""The tables of `docs/reference/core.md` that show a run cycle by cycle: the hardware does it."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from helpers import expected_words, fabric_of, random_messages
 
 from torusfabric.rtl.assembly import Assembly
 
-TEXT = (Path(__file__).parents[2] / "docs" / "core.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "core.md").read_text(encoding="utf-8")
 
 #: What an input is where a table says nothing.
 rng = np.random.default_rng(1)

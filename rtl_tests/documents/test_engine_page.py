@@ -10,7 +10,7 @@ import pytest
 import torusfabric as tf
 from torusfabric.cli import main
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
 TEXT = (DOCS / "engines.md").read_text()
 FOUND = dict(re.findall(r"<!-- test: (\S+) -->\n```\w+\n(.*?)```", TEXT, re.DOTALL))
 

@@ -14,8 +14,8 @@ from torusfabric.cli import main
 from torusfabric.schedule.schema import schema
 
 DOCS = Path(__file__).parents[2] / "docs"
-FORMATS, OWN = ((DOCS / f"{name}.md").read_text() for name in
-                ("schedule-file", "bring-your-own-schedule"))  # fmt: skip
+PAGES = (DOCS / "reference/schedule-file.md", DOCS / "tutorials/bring-your-own-schedule.md")
+FORMATS, OWN = (page.read_text() for page in PAGES)
 EXAMPLES = re.findall(r"<!-- example: (\w+) -->\n```json\n(.*?)```", FORMATS, re.DOTALL)
 
 
@@ -54,8 +54,8 @@ def test_script_and_commands(tmp_path, monkeypatch, capsys):
     assert Path("out/fabric.v").exists()
 
 
-@pytest.mark.parametrize("text", [FORMATS, OWN])
-def test_links(text):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links(page):
     """What is linked is there."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
-        assert (DOCS / target).exists(), target
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target

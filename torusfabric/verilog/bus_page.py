@@ -1,6 +1,6 @@
 """A page about a fabric behind a bus for people, beside its manifest.
 
-All of it is in the manifest; ``docs/bus.md`` explains it at length.
+All of it is in the manifest; ``docs/reference/bus.md`` explains it at length.
 """
 
 from collections.abc import Iterable, Mapping

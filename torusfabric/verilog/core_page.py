@@ -1,6 +1,6 @@
 """A page about a core for people, beside its manifest: ports in their order, and their cycles.
 
-All of it is in the manifest; ``docs/core.md`` explains it at length.
+All of it is in the manifest; ``docs/reference/core.md`` explains it at length.
 """
 
 from collections.abc import Iterable, Mapping
