@@ -16,6 +16,7 @@ from verilog_bench import (
     run_verilator,
 )
 
+import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.errors import InputError
 from torusfabric.rtl.netlist import Role
@@ -176,11 +177,28 @@ def test_manifest_describes_every_port(topology, collective, algorithm, width, f
     ports = verilog.manifest(fabric, command="", files=[])["ports"]
     assert ports["clk"]["clock"] is None
     for name, port in ports.items():
-        assert port.keys() == {"direction", "width", "role", "node", "clock", "meaning"}
+        assert port.keys() == {
+            *("direction", "width", "role", "protocol", "node", "clock", "meaning")
+        }
         assert (port["node"] is not None) == name.endswith(f"_{port['node']}")
         assert port["meaning"]
     nodes = {port["node"] for port in ports.values()} - {None}
     assert nodes == (set(range(fabric.nodes)) if top == "core" else set())
+
+
+@pytest.mark.parametrize(
+    ("options", "protocols"),
+    [
+        ({"top": "host"}, {"start": "pulse", "length": "sampled", "host_wdata": "memory"}),
+        ({"bus": "wishbone"}, {"wb_ack": "wishbone-b4", "irq": "level"}),
+        ({"bus": "axi-lite"}, {"s_axil_wdata": "axi4-lite", "rst": "level"}),
+    ],
+)
+def test_manifest_names_the_protocol_of_ports(options, protocols):
+    program = tf.compile(tf.plan("2x2", "allgather"), max_flits=4)
+    ports = verilog.manifest(tf.Fabric(program, width=8, **options), command="", files=[])["ports"]
+    assert ports["clk"]["protocol"] == "clock"
+    assert {name: ports[name]["protocol"] for name in protocols} == protocols
 
 
 @pytest.mark.parametrize(

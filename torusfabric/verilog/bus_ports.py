@@ -1,5 +1,7 @@
 """What the ports of the buses mean."""
 
+from .port_meaning import PortMeaning, Protocol
+
 __all__ = ["BUS_MEANINGS"]
 
 WISHBONE = {
@@ -36,5 +38,11 @@ AXI_LITE = {
     "rready": "rdata is taken",
 }
 
-#: The meaning of every port of the buses.
-BUS_MEANINGS = WISHBONE | {f"s_axil_{name}": meaning for name, meaning in AXI_LITE.items()}
+#: What every port of the buses is for.
+BUS_MEANINGS = {
+    **{name: PortMeaning("bus", Protocol.WISHBONE, meaning) for name, meaning in WISHBONE.items()},
+    **{
+        f"s_axil_{name}": PortMeaning("bus", Protocol.AXI_LITE, meaning)
+        for name, meaning in AXI_LITE.items()
+    },
+}
