@@ -56,6 +56,17 @@ def test_a_wrong_number_of_cycles_is_found(tmp_path):
     assert re.search(r"\d+ cycles, not \d+", text)
 
 
+@pytest.mark.parametrize("stall", [0.5, pytest.param(0, marks=pytest.mark.long)])
+def test_pauses_find_what_a_word_an_edge_does_not(tmp_path, stall):
+    """Here the fabric writes a word with every edge, whether it is told to or not."""
+    folder = exported(tmp_path, "3", "broadcast", {"flits": 3}, {})
+    text = (folder / "fabric.v").read_text()
+    assert text.count(".host_we(host_we)") == 1
+    (folder / "fabric.v").write_text(text.replace(".host_we(host_we)", ".host_we(1'b1)"))
+    passed, text = run_bench(folder, RUNS=1, STALL=stall)
+    assert passed == (stall == 0)
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not have_verilator_bench(), reason="no Verilator")
 @pytest.mark.parametrize("interface", EXPORTS)

@@ -9,7 +9,7 @@ __all__ = ["bench_files", "bench_names"]
 SOURCE, FOLDER = Path(__file__).with_name("files"), "bench"
 
 #: What all benches have.
-COMMON = ("Makefile", "collectives.py", "test_fabric.py")
+COMMON = ("Makefile", "collectives.py", "stalls.py", "test_fabric.py")
 
 #: What drives each interface.
 PORTS = {
@@ -29,7 +29,7 @@ def bench_names(interface: str) -> list[str]:
     --------
     >>> bench_names("host")
     ['bench/Makefile', 'bench/collectives.py', 'bench/direct_port.py', 'bench/fabric_port.py', \
-'bench/test_fabric.py']
+'bench/stalls.py', 'bench/test_fabric.py']
     """
     return [f"{FOLDER}/{name}" for name in sorted(_sources(interface))]
 

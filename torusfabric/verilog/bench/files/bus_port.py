@@ -1,29 +1,32 @@
 """The fabric behind a bus: loaded, started and read by its registers and windows."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from collectives import Words
+from stalls import Stalls
 
 __all__ = ["BusPort"]
 
 
-class BusPort:
+class BusPort(ABC):
     """Loads, runs and reads a fabric by `read_word` and `write_word` of a bus."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.manifest, self.bus = dut, manifest, manifest["bus"]
+        self.stalls = Stalls(dut, manifest)
         self.parts = range(-(-manifest["width"] // 32))
         Clock(dut.clk, 10, "ns").start()
 
+    @abstractmethod
     async def read_word(self, address: int) -> int:
         """Read a word of the bus."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def write_word(self, address: int, word: int) -> None:
         """Write a word of the bus."""
-        raise NotImplementedError
 
     async def reset(self) -> None:
         """Reset, with no access under way; then allow the interrupt."""

@@ -1,11 +1,17 @@
-"""What all fabrics with a `start` pin have: clock, reset, and runs."""
+"""What all fabrics with a `start` pin have: clock, reset, runs, and reads with a fixed latency."""
 
-from typing import Any
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
+from stalls import Stalls
 
-__all__ = ["DirectPort"]
+__all__ = ["DirectPort", "Place"]
+
+#: A node, an origin, and the number of a flit.
+Place: TypeAlias = tuple[int, int, int]
 
 
 class DirectPort:
@@ -13,11 +19,18 @@ class DirectPort:
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.manifest = dut, manifest
+        self.stalls = Stalls(dut, manifest)
         Clock(dut.clk, 10, "ns").start()
 
     async def edge(self) -> None:
         """Wait for a rising edge of the clock."""
         await RisingEdge(self.dut.clk)
+
+    async def pause(self, *unused: str) -> None:
+        """Let cycles pass, or none, in which some inputs do not count."""
+        while self.stalls.due():
+            self.stalls.scramble(*unused)
+            await self.edge()
 
     async def reset(self) -> None:
         """Hold all inputs at 0, and reset."""
@@ -32,12 +45,14 @@ class DirectPort:
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start, with what is chosen, and count the cycles until done."""
-        there = {name: value for name, value in inputs.items() if name in self.manifest["ports"]}
-        for name, value in {**there, "start": 1}.items():
-            getattr(self.dut, name).value = value
+        chosen = [name for name in inputs if name in self.manifest["ports"]]
+        await self.pause(*chosen)
+        for name in chosen:
+            getattr(self.dut, name).value = inputs[name]
+        self.dut.start.value = 1
         await self.edge()
-        for name in (*there, "start"):
-            getattr(self.dut, name).value = 0
+        self.dut.start.value = 0
+        self.stalls.scramble(*chosen)
         cycle = 0
         while True:
             self.drive(cycle)
@@ -56,3 +71,24 @@ class DirectPort:
 
     def sample(self, cycle: int) -> None:
         """Take what there is in a cycle of a run."""
+
+    async def answers(
+        self,
+        places: list[Place],
+        *,
+        latency: int,
+        ask: Callable[[Place | None], None],
+        answer: Callable[[Place], int],
+    ) -> list[int]:
+        """The words at some places: at most one is asked for an edge, none in a pause."""
+        waiting, words = deque(places), list[int]()
+        asked: deque[Place | None] = deque([None] * latency)
+        while len(words) < len(places):
+            place = waiting.popleft() if waiting and not self.stalls.due() else None
+            ask(place)
+            asked.append(place)
+            await self.edge()
+            answered = asked.popleft()
+            if answered is not None:
+                words.append(answer(answered))
+        return words

@@ -11,20 +11,17 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import cocotb
 from collectives import Words, combiner, expected_words, groups, parts_sent
-from direct_port import DirectPort
+from direct_port import DirectPort, Place
 
 MANIFEST = json.loads(Path(__file__).parents[1].joinpath("manifest.json").read_text())
 PERIODIC, MODE = MANIFEST["periodic"], MANIFEST["modes"][0]
 
 RUNS = int(os.environ.get("RUNS") or 3)
 SEED = int(os.environ.get("SEED") or 1)
-
-#: A node, a part or origin, and a flit.
-Place: TypeAlias = tuple[int, int, int]
 
 
 class Cycle(NamedTuple):
@@ -60,6 +57,11 @@ class Host:
         self.dut, self.port = dut, port
         self.given: list[Cycle] = []
         self.shown: list[Shown] = []
+
+    async def pause(self, *, run: bool) -> None:
+        """Let cycles pass, or none, in which nothing is asked for."""
+        while self.port.stalls.due():
+            await self.cycle(Cycle(run))
 
     async def cycle(self, given: Cycle) -> Shown:
         """Pass a cycle."""
@@ -112,6 +114,7 @@ async def episode(host: Host, generator: random.Random, places: list[Place], num
     nodes, width = MANIFEST["nodes"], MANIFEST["width"]
     runs = number > 1 and number % 3 == 1
     for place in sent_places():
+        await host.pause(run=runs)
         await host.cycle(Cycle(runs, write=(place, generator.getrandbits(width))))
     committing = [node for node in range(nodes) if number < 2 or generator.random() < 0.5]
     generator.shuffle(committing)

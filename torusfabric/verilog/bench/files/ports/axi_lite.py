@@ -1,4 +1,4 @@
-"""AXI4-Lite, by the master of cocotbext-axi."""
+"""AXI4-Lite, by the master of cocotbext-axi, with pauses in all channels."""
 
 import logging
 from typing import Any
@@ -15,8 +15,12 @@ class FabricPort(BusPort):
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
-        for side in (self.master.read_if, self.master.write_if):
+        reads, writes = self.master.read_if, self.master.write_if
+        for side in (reads, writes):
             side.log.setLevel(logging.WARNING)  # it tells of every access
+        for channel in (reads.ar_channel, reads.r_channel,
+                        writes.aw_channel, writes.w_channel, writes.b_channel):  # fmt: skip
+            channel.set_pause_generator(self.stalls.forever())
 
     async def read_word(self, address: int) -> int:
         """Read a word of the bus."""

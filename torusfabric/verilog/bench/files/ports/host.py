@@ -1,7 +1,7 @@
 """The fabric behind its host port: loaded and read by addresses."""
 
 from collectives import Words
-from direct_port import DirectPort
+from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
 
@@ -11,26 +11,34 @@ class FabricPort(DirectPort):
 
     async def load(self, sent: list[Words]) -> None:
         """Write what each node sends, by part and flit."""
-        base, stride = self.manifest["send_base"], self.manifest["stride"]
-        self.dut.host_we.value = 1
         for node, words in enumerate(sent):
             for (part, flit), word in words.items():
-                self.dut.host_node.value = node
-                self.dut.host_addr.value = base + part * stride + flit
+                self.dut.host_we.value = 0
+                await self.pause("host_node", "host_addr", "host_wdata")
+                self.dut.host_we.value = 1
+                self._point("send_base", node, part, flit)
                 self.dut.host_wdata.value = word
                 await self.edge()
         self.dut.host_we.value = 0
 
-    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
-        """Read flits by node, origin and number, one an edge."""
-        base, stride = self.manifest["recv_base"], self.manifest["stride"]
-        latency, words = self.manifest["read_latency"], []
-        for number in range(len(places) + latency):
-            if number < len(places):
-                node, origin, flit = places[number]
-                self.dut.host_node.value = node
-                self.dut.host_addr.value = base + origin * stride + flit
-            await self.edge()
-            if number >= latency:
-                words.append(int(self.dut.host_rdata.value))
+    async def read(self, places: list[Place]) -> list[int]:
+        """Read flits by node, origin and number."""
+
+        def ask(place: Place | None) -> None:
+            if place is None:
+                self.stalls.scramble("host_node", "host_addr")
+            else:
+                self._point("recv_base", *place)
+
+        words: list[int] = await self.answers(
+            places,
+            latency=self.manifest["read_latency"],
+            ask=ask,
+            answer=lambda _: int(self.dut.host_rdata.value),
+        )
         return words
+
+    def _point(self, base: str, node: int, part: int, flit: int) -> None:
+        """Set the address of a flit."""
+        self.dut.host_node.value = node
+        self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + flit

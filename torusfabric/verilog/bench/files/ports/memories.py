@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from collectives import Words
-from direct_port import DirectPort
+from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
 
@@ -22,37 +22,48 @@ class FabricPort(DirectPort):
     async def load(self, sent: list[Words]) -> None:
         """Write what each node sends, by part and flit."""
         for node, words in enumerate(sent):
-            self._set("write_enable", node, 1)
             for (part, flit), word in words.items():
                 place = self._place("sent", node, part, flit)
                 if place is None:
                     continue  # what this node does not send
+                self._set("write_enable", node, 0)
+                await self.pause(*self._names(node, "write_bank", "write_address", "write_data"))
+                self._set("write_enable", node, 1)
                 self._set("write_bank", node, place[0])
                 self._set("write_address", node, place[1])
                 self._set("write_data", node, word)
                 await self.edge()
             self._set("write_enable", node, 0)
 
-    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
-        """Read flits by node, origin and number, one an edge."""
-        latency, words = self.form["read_latency"], []
-        for number in range(len(places) + latency):
-            if number < len(places):
-                node, origin, flit = places[number]
-                place = self._place("received", node, origin, flit)
-                assert place, f"flit {flit} from {origin} must have a place at node {node}"
-                self._set("read_bank", node, place[0])
-                self._set("read_address", node, place[1])
-            await self.edge()
-            if number >= latency:
-                asked = places[number - latency][0]
-                words.append(int(getattr(self.dut, f"read_data_{asked}").value))
+    async def read(self, places: list[Place]) -> list[int]:
+        """Read flits by node, origin and number."""
+
+        def ask(place: Place | None) -> None:
+            if place is None:
+                self.stalls.scramble(*self._names(0, "read_bank", "read_address"))
+                return
+            node, origin, flit = place
+            bank_and_address = self._place("received", node, origin, flit)
+            assert bank_and_address, f"flit {flit} from {origin} must have a place at node {node}"
+            self._set("read_bank", node, bank_and_address[0])
+            self._set("read_address", node, bank_and_address[1])
+
+        words: list[int] = await self.answers(
+            places,
+            latency=self.form["read_latency"],
+            ask=ask,
+            answer=lambda place: int(getattr(self.dut, f"read_data_{place[0]}").value),
+        )
         return words
+
+    def _names(self, node: int, *ports: str) -> list[str]:
+        """The names of ports of a node, of those that it has."""
+        return [f"{port}_{node}" for port in ports if f"{port}_{node}" in self.manifest["ports"]]
 
     def _set(self, port: str, node: int, value: int) -> None:
         """Set a port of a node, if there is a choice."""
-        if f"{port}_{node}" in self.manifest["ports"]:
-            getattr(self.dut, f"{port}_{node}").value = value
+        for name in self._names(node, port):
+            getattr(self.dut, name).value = value
 
     def _place(self, which: str, node: int, part: int, flit: int) -> tuple[int, int] | None:
         """Bank and address of a flit, if it has any."""

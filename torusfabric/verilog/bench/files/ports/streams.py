@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from collectives import Words, groups
-from direct_port import DirectPort
+from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
 
@@ -19,7 +19,7 @@ class FabricPort(DirectPort):
         file = Path(__file__).parents[1] / self.form["address_map"]
         self.arrivals = json.loads(file.read_text())["arrivals"]
         self.sent: list[Words] = []
-        self.received: dict[tuple[int, int, int], int] = {}
+        self.received: dict[Place, int] = {}
 
     async def load(self, sent: list[Words]) -> None:
         """Keep what each node sends; it has its own words at once."""
@@ -31,9 +31,10 @@ class FabricPort(DirectPort):
                     self.received[node, position, flit] = word
 
     def drive(self, cycle: int) -> None:
-        """Inject a flit of each chunk in its cycle."""
+        """Inject a flit of each chunk in its cycle, and anything in all others."""
         flit, wait = divmod(cycle - self.form["inject_cycle"], self.form["steps"])
         if wait or not 0 <= flit < self.form["block_flits"]:
+            self.stalls.scramble(*(f"inject_{node}" for node in range(len(self.sent))))
             return
         for node, words in enumerate(self.sent):
             side_by_side = [words.get((0, self._number(c, flit)), 0) for c in self.form["inject"]]
@@ -56,7 +57,7 @@ class FabricPort(DirectPort):
                     word = words[width * (port + 1) - 1 : width * port]
                     self.received[node, origin, number] = int(word)
 
-    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
+    async def read(self, places: list[Place]) -> list[int]:
         """What has arrived, by node, origin and flit."""
         return [self.received[place] for place in places]
 

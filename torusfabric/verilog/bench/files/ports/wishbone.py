@@ -1,4 +1,4 @@
-"""Wishbone: one access after another."""
+"""Wishbone: one access after another, with pauses between."""
 
 from typing import Any
 
@@ -21,6 +21,9 @@ class FabricPort(BusPort):
 
     async def _access(self, address: int, word: int = 0, *, write: bool) -> int:
         dut: Any = self.dut
+        while self.stalls.due():
+            self.stalls.scramble("wb_we", "wb_sel", "wb_adr", "wb_dat_w")
+            await RisingEdge(dut.clk)
         dut.wb_cyc.value = dut.wb_stb.value = 1
         dut.wb_we.value, dut.wb_sel.value = int(write), 0xF
         dut.wb_adr.value, dut.wb_dat_w.value = address // 4, word
