@@ -1,0 +1,106 @@
+"""The file of results: nothing in it is lost, and nothing done twice."""
+
+import pytest
+from sweeps import plan_step
+
+from torusfabric.errors import InputError
+from torusfabric.sweep.grid import key
+from torusfabric.sweep.results import Results
+from torusfabric.sweep.work import run
+
+
+def test_rows_outlive_the_file_being_closed(tmp_path):
+    path = tmp_path / "r.jsonl"
+    row = {"key": key(plan_step()), **plan_step(), "status": "done"}
+    with Results(path) as results:
+        assert plan_step() not in results
+        results.add(row)
+        results.add(row | {"status": "again"})
+    with Results(path) as results:
+        assert plan_step() in results
+        assert list(results.rows.values()) == [row]
+
+
+@pytest.mark.parametrize("rest", ["{", '{"key": "1", "st', "x"])
+def test_half_a_line_at_the_end_goes(tmp_path, rest):
+    path = tmp_path / "r.jsonl"
+    whole = '{"key": "0", "status": "done"}\n'
+    path.write_text(whole + rest)
+    with Results(path) as results:
+        assert list(results.rows) == ["0"]
+        results.add({"key": "1"})
+    assert path.read_text() == whole + '{"key": "1"}\n'
+
+
+def test_text_after_rows_is_named(tmp_path):
+    """A line that is no row is named by its number, and nothing is changed."""
+    path = tmp_path / "r.jsonl"
+    text = '{"key": "0", "status": "done"}\nnote\n'
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"^Results must be rows of a sweep, not line 2 of \S+$"):
+        Results(path)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hello\n",
+        "{}\n",
+        "[1]\n",
+        "a file of the user",
+        '{"key": "0"}\n',
+        '{"key": 0, "status": "done"}\n',
+        '{"key": "0", "status": "failed"}\n',
+        '{"key": "0", "key": "1", "status": "done"}\n',
+        "[" * 100_000 + "\n",
+    ],
+)
+def test_other_files_are_left_alone(tmp_path, text):
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"^Results must be rows of a sweep, not line 1 of \S+$"):
+        Results(path)
+    assert path.read_text() == text
+
+
+def test_results_that_cannot_be_written(tmp_path):
+    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(No such file"):
+        Results(tmp_path / "none" / "r.jsonl")
+
+
+def test_one_sweep_a_file(tmp_path):
+    path = tmp_path / "r.jsonl"
+    with (
+        Results(path),
+        pytest.raises(InputError, match=r"^Results must not be in use by another sweep, as \S+ is"),
+    ):
+        Results(path)
+    with Results(path):
+        pass
+
+
+def test_only_what_is_missing_is_done(tmp_path):
+    wanted = [plan_step(f"{n}x{n}", algorithm="best") for n in (3, 4, 5)]
+    asked, reported = [], []
+
+    def workers(todo):
+        asked.append([point["topology"] for point in todo])
+        for point in todo:
+            yield {"key": key(point), **point, "status": "done"}
+
+    with Results(tmp_path / "r.jsonl") as results:
+        run(wanted[:1], results, workers)
+        outcome = run(wanted, results, workers, lambda *step: reported.append(step[:2]))
+    assert asked == [["3x3"], ["4x4", "5x5"]]
+    assert reported == [(1, 3), (2, 3), (3, 3)]
+    assert outcome == {"rows": 3, "kept": 1, "done": 2, "misfits": 0, "failed": []}
+
+
+def test_what_failed_is_reported_and_tried_again(tmp_path):
+    point = plan_step(algorithm="best")
+    failed = {"key": key(point), **point, "status": "failed", "reason": "no luck"}
+    with Results(tmp_path / "r.jsonl") as results:
+        outcome = run([point], results, lambda todo: (r for r in [failed]))
+        assert outcome["failed"] == ["plan 4x4 allgather best: no luck"]
+        assert point not in results

@@ -1,0 +1,100 @@
+"""The workers of a sweep: cores and clusters, some of which are lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from sweeps import MANY, lines_of, plan_step
+
+from torusfabric.errors import InputError, MissingTool
+from torusfabric.sweep.grid import load, points
+from torusfabric.sweep.results import Results
+from torusfabric.sweep.work import describe, on_cluster, on_cores, run
+
+
+def test_missing_tool_ends_a_sweep(tmp_path):
+    row = {"key": "0", "status": "missing", "reason": "Tool yosys was not found"}
+    with Results(tmp_path / "r.jsonl") as results, pytest.raises(MissingTool, match="yosys"):
+        run([plan_step()], results, lambda todo: (r for r in [row]))
+
+
+def _start(path, *options):
+    return subprocess.Popen([sys.executable, "-m", "torusfabric", "sweep", str(path), *options])
+
+
+def _wait_for_lines(path, count, process):
+    for _ in range(3000):
+        if path.exists() and path.read_bytes().count(b"\n") >= count:
+            return
+        assert process.poll() is None
+        time.sleep(0.01)
+    raise AssertionError("nothing happens")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
+def test_killed_sweep_goes_on_where_it_was(write):
+    path = write(MANY)
+    rows, total = path.with_suffix(".jsonl"), len(points(load(path)))
+    process = _start(path)
+    _wait_for_lines(rows, 5, process)
+    process.kill()
+    process.wait()
+    text = rows.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    assert 5 <= whole.count(b"\n") < total
+    assert _start(path).wait() == 0
+    assert rows.read_bytes().startswith(whole)
+    keys = [row["key"] for row in lines_of(rows)]
+    assert len(keys) == len(set(keys)) == total
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
+def test_lost_process_is_replaced():
+    todo = [plan_step(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 8)]
+    rows = on_cores(todo, jobs=2)
+    found = [next(rows)]
+    victims = [p for p in _children(os.getpid()) if b"spawn_main" in _command(p)]
+    os.kill(victims[0], signal.SIGKILL)
+    found += rows
+    assert sorted(map(describe, found)) == sorted(map(describe, todo))
+    assert {row["status"] for row in found} == {"done"}
+
+
+def _children(pid):
+    if not os.path.isdir("/proc"):
+        pytest.skip("needs /proc")
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def _command(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
+
+
+def test_no_scheduler():
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match=r"^Scheduler must be the address of a Dask scheduler"):
+        list(on_cluster([plan_step()], "nonsense://here"))
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("default")
+def test_cluster_loses_a_worker(write):
+    distributed = pytest.importorskip("distributed")
+    path = write(MANY)
+    rows, total = path.with_suffix(".jsonl"), len(points(load(path)))
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        process = _start(path, "--scheduler", cluster.scheduler_address)
+        _wait_for_lines(rows, 5, process)
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        assert process.wait() == 0
+    keys = [row["key"] for row in lines_of(rows)]
+    assert len(keys) == len(set(keys)) == total
+    assert {row["status"] for row in lines_of(rows)} == {"done", "misfit"}
