@@ -1,0 +1,85 @@
+"""Routers that read their selects from ROMs."""
+
+import pytest
+from helpers import fabric_of
+from printed import printed
+
+from torusfabric import verilog
+from torusfabric.fpga.synthesis import synthesize
+from torusfabric.rtl.netlist import ROM, Netlist, Role
+from torusfabric.verilog.design import Design, RomContents
+
+SWITCH = """
+module router(input clk, input select, input [7:0] own, input [7:0] in, output reg [7:0] out);
+  always @(posedge clk) out <= select ? own : in;
+endmodule
+"""
+
+
+def with_roms():
+    """Three routers that read their selects from ROMs of two different contents."""
+    rom = verilog.module_texts(rom_netlist())[ROM].text
+    dear = RomContents(tuple(k * k % 7 % 2 for k in range(40)), 1)
+    contents = {"dear": dear, "cheap": RomContents((0,) * 40, 1)}
+    top = f"""
+    module fabric(input clk, input [5:0] row, input [7:0] own, output [7:0] out);
+      wire [7:0] a, b;
+      wire x, y, z;
+      rom #({dear.parameters()}) rom_0 (.clk(clk), .address(row), .data(x));
+      rom #({contents["cheap"].parameters()}) rom_1 (.clk(clk), .address(row), .data(y));
+      rom #({contents["cheap"].parameters()}) rom_2 (.clk(clk), .address(row), .data(z));
+      router r_0 (.clk(clk), .select(x), .own(own), .in(out), .out(a));
+      router r_1 (.clk(clk), .select(y), .own(own), .in(a), .out(b));
+      router r_2 (.clk(clk), .select(z), .own(own), .in(b), .out(out));
+    endmodule
+    """
+    return Design(
+        modules={ROM: rom, "router": SWITCH, "fabric": top},
+        top="fabric",
+        instances={"fabric": {"router": 3, "dear": 1, "cheap": 2}},
+        classes=[("router", 3)],
+        outports={"router": ("out",)},
+        inports={"router": {"in": "crossbar", "own": "injection"}},
+        parts={"dear": "settings", "cheap": "settings"},
+        contents=contents,
+        settings={"router": {"select": {"dear": 1, "cheap": 2}}},
+    )
+
+
+def rom_netlist():
+    netlist = Netlist()
+    netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
+    return netlist
+
+
+@pytest.mark.long
+def test_routers_have_the_dearest_of_their_roms(runs):
+    """A class costs what its routers cost with the dearest contents, which the report names."""
+    report = synthesize(with_roms(), "ice40-hx8k")
+    costs = {row["name"]: row for row in report.modules}
+    assert costs["dear"]["luts"] > costs["cheap"]["luts"] == 0
+    row = report.classes[0]
+    assert row["roms"] == ["dear"]
+    assert row["luts"] == costs["router"]["luts"] + costs["dear"]["luts"]
+    assert row["ffs"] == 8 + 1
+    assert row["parts"]["settings"] == costs["dear"]["luts"]
+    assert report.fabric["luts"] == 3 * costs["router"]["luts"] + costs["dear"]["luts"]
+    assert report.parts["settings"] == costs["dear"]["luts"]
+    assert runs.count(("yosys", "the ROMs")) == 1
+    assert "router: with the contents of dear, the dearest" in printed(report)
+
+
+@pytest.mark.long
+def test_routers_that_inject_nothing():
+    """A node that only receives, or passes on, has a router without words of its own."""
+    fabric = fabric_of("3", "broadcast", "max-flow", width=2)
+    assert any("inject" not in i.inputs for i in fabric.netlist.having(Role.ROUTER))
+    report = synthesize(verilog.emit(fabric).routers(), "ice40-hx8k")
+    assert sum(row["nodes"] for row in report.classes) == 3
+
+
+@pytest.mark.long
+def test_routers_are_placed_with_their_roms():
+    report = synthesize(with_roms(), "ice40-hx8k", pnr=True)
+    assert report.classes[0]["fmax_mhz"] > 50
+    assert report.fabric["fmax_mhz"] > 50

@@ -1,0 +1,141 @@
+"""What synthesis counts."""
+
+import dataclasses
+import json
+
+import pytest
+from hand_written import OUTER, PORTS, SMALL_STORE, STORE, design, router
+from printed import printed
+
+from torusfabric.fpga.synthesis import TARGETS, synthesize
+from torusfabric.fpga.synthesis.report import per_bit
+from torusfabric.fpga.synthesis.target import Cost, find_target, measure
+from torusfabric.verilog.design import Design
+
+
+@pytest.mark.parametrize("target", ["ice40-hx8k", pytest.param("ecp5-25k", marks=pytest.mark.long)])
+def test_wave_router_costs_one_lut_and_one_flip_flop_a_bit(target):
+    width, nodes = 8, 4
+    report = synthesize(design(width, nodes), target)
+    bits = PORTS * width
+    (row,) = report.classes
+    assert (row["name"], row["nodes"]) == ("router", nodes)
+    assert (row["luts"], row["ffs"], row["brams"]) == (bits, bits, 0)
+    assert (row["outport_bits"], row["luts_per_bit"], row["ffs_per_bit"]) == (bits, 1, 1)
+    assert row["why"] is None
+    assert row["fmax_mhz"] is None
+    fabric = report.fabric
+    assert (fabric["luts"], fabric["ffs"], fabric["brams"]) == (nodes * bits, nodes * bits, 0)
+    assert fabric["fits"] is True
+    assert fabric["fmax_mhz"] is None
+    assert [(m["name"], m["instances"], m["luts"]) for m in report.modules] == [
+        ("router", nodes, bits),
+        ("fabric", 1, 0),
+    ]
+
+
+@pytest.mark.long
+def test_memories_adders_and_hierarchy_on_ice40():
+    nested = Design(
+        {"store": STORE, "outer": OUTER}, "outer", {"outer": {"store": 2}}, [("store", 2)]
+    )
+    report = synthesize(nested, "ice40-up5k")
+    row = report.classes[0]
+    assert (row["brams"], row["ffs"]) == (1, 8)
+    assert row["luts"] in (8, 9)  # the first bit of a chain may take a table more
+    assert row["carries"] == 7
+    assert "luts_per_bit" not in row
+    assert report.fabric["brams"] == 2
+    assert report.fabric["luts"] == 2 * row["luts"]
+
+
+@pytest.mark.long
+def test_memories_and_adders_on_ecp5():
+    modules = {"store": STORE, "small_store": SMALL_STORE}
+    report = synthesize(Design(modules, "store", {}), "ecp5-85k")
+    store, small = report.modules
+    assert (store["brams"], store["luts"], store["carries"], store["ffs"]) == (1, 8, 8, 8)
+    assert (small["brams"], small["lutrams"], small["luts"]) == (0, 2, 12)
+    assert report.fabric["luts"] == 8  # the small one is not in it
+    assert small["instances"] == 0
+
+
+@pytest.mark.long
+def test_wide_multiplexers_are_only_used_for_speed():
+    text = "module wide(input [63:0] d, input [5:0] s, output q); assign q = d[s]; endmodule\n"
+    wide = Design({"wide": text}, "wide", {})
+    compact = synthesize(wide, "ecp5-25k")
+    fast = synthesize(wide, "ecp5-25k", mapping="fast")
+    assert compact.fabric["muxes"] == 0
+    assert fast.fabric["muxes"] > 0
+    assert (compact.mapping, fast.mapping) == ("compact", "fast")
+
+
+@pytest.mark.long
+def test_cost_of_control_is_explained():
+    counter = "  reg [19:0] count; always @(posedge clk) count <= inject ? 0 : count + 1;"
+    counter += "\n  assign busy = count[19];"
+    text = router(4, extra=counter).replace("input inject", "input inject, output busy", 1)
+    plain = design(4)
+    busy = dataclasses.replace(plain, modules={**plain.modules, "router": text})
+    row = synthesize(busy, "ice40-hx8k").classes[0]
+    assert row["ffs"] == 16 + 20
+    assert row["luts"] >= 16 + 20
+    assert row["why"] == (
+        f"{row['luts'] / 16:.2f} LUTs and 2.25 flip-flops an out-port bit (16 bits): "
+        f"16 LUTs and 16 flip-flops drive out-ports; {row['luts'] - 16} LUTs and 20 flip-flops are "
+        "control, selection before the last LUT, and the node's own ports, shared by all bits"
+    )
+
+
+def test_cost_a_bit_is_explained_above_a_tenth():
+    drivers = {"bits": 100, "luts": 100, "ffs": 100}
+    assert per_bit(Cost(luts=110, ffs=110), drivers)["why"] is None
+    assert per_bit(Cost(luts=111, ffs=100), drivers)["why"].startswith("1.11 LUTs and 1.00 flip")
+    assert per_bit(Cost(luts=100, ffs=111), drivers)["why"].startswith("1.00 LUTs and 1.11 flip")
+    assert per_bit(Cost(luts=5), {**drivers, "bits": 0})["luts_per_bit"] is None
+
+
+def test_all_targets_know_what_fits():
+    assert {"ice40-hx8k", "ice40-up5k", "ecp5-25k", "ecp5-85k"} <= TARGETS.keys()
+    for target in TARGETS.values():
+        for name, most in target.capacity.items():
+            assert target.over(Cost(**{name: most})) is None
+            assert target.over(Cost(**{name: most + 1})).startswith(f"does not fit: {most + 1} ")
+
+
+def test_logic_cells_of_ice40_are_shared_where_they_can_be():
+    def cell(kind, **ports):
+        return {
+            "type": kind,
+            "port_directions": {p: "output" if p in "OQ" else "input" for p in ports},
+            "connections": {p: [bit] for p, bit in ports.items()},
+        }
+
+    cells = {
+        "lut": cell("SB_LUT4", I0=2, I1=3, I2=4, I3="0", O=10),
+        "its register": cell("SB_DFF", C=1, D=10, Q=11),
+        "lut read twice": cell("SB_LUT4", I0=11, I1=5, I2="0", I3="0", O=12),
+        "a register of its own": cell("SB_DFFE", C=1, E=2, D=12, Q=13),
+        "carry beside the first lut": cell("SB_CARRY", I0=3, I1=4, CI=6, CO=14),
+        "carry of its own": cell("SB_CARRY", I0=3, I1=5, CI=14, CO=15),
+    }
+    module = {"cells": cells, "ports": {"q": {"direction": "output", "bits": [12, 13, 15]}}}
+    cost = measure(find_target("ice40-hx8k"), module, ())
+    assert cost == Cost(luts=2, ffs=2, carries=2, cells=4)
+
+
+def test_report_has_the_keys_others_read():
+    report = synthesize(design(1), "ice40-hx8k")
+    value = json.loads(json.dumps(report.to_json()))
+    assert value["target"] == "ice40-hx8k"
+    assert {"name", "nodes", "luts", "ffs", "brams", "fmax_mhz"} <= value["classes"][0].keys()
+    assert {"luts", "ffs", "brams", "fmax_mhz", "fits"} <= value["fabric"].keys()
+
+
+def test_report_prints_as_a_table():
+    text = printed(synthesize(design(8, 4), "ice40-hx8k"))
+    rows = [[part.strip() for part in line.split("│")] for line in text.splitlines()]
+    assert ["", "router", "4", "32", "32", "0", "", "1.00", "1.00", ""] in rows
+    assert ["", "fabric", "4", "128", "128", "0", "", "", "", ""] in rows
+    assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "", "", "", ""] in rows
