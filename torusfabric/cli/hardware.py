@@ -1,9 +1,11 @@
 """The commands that make hardware: verilog, synth."""
 
 from argparse import Namespace
+from typing import Any
 
 from ..analysis.facts import in_words
-from ..planning import require_placements
+from ..planning import announce, require_placements
+from ..toolchain.notices import say
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import add_fabric_options, make_fabric
@@ -52,6 +54,11 @@ def add_commands(commands: Commands) -> None:
         help="what the names of all modules begin with (default nothing)",
     )
     verilog.add_argument(
+        "--docs",
+        action="store_true",
+        help="describe the ports too: a table, and timing diagrams drawn from a simulation",
+    )
+    verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     synth.add_argument(
@@ -84,8 +91,10 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
+    command = made.command_line("verilog") + " --docs" * arguments.docs
     with progress_bar("writing Verilog"):
-        design = verilog.write(fabric, arguments.output, command=made.command_line("verilog"))
+        draw = _diagrams if arguments.docs else None
+        design = verilog.write(fabric, arguments.output, command=command, draw=draw)
     facts = {
         "folder": arguments.output,
         "files": design.file_names,
@@ -101,6 +110,18 @@ def run_verilog(arguments: Namespace) -> None:
         print_facts(
             in_words(facts) | {"files": " ".join(facts["files"]), "origins": fabric.origins}
         )
+
+
+def _diagrams(fabric: Any) -> list[Any]:
+    """Timing diagrams of a fabric."""
+    from ..simulation.diagrams import draw_diagrams
+    from ..simulation.engines.choice import estimate
+    from ..verilog.diagram import INSTALL, can_render
+
+    announce("Simulating", estimate(fabric)[0])
+    if not can_render():
+        say(f"Timing diagrams are written as data for WaveDrom alone; for pictures: {INSTALL}")
+    return draw_diagrams(fabric)
 
 
 def run_synth(arguments: Namespace) -> None:

@@ -1,21 +1,38 @@
 """Verilog text of a fabric, its manifest, and files for other ecosystems."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..rtl.fabric import Fabric
 from ..toolchain.files import writable
 from .conversion import ModuleText, module_texts
 from .design import TEXT, Design
+from .diagram import Diagram
 from .manifest import manifest
 from .text import emit
 
-__all__ = ["Design", "ModuleText", "emit", "manifest", "module_texts", "write"]
+__all__ = ["Design", "Diagram", "ModuleText", "emit", "manifest", "module_texts", "write"]
 
 
-def write(fabric: Fabric, folder: str | Path, *, command: str) -> Design:
+def write(
+    fabric: Fabric,
+    folder: str | Path,
+    *,
+    command: str,
+    draw: Callable[[Fabric], Sequence[Diagram]] | None = None,
+) -> Design:
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
     For a core, ``address_map.json`` says which block arrives, or lies, where.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    folder : str or Path
+    command : str
+        The command that makes the files.
+    draw : function of (Fabric) -> sequence of Diagram, optional
+        Draws timing diagrams, for a page about the ports.
 
     Raises
     ------
@@ -24,6 +41,7 @@ def write(fabric: Fabric, folder: str | Path, *, command: str) -> Design:
     """
     # Before the work, which may take long.
     writable(Path(folder, TEXT), make=True)
-    design = emit(fabric, command=command)
+    diagrams = draw(fabric) if draw else None
+    design = emit(fabric, command=command, diagrams=diagrams)
     design.write(folder)
     return design

@@ -1,21 +1,26 @@
 """The files beside the text: the manifest, what describes the interface, and the bench."""
 
 import json
+from collections.abc import Sequence
 
 from ..rtl.fabric import Fabric, Top
 from .bench import bench_files, bench_names
 from .bus_page import BUS_PAGE, bus_page
 from .core_page import CORE_PAGE, core_page
 from .design import TEXT, as_json
+from .diagram import Diagram
 from .folder import MANIFEST
 from .interface import ADDRESS_MAP
 from .manifest import manifest
+from .signals_page import docs_files, docs_names
 from .system_rdl import SYSTEM_RDL, system_rdl
 
 __all__ = ["files_beside"]
 
 
-def files_beside(fabric: Fabric, *, command: str, title: str) -> dict[str, str]:
+def files_beside(
+    fabric: Fabric, *, command: str, title: str, diagrams: Sequence[Diagram] | None = None
+) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
     Parameters
@@ -25,8 +30,11 @@ def files_beside(fabric: Fabric, *, command: str, title: str) -> dict[str, str]:
         The command that makes them.
     title : str
         What the fabric is, in a line.
+    diagrams : sequence of Diagram, optional
+        If they are given, there is a page about the ports with them.
     """
     names = [TEXT, *_describing(fabric), *bench_names(_bench(fabric))]
+    names += [] if diagrams is None else docs_names(diagrams)
     said = manifest(fabric, command=command, files=names)
     texts = bench_files(_bench(fabric), said["top"])
     if fabric.register_map:
@@ -35,6 +43,8 @@ def files_beside(fabric: Fabric, *, command: str, title: str) -> dict[str, str]:
     elif fabric.top is Top.CORE:
         texts[ADDRESS_MAP] = json.dumps(fabric.address_map()) + "\n"  # long: on one line
         texts[CORE_PAGE] = core_page(said)
+    if diagrams is not None:
+        texts |= docs_files(said, diagrams)
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
 
 

@@ -1,6 +1,7 @@
 """Verilog of a fabric: every module once, and a structural top."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from .. import __version__
 from ..program import Mode
@@ -9,6 +10,7 @@ from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from .beside import files_beside
 from .conversion import ModuleText, module_texts
 from .design import Design, RomContents, RouterShape
+from .diagram import Diagram
 from .manifest import TOP
 from .prefix import with_prefix
 
@@ -28,7 +30,12 @@ OUTPORTS = ("tx",)
 INPORTS = {"rx": "crossbar", "inject": "injection"}
 
 
-def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
+def emit(
+    fabric: Fabric,
+    *,
+    command: str = "torusfabric verilog",
+    diagrams: Sequence[Diagram] | None = None,
+) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
     Parameters
@@ -36,6 +43,8 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
     fabric : Fabric
     command : str
         The command that makes it, for the header.
+    diagrams : sequence of Diagram, optional
+        If they are given, there is a page about the ports with them.
 
     Returns
     -------
@@ -72,7 +81,7 @@ def emit(fabric: Fabric, *, command: str = "torusfabric verilog") -> Design:
         interface=fabric.top.value,
         instance_parts=_instance_parts(netlist),
         header=header(fabric, command),
-        files=files_beside(fabric, command=command, title=_title(fabric)),
+        files=files_beside(fabric, command=command, title=_title(fabric), diagrams=diagrams),
     )
     return with_prefix(design, fabric.prefix)
 

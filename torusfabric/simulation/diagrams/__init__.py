@@ -1,0 +1,83 @@
+"""Timing diagrams of a fabric, drawn from a simulation of it."""
+
+from collections.abc import Callable
+
+from amaranth.sim import Simulator, SimulatorContext
+
+from ...rtl.assembly import Assembly
+from ...rtl.fabric import Fabric, Top
+from ...verilog.diagram import Diagram
+from ..engines.amaranth_engine import wide_values
+from .bus import bus_scene
+from .core import memories_scene, scheduled_scene
+from .host import host_scene, periodic_scene
+from .stage import Lane, Scene, Sketch, Stage
+from .waves import Line, waves
+
+__all__ = ["draw_diagrams"]
+
+#: Ports whose values are numbers of something.
+DECIMAL = ("mode", "length", "root", "operation", "round", "cycles", "period", "error")
+
+
+def draw_diagrams(fabric: Fabric) -> list[Diagram]:
+    """What happens at the ports of a fabric in a run of its first mode.
+
+    Parameters
+    ----------
+    fabric : Fabric
+
+    Returns
+    -------
+    list of Diagram
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
+    >>> write, run, read = draw_diagrams(fabric)
+    >>> run.waves["signal"][2]
+    {'name': 'start', 'wave': '10...|...'}
+    """
+    scene, design = _scene(fabric)(fabric), Assembly(fabric.netlist)
+    lanes = dict.fromkeys(lane for sketch in scene.sketches for lane in sketch.lanes)
+    stages = []
+
+    async def testbench(ctx: SimulatorContext) -> None:
+        stages.append(stage := Stage(ctx, design, lanes))
+        await scene.play(stage)
+
+    with wide_values():
+        simulator = Simulator(design)
+        simulator.add_clock(1e-8)
+        simulator.add_testbench(testbench)
+        simulator.run()
+    (stage,) = stages
+    return [_diagram(fabric, sketch, stage) for sketch in scene.sketches]
+
+
+def _scene(fabric: Fabric) -> Callable[[Fabric], Scene]:
+    """What is shown of the top of a fabric."""
+    if fabric.bus:
+        return bus_scene
+    if fabric.top is Top.CORE:
+        return scheduled_scene if fabric.streaming else memories_scene
+    return periodic_scene if fabric.periods else host_scene
+
+
+def _diagram(fabric: Fabric, sketch: Sketch, stage: Stage) -> Diagram:
+    """A diagram of what was written down."""
+    widths = fabric.netlist.inputs | fabric.netlist.outputs
+    first, end = stage.cycles[sketch.name]
+    lines = [_line(lane, widths[lane.port], stage.shown[lane][first:end]) for lane in sketch.lanes]
+    drawn = waves(range(first - stage.origin, end - stage.origin), lines)
+    return Diagram(sketch.name, sketch.title, sketch.meaning, drawn)
+
+
+def _line(lane: Lane, width: int, values: list[int]) -> Line:
+    """The line of a port of some width, or of some of its bits."""
+    bits = width - lane.low if lane.width is None else lane.width
+    high, name = lane.low + bits - 1, lane.port
+    if bits < width:
+        name += f"[{high}:{lane.low}]" if bits > 1 else f"[{high}]"
+    return Line(name, bits, values, decimal=lane.port in DECIMAL, counts=lane.counts)
