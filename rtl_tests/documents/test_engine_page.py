@@ -12,7 +12,7 @@ from torusfabric.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
 TEXT = (DOCS / "engines.md").read_text()
-FOUND = dict(re.findall(r"<!-- test: (\S+) -->\n```\w+\n(.*?)```", TEXT, re.DOTALL))
+FOUND = dict(re.findall(r"<!-- (?:test|file): (\S+) -->\n```\w+\n(.*?)```", TEXT, re.DOTALL))
 
 
 def carry_out(commands):

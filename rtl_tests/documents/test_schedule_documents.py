@@ -40,7 +40,7 @@ def test_there_is_one_of_each_form():
 
 def test_script_and_commands(tmp_path, monkeypatch, capsys):
     """From the script to Verilog."""
-    found = dict(re.findall(r"<!-- test: (\S+) -->\n```\w+\n(.*?)```", OWN, re.DOTALL))
+    found = dict(re.findall(r"<!-- (?:test|file): (\S+) -->\n```\w+\n(.*?)```", OWN, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     Path("rows_columns.py").write_text(found["rows_columns.py"])
     for line in found["commands"].splitlines():

@@ -10,6 +10,7 @@ from . import board, boards, cache, compare, foreign, hardware, monitor, plannin
 from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
+from .purposes import Help
 from .streams import flush_or_drop, prepare_streams, told, writes_to_standard_output
 
 __all__ = ["main"]
@@ -31,10 +32,12 @@ def make_parser() -> argparse.ArgumentParser:
         prog="torusfabric",
         description="Switch fabrics, free of contention, for collectives on torus networks.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
     )
     parser.add_argument("--version", action="version", version=f"torusfabric {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, title="commands"
+    )
     planning.add_commands(commands)
     compare.add_commands(commands)
     foreign.add_commands(commands)

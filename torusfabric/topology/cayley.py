@@ -105,7 +105,7 @@ class Topology(ABC):
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:
-        """The parts of nodes in those groups: an int array of shape (len(moduli), *nodes.shape)."""
+        """The parts of nodes in those groups: an int array, ``len(moduli)`` by nodes."""
 
     @abstractmethod
     def node_name(self, node: int) -> str:

@@ -1,0 +1,50 @@
+"""How Sphinx builds the documentation; `bash scripts/docs` runs it."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
+
+from torusfabric import __version__  # noqa: E402
+
+project = "torusfabric"
+author = "The torusfabric authors"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "commands",
+    "executed",
+    "outside",
+]
+exclude_patterns = ["_build", "_made", "_templates", "extensions"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_param = False
+
+html_theme = "furo"
+html_title = f"torusfabric {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+myst_html_meta = {
+    "description": "Network-on-chip generator: switch fabrics for collective communication "
+    "(all-gather, all-to-all, all-reduce, broadcast) on torus networks, as Verilog for FPGA and "
+    "ASIC, time-predictable to the clock cycle",
+    "keywords": "network-on-chip, NoC generator, collective communication, all-reduce, torus, "
+    "FPGA, time-predictable, Verilog, Amaranth",
+}
+copybutton_prompt_text = "$ "
+pygments_style, pygments_dark_style = "default", "monokai"

@@ -1,0 +1,151 @@
+"""Sphinx: carries out the blocks of every page when it is read, and shows what they print.
+
+What a page printed is kept under a digest of its blocks and of the package, so that a page is
+carried out again only when something changed.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from dark import dark
+from pages import Block, Shown, blocks_of, parts_of
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+__all__ = ["setup"]
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+#: Beside the pages: pictures and animations that pages have made. Below the build: results.
+MADE, KEPT = "_made", "executed"
+
+
+def digest_of_package() -> str:
+    """A digest of all that pages may run."""
+    digest = hashlib.sha256()
+    for folder in ("torusfabric", "boards", "docs/extensions", "sim"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, list[Any]]:
+    """The folder of what a page has made, and what its blocks printed."""
+    blocks = json.dumps([block.as_json() for block in blocks_of(text)])
+    shown = [part.name for _, part in parts_of(text) if isinstance(part, Shown)]
+    key = hashlib.sha256("\n".join([package, blocks, *shown]).encode()).hexdigest()[:24]
+    folder = kept / key
+    if not (folder / "printed.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        _carry_out(page, blocks, shown, folder)
+    return folder, json.loads((folder / "printed.json").read_text())
+
+
+def _carry_out(page: str, blocks: str, shown: list[str], folder: Path) -> None:
+    """Run the blocks in a folder that goes away; keep what the page shows."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    packages = os.pathsep.join(
+        filter(None, [str(ROOT), str(ROOT / "sim"), os.environ.get("PYTHONPATH")])
+    )
+    environ = os.environ | {"PATH": path, "PYTHONPATH": packages}
+    with tempfile.TemporaryDirectory() as work:
+        done = subprocess.run([sys.executable, str(HERE / "session.py")], input=blocks, cwd=work,
+                              env=environ, capture_output=True, text=True, check=False)  # fmt: skip
+        if done.returncode:
+            raise ExtensionError(f"{page} does not run as it stands:\n{done.stderr}")
+        missing = [name for name in shown if not (Path(work) / name).exists()]
+        if missing:
+            raise ExtensionError(f"{page} shows what no block has written: {', '.join(missing)}")
+        folder.mkdir(parents=True)
+        for name in shown:
+            shutil.copy(Path(work) / name, folder / name)
+    (folder / "printed.json").write_text(done.stdout)
+
+
+def read(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put what blocks print, and the pictures they make, into the text of a page."""
+    text = source[0]
+    if not any(isinstance(part, Shown) or part.runs for _, part in parts_of(text)):
+        return
+    kept = Path(app.outdir).parent / KEPT
+    folder, printed = carried_out(page, text, kept, app.config.package_digest)
+    outputs = iter(printed)
+    pieces, end = [], 0
+    for (first, last), part in parts_of(text):
+        shown = _block(part, next(outputs)) if isinstance(part, Block) else None
+        if isinstance(part, Shown):
+            shown = _shown(app, page, part, folder)
+        if shown is not None:
+            pieces += [text[end:first], shown]
+            end = last
+    source[0] = "".join([*pieces, text[end:]])
+
+
+def _block(block: Block, printed: list[tuple[str, str]]) -> str | None:
+    """A block with what it printed; None to leave it as it is."""
+    if not block.runs:
+        return None
+    if block.language == "python":
+        ((_, said),) = printed
+        code = f"```python\n{block.text}```\n"
+        return code + (f"\n```{{code-block}} text\n:class: output\n\n{_cut(said, block.lines)}```\n"
+                       if said else "")  # fmt: skip
+    session = "".join(f"$ {line}\n{_cut(said, block.lines)}" for line, said in printed)
+    return f"```{{code-block}} console\n{session}```\n"
+
+
+def _cut(said: str, lines: int | None) -> str:
+    """The first lines of an output, each at its end without blanks."""
+    rows = [row.rstrip() for row in said.splitlines()]
+    if lines is not None and len(rows) > lines:
+        rows = [*rows[:lines], ".."] if lines else []
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _shown(app: Sphinx, page: str, part: Shown, folder: Path) -> str:
+    """The text that shows a picture or an animation."""
+    target = Path(app.srcdir) / MADE / page
+    target.mkdir(parents=True, exist_ok=True)
+    if part.what == "animation":
+        shutil.copy(folder / part.name, target)
+        address = f"{'../' * page.count('/')}{MADE}/{page}/{part.name}"
+        return (
+            f'<iframe class="animation" src="{address}" title="{part.caption}"></iframe>\n\n'
+            f'*{part.caption}* <a href="{address}">On a page of its own</a>\n'
+        )
+    svg = (folder / part.name).read_text(encoding="utf-8")
+    stem = Path(part.name).stem
+    (target / f"{stem}.svg").write_text(svg, encoding="utf-8")
+    (target / f"{stem}-dark.svg").write_text(dark(svg), encoding="utf-8")
+    place = f"/{MADE}/{page}/{stem}"
+    return (
+        f"![{part.caption}]({place}.svg){{.only-light}}\n"
+        f"![{part.caption}]({place}-dark.svg){{.only-dark}}\n\n*{part.caption}*\n"
+    )
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Copy the animations to where pages look for them."""
+    made = Path(app.srcdir) / MADE
+    if exception is None:
+        for path in made.rglob("*.html"):
+            target = Path(app.outdir) / MADE / path.relative_to(made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """What Sphinx calls."""
+    app.add_config_value("package_digest", digest_of_package(), "env")
+    app.connect("source-read", read)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,103 @@
+"""Carrying out the blocks of a page, in their order, in one folder and one process.
+
+``python session.py < blocks.json`` prints a JSON list: for each block that runs what each of its
+commands printed. Files that blocks write are left in the working folder.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from torusfabric.cli import main
+
+__all__ = ["carry_out"]
+
+#: What only a shell understands.
+SHELL = re.compile(r"[|><;&$`*~(]")
+
+
+class Failed(Exception):
+    """A block does not do what the page says."""
+
+
+def carry_out(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+    """Carry out blocks; what each printed, as pairs of a command and its output."""
+    names: dict[str, Any] = {"__name__": "page"}
+    for block in blocks:
+        if block["file"]:
+            Path(block["file"]).write_text(block["text"], encoding="utf-8")
+    outputs: list[list[tuple[str, str]]] = []
+    for block in blocks:
+        if not block["runs"]:
+            outputs.append([])
+        elif block["language"] == "python":
+            outputs.append([("", _python(block["text"], names))])
+        else:
+            lines = _commands(block["text"])
+            wanted = [0] * (len(lines) - 1) + [block["status"]]
+            outputs.append(
+                [(line, _command(line, status)) for line, status in zip(lines, wanted, strict=True)]
+            )
+    return outputs
+
+
+def _commands(text: str) -> list[str]:
+    """The commands of a block: lines, joined where they are continued."""
+    joined = re.sub(r"\\\n\s*", " ", text)
+    return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _command(line: str, wanted: int) -> str:
+    """Run a command; what it printed.
+
+    Ours run in this process, for the sake of time; what else there is runs in a shell.
+    """
+    words = shlex.split(line, comments=True)
+    if words[0] == "torusfabric" and not SHELL.search(line.partition(" #")[0]):
+        status, said, errors = _ours(words[1:])
+    else:
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+        status, said, errors = done.returncode, done.stdout, done.stderr
+    if status != wanted:
+        raise Failed(f"{line}\nended with status {status}, not {wanted}\n{said}{errors}")
+    return said + (errors if wanted else "")
+
+
+def _ours(words: list[str]) -> tuple[int, str, str]:
+    """Run a command of ours: its status, and what it printed."""
+    said, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
+        try:
+            status = main(words)
+        except SystemExit as end:  # after --help
+            status = int(end.code or 0)
+    return status, said.getvalue(), errors.getvalue()
+
+
+def _python(text: str, names: dict[str, Any]) -> str:
+    """Run Python; what it printed."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            exec(compile(text, "page", "exec"), names)
+    except Exception:
+        raise Failed(f"{text}\n{traceback.format_exc()}") from None
+    return said.getvalue()
+
+
+if __name__ == "__main__":
+    # Help and tables of the same width whoever builds the pages.
+    os.environ["COLUMNS"] = "100"
+    try:
+        found = carry_out(json.load(sys.stdin))
+    except Failed as failed:
+        sys.exit(str(failed))
+    print(json.dumps(found))

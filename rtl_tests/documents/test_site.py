@@ -1,0 +1,161 @@
+"""The documentation as a whole: what stands in pages runs, is found, and leads somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import command_reference
+from dark import dark
+from pages import Block, Shown, blocks_of, parts_of
+from session import Failed, carry_out
+
+from torusfabric.cli import make_parser
+from torusfabric.cli.purposes import PURPOSES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+HIDDEN = {"_build", "_made", "_templates", "api"}
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not HIDDEN & {*page.parts}]
+
+PAGE = """\
+# A page
+
+<!-- test: first -->
+```sh
+torusfabric algorithms    # all
+```
+
+<!-- file: small.py -->
+```python
+print(6 * 7)
+```
+
+<!-- not run: takes a board -->
+```sh
+torusfabric monitor /dev/ttyUSB1
+```
+
+<!-- status: 1 -->
+<!-- output: 2 lines -->
+```sh
+torusfabric plan 4x4 nothing
+```
+
+```sh
+torusfabric draw 3x3 allgather \\
+    -o net.svg
+python small.py | tr 4 5
+```
+
+<!-- figure: net.svg A net. -->
+"""
+
+
+def commands():
+    """The parsers of all commands, by name."""
+    (found,) = (a for a in make_parser()._actions if a.dest == "command")
+    return found.choices
+
+
+def test_parts_of_a_page():
+    """Blocks run unless something says otherwise; pictures stand where they are asked for."""
+    parts = [part for _, part in parts_of(PAGE)]
+    blocks = [part for part in parts if isinstance(part, Block)]
+    assert [block.runs for block in blocks] == [True, False, False, True, True]
+    assert [block.file for block in blocks] == ["", "small.py", "", "", ""]
+    assert (blocks[3].status, blocks[3].lines, blocks[4].lines) == (1, 2, None)
+    assert parts[-1] == Shown("figure", "net.svg", "A net.")
+
+
+def test_a_page_is_carried_out(tmp_path, monkeypatch):
+    """Ours and others, with the errors that are expected."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    printed = carry_out([block.as_json() for block in blocks_of(PAGE)])
+    ((first, said),) = printed[0]
+    assert first.startswith("torusfabric algorithms")
+    assert "hamiltonian" in said
+    assert printed[1] == printed[2] == []
+    assert printed[3][0][1].startswith("torusfabric: ")
+    assert [said for _, said in printed[4]][1] == "52\n"
+    assert (tmp_path / "net.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "message"),
+    [
+        ("sh", "torusfabric plan 4x4 nothing\n", "ended with status 1, not 0"),
+        ("sh", "false | cat; exit 3\n", "ended with status 3, not 0"),
+        ("python", "assert 1 > 2\n", "AssertionError"),
+    ],
+)
+def test_what_does_not_run_is_named(language, text, message):
+    """A page that is wrong does not become one."""
+    with pytest.raises(Failed, match=message) as found:
+        carry_out([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
+    assert text.strip() in str(found.value)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_links_lead_somewhere(page):
+    """Relative links of a page name files that are there."""
+    text = re.sub(r"^```.*?^```\n", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
+        path = DOCS / target[1:] if target.startswith("/") else page.parent / target
+        assert path.exists(), target
+
+
+def test_every_page_is_in_the_contents():
+    """Once, from the front page on."""
+    listed = []
+    for page in PAGES:
+        for body in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.S | re.M):
+            names = [line for line in body.splitlines() if line and not line.startswith(":")]
+            listed += [(page.parent / f"{name}.md").resolve() for name in names]
+    assert sorted(listed) == [page for page in PAGES if page != DOCS / "index.md"]
+
+
+def test_commands_have_a_purpose():
+    """Each stands in the help once."""
+    named = [name for names in PURPOSES.values() for name in names]
+    assert len({*named}) == len(named)
+    assert commands().keys() <= {*named}
+    text = make_parser().format_help()
+    for name in commands():
+        assert len(re.findall(rf"^  {name} ", text, re.M)) == 1
+
+
+def test_reference_has_all_commands_and_options():
+    """And nothing that Markdown takes for its own."""
+    text = command_reference()
+    for name, parser in commands().items():
+        _, _, rest = text.partition(f"### torusfabric {name}\n")
+        section = rest.partition("\n### ")[0]
+        for action in parser._actions:
+            for option in action.option_strings:
+                assert option in section or option in {"--help", "-h"}
+    assert "\\@" in text
+
+
+def test_dark_pictures_keep_hues():
+    """Ink becomes bright, paper dark, red stays red."""
+    turned = dark("#ffffff #202124 #c8324a")
+    paper, ink, red = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in turned.split()]
+    assert max(paper) < 40
+    assert min(ink) > 200
+    assert red[0] > 150 > max(red[1:])
+
+
+@pytest.mark.long
+def test_site_is_built_without_a_warning(tmp_path):
+    """All pages, with everything in them carried out."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-q", "-E", "-b", "html", DOCS, tmp_path / "html"],
+        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "html" / "index.html").read_text()
+    assert 'class="animation"' in page
