@@ -6,7 +6,20 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..toolchain.processes import ending_signals
-from . import board, boards, cache, compare, foreign, hardware, monitor, planning, simulation, sweep
+from . import (
+    board,
+    boards,
+    cache,
+    compare,
+    completion,
+    doctor,
+    foreign,
+    hardware,
+    monitor,
+    planning,
+    simulation,
+    sweep,
+)
 from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
@@ -47,7 +60,9 @@ def make_parser() -> argparse.ArgumentParser:
     board.add_commands(commands)
     monitor.add_commands(commands)
     sweep.add_commands(commands)
+    doctor.add_commands(commands)
     cache.add_commands(commands)
+    completion.add_commands(commands)
     return parser
 
 

