@@ -107,6 +107,11 @@ class PeriodicSequencer(Sequencer):
         self._show(m, slots)
         return m
 
+    @property
+    def _count_bits(self) -> int:
+        """All bits: periods follow one another without an end."""
+        return len(self.cycles)
+
     def _repeat(self, m: Module, first: Value, go: Signal) -> tuple[Value, Value]:
         """Count the cycles of a period, and begin the next one.
 

@@ -205,13 +205,19 @@ class Sequencer(Leaf):
         if "accepted" in self._has:
             m.d.comb += self.accepted.eq(begin)
         self._sample_operator(m, begin)
+        count = self.cycles[: self._count_bits]
         with m.If(begin):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(0)]
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), count.eq(0)]
         with m.Elif(self.busy):
-            m.d.sync += self.cycles.eq(self.cycles + 1)
+            m.d.sync += count.eq(count + 1)
             with m.If(last):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
         return begin
+
+    @property
+    def _count_bits(self) -> int:
+        """Bits of `cycles` that are counted: a longer chain of carries would limit the clock."""
+        return max(timing.cycles for timing in self._timings).bit_length()
 
     def _sample_operator(self, m: Module, begin: Value) -> None:
         """Keep what the operator of a run is told."""
