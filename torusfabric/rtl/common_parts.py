@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from amaranth.lib.wiring import Out
@@ -24,26 +25,30 @@ if TYPE_CHECKING:
     from ..program import AddressMap
     from ..program.periods import Periods
 
-__all__ = ["add_host", "add_root_unit", "add_sequencer"]
+__all__ = ["add_host", "add_root_unit", "add_sequencer", "add_single"]
 
 
-def _add_single(
+def add_single(
     plan: Blueprint,
     name: str,
     role: Role,
     make: Callable[[], Leaf],
     inputs: Mapping[str, Parts],
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, tuple[Part, ...]]:
-    """A module of which there is one; returns its outputs, which are nets of their own names."""
+    """A module of which there is one; returns its outputs.
+
+    They are nets of their own names, or of the names that some of them are given.
+    """
     plan.netlist.add_module(name, make, role=role)
     leaf = make()
     outputs = {
-        member: (member, len(getattr(leaf, member)))
+        member: (renamed.get(member, member), len(getattr(leaf, member)))
         for member, flow in leaf.signature.members.items()
         if flow.flow is Out
     }
     plan.netlist.add(f"the_{name}", name, inputs=dict(inputs), outputs=outputs)
-    return {member: plan.netlist.whole(member) for member in outputs}
+    return {member: plan.netlist.whole(net) for member, (net, _) in outputs.items()}
 
 
 def add_host(
@@ -97,7 +102,7 @@ def add_host(
             commits=plan.periods is not None,
         )
 
-    plan.from_host.extend(_add_single(plan, "host", Role.HOST, make, inputs))
+    plan.from_host.extend(add_single(plan, "host", Role.HOST, make, inputs))
     _add_read_tree(plan)
     net.add_output("host_rdata", plan.width)
     return make().read_latency, [*locators, *filter(None, writers)]
@@ -146,9 +151,11 @@ def add_sequencer(plan: Blueprint) -> None:
         plan.choices,
         address_bits=bits,
     )
-    chosen = net.inputs.keys() & make().signature.members.keys()
-    inputs = {name: net.whole(name) for name in net.inputs if name in chosen}
-    given = _add_single(plan, "sequencer", Role.SEQUENCER, make, inputs | {"idle_address": address})
+    inputs: dict[str, Parts] = {name: net.whole(name) for name in ("start", *plan.choices.inputs)}
+    inputs["idle_address"] = address
+    # With streams it is not the sequencer that finds out why a run cannot be carried out.
+    renamed = {"error": "start_error"} if plan.top is Top.STREAM else {}
+    given = add_single(plan, "sequencer", Role.SEQUENCER, make, inputs, renamed)
     plan.sequenced.update(given)
 
 
@@ -168,7 +175,7 @@ def _add_periodic_sequencer(plan: Blueprint, periods: Periods) -> None:
         "start": net.whole("run"),
         "idle_address": (Fixed(0, plan.address_bits),),
     }
-    plan.sequenced.update(_add_single(plan, "sequencer", Role.SEQUENCER, make, inputs))
+    plan.sequenced.update(add_single(plan, "sequencer", Role.SEQUENCER, make, inputs))
 
 
 def add_root_unit(plan: Blueprint) -> None:
@@ -177,4 +184,4 @@ def add_root_unit(plan: Blueprint) -> None:
     program = plan.program
     shown, offsets = any(mode.part_is_root for mode in program.modes), program.by_offset
     make = lambda: RootUnit(program.root_groups.torus, shown=shown, offsets=offsets)
-    _add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)
+    add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)

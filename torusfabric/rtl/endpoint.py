@@ -20,7 +20,7 @@ from .operator_unit import OperatorUnit
 from .periodic_endpoint import PeriodicEndpointBuilder
 from .windows import Windows
 
-__all__ = ["Endpoint", "EndpointSettings"]
+__all__ = ["HALVES", "Endpoint", "EndpointSettings"]
 
 
 #: What an endpoint whose memories have halves is given.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -44,8 +45,12 @@ class EndpointBuilder:
         self._inputs = Inputs(self._m, endpoint)
         self._shape, self._settings = endpoint.shape, endpoint.settings
         self._width = endpoint.settings.width
-        self._host = HostReads(self._m, endpoint)
         self._registers: dict[str, Value] = {}
+
+    @cached_property
+    def _host(self) -> HostReads:
+        """The host's side of reads."""
+        return HostReads(self._m, self._endpoint)
 
     def _value(self, name: str) -> Value:
         """What drives an input."""
@@ -77,12 +82,17 @@ class EndpointBuilder:
         for number, members in enumerate(shape.injections):
             word = self._combined([read[index] for index in members])
             m.d.comb += self._endpoint.inject.word_select(number, self._width).eq(word)
+        self._show(read, for_host)
+        return m
+
+    def _show(self, read: list[Value], words: dict[int, Value]) -> None:
+        """Show the host the word that it asks for: of a reader, or of memories by their numbers."""
+        host = self._shape.host_reader
         if host is not None:
             self._host.show(read[host])
-        elif for_host:
-            constant = {m.number for m in shape.memories if m.depth and self._words(m) == 1}
-            self._host.show_one(for_host, constant=constant)
-        return m
+        elif words:
+            constant = {m.number for m in self._shape.memories if m.depth and self._words(m) == 1}
+            self._host.show_one(words, constant=constant)
 
     def _held(self, value: Value, name: str) -> Value:
         """A value a cycle later, in registers of this node alone; there is one of a name."""

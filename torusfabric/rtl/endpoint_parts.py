@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..program import Mode
     from .operator_unit import OperatorUnit
 
-__all__ = ["add_endpoints", "add_streams"]
+__all__ = ["EndpointWiring", "add_endpoints", "add_streams", "endpoint_settings"]
 
 
 def add_streams(plan: Blueprint) -> None:
@@ -53,18 +53,18 @@ def add_streams(plan: Blueprint) -> None:
 
 def add_endpoints(plan: Blueprint) -> None:
     """Add one endpoint a node, one module a shape."""
-    endpoints, settings = plan.control.endpoints, _settings(plan)
+    endpoints, settings = plan.control.endpoints, endpoint_settings(plan)
     modules = []
     for number, shape in enumerate(endpoints.shapes):
         make = partial(Endpoint, shape, settings)
         plan.netlist.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        modules.append(_Wiring(plan, number, make()))
+        modules.append(EndpointWiring(plan, number, make()))
     for node, variant in enumerate(plan.variant_of):
         number = int(endpoints.shape_of[0 if plan.program.by_offset else variant])
         modules[number].add(node)
 
 
-def _settings(plan: Blueprint) -> EndpointSettings:
+def endpoint_settings(plan: Blueprint) -> EndpointSettings:
     """What all endpoints have in common."""
     program = plan.program
     halves = [_half(mode) for mode in program.modes]
@@ -107,7 +107,7 @@ def _adding(plan: Blueprint) -> OperatorUnit | None:
     return plan.operator_unit if adds else None
 
 
-class _Wiring:
+class EndpointWiring:
     """Adds instances of one endpoint module.
 
     Parameters
@@ -132,17 +132,16 @@ class _Wiring:
     def add(self, node: int) -> None:
         """Add the endpoint of a node, and its ROMs."""
         plan, net, members = self._plan, self._plan.netlist, self._members
-        number: Parts = (Fixed(node, address_width(plan.nodes)),)
         inputs = {
             name: plan.distribution.near(name, node, self._members[name].shape)
             for name in self._common
         }
-        inputs |= {"rx": plan.incoming(node), "node": number}
-        if self._shape.doubled:
+        inputs |= {"rx": plan.incoming(node)}
+        if plan.periods:
             inputs["busy"] = plan.distribution.near("awake", node)
         if self._mode:
             inputs["mode"] = plan.distribution.near("run_mode", node)
-        outputs = {"read_data": (plan.read_net(node), plan.width)}
+        outputs: dict[str, tuple[str, int]] = {}
         if "offset" in members:
             inputs["offset"] = plan.offset(node)
         if "row" in members:
@@ -157,10 +156,19 @@ class _Wiring:
                 inputs[f"run_{index}"] = self._add_runs(node, index, reader.runs)
                 net_name = f"run_address_{index}_{node}"
                 outputs[f"run_address_{index}"] = (net_name, reader.runs.number)
-        if plan.top is Top.CORE:
-            inputs |= self._private(node) | {"write_node": number, "read_node": number}
+        self._connect(node, inputs, outputs)
         name, module = f"endpoint_at_{node}", f"endpoint_{self._number}"
         net.add(name, module, inputs=inputs, outputs=outputs, node=node)
+
+    def _connect(
+        self, node: int, inputs: dict[str, Parts], outputs: dict[str, tuple[str, int]]
+    ) -> None:
+        """Connect what is not the fabric's: by what the node's memories are written and read."""
+        number: Parts = (Fixed(node, address_width(self._plan.nodes)),)
+        inputs["node"] = number
+        outputs["read_data"] = (self._plan.read_net(node), self._plan.width)
+        if self._plan.top is Top.CORE:
+            inputs |= self._private(node) | {"write_node": number, "read_node": number}
 
     def _add_runs(self, node: int, index: int, widths: RunWidths) -> Parts:
         """The ROM of runs of a reader; returns what it shows."""

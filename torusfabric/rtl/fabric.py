@@ -26,6 +26,10 @@ from .locators import Locator
 from .origins import Origins, tag_cost
 from .periodic import check_periodic, host_periods, plan_periodic
 from .router_parts import add_combiners, add_routers
+from .run_choices import ERROR_BITS
+from .streams import needs_commands
+from .streams.nodes import add_stream_control, add_stream_nodes
+from .streams.plan import plan_streams
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -75,8 +79,9 @@ class Fabric(wiring.Component):
     program : Program
     width : int
         Bits of a flit, 1 to 1024.
-    top : {"host", "core"} or Top
-        Whether one memory-mapped port serves all nodes, or every node has ports of its own.
+    top : {"host", "core", "stream"} or Top
+        Whether one memory-mapped port serves all nodes, or every node has ports of its own: to its
+        memories, or streams; see `torusfabric.rtl.streams`.
     prefix : str
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
@@ -153,8 +158,6 @@ class Fabric(wiring.Component):
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         check_prefix(prefix)
         self.prefix = prefix
-        if Top(top) is Top.STREAM:
-            raise InputError("Top must be host or core, not stream, of which there are ports only")
         if program.any_length and Top(top) is Top.CORE:
             raise InputError("Top must be host for messages of any length, not core")
         if program.mode.part_is_root and Top(top) is Top.CORE:
@@ -162,6 +165,10 @@ class Fabric(wiring.Component):
             raise InputError(f"Top must be host for {kind} from any root, not core")
         if len(program.operators) > 1 and Top(top) is Top.CORE:
             raise InputError("Top must be host for several operators, not core")
+        if Top(top) is Top.STREAM and needs_commands(program):
+            raise InputError(
+                "Top must be host where runs choose a mode, root or operator, not stream"
+            )
         self.program, self.width, self.flits = program, width, program.flits
         self.top, self.bus = Top(top), None if bus is None else Bus(bus)
         if self.bus and self.top is not Top.HOST:
@@ -189,18 +196,24 @@ class Fabric(wiring.Component):
     def _build(self, plan: Blueprint) -> None:
         """Fill the netlist."""
         net, program = plan.netlist, self.program
-        net.add_input("run" if plan.periods else "start")
-        for name, bits in plan.choices.inputs.items():
-            net.add_input(name, bits)
+        if self.top is not Top.STREAM:
+            net.add_input("run" if plan.periods else "start")
+            for name, bits in plan.choices.inputs.items():
+                net.add_input(name, bits)
         if self.top is Top.HOST:
             self.read_latency, self._locators = add_host(plan, self.layouts)
+        elif self.top is Top.STREAM:
+            streams = plan_streams(plan)
+            add_stream_control(plan, streams)
         elif not self.streaming:
             self.read_latency = 1 + plan.control.endpoints.answer
         add_sequencer(plan)
         self.periods = host_periods(plan)
         if program.by_offset or any(mode.part_is_root for mode in program.modes):
             add_root_unit(plan)
-        if self.streaming:
+        if self.top is Top.STREAM:
+            add_stream_nodes(plan, streams)
+        elif self.streaming:
             add_streams(plan)
         else:
             add_endpoints(plan)
@@ -210,8 +223,10 @@ class Fabric(wiring.Component):
         plan.distribution.add()
         for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
             net.add_output(name, width)
+        if self.top is Top.STREAM:
+            net.add_output("error", ERROR_BITS)
         for name in ("error", "round", "period"):
-            if name in plan.sequenced:
+            if name in plan.sequenced and self.top is not Top.STREAM:
                 net.add_output(name, net.nets[name])
         if self.bus:
             latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}

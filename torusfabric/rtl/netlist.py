@@ -36,6 +36,7 @@ class Role(enum.Enum):
     READ_TREE = "read tree"
     ROOT_UNIT = "root unit"
     BUS = "bus"
+    STREAM = "streams"
     OTHER = "other"
 
 
@@ -273,10 +274,13 @@ class Netlist:
         self.instances.append(Instance(name, ROM, Role.ROM, *ports, node, rows, width))
 
     def _port(self, name: str, node: int | None) -> str:
-        """The name of a port of the whole, or of the port that every node has by that name."""
+        """The name of a port of the whole, or of the port that every node has by that name.
+
+        The number of the node stands at its end, or where the name has ``{}``.
+        """
         if node is None:
             return name
-        port = f"{name}_{node}"
+        port = name.format(node) if "{}" in name else f"{name}_{node}"
         self.node_ports[port] = NodePort(name, node)
         return port
 

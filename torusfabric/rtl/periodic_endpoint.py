@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 
 from .delays import delayed, pulsed
 from .endpoint_builder import EndpointBuilder, asked
 from .endpoint_plan import EndpointPlan
 from .endpoint_shape import EndpointMemory, EndpointShape
+from .halves import half_bits, in_half
 from .memories import ReadPort, WritePort
 from .reader import Reader
 
@@ -86,13 +87,13 @@ class PeriodicEndpointBuilder(EndpointBuilder):
 
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built; the second half begins at a power of two."""
-        return memory.depth + (1 << _bits(memory))
+        return memory.depth + (1 << half_bits(memory.depth))
 
     def _write(self, memory: EndpointMemory) -> WritePort:
         """The write port: what arrives goes where the host does not read, and the other way."""
         port = super()._write(memory)
         half = ~self._active if memory.own is not None else self._storing
-        return port._replace(address=_in_half(port.address, memory, half))
+        return port._replace(address=in_half(port.address, memory.depth, half))
 
     def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
         """The read port of a copy: of the readers, or of the host."""
@@ -105,8 +106,8 @@ class PeriodicEndpointBuilder(EndpointBuilder):
             late = self._settings.host_stages - self._shape.read_stages
             half = delayed(self._m, ~self._storing, late)
         name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "") + "_here"
-        held = self._held(Cat(address[: _bits(memory)], enable), name)
-        return ReadPort(_in_half(held[:-1], memory, half), held[-1])
+        held = self._held(Cat(address[: half_bits(memory.depth)], enable), name)
+        return ReadPort(in_half(held[:-1], memory.depth, half), held[-1])
 
     @property
     def _storing(self) -> Value:
@@ -117,14 +118,3 @@ class PeriodicEndpointBuilder(EndpointBuilder):
     def _reading(self) -> Value:
         """The half in which readers find what has arrived."""
         return self._held(self._value("read_half"), "read_half_here")
-
-
-def _bits(memory: EndpointMemory) -> int:
-    """Bits of an address within a half."""
-    return (memory.depth - 1).bit_length()
-
-
-def _in_half(address: Value, memory: EndpointMemory, half: Value) -> Value:
-    """An address in one of the halves of a memory."""
-    bits = _bits(memory)
-    return Cat(address[:bits], Const(0, max(bits - len(address), 0)), half)

@@ -31,6 +31,10 @@ class RunError(enum.IntEnum):
     LENGTH = 3
     OPERATION = 4
     BUSY = 5
+    #: Packets of unequal length, or too long.
+    PACKETS = 6
+    #: A destination that does not exist, or that has had its packet.
+    DESTINATION = 7
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,24 @@
 """Fabrics whose nodes have streams: one of what a node sends, and one of what it receives.
 
-`ports` says which ports such a fabric has, from the program and the width alone; the netlist, the
-manifest and benches agree on them.
+How the parts fit:
+
+- `ports` says which ports such a fabric has, from the program and the width alone; the netlist, the
+  manifest and benches agree on them.
+- `packets` says where the words of packets lie in memories, from the address maps of the program;
+  `plan` makes of it the shapes of the modules, and what the ROMs of nodes hold.
+- Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
+  half that the run under way uses and one for the loader and the unloader; and an `unloader`, which
+  reads what the node has received. Both count with `words`.
+- `readiness` is a tree that tells `stream_control` when every message is there and every node has
+  room; that starts the sequencer, or drops messages that are no good.
+- `nodes` puts all of that into the netlist.
+
+Message m is loaded while run m - 1 goes on, and unloaded while run m + 1 does. Runs are numbered
+modulo four in every node by the pulses `run_begins` and `run_ends` alone; the lowest bit of the
+number is the half of the memories. What a node gets from itself is still unloaded when the message
+after the next is loaded, and so is kept apart in four sections. A node is ready when a message
+waits and less than two runs are claimed, which they are from their begin until the last word has
+left memory; so nothing is overwritten, and the fabric itself never waits.
 """
 
 from .ports import StreamPort, needs_commands, stream_ports

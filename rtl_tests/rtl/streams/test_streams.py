@@ -1,0 +1,65 @@
+"""Fabrics with streams: every word at every node, whatever rests in between."""
+
+import pytest
+from stream_bench import StreamBench, messages_of
+
+import torusfabric as tf
+from torusfabric.rtl.streams import stream_ports
+
+
+def streams(topology, collective, *, width=8, algorithm=None, **lengths):
+    """A fabric with streams."""
+    options = {"algorithm": algorithm} if algorithm else {}
+    program = tf.compile(tf.plan(topology, collective, **options), **lengths)
+    return tf.Fabric(program, width=width, top="stream")
+
+
+#: Waves, a table, groups, sums by flits and by rows, rounds; one and several packets each way.
+NAMED = {
+    "waves": ("3x3", "allgather", {"flits": 3}),
+    "waves of any length": ("2x3", "allgather", {"max_flits": 7, "algorithm": "one-packet"}),
+    "table": ("2x2", "alltoall", {"flits": 3}),
+    "table of any length": ("3", "alltoall", {"max_flits": 4}),
+    "groups": ("2x3", "alltoall@1", {"flits": 1}),
+    "scatter": ("2x2", "scatter", {"max_flits": 6}),
+    "gather": ("2x2", "gather", {"flits": 3}),
+    "broadcast": ("2x3", "broadcast", {"max_flits": 9}),
+    "sums": ("2x2", "reduce-scatter", {"max_flits": 4}),
+    "sums in shares": ("2x2", "allreduce", {"flits": 4}),
+    "sums in shares of any length": ("2x2", "allreduce", {"max_flits": 9}),
+    "rounds of sums": ("2x2", "reduce", {"flits": 2}),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_words_and_cycles(name):
+    topology, collective, options = NAMED[name]
+    fabric = streams(topology, collective, **options)
+    bench = StreamBench(fabric, stall=0.3)
+    messages = messages_of(fabric, 4)
+    assert bench.run(messages) == []
+    lengths = [max(len(words) for node in each.sent for _, words in node) for each in messages]
+    assert bench.runs == [fabric.program.cycles(length) for length in lengths]
+
+
+@pytest.mark.parametrize("width", [1, 70])
+def test_widths(width):
+    fabric = streams("2x2", "allgather", flits=2, width=width)
+    assert StreamBench(fabric, stall=0.5).run(messages_of(fabric, 3)) == []
+
+
+@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
+def test_ports_are_those_that_are_listed(collective):
+    fabric = streams("2x3", collective, max_flits=4, width=12)
+    listed = stream_ports(fabric.program, 12)
+    net = fabric.netlist
+    assert net.inputs == {port.name: port.width for port in listed if port.direction == "in"}
+    assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
+    nodes = {name: port.node for name, port in net.node_ports.items()}
+    assert nodes == {port.name: port.node for port in listed if port.node is not None}
+
+
+def test_what_has_no_streams_yet_is_refused():
+    program = tf.compile(tf.plan("2x2", "broadcast"), max_flits=2, root="any")
+    with pytest.raises(tf.InputError, match="must be host where runs choose"):
+        tf.Fabric(program, top="stream")

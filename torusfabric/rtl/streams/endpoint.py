@@ -1,0 +1,219 @@
+"""The endpoint of a node with streams: the run under way uses one half of each memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib.wiring import In, Member, Out
+
+from ..crossbar import bit_count, cascade
+from ..endpoint import HALVES, Endpoint, EndpointSettings
+from ..endpoint_builder import EndpointBuilder, asked
+from ..endpoint_shape import EndpointMemory, EndpointShape
+from ..halves import half_bits, in_half
+from ..memories import ReadPort, WritePort, add_memory, address_width
+from ..reader import Reader
+from .packets import KEPT
+
+__all__ = ["StreamEndpoint", "StreamSettings", "doubled"]
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """What all endpoints with streams have in common, besides what others have.
+
+    Parameters
+    ----------
+    data_bits : int
+        Bits of the data of a stream.
+    most : int
+        Words of the longest packet.
+    code_bits, address_bits, bank_bits : int
+        Bits of the select bits of what is read, of addresses, and of the number of a memory of what
+        is sent; 0 where there is no choice.
+    """
+
+    data_bits: int
+    most: int
+    code_bits: int
+    address_bits: int
+    bank_bits: int
+
+
+def doubled(shape: EndpointShape) -> EndpointShape:
+    """An endpoint with two halves of each memory.
+
+    What is unloaded has a copy for that alone, for it is read while a run is under way. What a node
+    sends is not read there: what it gets from itself is kept apart.
+    """
+    return replace(shape, memories=tuple(map(_doubled_memory, shape.memories)), doubled=True)
+
+
+def _doubled_memory(memory: EndpointMemory) -> EndpointMemory:
+    if memory.own is not None:
+        return replace(memory, host_reads=False)
+    if memory.host_reads and memory.groups:
+        return replace(memory, groups=((), *memory.groups))
+    return memory
+
+
+class StreamEndpoint(Endpoint):
+    """Holds what a node sends, and what it has received, two messages of each.
+
+    Parameters
+    ----------
+    shape : EndpointShape
+    settings : EndpointSettings
+    streams : StreamSettings
+    kept : bool
+        Whether any node gets anything from itself.
+
+    Members
+    -------
+    run_begins : In(1)
+        High for a cycle when a run begins.
+    write_enable, write_kept, write_bank, write_address, write_index, write_data, write_section : In
+        What the loader writes.
+    read_advance, read_code, read_address, read_section : In
+        What the unloader reads.
+    read_data : Out
+        The word read: a register, as late as the unloader's `tvalid`.
+    """
+
+    def __init__(
+        self,
+        shape: EndpointShape,
+        settings: EndpointSettings,
+        streams: StreamSettings,
+        *,
+        kept: bool,
+    ) -> None:
+        self.streams, self.kept = streams, kept
+        super().__init__(shape, settings)
+        self.read_data = Signal(streams.data_bits, reset_less=True)
+
+    @property
+    def unloaded(self) -> tuple[int, ...]:
+        """The numbers of the memories that are unloaded, in the order of select bits."""
+        return unloaded(self.shape, kept=self.kept)
+
+    def _optional(self) -> dict[str, Member]:
+        """Members that shapes need that use them; halves follow from the number of the run."""
+        members = super()._optional()
+        return {name: member for name, member in members.items() if name not in HALVES}
+
+    def _always(self) -> dict[str, Member]:
+        """Members that all endpoints have."""
+        streams = self.streams
+        code = bit_count(len(self.unloaded)) if self.unloaded else 0
+        optional = {
+            "write_kept": int(self.kept),
+            "write_index": address_width(streams.most) if self.kept else 0,
+            "write_bank": streams.bank_bits,
+            "read_code": code and streams.code_bits,
+        }
+        return {
+            "rx": In(self.settings.words * self.settings.width),
+            "busy": In(1),
+            "run_begins": In(1),
+            "write_enable": In(1),
+            "write_address": In(streams.address_bits),
+            "write_data": In(self.settings.width),
+            "write_section": In(2),
+            "read_advance": In(1),
+            "read_address": In(streams.address_bits),
+            "read_section": In(2),
+            "read_data": Out(streams.data_bits),
+        } | {name: In(bits) for name, bits in optional.items() if bits}
+
+    def elaborate(self, platform: object) -> Module:
+        """Build memories, readers and what selects between them."""
+        return StreamEndpointBuilder(self).build()
+
+
+def unloaded(shape: EndpointShape, *, kept: bool) -> tuple[int, ...]:
+    """The numbers of the memories that are unloaded, in the order of select bits."""
+    return (*sorted(shape.host_memories), *([KEPT] if kept else []))
+
+
+class StreamEndpointBuilder(EndpointBuilder):
+    """Builds an endpoint of a node with streams.
+
+    Parameters
+    ----------
+    endpoint : StreamEndpoint
+    """
+
+    def __init__(self, endpoint: StreamEndpoint) -> None:
+        super().__init__(endpoint)
+        self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
+        # The first run has the half that is not low.
+        self._half = Signal(name="half", init=1)
+
+    def build(self) -> Module:
+        """The module."""
+        with self._m.If(self._value("run_begins")):
+            self._m.d.sync += self._half.eq(~self._half)
+        return super().build()
+
+    def _words(self, memory: EndpointMemory) -> int:
+        """Words of a memory as it is built; the second half begins at a power of two."""
+        return memory.depth + (1 << half_bits(memory.depth))
+
+    def _write(self, memory: EndpointMemory) -> WritePort:
+        """The write port: what arrives goes to the half of the run, what is loaded to the other."""
+        if memory.own is None:
+            if not memory.sources:
+                return super()._write(memory)
+            port = self._stored(memory)
+            return port._replace(address=in_half(port.address, memory.depth, self._half))
+        enable = self._value("write_enable")
+        if self._streams.bank_bits:
+            enable = enable & (self._value("write_bank") == self._bank(memory))
+        half = self._value("write_section")[0]
+        address = in_half(self._value("write_address"), memory.depth, half)
+        return WritePort(address, self._value("write_data"), enable)
+
+    def _bank(self, memory: EndpointMemory) -> int:
+        """The number of a memory among those of what is sent."""
+        assert memory.own is not None
+        return sum(self._settings.own[: memory.layout]) + memory.own
+
+    def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
+        """The read port of a copy: of the readers, or of the unloader."""
+        if not readers:
+            half = self._value("read_section")[0]
+            address = in_half(self._value("read_address"), memory.depth, half)
+            return ReadPort(address, self._value("read_advance"))
+        bits = half_bits(memory.depth)
+        name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "") + "_here"
+        held = self._held(Cat(asked(memory, readers)[:bits], self._value("busy")), name)
+        return ReadPort(in_half(held[:-1], memory.depth, self._half), held[-1])
+
+    def _show(self, read: list[Value], words: dict[int, Value]) -> None:
+        """Show the word that is unloaded."""
+        m, advance = self._m, self._value("read_advance")
+        inputs = [self._kept() if number == KEPT else words[number] for number in self._unloaded]
+        if not inputs:
+            return
+        code = Signal(bit_count(len(inputs)), name="unloaded")
+        with m.If(advance):
+            if len(code):
+                m.d.sync += code.eq(self._value("read_code"))
+            m.d.sync += self._endpoint.read_data.eq(cascade(inputs, [*code], self._width))
+
+    def _kept(self) -> Value:
+        """What a node gets from itself: of the message that is loaded, of those before, and of the
+        one that is unloaded."""
+        most, value = self._streams.most, self._value
+        write = in_half(value("write_index"), most, value("write_section"))
+        read = in_half(value("read_address"), most, value("read_section"))
+        return add_memory(
+            self._m,
+            "kept",
+            width=self._width,
+            depth=most + (3 << half_bits(most)),
+            write=WritePort(write, value("write_data"), value("write_kept")),
+            read=ReadPort(read, value("read_advance")),
+        )

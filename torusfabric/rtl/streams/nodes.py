@@ -1,0 +1,196 @@
+# amaranth: UnusedElaboratable=no
+"""The nodes of a fabric with streams: loaders, endpoints and unloaders, and the tree above them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from amaranth.lib.wiring import In, Out
+
+from ..common_parts import add_single
+from ..endpoint_parts import EndpointWiring, endpoint_settings
+from ..netlist import Fixed, Part, Parts, Role
+from .endpoint import StreamEndpoint
+from .loader import Loader
+from .readiness import RADIX, ReadinessMerge, levels
+from .stream_control import StreamControl
+from .unloader import Unloader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..blueprint import Blueprint
+    from ..leaf import Leaf
+    from .plan import StreamPlan
+
+__all__ = ["add_stream_control", "add_stream_nodes"]
+
+
+def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
+    """Add what starts runs, and the tree by which it hears of the nodes."""
+    loader = streams.loader
+    bits = plan.choices.inputs
+    depth = levels(plan.nodes)
+    make = partial(
+        StreamControl,
+        # To the nodes, into their registers, and up the tree.
+        depth + 1,
+        length_bits=bits.get("length", 0),
+        last_bits=loader.length_bits,
+    )
+    inputs: dict[str, Parts] = {
+        "ready": (Part(f"ready_{depth - 1}_0", 0, 1),),
+        "bad": (Part(f"bad_{depth - 1}_0", 0, 2),),
+        "busy": (Part("busy", 0, 1),),
+    }
+    if loader.length_bits:
+        inputs["last"] = (Part(f"length_{depth - 1}_0", 0, loader.length_bits),)
+    add_single(plan, "stream_control", Role.STREAM, make, inputs)
+
+
+def add_stream_nodes(plan: Blueprint, streams: StreamPlan) -> None:
+    """Add loaders, unloaders and endpoints, and the tree."""
+    net, settings = plan.netlist, endpoint_settings(plan)
+    net.add_module("loader", partial(Loader, streams.loader), role=Role.STREAM)
+    net.add_module("unloader", partial(Unloader, streams.unloader), role=Role.STREAM)
+    wirings = []
+    for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
+        make = partial(StreamEndpoint, shape, settings, streams.settings, kept=kept)
+        net.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+        wirings.append(_StreamWiring(plan, number, make()))
+    for node in range(plan.nodes):
+        _add_loader(plan, streams, node)
+        _add_unloader(plan, streams, node)
+        wirings[streams.shape_of[node]].add(node)
+    _add_tree(plan, streams)
+
+
+class _StreamWiring(EndpointWiring):
+    """Adds instances of one endpoint module of nodes with streams."""
+
+    def _connect(
+        self, node: int, inputs: dict[str, Parts], outputs: dict[str, tuple[str, int]]
+    ) -> None:
+        """Connect what the loader writes, and the unloader reads."""
+        inputs["run_begins"] = self._plan.distribution.near("run_begins", node)
+        for name, member in self._members.items():
+            if name.startswith(("write_", "read_")) and name not in inputs and name != "read_data":
+                inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
+        name = f"m_axis_{node}_tdata"
+        outputs["read_data"] = (name, self._members["read_data"].shape)
+        self._plan.netlist.add_output(
+            "m_axis_{}_tdata", self._members["read_data"].shape, node=node
+        )
+
+
+def _stream_inputs(plan: Blueprint, side: str, leaf: Leaf, node: int) -> dict[str, Parts]:
+    """The ports of the whole that are inputs of a leaf."""
+    members = leaf.signature.members
+    return {
+        name: plan.netlist.add_input(f"{side}_{{}}_{name}", member.shape, node=node)
+        for name, member in members.items()
+        if name.startswith("t") and member.flow is In
+    }
+
+
+def _outputs(plan: Blueprint, side: str, leaf: Leaf, node: int) -> dict[str, tuple[str, int]]:
+    """The nets that the outputs of a leaf drive; those of a stream are ports of the whole."""
+    outputs = {}
+    for name, member in leaf.signature.members.items():
+        if member.flow is not Out:
+            continue
+        stream = name.startswith("t")
+        outputs[name] = (f"{side}_{node}_{name}" if stream else f"{name}_{node}", member.shape)
+        if stream:
+            plan.netlist.add_output(f"{side}_{{}}_{name}", member.shape, node=node)
+    return outputs
+
+
+def _row(
+    plan: Blueprint, name: str, node: int, rows: Sequence[int], *, bits: int, key: int
+) -> Parts:
+    """What a ROM of a node shows; a single row is a constant."""
+    if not key:
+        return (Fixed(rows[0], bits),)
+    net = f"{name}_row_{node}"
+    address = (Part(f"{name}_key_{node}", 0, key),)
+    plan.netlist.add_rom(
+        f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node
+    )
+    return plan.netlist.whole(net)
+
+
+def _add_loader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
+    """Add the loader of a node, and its ROM."""
+    shape, near = streams.loader, plan.distribution.near
+    leaf = Loader(shape)
+    inputs = _stream_inputs(plan, "s_axis", leaf, node) | {
+        "sends": (Fixed(int(streams.sent.there[node]), 1),),
+        "run_begins": near("run_begins", node),
+        "run_ends": near("run_ends", node),
+    }
+    if shape.dest_bits:
+        position = int(plan.program.modes[0].groups.position[node])
+        inputs["position"] = (Fixed(position, shape.dest_bits),)
+    if shape.row_bits:
+        inputs["row"] = _row(plan, "load", node, streams.loads[node], bits=shape.row_bits,
+                             key=shape.key_bits)  # fmt: skip
+    outputs = _outputs(plan, "s_axis", leaf, node)
+    if "key" in outputs:
+        outputs["key"] = (f"load_key_{node}", shape.key_bits)
+    plan.netlist.add(f"loader_at_{node}", "loader", inputs=inputs, outputs=outputs, node=node)
+
+
+def _add_unloader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
+    """Add the unloader of a node, and its ROM."""
+    shape, near = streams.unloader, plan.distribution.near
+    leaf = Unloader(shape)
+    inputs = _stream_inputs(plan, "m_axis", leaf, node) | {
+        "receives": (Fixed(int(streams.received.there[node]), 1),),
+        **{name: near(name, node) for name in ("run_begins", "run_ends", "run_empty", "run_last")
+           if name in leaf.signature.members},
+    }  # fmt: skip
+    if shape.row_bits:
+        inputs["row"] = _row(plan, "unload", node, streams.unloads[node], bits=shape.row_bits,
+                             key=shape.key_bits)  # fmt: skip
+    outputs = _outputs(plan, "m_axis", leaf, node)
+    if "key" in outputs:
+        outputs["key"] = (f"unload_key_{node}", shape.key_bits)
+    plan.netlist.add(f"unloader_at_{node}", "unloader", inputs=inputs, outputs=outputs, node=node)
+
+
+def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
+    """Add the tree that brings what nodes say to the control."""
+    net, bits = plan.netlist, streams.loader.length_bits
+    some = not streams.sent.there.all()
+    words: list[dict[str, Parts]] = []
+    for node in range(plan.nodes):
+        word: dict[str, Parts] = {
+            "ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1)),
+            "bad": (Part(f"bad_{node}", 0, 2),),
+        }
+        if bits:
+            word["length"] = (Part(f"length_{node}", 0, bits),)
+            if some:
+                word["sends"] = (Fixed(int(streams.sent.there[node]), 1),)
+        words.append(word)
+    for level in range(levels(plan.nodes)):
+        groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
+        words = []
+        for number, group in enumerate(groups):
+            module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
+            make = partial(ReadinessMerge, len(group), 1 if level else 2, bits, some=some)
+            net.add_module(module, make, role=Role.STREAM)
+            inputs = {
+                name: tuple(part for word in group for part in word[name]) for name in group[0]
+            }
+            at = f"{level}_{number}"
+            outputs = {"all_ready": (f"ready_{at}", 1), "any_bad": (f"bad_{at}", 2)}
+            word = {"ready": (Part(f"ready_{at}", 0, 1),), "bad": (Part(f"bad_{at}", 0, 2),)}
+            for name, width in (("length", bits), ("sends", int(bool(bits) and some))):
+                if width:
+                    outputs[f"any_{name}"] = (f"{name}_{at}", width)
+                    word[name] = (Part(f"{name}_{at}", 0, width),)
+            net.add(f"readiness_{at}", module, inputs=inputs, outputs=outputs)
+            words.append(word)

@@ -1,0 +1,99 @@
+"""The tree that finds out whether every node is ready for a run, and what messages are like."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..leaf import Leaf
+
+__all__ = ["RADIX", "ReadinessMerge", "levels"]
+
+#: Nodes, or branches, that a node of the tree combines.
+RADIX = 4
+
+
+def levels(nodes: int) -> int:
+    """Levels of the tree, at least one.
+
+    Examples
+    --------
+    >>> levels(2), levels(16), levels(17)
+    (1, 2, 3)
+    """
+    count, nodes = 1, -(-nodes // RADIX)
+    while nodes > 1:
+        count, nodes = count + 1, -(-nodes // RADIX)
+    return count
+
+
+class ReadinessMerge(Leaf):
+    """Combines what nodes, or branches of the tree, say; it shows it a cycle later.
+
+    Parameters
+    ----------
+    inputs : int
+    ready_bits : int
+        Bits of each of them that have to be high.
+    length_bits : int
+        Bits of the length of the messages; 0 where it is fixed.
+    some : bool
+        Whether some nodes send nothing.
+
+    Members
+    -------
+    ready : In
+    bad : In
+        Two bits of each.
+    length : In
+    sends : In
+        Whether each has a length.
+    all_ready : Out(1)
+    any_bad : Out(2)
+        Bit 0 is high as well where lengths differ.
+    any_length : Out
+    any_sends : Out(1)
+    """
+
+    def __init__(self, inputs: int, ready_bits: int, length_bits: int, *, some: bool) -> None:
+        self._inputs, self._length_bits, self._some = inputs, length_bits, some
+        bits = {"length": length_bits, "sends": int(some and length_bits > 0)}
+        super().__init__(
+            {
+                "ready": In(inputs * ready_bits),
+                "bad": In(2 * inputs),
+                "all_ready": Out(1),
+                "any_bad": Out(2),
+            }
+            | {name: In(inputs * width) for name, width in bits.items() if width}
+            | {f"any_{name}": Out(width) for name, width in bits.items() if width}
+        )
+        self.any_bad = Signal(2, reset_less=True)
+        if length_bits:
+            self.any_length = Signal(length_bits, reset_less=True)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the comparison, and the registers."""
+        m = Module()
+        bad = reduce(or_, self.words("bad", 2))
+        m.d.sync += self.all_ready.eq(self.value("ready").all())
+        if not self._length_bits:
+            m.d.sync += self.any_bad.eq(bad)
+            return m
+        lengths = self.words("length", self._length_bits)
+        if not self._some:
+            differs = [length != lengths[0] for length in lengths[1:]]
+            m.d.sync += self.any_length.eq(lengths[0])
+        else:
+            sends = self.words("sends", 1)
+            chosen = Signal(self._length_bits)
+            for sent, length in zip(reversed(sends), reversed(lengths), strict=True):
+                with m.If(sent):
+                    m.d.comb += chosen.eq(length)
+            differs = [s & (n != chosen) for s, n in zip(sends, lengths, strict=True)]
+            m.d.sync += [self.any_length.eq(chosen), self.any_sends.eq(reduce(or_, sends))]
+        m.d.sync += self.any_bad.eq(bad | reduce(or_, differs, 0))
+        return m

@@ -1,0 +1,96 @@
+"""The control of streams: starts a run as soon as every node is ready for it."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..leaf import Leaf
+from ..run_choices import ERROR_BITS, RunError
+from .loader import BAD_DESTINATION
+
+__all__ = ["StreamControl"]
+
+
+class StreamControl(Leaf):
+    """Starts runs, and drops messages that are none.
+
+    Parameters
+    ----------
+    round_trip : int
+        Cycles from the start of a run until nodes have said whether they are ready for the next.
+    length_bits : int
+        Bits of the length of a run, where that is found out from packets; else 0.
+    last_bits : int
+        Bits of the number of the last word of a packet.
+
+    Members
+    -------
+    ready : In(1)
+        Whether every node is.
+    bad : In(2)
+        What is wrong with any message.
+    last : In
+        The number of the last word of their packets.
+    busy : In(1)
+        Whether a run is under way.
+    start : Out(1)
+    length : Out
+        Of the run that is started.
+    run_begins, run_ends : Out(1)
+        High for a cycle when a run begins, and when one has ended. A message that is dropped is a
+        run that ends at once.
+    run_empty : Out(2)
+        Of runs of even and of odd numbers, whether the last one brings nothing.
+    run_last : Out
+        The number of the last word of packets, of both.
+    error : Out
+        Why the last run was not carried out, a `RunError`.
+    """
+
+    def __init__(self, round_trip: int, *, length_bits: int = 0, last_bits: int = 0) -> None:
+        self._round_trip, self._bits = round_trip, last_bits if length_bits else 0
+        of_length = {"last": In(last_bits), "length": Out(length_bits),
+                     "run_last": Out(2 * last_bits)}  # fmt: skip
+        super().__init__(
+            {
+                "ready": In(1),
+                "bad": In(2),
+                "busy": In(1),
+                "start": Out(1),
+                "run_begins": Out(1),
+                "run_ends": Out(1),
+                "run_empty": Out(2),
+                "error": Out(ERROR_BITS),
+            }
+            | (of_length if length_bits else {})
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the decision, and what nodes are told of runs."""
+        m = Module()
+        wait, odd, was_busy = Signal(range(self._round_trip + 1)), Signal(), Signal()
+        busy, bad = self.value("busy"), self.value("bad")
+        go, dropped = Signal(), Signal()
+        m.d.comb += [
+            self.start.eq(self.value("ready") & (wait == 0) & (bad == 0)),
+            go.eq(self.value("ready") & (wait == 0) & ~busy),
+            self.run_begins.eq(go),
+            self.run_ends.eq((was_busy & ~busy) | dropped),
+        ]
+        m.d.sync += [was_busy.eq(busy), dropped.eq(go & (bad != 0))]
+        with m.If(wait != 0):
+            m.d.sync += wait.eq(wait - 1)
+        with m.If(go):
+            wrong = Mux(bad[BAD_DESTINATION], RunError.DESTINATION, RunError.PACKETS)
+            m.d.sync += [
+                wait.eq(self._round_trip),
+                odd.eq(~odd),
+                self.run_empty.bit_select(odd, 1).eq(bad != 0),
+                self.error.eq(Mux(bad == 0, RunError.NONE, wrong)),
+            ]
+            if self._bits:
+                m.d.sync += self.run_last.word_select(odd, self._bits).eq(self.value("last"))
+        if self._bits:
+            m.d.comb += self.length.eq(self.value("last") + Const(1))
+        return m
