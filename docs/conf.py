@@ -13,7 +13,7 @@ author = "The torusfabric authors"
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
@@ -34,6 +34,10 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False
+
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
 
 html_theme = "furo"
 html_title = f"torusfabric {version}"

@@ -114,8 +114,9 @@ def test_every_page_is_in_the_contents():
     for page in PAGES:
         for body in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.S | re.M):
             names = [line for line in body.splitlines() if line and not line.startswith(":")]
-            listed += [(page.parent / f"{name}.md").resolve() for name in names]
-    assert sorted(listed) == [page for page in PAGES if page != DOCS / "index.md"]
+            listed += [(page.parent / name).resolve() for name in names]
+    pages = [page.with_suffix("") for page in (*PAGES, *DOCS.glob("*.ipynb"))]
+    assert sorted(listed) == sorted(page for page in pages if page != DOCS / "index")
 
 
 def test_commands_have_a_purpose():

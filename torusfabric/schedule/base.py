@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -111,6 +112,14 @@ class Schedule(ABC):
 
         save(self, path)
 
+    def _repr_svg_(self) -> str | None:
+        """The picture that a notebook shows."""
+        return _shown("schedule_svg", self)
+
+    def _repr_html_(self) -> str | None:
+        """The picture and the table that a notebook shows."""
+        return _shown("schedule_html", self)
+
     @property
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over all fields."""
@@ -118,6 +127,17 @@ class Schedule(ABC):
         for item in fields(self):
             _update(digest, getattr(self, item.name))
         return digest.hexdigest()
+
+
+def _shown(how: str, schedule: Schedule) -> str | None:
+    """What the room that draws makes of a schedule.
+
+    It lies above this one, and is named here only, so that whoever never shows a schedule never
+    imports it.
+    """
+    drawing = import_module("torusfabric.draw.notebook")
+    shown: str | None = getattr(drawing, how)(schedule)
+    return shown
 
 
 def _update(digest: "hashlib._Hash", value: Any) -> None:

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..toolchain.html import facts_table
+
 __all__ = ["PeriodicReport"]
 
 
@@ -60,6 +62,22 @@ class PeriodicReport:
     def passed(self) -> bool:
         """Whether all words, and all cycles, are right."""
         return self.first_wrong is None and self.cycles == self.predicted_cycles
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return facts_table(
+            f"{self.topology} {self.collective}, {self.algorithm}, periodic: "
+            f"{'passed' if self.passed else 'failed'}",
+            {
+                "engine": self.engine,
+                "words wrong": f"{self.words_wrong} of {self.words_checked:,}",
+                **({"first wrong": self.first_wrong} if self.first_wrong else {}),
+                "cycles of a period": f"{self.cycles}, predicted {self.predicted_cycles}",
+                "periods": self.periods,
+                "bytes a cycle": f"{self.bytes_a_cycle:g}",
+                "seconds": self.seconds,
+            },
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""

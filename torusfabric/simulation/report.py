@@ -5,6 +5,7 @@ from typing import Any
 
 from ..program import CycleCost
 from ..rtl.origins import Origins
+from ..toolchain.html import facts_table
 
 __all__ = ["JobReport", "SimulationReport", "WrongWord"]
 
@@ -130,6 +131,22 @@ class SimulationReport:
         """Whether all words are right and the cycles are those predicted."""
         exact = all(job.cycles == job.predicted_cycles for job in self.jobs)
         return not self.words_wrong and self.cycles == self.predicted_cycles and exact
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return facts_table(
+            f"{self.topology} {self.collective}, {self.algorithm}: "
+            f"{'passed' if self.passed else 'failed'}",
+            {
+                "engine": self.engine,
+                "words wrong": f"{self.words_wrong} of {self.words_checked:,}",
+                **({"first wrong": self.first_wrong} if self.first_wrong else {}),
+                "cycles": f"{self.cycles}, predicted {self.predicted_cycles}",
+                "rounds": f"{self.rounds}, lower bound {self.bound}",
+                "runs": len(self.jobs) or self.repeat,
+                "seconds": self.seconds,
+            },
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""

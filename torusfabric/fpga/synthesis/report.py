@@ -1,9 +1,10 @@
 """The outcome of a synthesis, for programs and for people."""
 
+import io
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table
 
 from .target import Cost
@@ -66,6 +67,13 @@ class SynthesisReport:
     def to_json(self) -> dict[str, Any]:
         """As a plain dict."""
         return dict(vars(self))
+
+    def _repr_html_(self) -> str:
+        """The same tables, as a notebook shows them."""
+        console = Console(record=True, file=io.StringIO(), width=110, force_jupyter=False)
+        console.print(self.render())
+        shape = '<pre style="line-height:1.2">{code}</pre>'
+        return console.export_html(inline_styles=True, code_format=shape)
 
     def render(self) -> Group:
         """As tables for people: print it with a `rich` console."""
