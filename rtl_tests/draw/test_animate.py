@@ -73,7 +73,7 @@ def test_blocks_of_groups_are_those_of_their_nodes():
 def test_page_needs_nothing_else():
     text = animation(program_of("3x3", "allgather"))
     assert text.startswith("<!doctype html>")
-    assert "@" not in re.sub(r"<script id.*?</script>", "", text, flags=re.S)
+    assert not re.search("@[A-Z]+@", text)
     assert not re.search(r"https?:|src=|@import|url\(", text)
     assert "<title>3x3 allgather, " in text
 

@@ -16,6 +16,9 @@ from .layout import arrowhead_layout, as_arrowhead, torus_layout
 
 __all__ = ["animation", "check_size"]
 
+#: What the page runs: each needs those before it.
+SCRIPTS = ("replay.js", "picture.js", "controls.js")
+
 #: More nodes, or blocks on the way, than this make a page that browsers do not like.
 MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
 
@@ -53,17 +56,24 @@ def animation(program: Program) -> str:
         f"{schedule.ports} ports; "
         f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
-    text = (files("torusfabric.draw") / "animate.html").read_text(encoding="utf-8")
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
     data = _content(program) | {"unit": unit}
     values = {
         "TITLE": html.escape(title),
         "SUBTITLE": html.escape(subtitle),
+        "STYLE": _part("style.css"),
+        "SCRIPT": "".join(map(_part, SCRIPTS)),
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
+    text = _part("page.html")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return text
+
+
+def _part(name: str) -> str:
+    """A file of the player."""
+    return (files("torusfabric.draw") / "player" / name).read_text(encoding="utf-8")
 
 
 def _content(program: Program) -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""The player in a browser: keys, colours, following a node, and the width of a phone."""
+
+import re
+import shutil
+
+import pytest
+from helpers import program_of
+
+from torusfabric.draw.animate import animation
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window."""
+    with sync_api.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a page from a file; whatever goes wrong in it fails the test."""
+    errors, pages = [], []
+
+    def open_page(program, *, address="", width=1100, height=800):
+        path = tmp_path / "play.html"
+        path.write_text(animation(program), encoding="utf-8")
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{path.as_uri()}{address}")
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert errors == []
+
+
+def test_keys(opened):
+    """Steps, ends, colours and links; a key does what its button does."""
+    page = opened(program_of("4x5", "allgather", "hamiltonian"))
+    now = lambda: page.inner_text("#now")
+    assert now() == "before step 1 of 10"
+    page.keyboard.press("ArrowRight")
+    assert now().startswith("after step 1 of 10, cycle ")
+    page.keyboard.press("End")
+    assert now().startswith("after step 10 of 10")
+    page.keyboard.press("ArrowLeft")
+    assert now().startswith("after step 9 of 10")
+    page.keyboard.press("Home")
+    assert now() == "before step 1 of 10"
+    page.keyboard.press("c")
+    page.keyboard.press("l")
+    assert page.input_value("#colour") == "origin"
+    assert page.input_value("#links") == "use"
+
+
+def test_it_plays_to_the_end(opened):
+    """The space bar starts and stops it."""
+    page = opened(program_of("3x3", "allgather", "matching"))
+    for _ in range(12):
+        page.keyboard.press("+")
+    page.keyboard.press(" ")
+    page.wait_for_function("document.getElementById('now').textContent.startsWith('after step 2')")
+    assert page.inner_text("#play") == "Play"
+
+
+def test_a_node_and_a_block_are_followed(opened):
+    """What is followed is what the schedule carries of it; Escape ends it."""
+    page = opened(program_of("3x3", "scatter", "matching"), address="#0,progress,0")
+    assert page.input_value("#follow") == "0"
+    assert "node 0 (0,0)" in page.inner_text("#tip")
+    choices = page.locator("#block option").all_inner_texts()
+    assert choices[0] == "all its blocks"
+    assert "(0,0) for (2,2)" in choices
+    page.select_option("#block", label="(0,0) for (2,2)")
+    moves = page.evaluate("followed.moves.flat().length")
+    assert moves == 2
+    page.locator("h1").click()
+    page.keyboard.press("Escape")
+    assert page.input_value("#follow") == ""
+    assert page.evaluate("followed") is None
+    x, y = page.evaluate("at(nodes[4])")
+    page.locator("#canvas").click(position={"x": x, "y": y})
+    assert page.input_value("#follow") == "4"
+
+
+@pytest.mark.parametrize("address", ["#3.5,age,,use", "#2,origin,7"])
+def test_use_of_links_and_age(opened, address):
+    """Counts are those of the rounds that are over, forwards and backwards."""
+    page = opened(program_of("4x4", "allgather", "hamiltonian"), address=address)
+    place = float(re.search(r"#([\d.]+)", address)[1])
+    carried = "rounds.slice(0, Math.floor(place)).flat().reduce((n, m) => n + m[1].length, 0)"
+    total = "used.reduce((a, b) => a + b)"
+    assert page.evaluate("place") == place
+    assert page.evaluate(total) == page.evaluate(carried) > 0
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(total) == page.evaluate(carried)
+
+
+def test_phone(opened):
+    """Nothing is wider than the screen, and the network has room."""
+    page = opened(program_of("6x8", "allgather"), width=360, height=640)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.evaluate("canvas.clientHeight") > 250

@@ -1,0 +1,107 @@
+// What the reader does: play, step, scrub, choose colours, follow a node or a block.
+let place = 0, playing = false, before = 0, hovered = -1, chosen = -1;
+
+function draw() {
+  const round = Math.min(Math.floor(place), last), share = place - round;
+  const cycle = round ? cycles[round - 1] : 0, pointed = hovered < 0 ? chosen : hovered;
+  paint(place, pointed);
+  $("now").textContent = share > 0 ? `${unit} ${round + 1} of ${last}, under way`
+    : round ? `after ${unit} ${round} of ${last}, cycle ${cycle}` : `before ${unit} 1 of ${last}`;
+  $("place").value = place;
+  $("play").textContent = playing ? "Pause" : "Play";
+  tip(pointed);
+}
+function tip(node) {
+  const tip = $("tip");
+  if (node < 0) { tip.style.display = "none"; return; }
+  const ids = [...held[node]].sort((a, b) => b[1] - a[1]);
+  const most = hovered < 0 ? 3 : canvas.clientHeight < 360 ? 4 : 12;
+  const rows = ids.slice(0, most).map(([id, when]) =>
+    `${name(id)} <span>${when ? `${unit} ${when}` : "its own"}</span>`);
+  if (ids.length > most) rows.push(`<span>and ${ids.length - most} more</span>`);
+  tip.innerHTML = `<b>node ${node} ${names[node]}</b><br>holds ${ids.length} of the ` +
+    `${final[node]} ${data.things} it ends with<br>` + rows.join("<br>");
+  const [x, y] = at(nodes[node]);
+  tip.style.display = "block";
+  const w = tip.offsetWidth, h = tip.offsetHeight;
+  tip.style.left = `${Math.max(4, x + 24 + w < canvas.clientWidth ? x + 24 : x - 24 - w)}px`;
+  tip.style.top = `${Math.max(6, Math.min(y - h / 2, canvas.clientHeight - h - 6))}px`;
+}
+
+function go(to) { place = Math.max(0, Math.min(last, to)); draw(); }
+function pause() { playing = false; }
+function frame(time) {
+  if (!playing) return;
+  place += Math.min(time - before, 100) / 1000 * 2 ** Number($("speed").value);
+  before = time;
+  if (place >= last) { place = last; pause(); }
+  draw();
+  if (playing) requestAnimationFrame(frame);
+}
+function play() {
+  if (playing) { pause(); draw(); return; }
+  if (place >= last) place = 0;
+  playing = true; before = performance.now();
+  requestAnimationFrame(frame);
+}
+
+// The blocks of a node come first as a whole, then one by one.
+const blocksOf = node => blocks.map((_, id) => id).filter(id => origin(id) === node);
+function option(list, value, text) { list.add(new Option(text, value)); }
+function choose(node, block = "") {
+  chosen = node;
+  const mine = node < 0 ? [] : blocksOf(node), list = $("block");
+  $("follow").value = node < 0 ? "" : node;
+  list.length = 0;
+  option(list, "", "all its blocks");
+  for (const id of mine) option(list, id, name(id));
+  list.value = block;
+  list.style.display = mine.length > 1 ? "" : "none";
+  follow(node < 0 ? null : block === "" ? mine : [Number(block)]);
+  draw();
+}
+function cycle(list) { list.selectedIndex = (list.selectedIndex + 1) % list.length; list.onchange(); }
+function faster(by) { $("speed").value = Number($("speed").value) + by; }
+
+$("play").onclick = play;
+$("first").onclick = () => { pause(); go(0); };
+$("back").onclick = () => { pause(); go(Math.ceil(place) - 1); };
+$("next").onclick = () => { pause(); go(Math.floor(place) + 1); };
+$("place").max = last;
+$("place").oninput = event => { pause(); go(Number(event.target.value)); };
+$("colour").onchange = () => { legend(); draw(); };
+$("links").onchange = draw;
+option($("follow"), "", "nothing");
+names.forEach((text, node) => option($("follow"), node, `node ${node} ${text}`));
+$("follow").onchange = event => choose(event.target.value === "" ? -1 : Number(event.target.value));
+$("block").onchange = event => choose(chosen, event.target.value);
+const KEYS = { " ": play, ArrowRight: () => $("next").onclick(), ArrowLeft: () => $("back").onclick(),
+  Home: () => $("first").onclick(), End: () => { pause(); go(last); }, "+": () => faster(0.5),
+  "-": () => faster(-0.5), c: () => cycle($("colour")), l: () => cycle($("links")),
+  Escape: () => choose(-1) };
+addEventListener("keydown", event => {
+  const { tagName, type } = event.target;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (tagName === "SELECT" && event.key !== "Escape" || tagName === "BUTTON" && event.key === " ") return;
+  if (type === "range" && event.target.id === "speed") return;
+  if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
+});
+function nodeAt(event) {
+  const within = nodes.map(p => { const [x, y] = at(p); return Math.hypot(x - event.offsetX, y - event.offsetY); });
+  const nearest = within.indexOf(Math.min(...within));
+  return within[nearest] < Math.max(10, 0.35 * scale) ? nearest : -1;
+}
+canvas.onpointermove = event => {
+  if (event.pointerType === "touch") return;
+  const found = nodeAt(event);
+  if (found !== hovered) { hovered = found; draw(); }
+};
+canvas.onpointerleave = () => { hovered = -1; draw(); };
+canvas.onclick = event => { const found = nodeAt(event); choose(found === chosen ? -1 : found); };
+addEventListener("resize", () => { fit(); draw(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+// A place, a colour, a node to follow and the links may be given in the address: #2.5,origin,7,use
+const [wanted, colour, node, links] = location.hash.slice(1).split(",");
+if (colour) $("colour").value = colour;
+if (links) $("links").value = links;
+legend(); fit(); go(Number(wanted) || 0); choose(node ? Number(node) : -1);
