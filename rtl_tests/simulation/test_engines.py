@@ -26,7 +26,7 @@ from torusfabric.simulation.engines import (
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.compiled import kept_texts
 from torusfabric.simulation.engines.cxxrtl import _tables, cxx_classes
-from torusfabric.simulation.engines.host_port import CTask, _watched, from_chunks, to_chunks
+from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.routers import Routers, router_netlist
 from torusfabric.simulation.engines.verilator import have_verilator
@@ -327,7 +327,7 @@ def test_interrupt_waits_for_the_library(delay):
         return 3
 
     with pytest.raises(KeyboardInterrupt):
-        _watched(call, CTask(), None)
+        watched(call, CTask(), None)
     assert ended == [True]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..rtl.fabric import Fabric
+from ..rtl.run_choices import RunChoices
 from .engines import Job
 from .engines.base import longest_job
 
@@ -30,7 +31,7 @@ def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
     [1, 4, 6, 9, 12]
     """
     lengths: list[int | None] = [None]
-    if "length" in fabric.netlist.inputs:
+    if fabric.program.any_length:
         spread = np.linspace(1, fabric.flits, FEW_LENGTHS).round().astype(int)
         lengths = [*sorted(set(spread.tolist()))]
     return tuple(
@@ -102,9 +103,10 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
     """
     if not jobs:
         raise InputError("Jobs must be at least one, not none")
+    chosen = RunChoices.of(fabric.program).inputs
     for job in jobs:
         for name in job.inputs:
-            if name not in fabric.netlist.inputs:
+            if name not in chosen:
                 raise InputError(
                     f"{name.title()} must be left out for a fabric of one {name}, not {job}"
                 )

@@ -9,13 +9,14 @@ import numpy as np
 from ..analysis.bounds import bound
 from ..collective import expected_words, random_messages
 from ..errors import InputError
-from ..rtl.fabric import Fabric
+from ..rtl.fabric import Fabric, Top
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .jobs import check_jobs, completed, default_jobs
 from .report import JobReport, SimulationReport, WrongWord
+from .streams import StreamEngine, StreamReport, simulate_streams
 from .throughput import throughput, throughput_bound
 
-__all__ = ["SimulationReport", "WrongWord", "simulate"]
+__all__ = ["SimulationReport", "StreamReport", "WrongWord", "simulate", "simulate_runs"]
 
 
 class Comparison(NamedTuple):
@@ -32,10 +33,11 @@ def simulate(
     seed: int = 1,
     jobs: Sequence[Job] | None = None,
     repeat: int = 1,
-    engine: Engine | None = None,
+    stall: float | None = None,
+    engine: Engine | StreamEngine | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> SimulationReport:
-    """Run a fabric through its host port, and compare every word at every node.
+) -> SimulationReport | StreamReport:
+    """Run a fabric through its ports, and compare every word at every node.
 
     Parameters
     ----------
@@ -48,19 +50,24 @@ def simulate(
         flit, of the most flits and of some numbers between. Other fabrics run once.
     repeat : int
         How often to do so, each time with fresh data and without a reset.
-    engine : Engine, optional
-        By default Amaranth's simulator.
+    stall : float, optional
+        Of a fabric with streams: how likely it is that a port rests in a cycle, 0 to 0.95 (default
+        0). Its runs follow one another as fast as they can.
+    engine : Engine or StreamEngine, optional
+        By default Amaranth's simulator; a `StreamEngine` for a fabric with streams.
     progress : function of (done, total), optional
 
     Returns
     -------
     SimulationReport
+        Of a fabric with streams, a `StreamReport`.
 
     Raises
     ------
     InputError
         If the fabric is periodic (see `simulate_periods`), or a job chooses what the fabric leaves
-        no choice of, or what it is not made for.
+        no choice of, or what it is not made for; or the stall is out of range, or the fabric has no
+        streams.
     WorkFailed
         If the fabric does not come to an end.
 
@@ -72,6 +79,30 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
+    if stall is not None or fabric.top is Top.STREAM:
+        if engine is not None and not isinstance(engine, StreamEngine):
+            raise InputError(f"Engine of streams must be a StreamEngine, not {engine.name}")
+        return simulate_streams(
+            fabric, jobs=jobs, repeat=repeat, stall=stall or 0.0, seed=seed, engine=engine,
+            progress=progress,
+        )  # fmt: skip
+    if isinstance(engine, StreamEngine):
+        raise InputError("Engine of a host port must be an Engine, not a StreamEngine")
+    return simulate_runs(
+        fabric, seed=seed, jobs=jobs, repeat=repeat, engine=engine, progress=progress
+    )
+
+
+def simulate_runs(
+    fabric: Fabric,
+    *,
+    seed: int = 1,
+    jobs: Sequence[Job] | None = None,
+    repeat: int = 1,
+    engine: Engine | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulationReport:
+    """Run a fabric through its host port; see `simulate`."""
     if fabric.periods:
         raise InputError("Fabric that is simulated run by run must have a start, not be periodic")
     tried = default_jobs(fabric) if jobs is None else tuple(jobs)

@@ -120,7 +120,8 @@ class Session:
         self._library, self.inputs = objects.library, objects.inputs
         self._readers = _Readers(model, objects)
         address, keep = objects.address, objects.keep
-        inputs = [objects.inputs[name].ctypes.data for name in INPUTS]
+        # Of a top without a host port there are none.
+        inputs = [objects.address.get(name, 0) for name in INPUTS]
         lines = [] if vcd is None else wave_lines(fabric)
         self._nets = nets = (CNet * len(lines))(*(_net(objects, line) for line in lines))
         self._design = CDesign(
@@ -132,11 +133,12 @@ class Session:
             settle=not all(model.registered(net) for net in OUTPUTS), gated=gated,
             nets=ctypes.addressof(nets), net_count=len(nets),
             wave=None if vcd is None else vcd.encode(),
-            **{name: address[name] for name in OUTPUTS},
+            **{name: address.get(name, 0) for name in OUTPUTS},
         )  # fmt: skip
         self._library.model_open.restype = ctypes.c_void_p
         self._library.model_open.argtypes = [ctypes.POINTER(CDesign)]
         self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
+        self._library.model_run_streams.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self._library.model_close.argtypes = [ctypes.c_void_p]
         self._handle = self._library.model_open(self._design)
         if not self._handle:
@@ -149,6 +151,14 @@ class Session:
             # Whoever takes them reads them when the start comes.
             self.inputs[name][0] = value
         return self._library.model_run(self._handle, task)
+
+    def run_streams(self, task: ctypes.Structure) -> int:
+        """Send into streams, and receive; the task is a `StreamTask` of ``streams.h``."""
+        return self._library.model_run_streams(self._handle, ctypes.byref(task))
+
+    def address(self, net: str) -> int:
+        """Where a net lies."""
+        return self._objects.address[net]
 
     def __enter__(self) -> "Session":
         return self

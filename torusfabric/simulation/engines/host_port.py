@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from .base import (
     words_moved,
 )
 
-__all__ = ["CTask", "from_chunks", "run_task", "measure_tasks", "to_chunks"]
+__all__ = ["NO_FILE", "CTask", "from_chunks", "measure_tasks", "run_task", "to_chunks", "watched"]
 
 
 class CTask(ctypes.Structure):
@@ -40,6 +40,9 @@ class CTask(ctypes.Structure):
                                                "read_ns", "done", "stop", "file_error")),
     ]  # fmt: skip
 
+
+#: A task of any library.
+_Task = TypeVar("_Task", bound=ctypes.Structure)
 
 #: The outcome of a task whose waves could not be written.
 NO_FILE = 4
@@ -140,7 +143,7 @@ def run_task(
         send=send.ctypes.data, recv=recv.ctypes.data,
     )  # fmt: skip
     words = total or words_moved(fabric)
-    outcome = _watched(call, task, progress and (lambda moved: progress(done + moved, words)))
+    outcome = watched(call, task, progress and (lambda moved: progress(done + moved, words)))
     if outcome == NO_FILE:
         raise OSError(task.file_error, os.strerror(task.file_error))
     if outcome:
@@ -158,7 +161,7 @@ def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
     cycles, spent = 0, 0
     for _ in range(runs):
         task = CTask(chunks=1, patience=fabric.predicted_cycles + PATIENCE)
-        if _watched(call, task, None):
+        if watched(call, task, None):
             raise WorkFailed(
                 f"Fabric must be done {fabric.predicted_cycles} edges after its start, not later"
             )
@@ -166,8 +169,13 @@ def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
     return cycles, spent / 1e9
 
 
-def _watched(call: Call, task: CTask, progress: Callable[[int], object] | None) -> int:
-    """Call from a thread, so that this one can report the words moved, and be interrupted."""
+def watched(
+    call: Callable[[_Task], int], task: _Task, progress: Callable[[int], object] | None
+) -> int:
+    """Call from a thread, so that this one can report the words moved, and be interrupted.
+
+    The task has ``done``, the words moved, and ``stop``, which asks it to end.
+    """
     if progress is None and threading.current_thread() is not threading.main_thread():
         return call(task)
     outcome: Future[int] = Future()
@@ -188,7 +196,7 @@ def _watched(call: Call, task: CTask, progress: Callable[[int], object] | None) 
     return outcome.result()
 
 
-def _carry_out(call: Call, task: CTask, outcome: "Future[int]") -> None:
+def _carry_out(call: Callable[[_Task], int], task: _Task, outcome: "Future[int]") -> None:
     """Call, and note the outcome: unlike the end of a thread, it is not taken for there too soon.
 
     A `threading.Thread.join` that an interrupt ends may mark the thread as stopped.

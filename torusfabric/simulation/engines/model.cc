@@ -1,7 +1,8 @@
-// Runs a compiled model: clock edges, the host port, and waves.
+// Runs a compiled model: clock edges, the host port or streams, and waves.
 
 #include "drive.h"
 #include "model.h"
+#include "streams.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -183,6 +184,8 @@ public:
         return outcome;
     }
 
+    int run(StreamTask &task) { return drive_streams(*this, task); }
+
     int wave_error() const { return wave_.error(); }
     void flush_waves() { wave_.flush(); }
 
@@ -201,6 +204,12 @@ public:
 
     // A clock edge for the common part and all nodes.
     void tick() {
+        evaluate();
+        finish();
+    }
+
+    // Work out all that follows from inputs and registers, and what registers become.
+    void evaluate() {
         before();
         evaluated_.clear();
         for (uint64_t g = 0; g < design_.group_count; g++) {
@@ -212,6 +221,10 @@ public:
             eval(group, 0, group.count, true);
             look(design_.at_once, group.first, group.first + group.count);
         }
+    }
+
+    // Let the clock edge take effect.
+    void finish() {
         for (uint64_t g = 0; g < design_.group_count; g++) {
             const Group &group = design_.groups[g];
             if (group.common)
@@ -368,5 +381,9 @@ EXPORT void *model_open(const Design *design) {
 }
 
 EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(model)->run(*task); }
+
+EXPORT int model_run_streams(void *model, StreamTask *task) {
+    return static_cast<Model *>(model)->run(*task);
+}
 
 EXPORT void model_close(void *model) { delete static_cast<Model *>(model); }

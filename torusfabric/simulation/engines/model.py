@@ -140,7 +140,7 @@ def build_model(netlist: Netlist, texts: Mapping[str, str], *, optimize: int = 2
         "model.so",
         {f"classes_{k}.cc": text for k, text in enumerate(units)}
         | {"model.cc": (HERE / "model.cc").read_text()},
-        headers={name: (HERE / name).read_text() for name in ("model.h", "drive.h")},
+        headers={name: (HERE / name).read_text() for name in ("model.h", "drive.h", "streams.h")},
         flags=(*FLAGS, f"-O{optimize}", f"-I{include_folder()}"),
         link=("-shared",),
         what="the simulator",

@@ -1,0 +1,203 @@
+"""Simulations of fabrics with streams: every word is compared, and rates are what ports allow."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from amaranth.hdl import Module, Signal
+from helpers import misrouted
+
+import torusfabric as tf
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.rtl.streams.unloader import Unloader
+from torusfabric.simulation.streams import StreamEngine, simulate_streams, stream_jobs
+from torusfabric.simulation.streams.amaranth_streams import AmaranthStreams
+from torusfabric.simulation.streams.choice import choose_stream_engine
+from torusfabric.simulation.streams.compiled_streams import CompiledStreams
+from torusfabric.simulation.streams.limits import sustained_rate
+from torusfabric.simulation.streams.messages import Exchange, Packet, draw_exchange
+from torusfabric.simulation.streams.traffic import Beat
+from torusfabric.toolchain import cxx
+
+
+def stream_fabric(topology="2x2", collective="allgather", *, fault=None, width=8, **lengths):
+    program = tf.compile(tf.plan(topology, collective), **(lengths or {"flits": 2}))
+    return tf.Fabric(fault(program) if fault else program, width=width, top="stream")
+
+
+class TestExchanges:
+    """What is sent and received, by the definition of the collective."""
+
+    def exchange(self, collective, **job):
+        fabric = stream_fabric("3", collective, max_flits=3)
+        return draw_exchange(fabric, tf.Job(length=2, **job), seed=5)
+
+    @pytest.mark.parametrize("collective", ["scatter", "alltoall", "reduce-scatter"])
+    def test_each_destination_has_a_packet(self, collective):
+        for packets in self.exchange(collective).sent:
+            assert sorted(number for number, _ in packets) in ([0, 1, 2], [])
+
+    @pytest.mark.parametrize("collective", ["allgather", "alltoall", "gather"])
+    def test_packets_come_by_ascending_origins(self, collective):
+        for packets in self.exchange(collective).received:
+            assert [number for number, _ in packets] in ([0, 1, 2], [])
+
+    def test_words_of_an_alltoall(self):
+        sent, received = self.exchange("alltoall")
+        for node, packets in enumerate(received):
+            for origin, words in packets:
+                assert (node, words) in sent[origin]
+
+
+def run_both(fabric, **options):
+    """Reports of both engines."""
+    return [
+        simulate_streams(fabric, engine=engine(fabric), **options)
+        for engine in (AmaranthStreams, CompiledStreams)
+    ]
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+def test_engines_agree():
+    """Both compare all words; without stalls they take the same cycles, too."""
+    fabric = stream_fabric("2", "alltoall", width=40, max_flits=3)
+    jobs = stream_jobs(fabric, 4)
+    slow, fast = run_both(fabric, jobs=jobs, stall=0.0)
+    assert slow.passed, slow.first_wrong
+    assert replace(slow, seconds=0, engine="") == replace(fast, seconds=0, engine="")
+    assert all(report.passed for report in run_both(fabric, jobs=jobs, stall=0.4))
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.6])
+def test_a_wrong_word_is_found(stall):
+    """A router passes on another word: some words are wrong, and the first of them is named."""
+    report = tf.simulate(stream_fabric("3x3", "alltoall", flits=1, fault=misrouted), stall=stall)
+    assert report.words_wrong > 0
+    assert "at node" in report.first_wrong
+    assert not report.passed
+
+
+class Forgets(Unloader):
+    """An unloader that offers what it has in every second cycle only."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = inner = Unloader(self._shape)
+        even = Signal()
+        m.d.sync += even.eq(~even)
+        for name, member in inner.signature.members.items():
+            if member.flow.name == "In":
+                inner.bind(name, [self.value(name)])
+            elif name != "tvalid":
+                m.d.comb += getattr(self, name).eq(getattr(inner, name))
+        m.d.comb += self.tvalid.eq(inner.tvalid & even)
+        return m
+
+
+def test_a_word_that_does_not_wait_is_found():
+    fabric = stream_fabric()
+    (shape,) = fabric.netlist.modules["unloader"].args
+    fabric.netlist.modules["unloader"] = lambda: Forgets(shape)
+    with pytest.raises(WorkFailed, match=r"Word that waits at m_axis_\d must stay as it is"):
+        tf.simulate(fabric, stall=0.5)
+
+
+class Replays(StreamEngine):
+    """Does what another engine does, and changes what came of it."""
+
+    name = "replays"
+
+    def __init__(self, fabric, change):
+        super().__init__(fabric)
+        self._change = change
+
+    def run(self, traffic, progress=None):
+        log = AmaranthStreams(self.fabric).run(traffic, progress)
+        arrivals = log.arrivals["m_axis_1"]
+        arrivals[:] = self._change(arrivals)
+        return log
+
+
+CHANGES = {
+    "a word": lambda beats: [beats[0]._replace(word=beats[0].word ^ 1), *beats[1:]],
+    "its end": lambda beats: [beats[0]._replace(last=True), *beats[1:]],
+    "an origin": lambda beats: [*beats[:-1], beats[-1]._replace(number=0)],
+    "one too many": lambda beats: [*beats, beats[-1]],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_part_of_a_beat_is_compared(change):
+    fabric = stream_fabric(flits=2)
+    engine = Replays(fabric, CHANGES[change])
+    report = simulate_streams(fabric, jobs=[tf.Job()], engine=engine)
+    assert report.words_wrong == 1
+    assert "node 1 " in report.first_wrong
+
+
+def test_a_fabric_that_rests_too_soon_is_an_error():
+    """Sources that have less than a packet to send: what is not given is counted."""
+
+    class Short(AmaranthStreams):
+        def run(self, traffic, progress=None):
+            for source in traffic.sources:
+                source.beats[-1:] = [Beat(0, last=False)]
+            return super().run(replace(traffic, patience=50), progress)
+
+    fabric = stream_fabric()
+    with pytest.raises(WorkFailed, match="Fabric must take and give all words"):
+        simulate_streams(fabric, jobs=[tf.Job()], engine=Short(fabric))
+
+
+def test_runs_that_links_limit():
+    """Of words of one port, runs take the cycles of the program: no other part takes as long."""
+    exchange = Exchange([[Packet(0, (1, 2))]] * 3, [[Packet(0, (1, 2))]] * 3)
+    rate = sustained_rate([exchange] * 4, [9] * 4, [20, 29, 38, 47], stall=0.0, width=16)
+    assert (rate.limited_by, rate.share, rate.least_cycles) == ("run", 1, 27)
+    assert rate.words_per_cycle == 18 / 27
+    assert rate.to_json()["bytes_per_cycle"] == round(36 / 27, 3)
+
+
+def test_ports_that_rest_limit_more():
+    exchange = Exchange([[Packet(0, (1,))]] * 3, [[Packet(k, (1,) * 6) for k in range(3)]] * 3)
+    rates = [
+        sustained_rate([exchange] * 4, [9] * 4, [20, 60, 90, 120], stall=stall, width=16)
+        for stall in (0.0, 0.5)
+    ]
+    assert [rate.limited_by for rate in rates] == ["unload", "unload"]
+    assert [rate.least_cycles for rate in rates] == [54, 108]
+
+
+def test_runs_follow_one_another_at_the_rate_of_ports():
+    """An all-gather brings each node more words than a run takes cycles."""
+    report = tf.simulate(stream_fabric("3x3", flits=4), jobs=[tf.Job()] * 6)
+    assert report.rate.limited_by == "unload"
+    assert report.rate.share >= 0.95
+
+
+@pytest.mark.parametrize("stall", [-0.1, 0.96, float("nan"), float("inf")])
+def test_a_stall_out_of_range_is_refused(stall):
+    with pytest.raises(InputError, match=r"Stall must be from 0 to 0\.95, not"):
+        simulate_streams(SimpleNamespace(top=stream_fabric().top), stall=stall)
+
+
+def test_only_ports_of_streams_rest():
+    fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8)
+    with pytest.raises(InputError, match="must have the top stream, not host"):
+        tf.simulate(fabric, stall=0.5)
+    with pytest.raises(InputError, match="must be an Engine, not a StreamEngine"):
+        tf.simulate(fabric, engine=Replays(fabric, None))
+
+
+def test_small_work_is_not_compiled():
+    fabric = stream_fabric()
+    assert choose_stream_engine(fabric).engine.name == "amaranth"
+    with pytest.raises(InputError, match="must be auto, amaranth, compiled, not verilator"):
+        choose_stream_engine(fabric, "verilator")
+
+
+def test_waves_show_streams(tmp_path):
+    fabric = stream_fabric("2", "broadcast", flits=1)
+    engine = AmaranthStreams(fabric, wave=tmp_path / "waves.vcd")
+    assert simulate_streams(fabric, jobs=[tf.Job()], engine=engine).passed
+    assert "s_axis_0_tvalid" in (tmp_path / "waves.vcd").read_text()

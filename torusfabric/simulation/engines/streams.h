@@ -1,0 +1,201 @@
+// Drives the streams of a machine: sources and sinks, each of which rests now and then.
+
+#ifndef TORUSFABRIC_STREAMS_H
+#define TORUSFABRIC_STREAMS_H
+
+#include "drive.h"
+
+#include <vector>
+
+namespace {
+
+// xorshift64*, of which the upper half counts.
+class Random {
+public:
+    explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
+
+    uint32_t next() {
+        state_ ^= state_ >> 12;
+        state_ ^= state_ << 25;
+        state_ ^= state_ >> 27;
+        return (uint32_t)(state_ * UINT64_C(2685821657736338717) >> 32);
+    }
+
+    // Whether to rest, which is as likely as `stall` is to 2 ** 32.
+    bool rests(uint64_t stall) { return next() < stall; }
+
+private:
+    uint64_t state_;
+};
+
+// The signals of a stream; `tag` is tdest or tid, and null where there is none.
+struct Signals {
+    uint32_t *valid, *ready, *data, *last, *tag;
+    uint64_t chunks, data_bits, tag_bits;
+};
+
+// A beat is so many chunks of data, then whether it is the last of its packet, then its tag.
+struct Source {
+    Signals signals;
+    const uint32_t *beats;
+    uint64_t count, sent, stall;
+};
+
+// What comes is written down as a beat is, with the cycle behind it.
+struct Sink {
+    Signals signals;
+    uint32_t *beats;
+    uint64_t expected, capacity, count, stall;
+};
+
+struct StreamTask {
+    Source *sources;
+    uint64_t source_count;
+    Sink *sinks;
+    uint64_t sink_count;
+    const uint32_t *busy, *cycles;
+    uint32_t *runs;  // of each run that ended, the cycle and the cycles it took
+    uint64_t run_capacity, run_count;
+    uint64_t patience, settling, seed;
+    uint64_t clocks, run_ns;
+    uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
+    volatile uint64_t done;
+    volatile uint64_t stop;
+    uint64_t file_error;
+};
+
+// Chunks that a beat has beside its data.
+enum { LAST, TAG, CYCLE };
+
+inline void scramble(uint32_t *value, uint64_t bits, Random &random) {
+    for (uint64_t low = 0; low < bits; low += 32)
+        value[low / 32] = random.next() >> (bits - low < 32 ? 32 - (bits - low) : 0);
+}
+
+class Driver {
+public:
+    explicit Driver(Source &source) : source_(source) {}
+
+    void offer(Random &random) {
+        const Signals &s = source_.signals;
+        if (offered_)
+            return;
+        offered_ = source_.sent < source_.count && !random.rests(source_.stall);
+        *s.valid = offered_;
+        if (!offered_) {
+            scramble(s.data, s.data_bits, random);
+            scramble(s.last, 1, random);
+            if (s.tag)
+                scramble(s.tag, s.tag_bits, random);
+            return;
+        }
+        const uint32_t *const beat = source_.beats + source_.sent * (s.chunks + 2);
+        std::memcpy(s.data, beat, s.chunks * sizeof(uint32_t));
+        *s.last = beat[s.chunks + LAST];
+        if (s.tag)
+            *s.tag = beat[s.chunks + TAG];
+    }
+
+    bool look() {
+        if (!offered_ || !*source_.signals.ready)
+            return false;
+        source_.sent++;
+        offered_ = false;
+        return true;
+    }
+
+private:
+    Source &source_;
+    bool offered_ = false;
+};
+
+class Taker {
+public:
+    explicit Taker(Sink &sink) : sink_(sink), shown_(sink.signals.chunks + 2), held_(shown_) {}
+
+    void offer(Random &random) { *sink_.signals.ready = !random.rests(sink_.stall); }
+
+    bool look(uint64_t cycle, bool &steady) {
+        const Signals &s = sink_.signals;
+        if (!*s.valid) {
+            steady &= !waits_;
+            return false;
+        }
+        std::memcpy(shown_.data(), s.data, s.chunks * sizeof(uint32_t));
+        shown_[s.chunks + LAST] = *s.last;
+        shown_[s.chunks + TAG] = s.tag ? *s.tag : 0;
+        steady &= !waits_ || shown_ == held_;
+        held_ = shown_;
+        waits_ = !*s.ready;
+        if (waits_)
+            return false;
+        if (sink_.count < sink_.capacity) {
+            uint32_t *const place = sink_.beats + sink_.count * (s.chunks + 3);
+            std::memcpy(place, shown_.data(), shown_.size() * sizeof(uint32_t));
+            place[s.chunks + CYCLE] = (uint32_t)cycle;
+        }
+        sink_.count++;
+        return true;
+    }
+
+private:
+    Sink &sink_;
+    std::vector<uint32_t> shown_, held_;
+    bool waits_ = false;
+};
+
+// Until nothing happens any more. Besides what `drive` needs, a machine has evaluate(), after which
+// outputs are as the next edge finds them, and finish() for that edge.
+template <class Machine>
+int drive_streams(Machine &machine, StreamTask &task) {
+    uint64_t const began = now();
+    Random random(task.seed);
+    std::vector<Driver> drivers(task.sources, task.sources + task.source_count);
+    std::vector<Taker> takers(task.sinks, task.sinks + task.sink_count);
+    uint64_t left = 0, quiet = 0;
+    for (uint64_t k = 0; k < task.source_count; k++)
+        left += task.sources[k].count;
+    for (uint64_t k = 0; k < task.sink_count; k++)
+        left += task.sinks[k].expected;
+    bool was_busy = false;
+    int outcome = DONE;
+    while (outcome == DONE && quiet < (left ? task.patience : task.settling)) {
+        for (Driver &driver : drivers)
+            driver.offer(random);
+        for (Taker &taker : takers)
+            taker.offer(random);
+        machine.evaluate();
+        uint64_t passed = 0;
+        for (Driver &driver : drivers)
+            passed += driver.look();
+        for (uint64_t k = 0; k < takers.size(); k++) {
+            bool steady = true;
+            passed += takers[k].look(task.clocks, steady);
+            if (!steady)
+                task.unsteady = k + 1;
+        }
+        bool const busy = *task.busy;
+        if (was_busy && !busy && task.run_count < task.run_capacity) {
+            task.runs[2 * task.run_count] = (uint32_t)task.clocks;
+            task.runs[2 * task.run_count++ + 1] = *task.cycles;
+        }
+        was_busy = busy;
+        machine.finish();
+        task.clocks++;
+        left -= passed < left ? passed : left;
+        task.done = task.done + passed;
+        quiet = passed ? 0 : quiet + 1;
+        if (task.stop)
+            outcome = STOPPED;
+        else if (machine.wave_error())
+            outcome = NO_FILE;
+    }
+    task.run_ns = now() - began;
+    machine.flush_waves();
+    task.file_error = machine.wave_error();
+    return task.file_error && outcome != STOPPED ? NO_FILE : outcome;
+}
+
+}  // namespace
+
+#endif

@@ -1,0 +1,7 @@
+"""Simulation of fabrics whose nodes have streams."""
+
+from .engine import StreamEngine
+from .report import StreamReport
+from .simulate import check_stall, simulate_streams, stream_jobs
+
+__all__ = ["StreamEngine", "StreamReport", "check_stall", "simulate_streams", "stream_jobs"]

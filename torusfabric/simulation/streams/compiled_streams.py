@@ -1,0 +1,213 @@
+"""Streams in the compiled simulation: one call of a library carries out all traffic."""
+
+import ctypes
+import os
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import WorkFailed
+from ...rtl.fabric import Fabric
+from ..engines.compiled import Session, kept_texts
+from ..engines.host_port import NO_FILE, from_chunks, to_chunks, watched
+from ..engines.model import build_model
+from ..engines.waves import recording
+from .engine import Progress, StreamEngine, check_end
+from .traffic import Arrival, Beat, Log, Sink, Source, Traffic
+
+__all__ = ["CompiledStreams"]
+
+#: Words that are kept of a stream beyond those that must come.
+MORE = 16
+
+#: Numbers of which a stall is a part: those of 32 bits.
+ALL = 1 << 32
+
+
+class CSignals(ctypes.Structure):
+    """As `Signals` in ``streams.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("valid", "ready", "data", "last", "tag")),
+        *((name, ctypes.c_uint64) for name in ("chunks", "data_bits", "tag_bits")),
+    ]
+
+
+class CSource(ctypes.Structure):
+    """As `Source` in ``streams.h``."""
+
+    _fields_ = [
+        ("signals", CSignals),
+        ("beats", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("count", "sent", "stall")),
+    ]
+
+
+class CSink(ctypes.Structure):
+    """As `Sink` in ``streams.h``."""
+
+    _fields_ = [
+        ("signals", CSignals),
+        ("beats", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("expected", "capacity", "count", "stall")),
+    ]
+
+
+class CStreamTask(ctypes.Structure):
+    """As `StreamTask` in ``streams.h``."""
+
+    _fields_ = [
+        ("sources", ctypes.c_void_p),
+        ("source_count", ctypes.c_uint64),
+        ("sinks", ctypes.c_void_p),
+        ("sink_count", ctypes.c_uint64),
+        ("busy", ctypes.c_void_p),
+        ("cycles", ctypes.c_void_p),
+        ("runs", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("run_capacity", "run_count", "patience",
+                                               "settling", "seed", "clocks", "run_ns", "unsteady",
+                                               "done", "stop", "file_error")),
+    ]  # fmt: skip
+
+
+class CompiledStreams(StreamEngine):
+    """Runs the whole fabric as compiled C++.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    wave : str or Path, optional
+
+    Raises
+    ------
+    MissingTool
+        If there is no C++ compiler.
+    """
+
+    name = "compiled"
+
+    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
+        super().__init__(fabric, wave=wave)
+        began = time.perf_counter()
+        self._model = build_model(fabric.netlist, kept_texts(fabric.netlist))
+        self.build_seconds = time.perf_counter() - began
+
+    def run(self, traffic: Traffic, progress: Progress | None = None) -> Log:
+        """Carry out all traffic; see `StreamEngine.run`."""
+        fabric = self.fabric
+        with (
+            recording(self._wave, fabric) as vcd,
+            Session(self._model, fabric, gated=False, vcd=vcd) as session,
+        ):
+            task = _Task(session, fabric, traffic)
+            report = partial(_report, progress, traffic.beats) if progress else None
+            outcome = watched(session.run_streams, task.task, report)
+            if outcome == NO_FILE:
+                raise OSError(task.task.file_error, os.strerror(task.task.file_error))
+            if outcome:
+                raise WorkFailed("Fabric must come to an end, not be stopped")
+            log = task.log()
+        check_end(traffic, log, unsent=task.unsent)
+        return log
+
+
+def _report(progress: Progress, total: int, done: int) -> None:
+    """Report how far it is."""
+    progress(done, total)
+
+
+class _Task:
+    """All traffic as C has it, and what has come of it."""
+
+    def __init__(self, session: Session, fabric: Fabric, traffic: Traffic) -> None:
+        self._session, self._traffic = session, traffic
+        self._widths = fabric.netlist.inputs | fabric.netlist.outputs
+        self._kept: list[np.ndarray] = []
+        sources = [self._source(source) for source in traffic.sources]
+        self._received = [self._room(sink) for sink in traffic.sinks]
+        sinks = [
+            self._sink(sink, room) for sink, room in zip(traffic.sinks, self._received, strict=True)
+        ]
+        self._sources = (CSource * len(sources))(*sources)
+        self._sinks = (CSink * len(sinks))(*sinks)
+        self._runs = np.zeros((sum(len(s.beats) for s in traffic.sources) + MORE, 2), np.uint32)
+        self.task = CStreamTask(
+            sources=ctypes.addressof(self._sources), source_count=len(sources),
+            sinks=ctypes.addressof(self._sinks), sink_count=len(sinks),
+            busy=session.address("busy"), cycles=session.address("cycles"),
+            runs=self._runs.ctypes.data, run_capacity=len(self._runs),
+            patience=traffic.patience, settling=traffic.settling, seed=traffic.seed,
+        )  # fmt: skip
+
+    @property
+    def unsent(self) -> int:
+        """Beats that were not taken."""
+        return sum(source.count - source.sent for source in self._sources)
+
+    def log(self) -> Log:
+        """What has come."""
+        task, traffic = self.task, self._traffic
+        log = Log(clocks=task.clocks, seconds=task.run_ns / 1e9)
+        log.runs = [tuple(run) for run in self._runs[: task.run_count].tolist()]
+        for sink, made, room in zip(traffic.sinks, self._sinks, self._received, strict=True):
+            count = min(made.count, made.capacity)
+            log.arrivals[sink.prefix] = self._arrivals(sink.prefix, room[:count])
+        if task.unsteady:
+            log.unsteady = traffic.sinks[task.unsteady - 1].prefix
+        return log
+
+    def _arrivals(self, prefix: str, rows: np.ndarray) -> list[Arrival]:
+        """Words that have come, given in chunks."""
+        if not len(rows):
+            return []
+        words = from_chunks(rows[None, :, :-3], self._widths[f"{prefix}_tdata"])[0].tolist()
+        others = rows[:, -3:].tolist()
+        return [
+            Arrival(word, bool(last), number, cycle)
+            for word, (last, number, cycle) in zip(words, others, strict=True)
+        ]
+
+    def _source(self, source: Source) -> CSource:
+        signals = self._signals(source.prefix, "tdest")
+        beats = self._keep(self._rows(source.beats, signals.data_bits))
+        return CSource(signals, beats, len(source.beats), 0, round(source.stall * ALL))
+
+    def _room(self, sink: Sink) -> np.ndarray:
+        """Room for the words of a stream."""
+        chunks = -(-self._widths[f"{sink.prefix}_tdata"] // 32)
+        return np.zeros((sink.expected + MORE, chunks + 3), np.uint32)
+
+    def _sink(self, sink: Sink, room: np.ndarray) -> CSink:
+        signals = self._signals(sink.prefix, "tid")
+        return CSink(
+            signals, room.ctypes.data, sink.expected, len(room), 0, round(sink.stall * ALL)
+        )
+
+    def _signals(self, prefix: str, tag: str) -> CSignals:
+        """Where the signals of a stream are."""
+        names = {name: f"{prefix}_{name}" for name in ("tvalid", "tready", "tdata", "tlast", tag)}
+        places: dict[str, Any] = {
+            name: self._session.address(port) if port in self._widths else None
+            for name, port in names.items()
+        }
+        bits = self._widths[names["tdata"]]
+        return CSignals(
+            places["tvalid"], places["tready"], places["tdata"], places["tlast"], places[tag],
+            -(-bits // 32), bits, self._widths.get(names[tag], 0),
+        )  # fmt: skip
+
+    @staticmethod
+    def _rows(beats: Sequence[Beat], width: int) -> np.ndarray:
+        """Beats as C has them."""
+        words = to_chunks([[beat.word for beat in beats]], width)[0] if beats else np.zeros((0, 1))
+        others = np.array([beat[1:] for beat in beats], np.uint32).reshape(len(beats), 2)
+        return np.hstack([words, others]).astype(np.uint32)
+
+    def _keep(self, array: np.ndarray) -> int:
+        array = np.ascontiguousarray(array)
+        self._kept.append(array)
+        return int(array.ctypes.data)

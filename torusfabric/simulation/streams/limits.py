@@ -1,0 +1,164 @@
+"""How fast runs could follow one another, given what loading, running and unloading take."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .messages import Exchange, Packet
+
+__all__ = ["Rate", "sustained_rate"]
+
+#: Messages that a node holds on each side: one under way in the fabric, one at its port.
+BUFFERS = 2
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast runs followed one another, from the end of the first to that of the last.
+
+    A run is over when its last word has been received. Nodes load, run and unload at the same time,
+    with two buffers on each side.
+
+    Parameters
+    ----------
+    runs : int
+        How many ended in that time.
+    words : int
+        Words that all nodes received in them.
+    cycles : int
+        What they took.
+    least_cycles : float
+        The fewest that ports, links and two buffers allow.
+    load_cycles, run_cycles, unload_cycles : float
+        What each of the three takes for these runs: the words of the node that sends, or receives,
+        most, one a cycle in which its port does not rest; and the cycles from start to done.
+    width : int
+        Bits of a word.
+    """
+
+    runs: int
+    words: int
+    cycles: int
+    least_cycles: float
+    load_cycles: float
+    run_cycles: float
+    unload_cycles: float
+    width: int
+
+    @property
+    def limited_by(self) -> str:
+        """Which takes most: ``load``, ``run`` or ``unload``."""
+        parts = {"run": self.run_cycles, "load": self.load_cycles, "unload": self.unload_cycles}
+        return max(parts, key=lambda name: parts[name])
+
+    @property
+    def words_per_cycle(self) -> float:
+        """Words that all nodes together received in a cycle."""
+        return self.words / self.cycles
+
+    @property
+    def words_per_cycle_limit(self) -> float:
+        """The most that ports, links and buffers allow."""
+        return self.words / self.least_cycles
+
+    @property
+    def share(self) -> float:
+        """How much of that was reached, 1 being all of it."""
+        return self.least_cycles / self.cycles
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        found = asdict(self)
+        del found["width"]
+        for name in ("words_per_cycle", "words_per_cycle_limit"):
+            value = getattr(self, name)
+            found |= {name: value, name.replace("words", "bytes"): value * self.width / 8}
+        found |= {"share": self.share, "limited_by": self.limited_by}
+        return {k: round(v, 3) if isinstance(v, float) else v for k, v in found.items()}
+
+
+def sustained_rate(
+    exchanges: Sequence[Exchange],
+    run_cycles: Sequence[int],
+    ends: Sequence[int],
+    *,
+    stall: float,
+    width: int,
+) -> Rate | None:
+    """How fast runs followed one another; None of a single one.
+
+    Parameters
+    ----------
+    exchanges : sequence of Exchange
+        What is sent and received in each run.
+    run_cycles : sequence of int
+        The cycles of each, from start to done.
+    ends : sequence of int
+        The cycle in which the last word of each was received.
+    stall : float
+        How likely it is that a port rests in a cycle.
+    width : int
+        Bits of a word.
+    """
+    if len(exchanges) < 2:
+        return None
+    sent = np.array([_words(exchange.sent) for exchange in exchanges]) / (1 - stall)
+    received = np.array([_words(exchange.received) for exchange in exchanges]) / (1 - stall)
+    least = _least_ends(sent, run_cycles, received)
+    return Rate(
+        runs=len(exchanges) - 1,
+        words=sum(sum(_words(exchange.received)) for exchange in exchanges[1:]),
+        cycles=ends[-1] - ends[0],
+        least_cycles=least[-1] - least[0],
+        load_cycles=float(sent[1:].sum(axis=0).max()),
+        run_cycles=float(sum(run_cycles[1:])),
+        unload_cycles=float(received[1:].sum(axis=0).max()),
+        width=width,
+    )
+
+
+def _words(packets: list[list[Packet]]) -> list[int]:
+    """The words of each node."""
+    return [sum(len(packet.words) for packet in of_node) for of_node in packets]
+
+
+def _least_ends(sent: np.ndarray, run_cycles: Sequence[int], received: np.ndarray) -> list[float]:
+    """When each run could be over at the earliest: its last word received.
+
+    A node has room for a message as soon as the run of the one but the last before it is over, and
+    for what a run brings as soon as what that but the last before it brought has been received.
+
+    Parameters
+    ----------
+    sent, received : ndarray, shape (runs, nodes)
+        Cycles that the port of each node needs; a node without a message needs no room either.
+    run_cycles : sequence of int
+
+    Examples
+    --------
+    Where runs take longest, they follow one another without a pause.
+
+    >>> one = np.ones((4, 3))
+    >>> _least_ends(one, [5, 5, 5, 5], one)
+    [7.0, 12.0, 17.0, 22.0]
+    """
+    nodes = range(sent.shape[1])
+    loaded, unloaded = np.zeros(len(nodes)), np.zeros(len(nodes))
+    held: list[list[float]] = [[0.0] * BUFFERS for _ in nodes]
+    brought: list[list[float]] = [[0.0] * BUFFERS for _ in nodes]
+    done, ends = 0.0, []
+    for run, cycles in enumerate(run_cycles):
+        senders, receivers = np.flatnonzero(sent[run]), np.flatnonzero(received[run])
+        for node in senders:
+            loaded[node] = max(loaded[node], held[node][-BUFFERS]) + sent[run, node]
+        room = (brought[node][-BUFFERS] for node in receivers)
+        done = max(done, *loaded[senders], *room) + cycles
+        for node in senders:
+            held[node].append(done)
+        for node in receivers:
+            unloaded[node] = max(unloaded[node], done) + received[run, node]
+            brought[node].append(unloaded[node])
+        ends.append(float(unloaded[receivers].max()))
+    return ends

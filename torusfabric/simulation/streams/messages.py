@@ -1,0 +1,92 @@
+"""What the nodes of a fabric with streams send for a run, and what each must receive.
+
+Both follow from the words of the nodes and the definition of the collective alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...collective import expected_words, random_messages
+from ...rtl.fabric import Fabric
+from ..engines.base import Job
+
+__all__ = ["Exchange", "Packet", "draw_exchange"]
+
+
+class Packet(NamedTuple):
+    """A packet of a stream.
+
+    Parameters
+    ----------
+    number : int
+        Its destination, or its origin: a position in the group.
+    words : tuple of int
+    """
+
+    number: int
+    words: tuple[int, ...]
+
+
+class Exchange(NamedTuple):
+    """The packets of a run, in their order.
+
+    Parameters
+    ----------
+    sent, received : list of (list of Packet)
+        Of each node.
+    """
+
+    sent: list[list[Packet]]
+    received: list[list[Packet]]
+
+
+def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
+    """The packets of a run in which all words are random; so is the order of destinations.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    job : Job
+        Completed: nothing is left open.
+    seed : int
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "gather"), flits=2), width=8)
+    >>> exchange = draw_exchange(fabric, Job(), seed=1)
+    >>> [len(packets) for packets in exchange.sent], [len(p) for p in exchange.received]
+    ([1, 1, 1], [3, 0, 0])
+    """
+    part = fabric.program.part(job.mode or 0)
+    layout = part.layout if job.root is None else part.layout.with_root(job.root)
+    length = job.length or fabric.flits
+    words = random_messages(layout, length, width=fabric.width, seed=seed)
+    operator = part.mode.operator_of(job.operation)
+    delivered, receives = expected_words(layout, words, operator=operator, width=fabric.width)
+    collective, groups = layout.blocks.collective, layout.blocks.groups
+    random = np.random.default_rng(seed)
+    destinations = groups.size if collective.personal else 1
+    if collective.from_each:
+        origins = range(groups.size)
+    else:
+        only = (collective.root or 0) if collective.single_origin else 0
+        origins = range(only, only + 1)
+    sent: list[list[Packet]] = []
+    received: list[list[Packet]] = []
+    for node in range(fabric.nodes):
+        sends = not collective.single_origin or groups.position[node] == collective.root
+        order = random.permutation(destinations).tolist() if sends else []
+        sent.append([_packet(k, words[node], destinations) for k in order])
+        got = [
+            _packet(k, delivered[node], len(origins), origin) for k, origin in enumerate(origins)
+        ]
+        received.append(got if receives[node] else [])
+    return Exchange(sent, received)
+
+
+def _packet(index: int, words: np.ndarray, parts: int, number: int | None = None) -> Packet:
+    """One of the equal parts of the words of a node."""
+    chosen = words.reshape(parts, -1)[index].tolist()
+    return Packet(index if number is None else number, tuple(chosen))

@@ -1,0 +1,69 @@
+"""What a simulation of streams found."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..report import JobReport
+from .limits import Rate
+
+__all__ = ["StreamReport"]
+
+
+@dataclass(frozen=True)
+class StreamReport:
+    """What a simulation of streams found.
+
+    Parameters
+    ----------
+    topology, collective, algorithm, engine, switching : str
+    operator : str or None
+    nodes, width, flits : int
+    rounds, bound : int
+        Rounds of the schedule, and the fewest that any schedule could have; of several collectives,
+        their sums.
+    stall : float
+        How likely it was that a port rested in a cycle.
+    cycles, predicted_cycles : int
+        Of all runs, from their starts to their ends: measured and planned.
+    rate : Rate or None
+        How fast runs followed one another.
+    jobs : tuple of JobReport
+    words_checked, words_wrong : int
+    first_wrong : str or None
+    seconds : float
+        Wall time.
+    clocks : int
+        Clock cycles simulated in all.
+    """
+
+    topology: str
+    collective: str
+    algorithm: str
+    engine: str
+    operator: str | None
+    switching: str
+    nodes: int
+    width: int
+    flits: int
+    rounds: int
+    bound: int
+    stall: float
+    cycles: int
+    predicted_cycles: int
+    rate: Rate | None
+    jobs: tuple[JobReport, ...]
+    words_checked: int
+    words_wrong: int
+    first_wrong: str | None
+    seconds: float
+    clocks: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether all words are right, and all runs took the cycles that were planned."""
+        return not self.words_wrong and all(job.cycles == job.predicted_cycles for job in self.jobs)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        rate = {"rate": self.rate and self.rate.to_json(), "passed": self.passed}
+        return asdict(self) | rate

@@ -1,0 +1,215 @@
+"""Simulation of a fabric with streams: random packets, random stalls, every word compared."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from ...analysis.bounds import bound
+from ...errors import InputError
+from ...rtl.fabric import Fabric, Top
+from ..engines.base import Job
+from ..jobs import check_jobs, completed, default_jobs, random_jobs
+from ..report import JobReport
+from .amaranth_streams import AmaranthStreams
+from .engine import StreamEngine
+from .limits import sustained_rate
+from .messages import Exchange, Packet, draw_exchange
+from .report import StreamReport
+from .traffic import Arrival, Log, node_traffic
+
+__all__ = ["check_stall", "simulate_streams", "stream_jobs"]
+
+#: The most that a port can rest.
+MOST_STALL = 0.95
+
+
+def check_stall(stall: float) -> None:
+    """Check how likely it is that a port rests in a cycle.
+
+    Raises
+    ------
+    InputError
+        If it is not from 0 to 0.95.
+    """
+    if not (math.isfinite(stall) and 0 <= stall <= MOST_STALL):
+        raise InputError(f"Stall must be from 0 to {MOST_STALL}, not {stall:g}")
+
+
+def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
+    """The usual jobs of a fabric, and further ones that are drawn.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    count : int
+        How many are drawn; where nothing is left open, they are all alike.
+    seed : int
+    """
+    return default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
+
+
+def simulate_streams(
+    fabric: Fabric,
+    *,
+    jobs: Sequence[Job] | None = None,
+    repeat: int = 1,
+    stall: float = 0.0,
+    seed: int = 1,
+    engine: StreamEngine | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> StreamReport:
+    """Send random packets through a fabric with streams, and compare every word that comes.
+
+    Runs follow one another as fast as they can: the next messages are sent while a run goes on.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    jobs : sequence of Job, optional
+        One run for each of these; by default some of each mode and of several lengths.
+    repeat : int
+        How often to do all of them.
+    stall : float
+        How likely it is that a port rests in a cycle, 0 to 0.95.
+    seed : int
+        Of the words, and of what rests when.
+    engine : StreamEngine, optional
+        By default Amaranth's simulator.
+    progress : function of (done, total), optional
+
+    Raises
+    ------
+    InputError
+        If the fabric has no streams, the stall is out of range, or a job chooses what the fabric
+        leaves no choice of, or is not made for.
+    WorkFailed
+        If the fabric does not take and give all words.
+    """
+    if fabric.top is not Top.STREAM:
+        raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
+    check_stall(stall)
+    tried = stream_jobs(fabric, 3, seed=seed) if jobs is None else tuple(jobs)
+    check_jobs(fabric, tried)
+    tried = tuple(completed(fabric, job) for job in tried) * repeat
+    exchanges = [draw_exchange(fabric, job, seed=seed + k) for k, job in enumerate(tried)]
+    engine = engine or AmaranthStreams(fabric)
+    longest = max(fabric.program.cycles(job.length, mode=job.mode) for job in tried)
+    traffic = node_traffic(fabric, exchanges, stall=stall, seed=seed, cycles=longest)
+    began = time.perf_counter()
+    log = engine.run(traffic, progress)
+    seconds = time.perf_counter() - began
+    found = _Comparison(exchanges, log)
+    program = fabric.program
+    schedules = [mode.schedule for mode in program.modes]
+    reports = tuple(
+        _job_report(fabric, job, number, found, log) for number, job in enumerate(tried)
+    )
+    return StreamReport(
+        topology=str(program.topology),
+        collective=",".join(schedule.collective.name for schedule in schedules),
+        algorithm=",".join(schedule.algorithm for schedule in schedules),
+        engine=engine.name,
+        operator=", ".join(map(str, program.operators)) or None,
+        switching=",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
+        nodes=fabric.nodes,
+        width=fabric.width,
+        flits=fabric.flits,
+        rounds=sum(schedule.round_count for schedule in schedules),
+        bound=sum(map(bound, schedules)),
+        stall=stall,
+        cycles=sum(job.cycles for job in reports),
+        predicted_cycles=sum(job.predicted_cycles for job in reports),
+        rate=sustained_rate(
+            exchanges,
+            [job.predicted_cycles for job in reports],
+            _ends(exchanges, log),
+            stall=stall,
+            width=fabric.width,
+        ),
+        jobs=reports,
+        words_checked=sum(found.checked),
+        words_wrong=sum(found.wrong),
+        first_wrong=found.first_wrong,
+        seconds=round(seconds, 3),
+        clocks=log.clocks,
+    )
+
+
+def _ends(exchanges: Sequence[Exchange], log: Log) -> list[int]:
+    """The cycle in which the last word of each run was received, by any node."""
+    ends = [0] * len(exchanges)
+    for node in range(len(exchanges[0].received)):
+        arrivals, taken = log.arrivals[f"m_axis_{node}"], 0
+        for number, exchange in enumerate(exchanges):
+            if count := sum(len(packet.words) for packet in exchange.received[node]):
+                taken += count
+                ends[number] = max(ends[number], arrivals[taken - 1].cycle)
+    return ends
+
+
+class _Comparison:
+    """What came compared with what should have come.
+
+    Attributes
+    ----------
+    checked, wrong : list of int
+        Words of each run.
+    first_wrong : str or None
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
+        self.checked, self.wrong = [0] * len(exchanges), [0] * len(exchanges)
+        self.first_wrong: str | None = None
+        for node in range(len(exchanges[0].received)):
+            self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
+
+    def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
+        """Compare the words of a node."""
+        coming = iter(arrivals)
+        for run, exchange in enumerate(exchanges):
+            for packet in exchange.received[node]:
+                for k, (right, got) in enumerate(_pairs(packet, coming)):
+                    self.checked[run] += 1
+                    if got[:3] != right:
+                        where = f"word {k} of node {packet.number} at node {node} in run {run}"
+                        self._note(run, f"{where} is {_shown(got)}, not {_shown(right)}")
+        for extra in coming:
+            text = f"node {node} must receive no more words, not {_shown(extra)}"
+            self._note(len(exchanges) - 1, text)
+
+    def _note(self, run: int, text: str) -> None:
+        self.wrong[run] += 1
+        self.first_wrong = self.first_wrong or text
+
+
+def _pairs(
+    packet: Packet, coming: Iterator[Arrival]
+) -> Iterator[tuple[tuple[int, bool, int], Arrival]]:
+    """What each word of a packet should be, and what came."""
+    count = len(packet.words)
+    right = ((word, k == count - 1, packet.number) for k, word in enumerate(packet.words))
+    return zip(right, islice(coming, count), strict=True)
+
+
+def _shown(beat: tuple[int, ...]) -> str:
+    word, last, number, *_ = beat
+    return f"{word:#x} of {number}" + ", the last" * bool(last)
+
+
+def _job_report(fabric: Fabric, job: Job, number: int, found: _Comparison, log: Log) -> JobReport:
+    """What came of a run."""
+    program, mode = fabric.program, fabric.program.modes[job.mode or 0]
+    collective = mode.schedule.collective
+    measured = log.runs[number][1] if number < len(log.runs) else -1
+    return JobReport(
+        mode=job.mode or 0,
+        collective=collective.name,
+        length=program.length_of(job.length),
+        root=collective.root if job.root is None else job.root,
+        operation=(job.operation or 0) if mode.operators else None,
+        cycles=measured,
+        predicted_cycles=program.cycles(job.length, mode=job.mode),
+        words_checked=found.checked[number],
+        words_wrong=found.wrong[number],
+    )

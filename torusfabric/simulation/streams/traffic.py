@@ -1,0 +1,152 @@
+"""What is sent into streams, and what came out of them, beat by beat."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...rtl.fabric import Fabric
+from .messages import Exchange, Packet
+
+__all__ = ["Arrival", "Beat", "Log", "Sink", "Source", "Traffic", "node_traffic"]
+
+#: Cycles without any beat after which the simulation is given up, beside those of the longest run.
+PATIENCE = 500
+
+#: Cycles after the last beat in which no other may come.
+SETTLING = 64
+
+
+class Beat(NamedTuple):
+    """A word that is sent."""
+
+    word: int
+    last: bool
+    dest: int = 0
+
+
+class Arrival(NamedTuple):
+    """A word that has come, and the cycle in which it was taken."""
+
+    word: int
+    last: bool
+    number: int
+    cycle: int
+
+
+class Source(NamedTuple):
+    """What is sent into a stream.
+
+    Parameters
+    ----------
+    prefix : str
+        Of the names of its ports.
+    beats : list of Beat
+    stall : float
+        How likely it is that a cycle passes before the next word is there.
+    """
+
+    prefix: str
+    beats: list[Beat]
+    stall: float
+
+
+class Sink(NamedTuple):
+    """What is received from a stream.
+
+    Parameters
+    ----------
+    prefix : str
+    expected : int
+        How many words must come.
+    stall : float
+        How likely it is that it is not ready in a cycle.
+    """
+
+    prefix: str
+    expected: int
+    stall: float
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """All that is sent and received.
+
+    Parameters
+    ----------
+    sources : list of Source
+    sinks : list of Sink
+    seed : int
+        Of what stalls when.
+    patience, settling : int
+        Cycles without any beat after which the simulation ends: while beats are missing, and at the
+        end.
+    """
+
+    sources: list[Source]
+    sinks: list[Sink]
+    seed: int
+    patience: int
+    settling: int = SETTLING
+
+    @property
+    def beats(self) -> int:
+        """All words that are sent and received."""
+        return sum(len(s.beats) for s in self.sources) + sum(s.expected for s in self.sinks)
+
+
+@dataclass
+class Log:
+    """What came.
+
+    Parameters
+    ----------
+    arrivals : dict of str to (list of Arrival)
+        Of each sink, by its prefix.
+    runs : list of (int, int)
+        Of each run that ended, the cycle after which it was not busy, and the cycles that it took.
+    clocks : int
+        Cycles in all.
+    seconds : float
+        Of processor time.
+    unsteady : str or None
+        The sink at which a word that waited did not stay as it was.
+    """
+
+    arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    runs: list[tuple[int, int]] = field(default_factory=list)
+    clocks: int = 0
+    seconds: float = 0.0
+    unsteady: str | None = None
+
+
+def node_traffic(
+    fabric: Fabric, exchanges: list[Exchange], *, stall: float, seed: int, cycles: int
+) -> Traffic:
+    """The traffic of all nodes for some runs, one after another.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    exchanges : list of Exchange
+    stall : float
+        How likely it is that any port rests in a cycle.
+    seed : int
+    cycles : int
+        Those of the longest run.
+    """
+    sources, sinks = [], []
+    for node in range(fabric.nodes):
+        sent = (packet for exchange in exchanges for packet in exchange.sent[node])
+        received = (packet for exchange in exchanges for packet in exchange.received[node])
+        sources.append(Source(f"s_axis_{node}", list(_beats(sent)), stall))
+        count = sum(len(packet.words) for packet in received)
+        sinks.append(Sink(f"m_axis_{node}", count, stall))
+    patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
+    return Traffic(sources, sinks, seed, patience)
+
+
+def _beats(packets: Iterable[Packet]) -> Iterable[Beat]:
+    """The beats of packets."""
+    for number, words in packets:
+        for k, word in enumerate(words):
+            yield Beat(word, k == len(words) - 1, number)
