@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..toolchain.destinations import STANDARD_OUTPUT
 
-__all__ = ["folder", "latency_or_auto", "natural", "node_or_any", "positive"]
+__all__ = ["folder", "latency_or_auto", "natural", "node_or_any", "positive", "real"]
 
 
 def folder(text: str) -> str:
@@ -28,6 +28,14 @@ def positive(text: str) -> int:
     if not re.fullmatch(r"\d+", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
     return int(text)
+
+
+def real(text: str) -> float:
+    """A number that need not be whole."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}") from None
 
 
 def node_or_any(text: str) -> int | Literal["any"]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError, WorkFailed
 from ..planning import announce, compile
-from .arguments import natural, positive
+from .arguments import natural, positive, real
 from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
 from .output import print_facts, print_json, progress_bar
 from .periods import run_periodic
 from .selection import add_selection
 from .several import add_mode, choose_mode
+from .stream_simulation import run_streams
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -37,6 +38,19 @@ def add_commands(commands: Commands) -> None:
     )
     add_selection(simulate, several=True)
     add_fabric_options(simulate, any_length=True)
+    simulate.add_argument(
+        "--top",
+        choices=("host", "stream"),
+        default="host",
+        help="behind one memory-mapped port, or with a stream each way at each node (default host)",
+    )
+    simulate.add_argument(
+        "--stall",
+        metavar="P",
+        type=real,
+        help="with --top stream: how likely it is that a port rests in a cycle, 0 to 0.95 "
+        "(default 0)",
+    )
     simulate.add_argument(
         "--data-seed",
         metavar="N",
@@ -62,7 +76,7 @@ def add_commands(commands: Commands) -> None:
         metavar="N",
         type=natural,
         help="runs of random length, root and operator after the usual ones, where --max-flits or "
-        "several operators leave a choice (default 20)",
+        "several operators leave a choice, and always with --top stream (default 20)",
     )
     simulate.add_argument(
         "--wave",
@@ -116,12 +130,17 @@ def run_animate(arguments: Namespace) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; returns 2 if a word is wrong or the cycles are not those predicted."""
+    if arguments.top == "stream":
+        run_streams(arguments)
+        return
+    if arguments.stall is not None:
+        raise InputError("--stall must come with --top stream, whose ports can rest")
     if arguments.periodic:
         run_periodic(arguments)
         return
     from ..simulation.engines import check_wave, choose_engine
     from ..simulation.engines.choice import estimate
-    from ..simulation.simulate import simulate
+    from ..simulation.simulate import simulate_runs
     from ..toolchain.files import writable
 
     check_wave(arguments.wave)
@@ -140,7 +159,7 @@ def run_simulate(arguments: Namespace) -> None:
     if engine.name == "amaranth":
         announce("Simulating", estimate(fabric, arguments.repeat)[0])
     with progress_bar("simulating") as progress:
-        report = simulate(
+        report = simulate_runs(
             fabric,
             seed=arguments.data_seed,
             jobs=jobs,

@@ -1,0 +1,100 @@
+"""The simulation of a fabric whose nodes have streams."""
+
+from argparse import Namespace
+from typing import Any
+
+from ..analysis.facts import in_words
+from ..errors import InputError, WorkFailed
+from .fabric import make_fabric
+from .output import print_facts, print_json, progress_bar
+
+__all__ = ["run_streams"]
+
+#: Random runs where nothing else is asked for.
+RUNS = 20
+
+
+def run_streams(arguments: Namespace) -> None:
+    """Simulate packets; returns 2 if a word or a cycle is wrong."""
+    from ..simulation.streams import check_stall, simulate_streams, stream_jobs
+    from ..simulation.streams.choice import choose_stream_engine
+    from ..toolchain.files import writable
+
+    if arguments.trace is not None:
+        raise InputError("--trace must be left out for --top stream")
+    stall = arguments.stall or 0.0
+    check_stall(stall)
+    if arguments.wave:
+        writable(arguments.wave)
+    made = make_fabric(arguments, any_root=True)
+    count = RUNS if arguments.jobs is None else arguments.jobs
+    jobs = stream_jobs(made.fabric, count, seed=arguments.data_seed)
+    with progress_bar("building the engine"):
+        engine, reason = choose_stream_engine(
+            made.fabric,
+            arguments.engine,
+            wave=arguments.wave,
+            runs=len(jobs) * arguments.repeat,
+        )
+    with progress_bar("simulating") as progress:
+        report = simulate_streams(
+            made.fabric,
+            jobs=jobs,
+            repeat=arguments.repeat,
+            stall=stall,
+            seed=arguments.data_seed,
+            engine=engine,
+            progress=progress,
+        )
+    known = ("unit", "bound_where", "delta", "tau", "tau_bound", "modes")
+    result = report.to_json() | {
+        **{name: made.facts[name] for name in known if name in made.facts},
+        "engine_reason": reason,
+        "build_seconds": round(engine.build_seconds, 3),
+        "wave": arguments.wave,
+    }
+    if arguments.json:
+        print_json(result)
+    else:
+        print_facts(_shown(result))
+    if report.first_wrong:
+        raise WorkFailed(
+            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
+            f"{report.first_wrong}"
+        )
+    if not report.passed:
+        raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
+
+
+def _shown(result: dict[str, Any]) -> dict[str, Any]:
+    """What a simulation found, for people."""
+    shown = {
+        name.replace("_", " "): result[name]
+        for name in ("topology", "collective", "operator", "algorithm", "nodes", "width", "flits")
+        if result[name] is not None
+    }
+    if "modes" not in result:
+        words = in_words(result)
+        steps = result["unit"].partition(" of ")[0]
+        shown |= {steps: words[steps], "lower bound": words["bound"]}
+    lengths = [job["length"] for job in result["jobs"]]
+    shown["runs"] = f"{len(lengths)}, of lengths from {min(lengths)} to {max(lengths)} flits"
+    for name in ("cycles", "predicted_cycles", "words_checked", "words_wrong", "stall"):
+        shown[name.replace("_", " ")] = result[name]
+    shown |= _rate(result["rate"]) if result["rate"] else {}
+    shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
+    built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
+    shown["time"] = f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks"
+    return shown | ({"wave": result["wave"]} if result["wave"] else {})
+
+
+def _rate(rate: dict[str, Any]) -> dict[str, str]:
+    """How fast runs followed one another, for people."""
+    return {
+        "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "
+        f"bytes) a cycle, received by all nodes; {100 * rate['share']:.0f} % of "
+        f"{rate['words_per_cycle_limit']:.3g}, which ports and links allow",
+        "limited by": f"{rate['limited_by']}: of {rate['cycles']} cycles for {rate['runs']} runs, "
+        f"loading needs {rate['load_cycles']:.0f}, running {rate['run_cycles']:.0f}, unloading "
+        f"{rate['unload_cycles']:.0f}",
+    }
