@@ -27,7 +27,8 @@ class SumPlan(NodePlan):
     flits : int
         Flits of a block.
     period : int
-        Cycles from one row to the next, at least `flits` unless by waves.
+        Cycles from one row to the next, at least `flits` unless by waves; where the length is
+        chosen at the start of a run, the least.
     skew : ndarray of int, shape (ports,)
         By how many cycles words leave later by each out-port.
     departure : ndarray of int, shape (table steps, ports)
@@ -70,8 +71,11 @@ class SumPlan(NodePlan):
     @property
     def tail(self) -> int:
         """Cycles by which the last word is written later than the last row ends."""
-        idle = 0 if self.by_waves else self.period - self.flits
-        return 0 if self.by_waves else max(int(self.skew.max()) + 1 - idle, 0)
+        if self.by_waves:
+            return 0
+        # Where lengths are chosen, the period is that of short blocks: long ones follow at once.
+        idle = max(self.period - self.flits, 0)
+        return max(int(self.skew.max()) + 1 - idle, 0)
 
     @property
     def duration(self) -> int:
