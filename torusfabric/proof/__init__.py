@@ -1,0 +1,6 @@
+"""What is proved of the emitted text."""
+
+from .prove import prove
+from .report import Counterexample, ModuleProof, Proof
+
+__all__ = ["Counterexample", "ModuleProof", "Proof", "prove"]

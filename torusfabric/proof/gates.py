@@ -1,0 +1,269 @@
+"""The emitted text as gates: what Yosys makes of each module, and the instances in the top.
+
+Everything here is read from the text. Modules of the netlist are kept apart, what is inside them is
+flattened; the ROM stays a black box whose contents are read where it is instantiated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..toolchain import tools
+from ..toolchain.cache import Cache, digest
+from ..toolchain.folders import work_folder
+from ..verilog.design import Design
+
+__all__ = ["Bit", "Flop", "Gate", "GateModule", "GateText", "Ram", "RomParameters", "TopInstance",
+           "read_gates"]  # fmt: skip
+
+#: From the text to gates, registers and memories.
+SCRIPT = """\
+read_verilog text.v
+hierarchy -check -top {top}
+proc
+setattr -mod -unset keep_hierarchy *
+setattr -mod -set keep_hierarchy 1 {kept}
+flatten
+memory_collect
+opt_expr
+opt_clean
+pmux2shiftx
+dffunmap
+techmap t:$mem_v2 %n
+opt_expr
+opt_merge
+opt_clean
+write_json gates.json
+"""
+
+#: A bit: the number of a net of the module, or a constant.
+Bit = int | str
+
+#: A black box with the ports and parameters of the ROM.
+ROM_BOX = """\
+(* blackbox *)
+module {name} #(
+  parameter DEPTH = 2, parameter WIDTH = 1, parameter ADDRESS = 1,
+  parameter [DEPTH*WIDTH-1:0] CONTENTS = 0
+) (input clk, input [ADDRESS-1:0] address, output [WIDTH-1:0] data);
+endmodule
+"""
+
+
+class Gate(NamedTuple):
+    """A gate: AND, OR, XOR, NOT, or MUX, which gives b where s is 1."""
+
+    kind: str
+    y: int
+    a: Bit
+    b: Bit = "0"
+    s: Bit = "0"
+
+
+class Flop(NamedTuple):
+    """A register of one bit."""
+
+    q: int
+    d: Bit
+
+
+@dataclass(frozen=True)
+class Ram:
+    """A memory, or a ROM inside a module; read without a clock.
+
+    Parameters
+    ----------
+    size, width : int
+    initial : str
+        What it holds at first, the last bit of the last word first; used where it is never written.
+    reads : list of (list of Bit, list of int)
+        Of each read port, address and data.
+    writes : list of (list of Bit, list of Bit, list of Bit)
+        Of each write port, address, data, and an enable for each bit.
+    collides : bool
+        Whether nothing is known of a word that is read while it is written.
+    """
+
+    size: int
+    width: int
+    initial: str
+    reads: list[tuple[list[Bit], list[int]]]
+    writes: list[tuple[list[Bit], list[Bit], list[Bit]]]
+    collides: bool
+
+
+@dataclass(frozen=True)
+class GateModule:
+    """A module as gates.
+
+    Parameters
+    ----------
+    name : str
+    inputs, outputs : dict of str to list of Bit
+    gates : list of Gate
+    flops : list of Flop
+    rams : list of Ram
+    names : dict of int to str
+        Of bits, as far as the text has any.
+    """
+
+    name: str
+    inputs: dict[str, list[Bit]]
+    outputs: dict[str, list[Bit]]
+    gates: list[Gate] = field(default_factory=list)
+    flops: list[Flop] = field(default_factory=list)
+    rams: list[Ram] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+
+
+class RomParameters(NamedTuple):
+    """What an instance of the ROM is given."""
+
+    depth: int
+    width: int
+    address: int
+    contents: int
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows."""
+        mask = (1 << self.width) - 1
+        return [self.contents >> k * self.width & mask for k in range(self.depth)]
+
+
+class TopInstance(NamedTuple):
+    """An instance in the top."""
+
+    module: str
+    pins: dict[str, list[Bit]]
+    rom: RomParameters | None
+
+
+@dataclass(frozen=True)
+class GateText:
+    """A whole text.
+
+    Parameters
+    ----------
+    modules : dict of str to GateModule
+    inputs, outputs : dict of str to list of Bit
+        The ports of the top.
+    instances : dict of str to TopInstance
+    nets : dict of str to list of Bit
+        The named nets of the top.
+    """
+
+    modules: dict[str, GateModule]
+    inputs: dict[str, list[Bit]]
+    outputs: dict[str, list[Bit]]
+    instances: dict[str, TopInstance]
+    nets: dict[str, list[Bit]]
+
+
+def read_gates(design: Design, leaves: Iterable[str], cache: Cache | None = None) -> GateText:
+    """Read the text of a fabric.
+
+    Parameters
+    ----------
+    design : Design
+    leaves : iterable of str
+        The modules of which the top has instances, but for the ROM.
+    cache : Cache, optional
+    """
+    script = SCRIPT.format(top=design.top, kept=" ".join(leaves))
+    modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
+    text = "\n".join(modules.values())
+    key = digest("gates", script, text, tools.version("yosys"))
+    if kept := cache and cache.get_file(key, "gates.json"):
+        return _parse(json.loads(kept.read_text(encoding="utf-8")), design)
+    with work_folder("gates") as folder:
+        (folder / "text.v").write_text(text, encoding="utf-8")
+        (folder / "script.ys").write_text(script, encoding="utf-8")
+        tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+                  what="the emitted text", makes=["gates.json"])  # fmt: skip
+        if cache:
+            cache.put_file(key, "gates.json", folder / "gates.json")
+        return _parse(json.loads((folder / "gates.json").read_text(encoding="utf-8")), design)
+
+
+def _parse(found: dict[str, Any], design: Design) -> GateText:
+    """What Yosys wrote, as values."""
+    top = found["modules"][design.top]
+    modules = {
+        name: _module(name, entry)
+        for name, entry in found["modules"].items()
+        if name not in (design.top, design.rom)
+    }
+    instances = {
+        name: TopInstance(
+            cell["type"],
+            cell["connections"],
+            _rom(cell["parameters"]) if cell["type"] == design.rom else None,
+        )
+        for name, cell in top["cells"].items()
+        if not cell["type"].startswith("$")
+    }
+    ports = top["ports"]
+    nets = {name: entry["bits"] for name, entry in top["netnames"].items()}
+    return GateText(modules, *_ports(ports), instances, nets)
+
+
+def _ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[Bit]]]:
+    """Inputs and outputs."""
+    by = {
+        direction: {n: p["bits"] for n, p in ports.items() if p["direction"] == direction}
+        for direction in ("input", "output")
+    }
+    return by["input"], by["output"]
+
+
+def _rom(parameters: dict[str, Any]) -> RomParameters:
+    """The parameters of an instance of the ROM."""
+    return RomParameters(*(_number(parameters[n]) for n in ("DEPTH", "WIDTH", "ADDRESS",
+                                                            "CONTENTS")))  # fmt: skip
+
+
+def _number(value: Any) -> int:
+    return int(value.replace("x", "0"), 2) if isinstance(value, str) else int(value)
+
+
+def _module(name: str, entry: dict[str, Any]) -> GateModule:
+    """A module."""
+    inputs, outputs = _ports(entry["ports"])
+    module = GateModule(name, inputs, outputs)
+    for net, facts in entry["netnames"].items():
+        for k, bit in enumerate(facts["bits"]):
+            if isinstance(bit, int) and (not facts.get("hide_name") or bit not in module.names):
+                module.names[bit] = f"{net}[{k}]" if len(facts["bits"]) > 1 else net
+    for cell in entry["cells"].values():
+        kind, pins = cell["type"], cell["connections"]
+        if kind == "$_DFF_P_":
+            module.flops.append(Flop(pins["Q"][0], pins["D"][0]))
+        elif kind == "$mem_v2":
+            module.rams.append(_ram(cell))
+        elif kind in ("$_AND_", "$_OR_", "$_XOR_", "$_NOT_", "$_MUX_"):
+            bits = {pin.lower(): pins[pin][0] for pin in "ABS" if pin in pins}
+            module.gates.append(Gate(kind.strip("$_"), pins["Y"][0], **bits))
+        elif kind != "$scopeinfo":
+            raise ValueError(f"Cell of module {name} must be a gate, not {kind}")
+    return module
+
+
+def _ram(cell: dict[str, Any]) -> Ram:
+    """A memory."""
+    number = lambda name: _number(cell["parameters"][name])
+    pins, width, bits = cell["connections"], number("WIDTH"), number("ABITS")
+    if number("RD_CLK_ENABLE") or number("OFFSET"):
+        raise ValueError("Memory must be read without a clock, from address 0 on")
+    cut = lambda name, k, size: pins[name][k * size : (k + 1) * size]
+    reads = [(cut("RD_ADDR", k, bits), cut("RD_DATA", k, width)) for k in range(number("RD_PORTS"))]
+    writes = [
+        (cut("WR_ADDR", k, bits), cut("WR_DATA", k, width), cut("WR_EN", k, width))
+        for k in range(number("WR_PORTS"))
+    ]
+    collides = bool(_number(cell["attributes"].get("no_rw_check", 0)))
+    initial = cell["parameters"]["INIT"]
+    return Ram(number("SIZE"), width, initial, reads, writes, collides)

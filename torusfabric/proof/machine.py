@@ -1,0 +1,302 @@
+"""The whole fabric as its text says, for many runs at once, with words that stand for any words.
+
+Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
+what is proved of it: ROMs show the row they were asked for a cycle ago, and operators behind
+in-ports combine what `routers` proves that they do. Of each word one bit is carried out: `slices`
+shows that the text treats all bits of a word alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from types import MappingProxyType
+
+import numpy as np
+
+from ..topology import IntArray
+from .gate_program import GateProgram
+from .gates import Bit, GateText
+from .snapshot import Snapshot
+from .sums import Adder, Sums
+from .symbols import UNKNOWN
+
+__all__ = ["WORDS", "Machine", "Override"]
+
+#: What drives inputs of the instances of a module in place of the nets: by port, of shape
+#: (bits that matter, instances, runs).
+Override = Mapping[str, IntArray]
+
+#: The ports in which modules give words away.
+WORDS = frozenset({"tx", "inject", "read_data", "result"})
+
+
+@dataclass
+class _Group:
+    """All instances of a module."""
+
+    module: str
+    names: list[str]
+    program: GateProgram
+    inputs: dict[str, IntArray]  # numbers of nets, shape (bits, instances)
+    outputs: dict[str, IntArray]
+
+
+@dataclass
+class _Roms:
+    """All ROMs of a width, and of so many bits of the address."""
+
+    rows: IntArray  # shape (instances, rows, width)
+    address: IntArray
+    data: IntArray
+
+
+class Machine:
+    """A fabric at work.
+
+    Parameters
+    ----------
+    text : GateText
+    outputs : function of (module, port, bits) -> list of int
+        Which bits of an output matter.
+    sums : Sums
+    adders : dict of str to Adder
+        The modules of operators, by what is proved of them.
+    left_out : collection of str
+        Modules that are not carried out; somebody else drives their nets.
+
+    Attributes
+    ----------
+    runs : int
+        How many runs are carried out at once.
+    """
+
+    def __init__(
+        self,
+        text: GateText,
+        *,
+        outputs: Callable[[str, str, int], list[int]],
+        sums: Sums,
+        adders: Mapping[str, Adder],
+        left_out: Sequence[str],
+    ) -> None:
+        self.text, self.runs = text, 1
+        self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
+        self.adders, self.sums = dict(adders), sums
+        self.groups: dict[str, _Group] = {}
+        self.roms: list[_Roms] = []
+        members: dict[str, list[str]] = {}
+        for name, instance in text.instances.items():
+            if instance.rom is None and instance.module not in left_out:
+                members.setdefault(instance.module, []).append(name)
+        for module, names in members.items():
+            if module not in adders:
+                self._add_group(module, names, outputs)
+        for module, adder in adders.items():
+            adder.place(members[module], text, self._net)
+        self._add_roms()
+        self._order = self._in_order()
+        self._active = self._order
+        self.values: dict[str, IntArray] = {}
+        self.prepare(1)
+
+    def prepare(self, runs: int) -> None:
+        """Get ready to carry out so many runs at once."""
+        self.runs = runs
+        self.nets: IntArray = np.full((len(set(self._number.values())), runs), UNKNOWN, np.int32)
+        self.nets[0], self.nets[1] = 0, 1
+        for adder in self.adders.values():
+            adder.prepare(runs)
+
+    def _net(self, bit: Bit) -> int:
+        """The number of a bit of the top."""
+        return self._number.setdefault(bit, len(self._number) - 1)
+
+    def _add_group(
+        self, module: str, names: list[str], outputs: Callable[[str, str, int], list[int]]
+    ) -> None:
+        """Add the instances of a module."""
+        found = self.text.modules[module]
+        wanted = {port: outputs(module, port, len(bits)) for port, bits in found.outputs.items()}
+        program = GateProgram(found, wanted)
+        pins = [self.text.instances[name].pins for name in names]
+
+        def places(ports: Mapping[str, list[int]]) -> dict[str, IntArray]:
+            return {
+                port: np.array([[self._net(p[port][k]) for p in pins] for k in bits], np.intp)
+                for port, bits in ports.items()
+                if bits and port in pins[0] and port != "clk"
+            }
+
+        self.groups[module] = _Group(
+            module, names, program, places(program.inputs), places(program.outputs)
+        )
+
+    def _add_roms(self) -> None:
+        """Add the ROMs."""
+        groups: dict[tuple[int, int], list[str]] = {}
+        for name, instance in self.text.instances.items():
+            if instance.rom is not None:
+                key = instance.rom.width, instance.rom.address
+                groups.setdefault(key, []).append(name)
+        for (width, address), names in groups.items():
+            rows: IntArray = np.zeros((len(names), 1 << address, width), np.int32)
+            for k, name in enumerate(names):
+                rom = self.text.instances[name].rom
+                assert rom is not None
+                bits = f"{rom.contents:0{rom.depth * width}b}"[::-1]
+                table = np.frombuffer(bits.encode(), np.uint8).reshape(rom.depth, width) - 48
+                rows[k, : rom.depth], rows[k, rom.depth :] = table, table[-1]
+            pins = [self.text.instances[name].pins for name in names]
+            places = [np.array([[self._net(p[port][k]) for p in pins] for k in range(bits)])
+                      for port, bits in (("address", address), ("data", width))]  # fmt: skip
+            self.roms.append(_Roms(rows, *places))
+
+    def _in_order(self) -> list[str]:
+        """The modules, those before others whose outputs depend on theirs within a cycle."""
+        driver = {
+            int(net): (module, port, k)
+            for module, group in self.groups.items()
+            for port, numbers in group.outputs.items()
+            for k, row in enumerate(numbers)
+            for net in row
+        }
+        self._comb = {m: g.program.comb_inputs() for m, g in self.groups.items()}
+        needs: dict[str, set[str]] = {module: set() for module in self.groups}
+        for module, group in self.groups.items():
+            for numbers in group.inputs.values():
+                for row in numbers:
+                    for net in set(row.tolist()):
+                        if net in driver:
+                            other, out, j = driver[net]
+                            bit = group_bit(self.groups[other], out, j)
+                            if self._comb[other][out, bit]:
+                                needs[module].add(other)
+        return list(TopologicalSorter(needs).static_order())
+
+    # States
+
+    def unknown(self) -> Snapshot:
+        """A state of which nothing is known."""
+        states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
+        roms = [np.full((*r.data.shape, self.runs), UNKNOWN, np.int32) for r in self.roms]
+        return Snapshot(states, roms, {m: a.unknown() for m, a in self.adders.items()})
+
+    # Cycles
+
+    def settle(
+        self,
+        now: Snapshot,
+        driven: Mapping[str, IntArray],
+        overrides: Mapping[str, Override] = MappingProxyType({}),
+        *,
+        only: Collection[str] | None = None,
+    ) -> None:
+        """Find the values of all nets in a cycle.
+
+        Parameters
+        ----------
+        now : Snapshot
+        driven : dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
+            What drives inputs of the top, or nets that no instance drives.
+        overrides : dict of str to Override
+            By module.
+        only : collection of str, optional
+            The modules that are carried out, where all else stays as it was.
+        """
+        self._active = [m for m in self._order if only is None or m in only]
+        if only is None:
+            self._show(now, driven)
+        for module in self._active:
+            self._publish(module, now)
+        for module in self._active:
+            self._carry_out(module, now, overrides.get(module, {}))
+
+    def _show(self, now: Snapshot, driven: Mapping[str, IntArray]) -> None:
+        """Show what drives the top, and what ROMs and operators hold."""
+        nets = self.nets
+        nets[3:] = UNKNOWN
+        for name, value in driven.items():
+            bits = self.text.nets[name]
+            known = [(k, self._number[bit]) for k, bit in enumerate(bits) if bit in self._number]
+            if known:
+                at, to = zip(*known, strict=True)
+                nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
+        for roms, held in zip(self.roms, now.roms, strict=True):
+            nets[roms.data] = held
+        for module, adder in self.adders.items():
+            adder.show(now.adders[module], nets)
+
+    def _publish(self, module: str, now: Snapshot) -> None:
+        """Show what registers drive outputs."""
+        group = self.groups[module]
+        for port, (here, values) in group.program.direct(now.states[module]).items():
+            if port in group.outputs and here.any():
+                self._drive(group.outputs[port][here], values)
+
+    def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
+        """Find all bits of the instances of a module, and show its outputs."""
+        group, given = self.groups[module], {}
+        for port, numbers in group.inputs.items():
+            shape = len(numbers), len(group.names), self.runs
+            values = self.nets[numbers]
+            if port in override:
+                values = np.broadcast_to(override[port], shape)
+            given[port] = values.reshape(len(numbers), -1)
+        v = group.program.values(now.states[module], given)
+        self.values[module] = v
+        for port, numbers in group.outputs.items():
+            shown = group.program.outputs_of(v, port)
+            steady = len(self._active) < len(self._order) and port not in WORDS
+            if steady and (self.nets[numbers].reshape(shown.shape) != shown).any():
+                raise ValueError(f"Output {port} of {module} must stay while all else is at rest")
+            self._drive(numbers, shown)
+
+    def forget_words(self) -> None:
+        """Forget what links carry."""
+        for group in self.groups.values():
+            if "tx" in group.outputs:
+                self.nets[group.outputs["tx"]] = UNKNOWN
+        for adder in self.adders.values():
+            adder.show(adder.unknown(), self.nets)
+
+    def _drive(self, numbers: IntArray, values: IntArray) -> None:
+        self.nets[numbers] = values.reshape(*numbers.shape, -1)
+
+    def after(self, now: Snapshot) -> Snapshot:
+        """The state after the next edge; what was not carried out stays.
+
+        Memories are changed in place.
+        """
+        states = dict(now.states)
+        for module in self._active:
+            program = self.groups[module].program
+            states[module] = program.after(self.values[module], now.states[module])
+        if len(self._active) < len(self._order):
+            return Snapshot(states, now.roms, now.adders)
+        roms = [self._looked_up(rom) for rom in self.roms]
+        adders = {m: a.after(now.adders[m], self.nets) for m, a in self.adders.items()}
+        return Snapshot(states, roms, adders)
+
+    def _looked_up(self, roms: _Roms) -> IntArray:
+        """What ROMs show after the next edge."""
+        bits = self.nets[roms.address]
+        weights = (1 << np.arange(len(bits)))[:, None, None]
+        known = ((bits == 0) | (bits == 1)).all(axis=0)
+        at = np.where(known, (weights * bits).sum(axis=0), 0)
+        found = roms.rows[np.arange(len(roms.rows))[:, None], at]
+        return np.moveaxis(np.where(known[:, :, None], found, UNKNOWN), -1, 0).astype(np.int32)
+
+    def shown(self, name: str) -> IntArray:
+        """A net of the top, shape (bits, runs)."""
+        return self.nets[[self._number.get(bit, 2) for bit in self.text.nets[name]]]
+
+    def output(self, module: str, port: str) -> IntArray:
+        """An output of all instances of a module, shape (bits that matter, instances, runs)."""
+        return self.nets[self.groups[module].outputs[port]]
+
+
+def group_bit(group: _Group, port: str, k: int) -> int:
+    """Which bit of a port the k-th of those that matter is."""
+    return group.program.outputs[port][k]

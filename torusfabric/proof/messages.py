@@ -1,0 +1,112 @@
+"""What a run is to deliver, in words that stand for any words; nothing here knows any hardware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..collective import Operator
+from ..collective.words import expected_words
+from ..topology import BoolArray, IntArray
+from .symbols import word
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from .sums import Sums
+
+__all__ = ["Places", "Run", "owed_words", "received_places", "sent_places", "sent_words"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is chosen for a run.
+
+    Parameters
+    ----------
+    mode, length, root, operation : int
+    """
+
+    mode: int
+    length: int
+    root: int = 0
+    operation: int = 0
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where words lie in the memories of nodes; the first axis of arrays is that of nodes.
+
+    Parameters
+    ----------
+    memory, address : ndarray of int, shape (nodes, words)
+        The address is -1 where a word lies nowhere.
+    """
+
+    memory: IntArray
+    address: IntArray
+
+
+def sent_words(program: Program, run: Run) -> IntArray:
+    """Bits that stand for the words that each node sends, shape (nodes, words)."""
+    count = program.part(run.mode).layout.send_words(run.length)
+    return word(np.arange(program.topology.nodes * count).reshape(-1, count))
+
+
+def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
+    """Bits that stand for the words that the collective owes each node.
+
+    Returns
+    -------
+    words : ndarray of int, shape (nodes, words)
+    receives : ndarray of bool, shape (nodes,)
+        The nodes that are owed any.
+    """
+    part, mode = program.part(run.mode), program.modes[run.mode]
+    root = run.root if mode.any_root else None
+    count = part.layout.send_words(run.length)
+    if not part.schedule.collective.reducing:
+        numbers = np.arange(program.topology.nodes * count).reshape(-1, count)
+        words, receives = expected_words(part.layout, numbers, root=root)
+        return word(words), receives
+    # With nothing but the numbers of words at the first position, sums are these numbers.
+    groups = part.layout.blocks.groups
+    numbers = np.zeros((program.topology.nodes, count), np.uint64)
+    numbers[groups.members[:, 0]] = np.arange(count)
+    index, receives = expected_words(part.layout, numbers, operator=Operator("add"), root=root)
+    sum_of = np.empty((groups.count, count), int)
+    for group, members in enumerate(groups.members.tolist()):
+        for k in range(count):
+            sum_of[group, k] = sums.of([node * count + k for node in members])
+    group_of = np.empty(program.topology.nodes, int)
+    for group, members in enumerate(groups.members):
+        group_of[members] = group
+    return word(sum_of[group_of[:, None], index.astype(int)]), receives
+
+
+def sent_places(program: Program, run: Run) -> Places:
+    """Where the address map says that what a node sends lies."""
+    part, mode = program.part(run.mode), program.modes[run.mode]
+    of, chunk, flit = part.locate(np.arange(part.layout.send_words(run.length)), run.length)
+    memory, base = mode.send_map.locate(mode.groups.position[:, None], of[None], chunk[None])
+    return _places(program, run, memory, base, flit)
+
+
+def received_places(program: Program, run: Run) -> Places:
+    """Where the address map says that what a node has received lies, as the host asks for it."""
+    part, mode = program.part(run.mode), program.modes[run.mode]
+    of, chunk, flit = part.locate(np.arange(part.layout.recv_words(run.length)), run.length)
+    if mode.part_is_root:
+        of = np.full_like(of, run.root)
+    memory, base = mode.receive_map.locate(mode.groups.position[:, None], of[None], chunk[None])
+    return _places(program, run, memory, base, flit)
+
+
+def _places(program: Program, run: Run, memory: IntArray, base: IntArray, flit: IntArray) -> Places:
+    """Memories and addresses, given first addresses and flits."""
+    shape = program.topology.nodes, len(flit)
+    memory, base = (np.broadcast_to(values, shape) for values in (memory, base))
+    loop = program.modes[run.mode].loop
+    pitch = np.array([loop.pitch_of(k) for k in range(len(program.memories))])
+    return Places(memory, np.where(base >= 0, base + pitch[memory] * flit, -1))

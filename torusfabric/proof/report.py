@@ -1,0 +1,91 @@
+"""What was proved of a fabric, and what was assumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Counterexample", "ModuleProof", "Proof"]
+
+
+@dataclass(frozen=True)
+class ModuleProof:
+    """What was proved of a part of the fabric.
+
+    Parameters
+    ----------
+    name : str
+        A module of the text, or what several are together.
+    method : str
+        How.
+    properties : int
+        How many things are proved.
+    seconds : float
+        What it took when it was done; a proof that is known already takes no time again.
+    says : str
+        What they say, in a line.
+    """
+
+    name: str
+    method: str
+    properties: int
+    seconds: float
+    says: str
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Something that does not hold.
+
+    Parameters
+    ----------
+    module, signal : str
+    cycle : int
+    message : str
+    wave : str
+        It as the text of a VCD file; empty where there is none.
+    """
+
+    module: str
+    signal: str
+    cycle: int
+    message: str
+    wave: str = ""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proved of a fabric.
+
+    Parameters
+    ----------
+    modules : tuple of ModuleProof
+    assumptions : tuple of str
+        What is not proved, in whole sentences.
+    conclusion : str
+        What follows.
+    counterexample : Counterexample or None
+        What does not hold, where anything does not.
+    """
+
+    modules: tuple[ModuleProof, ...]
+    assumptions: tuple[str, ...]
+    conclusion: str
+    counterexample: Counterexample | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether everything holds."""
+        return self.counterexample is None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        wrong = self.counterexample
+        return {
+            "proved": self.proved,
+            "modules": [vars(module) for module in self.modules],
+            "assumptions": list(self.assumptions),
+            "conclusion": self.conclusion if self.proved else None,
+            "counterexample": wrong
+            and {name: value for name, value in vars(wrong).items() if name != "wave"},
+        }

@@ -1,0 +1,108 @@
+"""States of a whole fabric, and what is known of several of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..topology import BoolArray, IntArray
+from .gate_program import State
+from .symbols import UNKNOWN, joined
+
+__all__ = ["Snapshot", "arrays", "forgetful", "of_all", "picked", "same", "spread", "with_arrays",
+           "with_either"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The registers and memories of all instances.
+
+    Parameters
+    ----------
+    states : dict of str to State
+        By module.
+    roms : list of ndarray of int
+        What ROMs show.
+    adders : dict of str to ndarray of int
+        Of operators behind in-ports.
+    """
+
+    states: dict[str, State]
+    roms: list[IntArray]
+    adders: dict[str, IntArray]
+
+
+def arrays(now: Snapshot) -> Iterator[IntArray]:
+    """All registers; runs, or instances and runs, are the last axis."""
+    yield from (state.flops for state in now.states.values())
+    yield from now.roms
+    yield from now.adders.values()
+
+
+def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
+    """A state with other registers."""
+    rest = iter(given)
+    return Snapshot(
+        {m: State(next(rest), state.rams) for m, state in now.states.items()},
+        [next(rest) for _ in now.roms],
+        {m: next(rest) for m in now.adders},
+    )
+
+
+def with_either(a: Snapshot, b: Snapshot) -> Snapshot:
+    """What is known if either is the case."""
+    return with_arrays(a, [joined(x, y) for x, y in zip(arrays(a), arrays(b), strict=True)])
+
+
+def same(a: Snapshot, b: Snapshot) -> bool:
+    """Whether registers are the same."""
+    return all((x == y).all() for x, y in zip(arrays(a), arrays(b), strict=True))
+
+
+def forgetful(now: Snapshot) -> Snapshot:
+    """A state with nothing known of memories that are written, in place."""
+    for state in now.states.values():
+        for words in state.rams:
+            if words.flags.writeable:
+                words[...] = UNKNOWN
+    return now
+
+
+def spread(rest: Snapshot, runs: int) -> Snapshot:
+    """A state of one run as that of many; nothing is known of memories."""
+    found = with_arrays(rest, [np.repeat(values, runs, axis=-1) for values in arrays(rest)])
+    for module, state in found.states.items():
+        rams = []
+        for words in state.rams:
+            if words.flags.writeable:
+                shape = (*words.shape[:2], words.shape[2] * runs)
+                words = np.full(shape, UNKNOWN, np.int32)
+            rams.append(words)
+        found.states[module] = State(state.flops, rams)
+    return found
+
+
+def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
+    """Of some runs the state now, of others that of before."""
+
+    def pick(new: IntArray, old: IntArray) -> IntArray:
+        shape = *new.shape[:-1], -1, runs
+        return np.where(which, new.reshape(shape), old.reshape(shape)).reshape(new.shape)
+
+    pairs = zip(arrays(now), arrays(before), strict=True)
+    return with_arrays(now, [pick(new, old) for new, old in pairs])
+
+
+def of_all(now: Snapshot, runs: int) -> Snapshot:
+    """What is known of the state of one run, whichever of many it is; of words nothing is."""
+
+    def known(values: IntArray) -> IntArray:
+        by_run = values.reshape(*values.shape[:-1], -1, runs)
+        first = by_run[..., :1]
+        alike = (by_run == first).all(axis=-1, keepdims=True) & (first <= 1)
+        found = np.where(alike, first, UNKNOWN)
+        return found.reshape(*values.shape[:-1], -1)
+
+    return with_arrays(now, [known(values) for values in arrays(now)])

@@ -1,0 +1,167 @@
+"""Proofs by induction over time, by Yosys and an SMT solver.
+
+A *harness* is a Verilog module `harness` around a module of the fabric. Its assertions have names.
+They are proved for all times in two parts: they hold in the first cycles from any state, and
+wherever they have held for so many cycles they hold in the next.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import WorkFailed
+from ..toolchain import tools
+from ..toolchain.cache import Cache, digest
+from ..toolchain.folders import work_folder
+
+__all__ = ["Harness", "Refuted", "Solved", "solve"]
+
+#: From Verilog to the input of the solver.
+SCRIPT = """\
+read_verilog -sv -formal {files}
+hierarchy -top harness
+proc
+flatten
+memory_collect
+memory_map -rom-only
+opt_expr
+opt_clean
+formalff -clk2ff -setundef
+async2sync
+check -assert
+write_smt2 -wires harness.smt2
+"""
+
+#: The line with which smtbmc names the assertion that fails.
+FAILED = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
+
+
+@dataclass(frozen=True)
+class Harness:
+    """What is asserted of a module.
+
+    Parameters
+    ----------
+    name : str
+        Of the module.
+    text : str
+        Of the harness, in SystemVerilog.
+    modules : str
+        The text of the module, and of those inside it.
+    properties : int
+        Number of assertions.
+    cycles : int
+        For which they are assumed, when they are proved for the next.
+    """
+
+    name: str
+    text: str
+    modules: str
+    properties: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """An assertion that does not hold.
+
+    Parameters
+    ----------
+    name : str
+        Of the assertion.
+    cycle : int
+        From 0.
+    wave : str
+        Where it can be seen, as the text of a VCD file.
+    """
+
+    name: str
+    cycle: int
+    wave: str
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The outcome of a proof.
+
+    Parameters
+    ----------
+    refuted : Refuted or None
+        None where all assertions are proved.
+    seconds : float
+        What it took, when it was done.
+    """
+
+    refuted: Refuted | None
+    seconds: float
+
+
+def solve(harness: Harness, cache: Cache | None = None) -> Solved:
+    """Prove, or refute, the assertions of a harness.
+
+    Parameters
+    ----------
+    harness : Harness
+    cache : Cache, optional
+        What was proved before; only proofs are kept.
+
+    Raises
+    ------
+    MissingTool
+        If Yosys or the solver is not installed.
+    WorkFailed
+        If a tool fails.
+    """
+    versions = [tools.version(name) for name in ("yosys", "yosys-smtbmc", "z3")]
+    key = digest("proof", SCRIPT, harness.text, harness.modules, harness.cycles, versions)
+    if cache and (known := cache.get(key)):
+        return Solved(None, known["seconds"])
+    began = time.monotonic()
+    with work_folder("prove") as folder:
+        (folder / "harness.sv").write_text(harness.text, encoding="utf-8")
+        (folder / "modules.v").write_text(harness.modules, encoding="utf-8")
+        _convert(folder, harness)
+        refuted = _check(folder, harness, ("-t", str(harness.cycles + 1)))
+        if refuted is None:
+            refuted = _check(folder, harness, ("-i", "-t", str(harness.cycles)))
+    seconds = round(time.monotonic() - began, 2)
+    if cache and refuted is None:
+        cache.put(key, {"seconds": seconds})
+    return Solved(refuted, seconds)
+
+
+def _convert(folder: Path, harness: Harness) -> None:
+    """Write the input of the solver."""
+    (folder / "script.ys").write_text(SCRIPT.format(files="modules.v harness.sv"), encoding="utf-8")
+    tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+              what=harness.name, makes=["harness.smt2"])  # fmt: skip
+
+
+def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Refuted | None:
+    """Run the solver; returns the assertion that fails, or None."""
+    solver = Path(tools.require("z3"))
+    environ = dict(os.environ)
+    environ["PATH"] = os.pathsep.join((str(solver.parent), environ.get("PATH", "")))
+    command = [tools.require("yosys-smtbmc"), "-s", "z3", "--dump-vcd", "trace.vcd"]
+    done = tools.call(
+        "yosys-smtbmc", [*command, *how, "harness.smt2"], folder=folder, environ=environ
+    )
+    output = done.stdout + done.stderr
+    if done.returncode == 0 and re.search("Status: (PASSED|passed)", output):
+        return None
+    if "Assert failed" not in output:
+        reason = tools.error_line(output, done.returncode)
+        raise WorkFailed(f"yosys-smtbmc failed on {harness.name}: {reason}")
+    name = re.search(FAILED, output, re.M)
+    wave = folder / "trace.vcd"
+    cycles = re.findall(r"in step (\d+)", output)
+    return Refuted(
+        name[1] if name else "an assertion",
+        int(cycles[-1]) if cycles else 0,
+        wave.read_text(encoding="utf-8") if wave.is_file() else "",
+    )

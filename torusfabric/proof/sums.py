@@ -1,0 +1,185 @@
+"""Sums of words, whatever the operator: which words went into each, and how often.
+
+All operators are commutative and associative, so that a sum is known by what went into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..topology import IntArray
+from .gates import Bit, GateText
+from .symbols import UNKNOWN, multiplexed
+
+__all__ = ["Adder", "Operand", "Sums"]
+
+
+@dataclass
+class Sums:
+    """Numbers of words and of sums of words.
+
+    Parameters
+    ----------
+    words : int
+        Words with numbers from 0 on; those of sums follow.
+
+    Examples
+    --------
+    >>> sums = Sums(words=4)
+    >>> sums.of([0, 1]), sums.of([1, 0]), sums.of([2])
+    (4, 4, 2)
+    >>> sums.added(4, 2) == sums.of([2, 1, 0])
+    True
+    """
+
+    words: int
+    _parts: list[tuple[int, ...]] = field(default_factory=list)
+    _known: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def of(self, words: Sequence[int]) -> int:
+        """The number of a sum of words."""
+        key = tuple(sorted(words))
+        if len(key) == 1:
+            return key[0]
+        if key not in self._known:
+            self._known[key] = self.words + len(self._parts)
+            self._parts.append(key)
+        return self._known[key]
+
+    def parts(self, number: int) -> tuple[int, ...]:
+        """The words that went into a sum."""
+        return (number,) if number < self.words else self._parts[number - self.words]
+
+    def added(self, a: int, b: int) -> int:
+        """The sum of two words or sums."""
+        return self.of(self.parts(a) + self.parts(b))
+
+    def added_bits(self, a: IntArray, b: IntArray) -> IntArray:
+        """The sums of words, each shown by one of its bits."""
+        result = np.full(a.shape, UNKNOWN, np.int32)
+        there = (a > 1) & (b > 1) & (a % 2 == 0) & (b % 2 == 0)
+        pairs = np.stack([a[there], b[there]])
+        if pairs.size:
+            unique, inverse = np.unique(pairs, axis=1, return_inverse=True)
+            sums = [2 * self.added((x - 2) // 2, (y - 2) // 2) + 2 for x, y in unique.T.tolist()]
+            result[there] = np.array(sums, np.int32)[inverse.ravel()]
+        return result
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What an in-port's words can be combined with.
+
+    Parameters
+    ----------
+    source : int
+        A result, then an injection port; one beyond both is the word that changes nothing.
+    registers, bits : tuple of int
+        The select registers, and what they hold then.
+    """
+
+    source: int
+    registers: tuple[int, ...]
+    bits: tuple[int, ...]
+
+
+@dataclass
+class Adder:
+    """The operators behind in-ports, as they are proved to be.
+
+    Parameters
+    ----------
+    operands : tuple of (tuple of Operand)
+        Of each in-port.
+    delayed : tuple of int
+        The in-ports whose results have a second register.
+    injections, width : int
+    slice_of : int
+        Which bit of words is shown.
+    sums : Sums
+    codes : tuple of int
+        The control bits of each operator; empty where there are none.
+    """
+
+    operands: tuple[tuple[Operand, ...], ...]
+    delayed: tuple[int, ...]
+    injections: int
+    width: int
+    slice_of: int
+    sums: Sums
+    codes: tuple[int, ...] = ()
+    _code: IntArray = field(default_factory=lambda: np.zeros(0, int))
+    _at: dict[str, IntArray] = field(default_factory=dict)
+    _shape: tuple[int, int] = (0, 0)
+
+    @property
+    def results(self) -> int:
+        """Results, those of second registers included."""
+        return len(self.operands) + len(self.delayed)
+
+    def place(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
+        """Find the nets of all instances."""
+        pins = [text.instances[name].pins for name in names]
+        self._shape = len(names), 1
+        for port in pins[0]:
+            if port in ("clk", "rst"):
+                continue
+            bits = range(len(pins[0][port]))
+            if port in ("rx", "inject", "result"):
+                bits = range(self.slice_of, len(pins[0][port]), self.width)
+            self._at[port] = np.array([[net(p[port][k]) for p in pins] for k in bits], np.intp)
+
+    def prepare(self, runs: int) -> None:
+        """Get ready for so many runs at once."""
+        self._shape = self._shape[0], runs
+
+    def choose(self, operations: Sequence[int]) -> None:
+        """Choose the operator of each run."""
+        if self.codes:
+            self._code = np.array([self.codes[number] for number in operations])
+
+    def unknown(self) -> IntArray:
+        """A state of which nothing is known: select bits, code, enable, results."""
+        rows = len(self._at.get("select", ())) + len(self._at.get("operator_code", ()))
+        return np.full((rows + 1 + self.results, *self._shape), UNKNOWN, np.int32)
+
+    def show(self, state: IntArray, nets: IntArray) -> None:
+        """Drive the nets of results."""
+        nets[self._at["result"]] = state[-self.results :]
+
+    def after(self, state: IntArray, nets: IntArray) -> IntArray:
+        """The state after the next edge."""
+        given = [nets[self._at[p]] for p in ("select", "operator_code") if p in self._at]
+        enable = nets[self._at["enable"]]
+        return np.concatenate([*given, enable, self._results(state, nets)])
+
+    def _results(self, state: IntArray, nets: IntArray) -> IntArray:
+        """The results after the next edge."""
+        selects = len(self._at.get("select", ()))
+        select, code = state[:selects], state[selects : -1 - self.results]
+        enable, old = state[-1 - self.results], state[-self.results :]
+        arriving, inject = nets[self._at["rx"]], nets[self._at["inject"]]
+        words = np.concatenate([old, inject])
+        right = np.ones(self._shape, bool)
+        for k, bit in enumerate(code):
+            right &= bit == (self._code >> k & 1)
+        results = []
+        for port, operands in enumerate(self.operands):
+            made = np.full(self._shape, UNKNOWN, np.int32)
+            for operand in operands:
+                here = right.copy()
+                for register, bit in zip(operand.registers, operand.bits, strict=True):
+                    here &= select[register] == bit
+                if operand.source == len(words):
+                    result = arriving[port]
+                else:
+                    result = self.sums.added_bits(arriving[port], words[operand.source])
+                made = np.where(here, result, made)
+            results.append(multiplexed(enable, old[port], made))
+        for k, port in enumerate(self.delayed):
+            before = old[len(self.operands) + k]
+            results.append(multiplexed(enable, before, old[port]))
+        return np.stack(results)
