@@ -5,191 +5,235 @@ definition of the collective.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
 
 import numpy as np
 from amaranth.sim import Simulator
 
 from torusfabric import collective as collectives
 from torusfabric.rtl.assembly import Assembly
+from torusfabric.simulation.engines import Job
 
-__all__ = ["Message", "StreamBench", "messages_of", "packets_of"]
+__all__ = ["Message", "StreamBench", "message_of", "messages_of"]
 
 #: Cycles without any beat after which a bench gives up.
-PATIENCE = 2000
+PATIENCE = 400
 
 
-@dataclass
 class Message:
     """What all nodes send for a run, and what they have to receive.
 
-    Parameters
+    Attributes
     ----------
-    sent : list of (list of (int or None, list of int))
+    job : Job
+    sent : list of (list of (int, list of int))
         Of each node, its packets: the destination, and the words.
     expected : list of (list of (int, list of int))
         Of each node, its packets: the origin, and the words.
+    error : int
+        What the status has to say.
     """
 
-    sent: list
-    expected: list
+    def __init__(self, job, sent, expected):
+        self.job, self.sent, self.expected, self.error = job, sent, expected, 0
+
+    def fails(self, error):
+        """The same, dropped for an error."""
+        self.error, self.expected = error, [[] for _ in self.expected]
+        return self
 
 
-def packets_of(part, messages, *, root=None, operation=None, width, rng):
-    """A message for each node, given the words that a host would write."""
-    layout, collective = part.layout, part.schedule.collective
-    if root is not None:
-        layout = layout.with_root(root)
-        collective = layout.blocks.collective
-    position = part.groups.position
-    words, receives = collectives.expected_words(
-        part.layout, messages, operator=part.mode.operator_of(operation), width=width, root=root
+def message_of(fabric, job, rng):
+    """A message for each node, of random words."""
+    program, width = fabric.program, fabric.width
+    part, root = program.part(job.mode or 0), job.root
+    length = job.length or fabric.flits
+    words = collectives.random_messages(
+        part.layout, length, width=width, seed=int(rng.integers(1 << 30))
     )
+    got, receives = collectives.expected_words(
+        part.layout, words, operator=part.mode.operator_of(job.operation), width=width, root=root
+    )
+    collective, groups = part.schedule.collective, part.groups
+    root = collective.root if root is None else root
     sent, expected = [], []
-    for node in range(len(messages)):
-        senders = collective.root == position[node] if collective.single_origin else True
-        parts = part.groups.size if collective.personal else 1
-        split = messages[node].reshape(parts, -1).tolist()
-        numbers = rng.permutation(parts) if collective.personal else [0]
-        dest = (lambda k: int(k)) if collective.personal else (lambda k: None)
-        sent.append([(dest(k), split[k]) for k in numbers] if senders else [])
-        origins = range(part.groups.size) if collective.from_each else [collective.root or 0]
-        if not collective.from_each and not collective.single_origin:
-            origins = [0]
-        got = words[node].reshape(len(origins), -1).tolist()
-        expected.append(
-            [(o, w) for o, w in zip(origins, got, strict=True)] if receives[node] else []
-        )
-    return Message(sent, expected)
+    for node, position in enumerate(groups.position.tolist()):
+        sends = position == root or not collective.single_origin
+        count = groups.size if collective.personal else 1
+        split = words[node].reshape(count, -1).tolist()
+        sent.append([(int(k), split[k]) for k in rng.permutation(count)] if sends else [])
+        origins = range(groups.size) if collective.from_each else [0]
+        if collective.single_origin:
+            origins = [root]
+        packets = list(zip(origins, got[node].reshape(len(origins), -1).tolist(), strict=True))
+        expected.append(packets if receives[node] else [])
+    return Message(job, sent, expected)
 
 
-def messages_of(fabric, count, *, seed=1, mode=0, lengths=None):
-    """Random messages for runs of a mode, of any length if the fabric leaves it open."""
-    program, rng = fabric.program, np.random.default_rng(seed)
-    made = []
-    for k in range(count):
-        length = fabric.flits
-        if program.any_length:
-            length = lengths[k % len(lengths)] if lengths else int(rng.integers(1, length + 1))
-        words = collectives.random_messages(
-            program.part(mode).layout, length, width=fabric.width, seed=seed * 1000 + k
-        )
-        made.append(packets_of(program.part(mode), words, width=fabric.width, rng=rng))
-    return made
+def messages_of(fabric, jobs, *, seed=1):
+    """Random messages for jobs, or for so many runs of any length if the fabric leaves it open."""
+    rng = np.random.default_rng(seed)
+    if isinstance(jobs, int):
+        any_length = fabric.program.any_length
+        jobs = [Job(length=int(rng.integers(1, fabric.flits + 1)) if any_length else None)
+                for _ in range(jobs)]  # fmt: skip
+    return [message_of(fabric, job, rng) for job in jobs]
 
 
-@dataclass
+class Source:
+    """Sends beats into a stream; one that has been offered stays until it is taken."""
+
+    def __init__(self, design, prefix, beats, rests):
+        self._design, self._prefix, self._beats = design, prefix, deque(beats)
+        self._rests, self._offered = rests, False
+
+    def _signal(self, name):
+        return getattr(self._design, f"{self._prefix}_{name}")
+
+    def drive(self, ctx, rng):
+        """Before an edge: offer a beat, or anything without `tvalid`."""
+        if not self._offered:
+            self._offered = bool(self._beats) and rng.random() >= self._rests
+            beat = self._beats[0] if self._offered else {"tlast": int(rng.integers(2))}
+            ctx.set(self._signal("tvalid"), self._offered)
+            for name, value in beat.items():
+                ctx.set(self._signal(name), value)
+
+    def look(self, ctx):
+        """Whether the edge takes the beat."""
+        taken = self._offered and ctx.get(self._signal("tready"))
+        if taken:
+            self._beats.popleft()
+            self._offered = False
+        return taken
+
+
+class Sink:
+    """Takes beats from a stream, and checks that one that waits stays."""
+
+    def __init__(self, design, prefix, rests, fields):
+        self._design, self._prefix, self._rests, self._fields = design, prefix, rests, fields
+        self._held, self._packet, self.packets = None, [], []
+
+    def _signal(self, name):
+        return getattr(self._design, f"{self._prefix}_{name}")
+
+    def drive(self, ctx, rng):
+        """Before an edge: be ready, or not."""
+        ctx.set(self._signal("tready"), rng.random() >= self._rests)
+
+    def look(self, ctx):
+        """Whether the edge takes a beat."""
+        if not ctx.get(self._signal("tvalid")):
+            assert self._held is None, "a word that waits must stay"
+            return False
+        shown = tuple(ctx.get(self._signal(name)) for name in ("tdata", "tlast", *self._fields))
+        assert self._held in (None, shown), "a word that waits must stay"
+        ready = ctx.get(self._signal("tready"))
+        self._held = None if ready else shown
+        if ready:
+            data, last, *fields = shown
+            self._packet.append(data)
+            if last:
+                self.packets.append((*fields, self._packet))
+                self._packet = []
+        return ready
+
+
 class StreamBench:
     """Drives all ports of a fabric with streams.
 
     Parameters
     ----------
     fabric : Fabric
-    stall : float or dict of str to float
-        How often a port rests: ``"s"`` those of what is sent, ``"m"`` of what is received.
+    stall : float or (float, float)
+        How often ports rest: those of what is sent, and of what is received.
     seed : int
 
     Attributes
     ----------
-    received : list of (list of (int, list of int))
-        Of each node, the packets that it has received.
+    statuses : list of (list of int)
+    runs : list of int
+        The cycles of each run.
     edges : int
+        From the first beat to the last.
     """
 
-    fabric: object
-    stall: object = 0.0
-    seed: int = 1
-    received: list = field(default_factory=list)
-    statuses: list = field(default_factory=list)
-    runs: list = field(default_factory=list)
-    edges: int = 0
+    def __init__(self, fabric, stall=0.0, *, seed=1):
+        self.fabric, self.design = fabric, Assembly(fabric.netlist)
+        self._stall = stall if isinstance(stall, tuple) else (stall, stall)
+        self._rng = np.random.default_rng(seed)
+        self.statuses, self.runs, self.edges = [], [], 0
 
-    def run(self, messages, *, commands=()):
-        """Send messages, and receive until nothing comes any more; returns the wrong words."""
-        fabric = self.fabric
-        design = Assembly(fabric.netlist)
-        nodes, rng = fabric.nodes, np.random.default_rng(self.seed)
-        stall = self.stall if isinstance(self.stall, dict) else {"s": self.stall, "m": self.stall}
-        beats = [deque(self._beats(message.sent[node] for message in messages))
-                 for node in range(nodes)]  # fmt: skip
-        wanted = sum(len(w) for message in messages for node in message.expected for _, w in node)
-        self.received = [[] for _ in range(nodes)]
-        partial = [[] for _ in range(nodes)]
-        signal = lambda name: getattr(design, name)
-        dests = hasattr(design, "s_axis_0_tdest")
+    def run(self, messages, commands=None):
+        """Send messages, and receive all that comes; returns the wrong packets, by node.
+
+        Commands are those of the messages, if there are to be any; each has as its tag its number.
+        """
+        sources, sinks, status = self._ports(messages, commands)
+        wanted = sum(len(w) for each in messages for node in each.expected for _, w in node)
+        wanted += 3 * len(commands or messages) if status else 0
 
         async def testbench(ctx):
             quiet = got = 0
-            offered = [False] * nodes
-            held = [None] * nodes
-            while quiet < PATIENCE and got < wanted:
-                for node in range(nodes):
-                    if not offered[node]:
-                        offered[node] = bool(beats[node]) and rng.random() >= stall["s"]
-                        word, last, dest = (
-                            beats[node][0]
-                            if offered[node]
-                            else (
-                                int(rng.integers(1 << min(fabric.width, 30))),
-                                int(rng.integers(2)),
-                                0,
-                            )
-                        )
-                        ctx.set(signal(f"s_axis_{node}_tvalid"), offered[node])
-                        ctx.set(signal(f"s_axis_{node}_tdata"), word)
-                        ctx.set(signal(f"s_axis_{node}_tlast"), last)
-                        if dests:
-                            ctx.set(signal(f"s_axis_{node}_tdest"), dest or 0)
-                    ctx.set(signal(f"m_axis_{node}_tready"), rng.random() >= stall["m"])
-                moved = False
-                for node in range(nodes):
-                    if offered[node] and ctx.get(signal(f"s_axis_{node}_tready")):
-                        beats[node].popleft()
-                        offered[node] = False
-                        moved = True
-                    valid = ctx.get(signal(f"m_axis_{node}_tvalid"))
-                    shown = None
-                    if valid:
-                        shown = tuple(
-                            ctx.get(signal(f"m_axis_{node}_{name}"))
-                            for name in ("tdata", "tlast", "tid")
-                        )
-                    assert held[node] in (None, shown), "a word that waits must stay"
-                    held[node] = shown
-                    if valid and ctx.get(signal(f"m_axis_{node}_tready")):
-                        held[node] = None
-                        moved = True
-                        got += 1
-                        data, last, number = shown
-                        partial[node].append(data)
-                        if last:
-                            self.received[node].append((number, partial[node]))
-                            partial[node] = []
-                busy = ctx.get(design.busy)
+            while quiet < PATIENCE and (got < wanted or quiet < PATIENCE // 8):
+                for port in (*sources, *sinks):
+                    port.drive(ctx, self._rng)
+                taken = [port.look(ctx) for port in sources]
+                came = [port.look(ctx) for port in sinks]
+                was_busy = ctx.get(self.design.busy)
                 await ctx.tick()
                 self.edges += 1
-                if busy and not ctx.get(design.busy):
-                    self.runs.append(ctx.get(design.cycles))
-                quiet = 0 if moved else quiet + 1
+                got += sum(came)
+                quiet = 0 if any(taken) or any(came) or was_busy else quiet + 1
+                if was_busy and not ctx.get(self.design.busy):
+                    self.runs.append(ctx.get(self.design.cycles))
+            self.edges -= quiet
 
-        simulator = Simulator(design)
+        simulator = Simulator(self.design)
         simulator.add_clock(1e-6)
         simulator.add_testbench(testbench)
         simulator.run()
-        return self.wrong(messages)
+        self.statuses = [words for (words,) in status.packets] if status else []
+        return self._wrong(messages, sinks)
 
-    @staticmethod
-    def _beats(packets_by_message):
-        for packets in packets_by_message:
-            for dest, words in packets:
-                for k, word in enumerate(words):
-                    yield word, int(k == len(words) - 1), dest
+    def _ports(self, messages, commands):
+        """What drives the ports."""
+        rests, waits = self._stall
+        dests = "s_axis_0_tdest" in self.fabric.netlist.inputs
+        sources, sinks = [], []
+        for node in range(self.fabric.nodes):
+            beats = [
+                {"tdata": word, "tlast": int(k == len(words) - 1)}
+                | ({"tdest": dest} if dests else {})
+                for message in messages
+                for dest, words in message.sent[node]
+                for k, word in enumerate(words)
+            ]
+            sources.append(Source(self.design, f"s_axis_{node}", beats, rests))
+            sinks.append(Sink(self.design, f"m_axis_{node}", waits, ["tid"]))
+        status = None
+        if "s_axis_cmd_tdata" in self.fabric.netlist.inputs:
+            if commands is None:
+                jobs = [message.job for message in messages]
+                commands = [
+                    (j.mode or 0, (j.length or 0) * (k % 2), j.root or 0, j.operation or 0, k)
+                    for k, j in enumerate(jobs)
+                ]
+            beats = [
+                {"tdata": word, "tlast": int(k == len(command) - 1)}
+                for command in commands
+                for k, word in enumerate(command)
+            ]
+            sources.append(Source(self.design, "s_axis_cmd", beats, rests))
+            status = Sink(self.design, "m_axis_status", waits, [])
+            sinks.append(status)
+        return sources, sinks, status
 
-    def wrong(self, messages):
+    def _wrong(self, messages, sinks):
         """The packets that are not what must be received, by node."""
         wrong = []
-        for node, got in enumerate(self.received):
+        for node in range(self.fabric.nodes):
             expected = [packet for message in messages for packet in message.expected[node]]
-            if got != expected:
-                wrong.append((node, got, expected))
+            if sinks[node].packets != expected:
+                wrong.append((node, sinks[node].packets, expected))
         return wrong

@@ -24,7 +24,7 @@ __all__ = ["ControlStage", "Distribution"]
 
 
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
-STROBES = frozenset({"swap", "write_commit", "run_begins", "run_ends"})
+STROBES = frozenset({"swap", "write_commit", "run_begins", "run_ends", "load_valid"})
 
 
 class ControlStage(Leaf):

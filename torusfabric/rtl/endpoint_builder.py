@@ -21,10 +21,10 @@ from .reader import NEVER, Inputs, Reader, add_reader
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-__all__ = ["EndpointBuilder", "asked"]
+__all__ = ["Copy", "EndpointBuilder", "asked"]
 
 
-class _Copy(NamedTuple):
+class Copy(NamedTuple):
     """A copy of a memory, the readers that it serves, and the word read from it."""
 
     memory: EndpointMemory
@@ -104,7 +104,7 @@ class EndpointBuilder:
 
     def _memories(
         self, group: Sequence[EndpointMemory], readers: Sequence[Reader]
-    ) -> Iterator[_Copy]:
+    ) -> Iterator[Copy]:
         """Memories that are written and read as one wide memory, with copies for readers."""
         first = group[0]
         granularity = self._width if len(group) > 1 and first.own is not None else None
@@ -123,7 +123,7 @@ class EndpointBuilder:
                 granularity=granularity,
             )
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
-                yield _Copy(memory, indices, word[k * self._width : (k + 1) * self._width])
+                yield Copy(memory, indices, word[k * self._width : (k + 1) * self._width])
 
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built."""

@@ -27,7 +27,6 @@ from .origins import Origins, tag_cost
 from .periodic import check_periodic, host_periods, plan_periodic
 from .router_parts import add_combiners, add_routers
 from .run_choices import ERROR_BITS
-from .streams import needs_commands
 from .streams.nodes import add_stream_control, add_stream_nodes
 from .streams.plan import plan_streams
 
@@ -165,10 +164,6 @@ class Fabric(wiring.Component):
             raise InputError(f"Top must be host for {kind} from any root, not core")
         if len(program.operators) > 1 and Top(top) is Top.CORE:
             raise InputError("Top must be host for several operators, not core")
-        if Top(top) is Top.STREAM and needs_commands(program):
-            raise InputError(
-                "Top must be host where runs choose a mode, root or operator, not stream"
-            )
         self.program, self.width, self.flits = program, width, program.flits
         self.top, self.bus = Top(top), None if bus is None else Bus(bus)
         if self.bus and self.top is not Top.HOST:

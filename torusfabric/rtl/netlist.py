@@ -281,7 +281,7 @@ class Netlist:
         if node is None:
             return name
         port = name.format(node) if "{}" in name else f"{name}_{node}"
-        self.node_ports[port] = NodePort(name, node)
+        self.node_ports[port] = NodePort(name.replace("_{}", ""), node)
         return port
 
     def _drive(self, net: str, width: int) -> None:

@@ -9,6 +9,8 @@ How the parts fit:
 - Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
   half that the run under way uses and one for the loader and the unloader; and an `unloader`, which
   reads what the node has received. Both count with `words`.
+- `commands` takes what is chosen for each run, if anything but the length is, and reports what
+  became of it; `run_facts` is what nodes are given of it, of the two runs that a node deals with.
 - `readiness` is a tree that tells `stream_control` when every message is there and every node has
   room; that starts the sequencer, or drops messages that are no good.
 - `nodes` puts all of that into the netlist.

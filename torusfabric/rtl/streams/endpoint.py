@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ..crossbar import bit_count, cascade
 from ..endpoint import HALVES, Endpoint, EndpointSettings
-from ..endpoint_builder import EndpointBuilder, asked
+from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
 from ..halves import half_bits, in_half
 from ..memories import ReadPort, WritePort, add_memory, address_width
@@ -29,6 +30,8 @@ class StreamSettings:
         Bits of the data of a stream.
     most : int
         Words of the longest packet.
+    own : tuple of int
+        The numbers of the memories of what is sent.
     code_bits, address_bits, bank_bits : int
         Bits of the select bits of what is read, of addresses, and of the number of a memory of what
         is sent; 0 where there is no choice.
@@ -36,6 +39,7 @@ class StreamSettings:
 
     data_bits: int
     most: int
+    own: tuple[int, ...]
     code_bits: int
     address_bits: int
     bank_bits: int
@@ -51,7 +55,7 @@ def doubled(shape: EndpointShape) -> EndpointShape:
 
 
 def _doubled_memory(memory: EndpointMemory) -> EndpointMemory:
-    if memory.own is not None:
+    if memory.own is not None and not memory.sources:
         return replace(memory, host_reads=False)
     if memory.host_reads and memory.groups:
         return replace(memory, groups=((), *memory.groups))
@@ -157,6 +161,47 @@ class StreamEndpointBuilder(EndpointBuilder):
             self._m.d.sync += self._half.eq(~self._half)
         return super().build()
 
+    def _memories(
+        self, group: Sequence[EndpointMemory], readers: Sequence[Reader]
+    ) -> Iterator[Copy]:
+        """Memories with copies for readers; of any root, what is sent lies apart from the rest.
+
+        The loader writes the one while the other stores what arrives.
+        """
+        memory = group[0]
+        if memory.own is None or not memory.sources:
+            yield from super()._memories(group, readers)
+            return
+        bits = half_bits(memory.depth) - 1
+        for number, reading in enumerate(memory.groups):
+            here = self._read(memory, [readers[index] for index in reading], copy=number)
+            stored = self._part(memory, f"copy_{number}", here, self._stored(memory), self._half)
+            if not reading:
+                yield Copy(memory, reading, stored)
+                continue
+            half = self._value("write_section")[0]
+            sent = self._part(memory, f"sent_{number}", here, self._loaded(memory), half)
+            chosen = Signal(name=f"received_{memory.number}_{number}", reset_less=True)
+            with self._m.If(here.enable):
+                self._m.d.sync += chosen.eq(here.address[bits])
+            yield Copy(memory, reading, Mux(chosen, stored, sent))
+
+    def _part(
+        self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, half: Value
+    ) -> Value:
+        """The word read of what is sent, or of what is received, of a memory that has both."""
+        # What is received begins at the power of two below the depth.
+        bits = half_bits(memory.depth) - 1
+        words, section = 1 << bits, read.address[-1]
+        return add_memory(
+            self._m,
+            f"bank_{memory.number}_{name}",
+            width=self._width,
+            depth=2 * words,
+            write=write._replace(address=in_half(write.address, words, half)),
+            read=read._replace(address=Cat(read.address[:bits], section)),
+        )
+
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built; the second half begins at a power of two."""
         return memory.depth + (1 << half_bits(memory.depth))
@@ -166,19 +211,21 @@ class StreamEndpointBuilder(EndpointBuilder):
         if memory.own is None:
             if not memory.sources:
                 return super()._write(memory)
-            port = self._stored(memory)
-            return port._replace(address=in_half(port.address, memory.depth, self._half))
+            port, half = self._stored(memory), self._half
+        else:
+            port, half = self._loaded(memory), self._value("write_section")[0]
+        return port._replace(address=in_half(port.address, memory.depth, half))
+
+    def _loaded(self, memory: EndpointMemory) -> WritePort:
+        """What the loader writes into a memory."""
         enable = self._value("write_enable")
         if self._streams.bank_bits:
             enable = enable & (self._value("write_bank") == self._bank(memory))
-        half = self._value("write_section")[0]
-        address = in_half(self._value("write_address"), memory.depth, half)
-        return WritePort(address, self._value("write_data"), enable)
+        return WritePort(self._value("write_address"), self._value("write_data"), enable)
 
     def _bank(self, memory: EndpointMemory) -> int:
         """The number of a memory among those of what is sent."""
-        assert memory.own is not None
-        return sum(self._settings.own[: memory.layout]) + memory.own
+        return self._streams.own.index(memory.number)
 
     def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
         """The read port of a copy: of the readers, or of the unloader."""

@@ -13,7 +13,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
-from .words import WordCounter, WordShape
+from .run_facts import RunFacts, of_run
+from .words import WordCounter, WordShape, by_mode
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader", "LoaderShape"]
 
@@ -31,12 +32,20 @@ class LoaderShape:
         Bits of a flit, and of the data of a stream.
     words : WordShape
         How the words of a packet are divided into chunks.
-    packets : int
-        Packets of a message.
+    facts : RunFacts
+        What commands say of a run.
+    packets : tuple of int
+        Packets of a message in each mode.
+    named : tuple of bool
+        Of each mode, whether packets have destinations.
+    at_root : tuple of bool
+        Of each mode, whether the root of the run alone sends.
     any_length : bool
         Whether packets may be shorter.
+    some : bool
+        Whether any nodes send nothing in any mode.
     dest_bits : int
-        Bits of a destination; 0 where a message has one for all.
+        Bits of a destination; 0 where no message has several.
     bank_bits, base_bits : int
         Bits of the number of a memory, and of the address at which a chunk begins, as a ROM gives
         them; 0 where there is nothing to look up.
@@ -49,8 +58,12 @@ class LoaderShape:
     width: int
     data_bits: int
     words: WordShape
-    packets: int
+    facts: RunFacts
+    packets: tuple[int, ...]
+    named: tuple[bool, ...]
+    at_root: tuple[bool, ...]
     any_length: bool
+    some: bool
     dest_bits: int
     bank_bits: int
     base_bits: int
@@ -64,13 +77,25 @@ class LoaderShape:
 
     @property
     def key_bits(self) -> int:
-        """Bits of the address of the ROM: the chunk, then the destination; 0 for a single row."""
-        return (self.words.chunk_bits + self.dest_bits) * (self.row_bits > 0)
+        """Bits of the address of the ROM: chunk, destination, mode; 0 for a single row."""
+        bits = self.words.chunk_bits + self.dest_bits + self.facts.mode_bits
+        return bits * (self.row_bits > 0)
+
+    @property
+    def position_bits(self) -> int:
+        """Bits of the positions of a node in the groups of each mode, where they matter."""
+        needed = self.dest_bits or any(self.at_root)
+        return self.facts.position_bits * len(self.packets) if needed else 0
 
     @property
     def length_bits(self) -> int:
         """Bits of the number of the last word of a packet, where that is to be found out."""
         return self.words.index_bits if self.any_length else 0
+
+    @property
+    def sent_bits(self) -> int:
+        """Bits of the destination that the mode with the most has; 0 where none has several."""
+        return max(self.packets) if self.dest_bits else 0
 
 
 class Loader(Leaf):
@@ -85,10 +110,12 @@ class Loader(Leaf):
     tdata, tvalid, tlast, tdest : In
     tready : Out(1)
         The stream of what the node sends.
-    sends : In(1)
-        Whether the node sends anything.
+    sends : In
+        Of each mode, whether the node sends anything.
     position : In
-        Which destination is the node itself.
+        Of each mode, which destination, or root, is the node itself.
+    load_valid, load_mode, load_root : In
+        What commands say of messages of even and of odd numbers.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when one has ended.
     row : In
@@ -105,19 +132,23 @@ class Loader(Leaf):
         What is wrong with it.
     length : Out
         The number of the last word of its packets.
+    counts : Out(1)
+        Whether it has any words, if some nodes send nothing.
     """
 
     def __init__(self, shape: LoaderShape) -> None:
         self._shape = shape
         optional = {
             "tdest": In(shape.dest_bits),
-            "position": In(shape.dest_bits),
+            "position": In(shape.position_bits),
             "row": In(shape.row_bits),
             "key": Out(shape.key_bits),
             "write_bank": Out(shape.bank_bits),
             "write_kept": Out(int(shape.kept)),
             "write_index": Out(shape.words.index_bits if shape.kept else 0),
             "length": Out(shape.length_bits),
+            "counts": Out(int(shape.some)),
+            **shape.facts.members("load", valid=True),
         }
         super().__init__(
             {
@@ -125,7 +156,7 @@ class Loader(Leaf):
                 "tvalid": In(1),
                 "tready": Out(1),
                 "tlast": In(1),
-                "sends": In(1),
+                "sends": In(len(shape.packets)),
                 "run_begins": In(1),
                 "run_ends": In(1),
                 "write_enable": Out(1),
@@ -137,37 +168,55 @@ class Loader(Leaf):
             }
             | {name: member for name, member in optional.items() if member.shape}
         )
+        self._mode: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self._shape
         occupied, section = Signal(2), Signal(2)
-        beat = Signal()
+        self._mode = of_run(self, "load_mode", section[0], shape.facts.mode_bits)
+        sends, may, beat = Signal(name="sends_now"), Signal(name="may_load"), Signal(name="beat")
         m.d.comb += [
-            self.tready.eq(self.value("sends") & (occupied != 2)),
+            sends.eq(self._sends(section[0])),
+            may.eq((occupied != 2) & of_run(self, "load_valid", section[0], 1, otherwise=1)),
+            self.tready.eq(may & sends),
             beat.eq(self.value("tvalid") & self.tready),
         ]
-        counter = WordCounter(m, shape.words, beat, restart=self.value("tlast"))
+        counter = WordCounter(m, shape.words, self._mode, beat=beat, restart=self.value("tlast"))
         beyond = self._beyond(m, counter, beat)
         ends_packet = beat & self.value("tlast")
         ends_message, first_packet = self._packets(m, ends_packet)
         length, unequal = self._lengths(m, counter, ends_packet, first_packet)
-        wrong = beyond | (ends_packet & unequal)
-        bad = Cat(wrong, self._wrong_destination(m, beat, ends_packet, ends_message))
-        found, so_far = Signal(2), Signal(2)
-        m.d.comb += found.eq(so_far | bad)
-        m.d.sync += so_far.eq(Mux(ends_message, 0, Mux(beat, found, so_far)))
-        m.d.sync += occupied.eq(
-            occupied + ends_message - (self.value("run_ends") & (occupied != 0))
+        bad = Cat(
+            beyond | (ends_packet & unequal),
+            self._wrong_destination(m, ends_packet, ends_message),
         )
-        m.d.sync += section.eq(section + ends_message)
+        found, so_far, ends = Signal(2), Signal(2), Signal(name="ends_message")
+        # Who sends nothing has nothing to wait for.
+        m.d.comb += [found.eq(so_far | bad), ends.eq(ends_message | (may & ~sends))]
+        m.d.sync += so_far.eq(Mux(ends_message, 0, Mux(beat, found, so_far)))
+        m.d.sync += occupied.eq(occupied + ends - self.value("run_ends"))
+        m.d.sync += section.eq(section + ends)
         self._write(m, counter, beat & ~beyond, section)
-        self._queue(m, ends_message, found, length)
+        self._queue(m, ends, Cat(found & sends.replicate(2), sends), length)
         return m
+
+    def _sends(self, odd: Value) -> Value:
+        """Whether the node sends anything of a message."""
+        shape = self._shape
+        sends = self.value("sends").bit_select(self._mode, 1)
+        if not any(shape.at_root):
+            return sends
+        root = of_run(self, "load_root", odd, shape.facts.root_bits)
+        return Mux(by_mode(shape.at_root, self._mode), root == self._position(), sends)
+
+    def _position(self) -> Value:
+        """The position of the node in its group."""
+        return self.value("position").word_select(self._mode, self._shape.facts.position_bits)
 
     def _beyond(self, m: Module, counter: WordCounter, beat: Value) -> Value:
         """Whether a word is beyond the longest packet."""
-        full, last = Signal(), self.value("tlast")
+        full, last = Signal(name="full"), self.value("tlast")
         with m.If(beat):
             m.d.sync += full.eq(~last & (full | (counter.index == self._shape.words.most - 1)))
         return full
@@ -175,10 +224,10 @@ class Loader(Leaf):
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
         """Whether a message ends, and whether a packet is its first."""
         packets = self._shape.packets
-        if packets == 1:
+        if max(packets) == 1:
             return ends, Const(1)
-        count = Signal(range(packets))
-        last = count == packets - 1
+        count = Signal(range(max(packets)), name="packet")
+        last = count == by_mode([each - 1 for each in packets], self._mode)
         with m.If(ends):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
         return ends & last, count == 0
@@ -190,58 +239,74 @@ class Loader(Leaf):
         shape = self._shape
         if not shape.any_length:
             return Const(0, 1), counter.index != shape.words.most - 1
-        if shape.packets == 1:
+        if max(shape.packets) == 1:
             return counter.index, Const(0)
-        held = Signal(shape.length_bits)
+        held = Signal(shape.length_bits, name="first_length")
         with m.If(ends & first):
             m.d.sync += held.eq(counter.index)
         return Mux(first, counter.index, held), ~first & (counter.index != held)
 
-    def _wrong_destination(self, m: Module, beat: Value, ends: Value, last: Value) -> Value:
+    def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
         """Whether a packet is for a destination that there is not, or that had one already."""
         shape = self._shape
         if not shape.dest_bits:
             return Const(0)
-        sent, dest = Signal(shape.packets), self.value("tdest")
-        unknown = Const(0) if shape.packets == 1 << shape.dest_bits else dest >= shape.packets
+        sent, dest = Signal(max(shape.packets), name="sent"), self.value("tdest")
+        gaps = any(
+            count != 1 << shape.dest_bits
+            for count, named in zip(shape.packets, shape.named, strict=True)
+            if named
+        )
+        unknown = dest >= by_mode(shape.packets, self._mode) if gaps else Const(0)
         with m.If(last):
             m.d.sync += sent.eq(0)
         with m.Elif(ends):
             m.d.sync += sent.bit_select(dest, 1).eq(1)
-        return ends & (unknown | sent.bit_select(dest, 1))
+        return ends & (unknown | sent.bit_select(dest, 1)) & by_mode(shape.named, self._mode)
 
     def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""
         shape = self._shape
-        within = Signal(shape.words.within_bits, reset_less=True)
-        data = self.value("tdata")[: shape.width]
+        within = Signal(shape.words.within_bits, name="within_here", reset_less=True)
         m.d.sync += [
             self.write_enable.eq(beat),
-            self.write_data.eq(data),
+            self.write_data.eq(self.value("tdata")[: shape.width]),
             self.write_section.eq(section),
             within.eq(counter.within),
         ]
         base: Value = Const(0)
         if shape.row_bits:
-            key = [counter.chunk] if shape.words.chunk_bits else []
-            key += [self.value("tdest")] if shape.dest_bits else []
-            if key:
-                m.d.comb += self.key.eq(Cat(*key))
             row = self.value("row")
             base = row[shape.bank_bits :]
             if shape.bank_bits:
                 m.d.comb += self.write_bank.eq(row[: shape.bank_bits])
+        if shape.key_bits:
+            m.d.comb += self.key.eq(self._key(counter))
         m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
         if shape.kept:
-            mine = self.value("tdest") == self.value("position") if shape.dest_bits else Const(1)
+            mine: Value = Const(1)
+            if shape.dest_bits:
+                mine = (self.value("tdest") == self._position()) | ~self._named()
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
 
-    def _queue(self, m: Module, ends: Value, bad: Value, length: Value) -> None:
+    def _named(self) -> Value:
+        """Whether packets have destinations."""
+        return by_mode(self._shape.named, self._mode)
+
+    def _key(self, counter: WordCounter) -> Value:
+        """What the ROM is asked for."""
+        shape = self._shape
+        key = [counter.chunk] if shape.words.chunk_bits else []
+        if shape.dest_bits:
+            key.append(Mux(self._named(), self.value("tdest"), 0)[: shape.dest_bits])
+        return Cat(*key, self._mode) if shape.facts.mode_bits else Cat(*key)
+
+    def _queue(self, m: Module, ends: Value, known: Value, length: Value) -> None:
         """Keep what is known of the messages that wait, the oldest first."""
-        new = Cat(bad, length) if self._shape.length_bits else bad
-        first, second = Signal(len(new)), Signal(len(new))
-        waits, both = Signal(), Signal()
-        begins = self.value("run_begins")
+        bits = self._shape.length_bits
+        new = Cat(known, length) if bits else known
+        first, second = Signal(len(new), name="first"), Signal(len(new), name="second")
+        waits, both, begins = Signal(name="waits"), Signal(name="both"), self.value("run_begins")
         stays = waits & ~begins
         with m.If(begins & both):
             m.d.sync += first.eq(second)
@@ -253,9 +318,8 @@ class Loader(Leaf):
             waits.eq(stays | (waits & both) | ends),
             both.eq(Mux(begins, both & ends, both | (waits & ends))),
         ]
-        m.d.comb += [
-            self.loaded.eq(waits | ~self.value("sends")),
-            self.bad.eq(Mux(self.value("sends"), first[:2], 0)),
-        ]
-        if self._shape.length_bits:
-            m.d.comb += self.length.eq(first[2:])
+        m.d.comb += [self.loaded.eq(waits), self.bad.eq(first[:2])]
+        if self._shape.some:
+            m.d.comb += self.counts.eq(first[2])
+        if bits:
+            m.d.comb += self.length.eq(first[3:])

@@ -11,6 +11,8 @@ from amaranth.lib.wiring import In, Out
 from ..common_parts import add_single
 from ..endpoint_parts import EndpointWiring, endpoint_settings
 from ..netlist import Fixed, Part, Parts, Role
+from ..run_choices import ERROR_BITS
+from .commands import Commands, CommandShape
 from .endpoint import StreamEndpoint
 from .loader import Loader
 from .readiness import RADIX, ReadinessMerge, levels
@@ -20,6 +22,7 @@ from .unloader import Unloader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...topology import BoolArray
     from ..blueprint import Blueprint
     from ..leaf import Leaf
     from .plan import StreamPlan
@@ -28,25 +31,58 @@ __all__ = ["add_stream_control", "add_stream_nodes"]
 
 
 def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
-    """Add what starts runs, and the tree by which it hears of the nodes."""
-    loader = streams.loader
-    bits = plan.choices.inputs
-    depth = levels(plan.nodes)
+    """Add what starts runs, and what takes commands if they need any."""
+    loader, depth = streams.loader, levels(plan.nodes)
+    length_bits = plan.choices.inputs.get("length", 0)
     make = partial(
         StreamControl,
         # To the nodes, into their registers, and up the tree.
         depth + 1,
-        length_bits=bits.get("length", 0),
+        length_bits=length_bits,
         last_bits=loader.length_bits,
+        commanded=streams.commands is not None,
     )
-    inputs: dict[str, Parts] = {
-        "ready": (Part(f"ready_{depth - 1}_0", 0, 1),),
-        "bad": (Part(f"bad_{depth - 1}_0", 0, 2),),
-        "busy": (Part("busy", 0, 1),),
+    widths = {
+        f"ready_{depth - 1}_0": ("ready", 1),
+        f"bad_{depth - 1}_0": ("bad", 2),
+        f"length_{depth - 1}_0": ("last", loader.length_bits),
+        "busy": ("busy", 1),
+        "may_begin": ("may_begin", 1),
+        "wanted": ("wanted", length_bits),
     }
-    if loader.length_bits:
-        inputs["last"] = (Part(f"length_{depth - 1}_0", 0, loader.length_bits),)
+    members = make().signature.members
+    inputs: dict[str, Parts] = {
+        port: (Part(net, 0, width),) for net, (port, width) in widths.items() if port in members
+    }
     add_single(plan, "stream_control", Role.STREAM, make, inputs)
+    if streams.commands:
+        _add_commands(plan, streams.commands)
+
+
+def _add_commands(plan: Blueprint, shape: CommandShape) -> None:
+    """Add what takes commands."""
+    net, make = plan.netlist, partial(Commands, shape)
+    members = make().signature.members
+    inputs: dict[str, Parts] = {
+        name: net.add_input(_port_of(name), members[name].shape)
+        for name in members
+        if members[name].flow is In and _port_of(name)
+    }
+    for name, width in (("run_begins", 1), ("run_ends", 1), ("error", ERROR_BITS), ("cycles", 32)):
+        inputs[name] = (Part(name, 0, width),)
+    renamed = {
+        name: _port_of(name) for name in members if members[name].flow is Out and _port_of(name)
+    }
+    for name, port in renamed.items():
+        net.add_output(port, members[name].shape)
+    add_single(plan, "commands", Role.STREAM, make, inputs, renamed)
+
+
+def _port_of(name: str) -> str:
+    """The port of the whole that a member of the commands is, if it is one."""
+    if name.startswith("status_"):
+        return f"m_axis_{name}"
+    return f"s_axis_cmd_{name}" if name in ("tdata", "tvalid", "tready", "tlast") else ""
 
 
 def add_stream_nodes(plan: Blueprint, streams: StreamPlan) -> None:
@@ -121,18 +157,33 @@ def _row(
     return plan.netlist.whole(net)
 
 
+def _flags(there: Sequence[BoolArray], node: int) -> Parts:
+    """Of each mode, whether a node is among some."""
+    return tuple(Fixed(int(nodes[node]), 1) for nodes in there)
+
+
+def _positions(plan: Blueprint, node: int, bits: int) -> Parts:
+    """The position of a node in its group in each mode."""
+    return tuple(Fixed(int(mode.groups.position[node]), bits) for mode in plan.program.modes)
+
+
+def _nearby(plan: Blueprint, node: int, leaf: Leaf) -> dict[str, Parts]:
+    """What the control gives to a leaf of a node."""
+    return {
+        name: plan.distribution.near(name, node)
+        for name in leaf.signature.members
+        if name.startswith(("run_", "load_", "unload_"))
+    }
+
+
 def _add_loader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
     """Add the loader of a node, and its ROM."""
-    shape, near = streams.loader, plan.distribution.near
+    shape = streams.loader
     leaf = Loader(shape)
-    inputs = _stream_inputs(plan, "s_axis", leaf, node) | {
-        "sends": (Fixed(int(streams.sent.there[node]), 1),),
-        "run_begins": near("run_begins", node),
-        "run_ends": near("run_ends", node),
-    }
-    if shape.dest_bits:
-        position = int(plan.program.modes[0].groups.position[node])
-        inputs["position"] = (Fixed(position, shape.dest_bits),)
+    inputs = _stream_inputs(plan, "s_axis", leaf, node) | _nearby(plan, node, leaf)
+    inputs["sends"] = _flags([packets.there for packets in streams.sent], node)
+    if shape.position_bits:
+        inputs["position"] = _positions(plan, node, shape.facts.position_bits)
     if shape.row_bits:
         inputs["row"] = _row(plan, "load", node, streams.loads[node], bits=shape.row_bits,
                              key=shape.key_bits)  # fmt: skip
@@ -144,13 +195,12 @@ def _add_loader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
 
 def _add_unloader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
     """Add the unloader of a node, and its ROM."""
-    shape, near = streams.unloader, plan.distribution.near
+    shape = streams.unloader
     leaf = Unloader(shape)
-    inputs = _stream_inputs(plan, "m_axis", leaf, node) | {
-        "receives": (Fixed(int(streams.received.there[node]), 1),),
-        **{name: near(name, node) for name in ("run_begins", "run_ends", "run_empty", "run_last")
-           if name in leaf.signature.members},
-    }  # fmt: skip
+    inputs = _stream_inputs(plan, "m_axis", leaf, node) | _nearby(plan, node, leaf)
+    inputs["receives"] = _flags([packets.there for packets in streams.received], node)
+    if shape.position_bits:
+        inputs["position"] = _positions(plan, node, shape.facts.position_bits)
     if shape.row_bits:
         inputs["row"] = _row(plan, "unload", node, streams.unloads[node], bits=shape.row_bits,
                              key=shape.key_bits)  # fmt: skip
@@ -163,7 +213,7 @@ def _add_unloader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
 def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
     """Add the tree that brings what nodes say to the control."""
     net, bits = plan.netlist, streams.loader.length_bits
-    some = not streams.sent.there.all()
+    some = streams.loader.some
     words: list[dict[str, Parts]] = []
     for node in range(plan.nodes):
         word: dict[str, Parts] = {
@@ -173,7 +223,7 @@ def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
         if bits:
             word["length"] = (Part(f"length_{node}", 0, bits),)
             if some:
-                word["sends"] = (Fixed(int(streams.sent.there[node]), 1),)
+                word["sends"] = (Part(f"counts_{node}", 0, 1),)
         words.append(word)
     for level in range(levels(plan.nodes)):
         groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]

@@ -20,23 +20,32 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT", "NOWHERE", "Packets", "packets_received", "packets_sent"]
 
+
 #: Memory number of what a node gets from itself, word by word, and of what it does not get.
 KEPT, NOWHERE = -2, -1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Packets:
     """The packets of a node in a mode, all of one length.
 
     Parameters
     ----------
+    count : int
+        Number of packets.
     there : ndarray of bool, shape (nodes,)
         The nodes that send, or receive, any.
-    first_id : int
-        The destination, or the origin, of the first packet; the others follow.
+    at_root : bool
+        Whether of these the root of the run alone does, where it is chosen for each run.
+    named : bool
+        Whether packets have names of their own: destinations, or origins.
+    root : int or None
+        The origin of the only packet; None where it is the root of the run.
     memory, base : ndarray of int, shape (nodes, packets, chunks)
         Where each chunk begins; the memory is `NOWHERE` for what a node does not get, and `KEPT`
         for what it gets from itself.
+    by_root : bool
+        Whether there is one packet, and the second axis is that of the roots of the run.
     flits : int
         The most words of a chunk.
     in_turn : bool
@@ -45,18 +54,17 @@ class Packets:
         From the address of a word of a chunk to that of the next.
     """
 
+    count: int
     there: BoolArray
-    first_id: int
+    at_root: bool = False
+    named: bool = False
+    root: int | None = 0
     memory: IntArray
     base: IntArray
+    by_root: bool = False
     flits: int
     in_turn: bool
     pitch: int = 1
-
-    @property
-    def count(self) -> int:
-        """Number of packets."""
-        return int(self.memory.shape[1])
 
     @cached_property
     def chunks(self) -> int:
@@ -85,11 +93,21 @@ def packets_sent(program: Program, mode: int) -> Packets:
     part, of_mode = program.part(mode), program.modes[mode]
     collective = part.schedule.collective
     count = part.groups.size if collective.personal else 1
-    senders = np.ones(program.topology.nodes, bool)
-    if collective.single_origin:
-        senders = part.groups.position == collective.root
+    there = np.ones(program.topology.nodes, bool)
+    at_root = collective.single_origin and of_mode.any_root
+    if collective.single_origin and not at_root:
+        there = part.groups.position == collective.root
     memory, base = _located(program, mode, of_mode.send_map, count)
-    return Packets(senders, 0, memory, base, part.block_flits, program.any_length)
+    return Packets(
+        count=count,
+        there=there,
+        at_root=at_root,
+        named=collective.personal,
+        memory=memory,
+        base=base,
+        flits=part.block_flits,
+        in_turn=program.any_length,
+    )
 
 
 def packets_received(program: Program, mode: int) -> Packets:
@@ -105,19 +123,44 @@ def packets_received(program: Program, mode: int) -> Packets:
     part, of_mode = program.part(mode), program.modes[mode]
     collective = part.schedule.collective
     count = part.groups.size if collective.from_each else 1
-    there = np.isin(np.arange(program.topology.nodes), part.layout.receivers)
-    first = (collective.root or 0) if collective.single_origin else 0
-    memory, base = _located(program, mode, of_mode.receive_map, count)
-    own = [number for number, each in enumerate(program.memories) if each.own]
-    kept = np.isin(memory, own)
-    stored = np.unique(memory[there][~kept[there]])
-    memory = np.where(kept, KEPT, memory)
-    # What is kept lies word by word.
-    base = np.where(kept, part.block_flits * np.arange(memory.shape[2]), base)
+    by_root = collective.single_origin and of_mode.any_root
+    # What one node sends to all lies at one address, whoever that is.
+    parts = part.groups.size if by_root and collective.personal else count
+    memory, base = _located(program, mode, of_mode.receive_map, parts)
+    memory = _with_kept(program, mode, memory)
+    base = np.broadcast_to(base, memory.shape)
+    there = np.ones(len(memory), bool)
+    if not of_mode.any_root:
+        there = np.isin(np.arange(len(memory)), part.layout.receivers)
+    stored = np.unique(memory[there])
     pitches = {of_mode.loop.pitch_of(number) for number in stored.tolist() if number >= 0} or {1}
     assert len(pitches) == 1, "words of a mode lie as far apart in all memories"
-    flits, in_turn = part.block_flits, program.any_length
-    return Packets(there, first, memory, base, flits, in_turn, pitches.pop())
+    return Packets(
+        count=count,
+        there=there,
+        at_root=collective.to_root and of_mode.any_root,
+        named=collective.from_each,
+        root=None if by_root else (collective.root or 0) if collective.single_origin else 0,
+        memory=memory,
+        # What is kept lies word by word.
+        base=np.where(memory == KEPT, part.block_flits * np.arange(memory.shape[2]), base),
+        by_root=by_root,
+        flits=part.block_flits,
+        in_turn=program.any_length,
+        pitch=pitches.pop(),
+    )
+
+
+def _with_kept(program: Program, mode: int, memory: IntArray) -> IntArray:
+    """The memories of what is received, with what a node gets from itself."""
+    part, of_mode = program.part(mode), program.modes[mode]
+    collective, position = part.schedule.collective, of_mode.groups.position
+    if of_mode.any_root and collective.single_origin and collective.to_all:
+        itself = position[:, None, None] == np.arange(part.groups.size)[None, :, None]
+    else:
+        own = [number for number, each in enumerate(program.memories) if each.own]
+        itself = np.isin(memory, own)
+    return np.where(itself, KEPT, memory)
 
 
 def _located(

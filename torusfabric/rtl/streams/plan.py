@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ...topology import IntArray
 from ..crossbar import bit_count, select_code
 from ..memories import address_width
+from .commands import CommandShape
 from .endpoint import StreamSettings, doubled, unloaded
 from .loader import LoaderShape
 from .packets import KEPT, NOWHERE, Packets, packets_received, packets_sent
-from .ports import stream_ports
+from .ports import needs_commands, stream_ports
+from .run_facts import RunFacts
 from .unloader import UnloaderShape
 from .words import WordShape
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamPlan", "plan_streams"]
 
+#: The rows of the ROM of each node.
+Rows: TypeAlias = tuple[tuple[int, ...], ...]
+
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
@@ -30,7 +36,8 @@ class StreamPlan:
 
     Parameters
     ----------
-    sent, received : Packets
+    sent, received : tuple of Packets
+        Of each mode.
     shapes : tuple of EndpointShape
         Of endpoints, with two halves of each memory.
     keeps : tuple of bool
@@ -43,119 +50,200 @@ class StreamPlan:
         Of endpoints.
     loads, unloads : tuple of (tuple of int)
         The rows of the ROMs of each node.
+    commands : CommandShape or None
+        What commands choose, if runs need any.
     """
 
-    sent: Packets
-    received: Packets
+    sent: tuple[Packets, ...]
+    received: tuple[Packets, ...]
     shapes: tuple[EndpointShape, ...]
     keeps: tuple[bool, ...]
     shape_of: tuple[int, ...]
     loader: LoaderShape
     unloader: UnloaderShape
     settings: StreamSettings
-    loads: tuple[tuple[int, ...], ...]
-    unloads: tuple[tuple[int, ...], ...]
+    loads: Rows
+    unloads: Rows
+    commands: CommandShape | None
 
 
 def plan_streams(plan: Blueprint) -> StreamPlan:
     """Plan how nodes load and unload."""
     program, endpoints = plan.program, plan.control.endpoints
-    sent, received = packets_sent(program, 0), packets_received(program, 0)
+    modes = range(len(program.modes))
+    sent = tuple(packets_sent(program, mode) for mode in modes)
+    received = tuple(packets_received(program, mode) for mode in modes)
     shapes = tuple(map(doubled, endpoints.shapes))
-    shape_of = tuple(int(endpoints.shape_of[variant]) for variant in plan.variant_of)
-    keeps_at = (received.memory == KEPT).any(axis=(1, 2)) & received.there
-    keeps = tuple(
-        bool(keeps_at[[node for node, s in enumerate(shape_of) if s == number]].any())
-        for number in range(len(shapes))
-    )
-    ports = {port.name: port.width for port in stream_ports(program, plan.width)}
-    loads, bank_bits, load_base = _load_rows(plan, sent)
+    variants = [0] * plan.nodes if program.by_offset else plan.variant_of
+    shape_of = tuple(int(endpoints.shape_of[variant]) for variant in variants)
+    keeps = _keeps(received, shape_of, len(shapes))
     orders = [unloaded(shape, kept=k) for shape, k in zip(shapes, keeps, strict=True)]
-    code_bits = max(bit_count(len(order)) for order in orders if order)
-    unloads, unload_base = _unload_rows(received, [orders[s] for s in shape_of], code_bits)
-    address_bits = max(plan.address_bits, address_width(plan.program.flits))
-    data_bits = ports["s_axis_0_tdata"]
-    any_kept = any(keeps)
-    loader = LoaderShape(
-        width=plan.width,
-        data_bits=data_bits,
-        words=_words(plan, sent),
-        packets=sent.count,
-        any_length=program.any_length,
-        dest_bits=ports.get("s_axis_0_tdest", 0),
-        bank_bits=bank_bits,
-        base_bits=load_base,
-        address_bits=address_bits,
-        kept=any_kept,
+    facts = _facts(plan)
+    loader, loads = _loaders(plan, facts, sent, kept=any(keeps))
+    unloader, unloads = _unloaders(plan, facts, received, [orders[s] for s in shape_of])
+    settings = StreamSettings(
+        data_bits=loader.data_bits,
+        most=program.flits,
+        own=tuple(number for number, memory in enumerate(program.memories) if memory.own),
+        code_bits=unloader.code_bits,
+        address_bits=loader.address_bits,
+        bank_bits=loader.bank_bits,
     )
-    unloader = UnloaderShape(
-        words=_words(plan, received),
-        packets=received.count,
-        any_length=program.any_length,
-        first_id=received.first_id,
-        id_bits=ports["m_axis_0_tid"],
-        code_bits=code_bits,
-        base_bits=unload_base,
-        address_bits=address_bits,
-        kept=any_kept,
-    )
-    settings = StreamSettings(data_bits, program.flits, code_bits, address_bits, bank_bits)
-    return StreamPlan(
-        sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads, unloads
+    commands = _commands(plan, facts) if facts.commanded else None
+    return StreamPlan(sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads,
+                      unloads, commands)  # fmt: skip
+
+
+def _keeps(received: Sequence[Packets], shape_of: tuple[int, ...], shapes: int) -> tuple[bool, ...]:
+    """Of each shape, whether any node gets anything from itself."""
+    at = np.zeros(len(shape_of), bool)
+    for packets in received:
+        at |= (packets.memory == KEPT).any(axis=(1, 2)) & packets.there
+    return tuple(bool(at[np.array(shape_of) == number].any()) for number in range(shapes))
+
+
+def _facts(plan: Blueprint) -> RunFacts:
+    """What commands say of a run."""
+    program, inputs = plan.program, plan.choices.inputs
+    return RunFacts(
+        commanded=needs_commands(program),
+        mode_bits=inputs.get("mode", 0),
+        root_bits=inputs.get("root", 0),
+        position_bits=address_width(plan.nodes),
     )
 
 
-def _words(plan: Blueprint, packets: Packets) -> WordShape:
+def _commands(plan: Blueprint, facts: RunFacts) -> CommandShape:
+    """What commands choose."""
+    choices = plan.choices
+    return CommandShape(
+        roots=choices.roots,
+        operations=tuple(len(mode.operators) for mode in plan.program.modes),
+        most=plan.program.flits,
+        any_length=plan.program.any_length,
+        facts=facts,
+        operation_bits=choices.inputs.get("operation", 0),
+    )
+
+
+def _address_bits(plan: Blueprint) -> int:
+    """Bits of the address of a memory, or of what a node gets from itself."""
+    return max(plan.address_bits, address_width(plan.program.flits))
+
+
+def _words(plan: Blueprint, packets: Sequence[Packets]) -> WordShape:
     """How the words of packets are divided into chunks."""
     return WordShape(
         most=plan.program.flits,
-        chunks=packets.chunks,
-        block=packets.flits,
-        in_turn=packets.in_turn,
-        pitch=packets.pitch,
+        chunks=tuple(each.chunks for each in packets),
+        block=max(each.flits for each in packets),
+        in_turn=packets[0].in_turn,
+        pitch=tuple(each.pitch for each in packets),
     )
 
 
-def _rows(packets: Packets, values: IntArray) -> tuple[tuple[int, ...], ...]:
-    """The rows of the ROM of each node: by packet, and then by chunk."""
-    values = values[:, :, : packets.chunks]
-    width = 1 << (packets.chunks - 1).bit_length()
-    padded = np.pad(values, [(0, 0), (0, 0), (0, width - packets.chunks)])
-    return tuple(tuple(map(int, row)) for row in padded.reshape(len(values), -1).tolist())
-
-
-def _load_rows(plan: Blueprint, sent: Packets) -> tuple[tuple[tuple[int, ...], ...], int, int]:
-    """Rows of loaders, and their bits: of the number of a memory, of the first address."""
-    own = [number for number, memory in enumerate(plan.program.memories) if memory.own]
-    bank_of = np.zeros(len(plan.program.memories) + 1, int)
+def _loaders(
+    plan: Blueprint, facts: RunFacts, sent: tuple[Packets, ...], *, kept: bool
+) -> tuple[LoaderShape, Rows]:
+    """The shape of loaders, and the rows of their ROMs."""
+    program, words = plan.program, _words(plan, sent)
+    ports = {port.name: port.width for port in stream_ports(program, plan.width)}
+    own = [number for number, memory in enumerate(program.memories) if memory.own]
+    bank_of = np.zeros(len(program.memories) + 1, int)
     bank_of[own] = np.arange(len(own))
-    bank_bits = (len(own) - 1).bit_length()
-    base = sent.base[:, :, : sent.chunks]
-    base_bits = int(base.max()).bit_length()
-    rows = bank_of[sent.memory] | sent.base << bank_bits
-    return _rows(sent, rows), bank_bits, base_bits
+    bank_bits, dest_bits = (len(own) - 1).bit_length(), ports.get("s_axis_0_tdest", 0)
+    values = [bank_of[each.memory] | each.base << bank_bits for each in sent]
+    some = any(each.at_root or not each.there.all() for each in sent)
+    shape = LoaderShape(
+        width=plan.width,
+        data_bits=ports["s_axis_0_tdata"],
+        words=words,
+        facts=facts,
+        packets=tuple(each.count for each in sent),
+        named=tuple(each.named for each in sent),
+        at_root=tuple(each.at_root for each in sent),
+        any_length=program.any_length,
+        some=some and program.any_length,
+        dest_bits=dest_bits,
+        bank_bits=bank_bits,
+        base_bits=_base_bits(sent, [each.base for each in sent]),
+        address_bits=_address_bits(plan),
+        kept=kept,
+    )
+    return shape, _rows(sent, values, chunk_bits=words.chunk_bits, packet_bits=dest_bits)
 
 
-def _unload_rows(
-    received: Packets, orders: list[tuple[int, ...]], code_bits: int
-) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Rows of unloaders, and their bits of the first address.
+def _unloaders(
+    plan: Blueprint,
+    facts: RunFacts,
+    received: tuple[Packets, ...],
+    orders: list[tuple[int, ...]],
+) -> tuple[UnloaderShape, Rows]:
+    """The shape of unloaders, and the rows of their ROMs.
 
     Parameters
     ----------
-    received : Packets
+    plan, facts, received
     orders : list of (tuple of int)
         Of each node, the memories among which it chooses.
-    code_bits : int
     """
-    kept = received.memory == KEPT
-    any_kept = int((kept & received.there[:, None, None]).any())
-    code = np.zeros_like(received.memory)
+    words = _words(plan, received)
+    code_bits = max(bit_count(len(order)) for order in orders if order)
+    packet_bits = (max(each.memory.shape[1] for each in received) - 1).bit_length()
+    any_kept = any(KEPT in order for order in orders)
+    bases = [
+        # What is kept is read word by word, which is the same where chunks follow one another.
+        np.where((each.memory == KEPT) | (each.memory == NOWHERE), 0, each.base)
+        for each in received
+    ]
+    values = [
+        _codes(each.memory, orders) << any_kept
+        | base << (code_bits + any_kept)
+        | ((each.memory == KEPT) if any_kept else 0)
+        for each, base in zip(received, bases, strict=True)
+    ]
+    shape = UnloaderShape(
+        words=words,
+        facts=facts,
+        packets=tuple(each.count for each in received),
+        at_root=tuple(each.at_root for each in received),
+        by_root=tuple(each.by_root for each in received),
+        roots=tuple(each.root or 0 for each in received),
+        any_length=plan.program.any_length,
+        id_bits=address_width(plan.nodes),
+        packet_bits=packet_bits,
+        code_bits=code_bits,
+        base_bits=_base_bits(received, bases),
+        address_bits=_address_bits(plan),
+        kept=any_kept,
+    )
+    return shape, _rows(received, values, chunk_bits=words.chunk_bits, packet_bits=packet_bits)
+
+
+def _codes(memory: IntArray, orders: list[tuple[int, ...]]) -> IntArray:
+    """The select bits of memories of nodes."""
+    code = np.zeros_like(memory)
     for node, order in enumerate(orders):
         for index, number in enumerate(order):
-            code[node][received.memory[node] == number] = select_code(len(order), index)
-    # What is kept is read word by word, which is the same where chunks follow one another.
-    base = np.where(kept | (received.memory == NOWHERE), 0, received.base)
-    rows = code << any_kept | base << (code_bits + any_kept) | (kept if any_kept else 0)
-    base_bits = int(base[:, :, : received.chunks].max()).bit_length()
-    return _rows(received, rows), base_bits
+            code[node][memory[node] == number] = select_code(len(order), index)
+    return code
+
+
+def _base_bits(packets: Sequence[Packets], bases: Sequence[IntArray]) -> int:
+    """Bits of the address at which a chunk begins."""
+    pairs = zip(packets, bases, strict=True)
+    return max(int(base[:, :, : each.chunks].max()).bit_length() for each, base in pairs)
+
+
+def _rows(
+    packets: Sequence[Packets], values: Sequence[IntArray], *, chunk_bits: int, packet_bits: int
+) -> Rows:
+    """The rows of the ROM of each node: by mode, by packet, and then by chunk."""
+    found = []
+    for each, value in zip(packets, values, strict=True):
+        chosen = value[:, :, : each.chunks]
+        missing = [(1 << bits) - size for bits, size in
+                   zip((packet_bits, chunk_bits), chosen.shape[1:], strict=True)]  # fmt: skip
+        found.append(np.pad(chosen, [(0, 0), (0, missing[0]), (0, missing[1])]))
+    joined = np.stack(found, axis=1)
+    return tuple(tuple(map(int, row)) for row in joined.reshape(len(joined), -1).tolist())

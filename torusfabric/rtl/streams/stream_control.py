@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
 from ..run_choices import ERROR_BITS, RunError
-from .loader import BAD_DESTINATION
+from .loader import BAD_DESTINATION, BAD_LENGTH
 
 __all__ = ["StreamControl"]
 
@@ -23,6 +23,8 @@ class StreamControl(Leaf):
         Bits of the length of a run, where that is found out from packets; else 0.
     last_bits : int
         Bits of the number of the last word of a packet.
+    commanded : bool
+        Whether runs need commands.
 
     Members
     -------
@@ -34,6 +36,10 @@ class StreamControl(Leaf):
         The number of the last word of their packets.
     busy : In(1)
         Whether a run is under way.
+    may_begin : In(1)
+        Whether a run may begin; with commands.
+    wanted : In
+        The length that the command of the next run says, 0 for any.
     start : Out(1)
     length : Out
         Of the run that is started.
@@ -48,8 +54,17 @@ class StreamControl(Leaf):
         Why the last run was not carried out, a `RunError`.
     """
 
-    def __init__(self, round_trip: int, *, length_bits: int = 0, last_bits: int = 0) -> None:
+    def __init__(
+        self,
+        round_trip: int,
+        *,
+        length_bits: int = 0,
+        last_bits: int = 0,
+        commanded: bool = False,
+    ) -> None:
         self._round_trip, self._bits = round_trip, last_bits if length_bits else 0
+        self._commanded = commanded
+        of_command = {"may_begin": In(1), "wanted": In(length_bits)} if commanded else {}
         of_length = {"last": In(last_bits), "length": Out(length_bits),
                      "run_last": Out(2 * last_bits)}  # fmt: skip
         super().__init__(
@@ -64,17 +79,19 @@ class StreamControl(Leaf):
                 "error": Out(ERROR_BITS),
             }
             | (of_length if length_bits else {})
+            | {name: member for name, member in of_command.items() if member.shape}
         )
 
     def elaborate(self, platform: object) -> Module:
         """Build the decision, and what nodes are told of runs."""
         m = Module()
         wait, odd, was_busy = Signal(range(self._round_trip + 1)), Signal(), Signal()
-        busy, bad = self.value("busy"), self.value("bad")
-        go, dropped = Signal(), Signal()
+        busy, bad = self.value("busy"), self._bad()
+        may, go, dropped = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.start.eq(self.value("ready") & (wait == 0) & (bad == 0)),
-            go.eq(self.value("ready") & (wait == 0) & ~busy),
+            may.eq(self.value("ready") & (wait == 0) & self._allowed()),
+            self.start.eq(may & (bad == 0)),
+            go.eq(may & ~busy),
             self.run_begins.eq(go),
             self.run_ends.eq((was_busy & ~busy) | dropped),
         ]
@@ -94,3 +111,16 @@ class StreamControl(Leaf):
         if self._bits:
             m.d.comb += self.length.eq(self.value("last") + Const(1))
         return m
+
+    def _allowed(self) -> Value:
+        """Whether a command lets a run begin."""
+        return self.value("may_begin") if self._commanded else Const(1)
+
+    def _bad(self) -> Value:
+        """What is wrong with any message; a length may be another than its command says."""
+        bad = self.value("bad")
+        if not (self._commanded and self._bits):
+            return bad
+        wanted = self.value("wanted")
+        other = (wanted != 0) & (wanted != self.length)
+        return Cat(bad[BAD_LENGTH] | other, bad[BAD_DESTINATION])

@@ -13,7 +13,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
-from .words import WordCounter, WordShape
+from .run_facts import RunFacts, of_run
+from .words import WordCounter, WordShape, by_mode
 
 __all__ = ["Unloader", "UnloaderShape"]
 
@@ -26,12 +27,23 @@ class UnloaderShape:
     ----------
     words : WordShape
         How the words of a packet are divided into chunks.
-    packets : int
-        Packets that a node receives.
+    facts : RunFacts
+        What commands say of a run.
+    packets : tuple of int
+        Packets that a node receives in each mode.
+    at_root : tuple of bool
+        Of each mode, whether the root of the run alone receives.
+    by_root : tuple of bool
+        Of each mode, whether there is one packet, of the root of the run, and its row that of the
+        root's number.
+    roots : tuple of int
+        The origin of the first packet in each other mode.
     any_length : bool
         Whether packets may be shorter.
-    first_id, id_bits : int
-        The origin of the first packet, and bits of an origin.
+    id_bits : int
+        Bits of an origin.
+    packet_bits : int
+        Bits of the number of a packet, or of a root by which rows are found; 0 for only one.
     code_bits, base_bits : int
         Bits of a row of the ROM: of the select bits of a memory, and of the address at which a
         chunk begins.
@@ -42,10 +54,14 @@ class UnloaderShape:
     """
 
     words: WordShape
-    packets: int
+    facts: RunFacts
+    packets: tuple[int, ...]
+    at_root: tuple[bool, ...]
+    by_root: tuple[bool, ...]
+    roots: tuple[int, ...]
     any_length: bool
-    first_id: int
     id_bits: int
+    packet_bits: int
     code_bits: int
     base_bits: int
     address_bits: int
@@ -62,14 +78,15 @@ class UnloaderShape:
         return self.kept_bits + self.code_bits + self.base_bits
 
     @property
-    def packet_bits(self) -> int:
-        """Bits of the number of a packet; 0 if there is only one."""
-        return (self.packets - 1).bit_length()
+    def key_bits(self) -> int:
+        """Bits of the address of the ROM: chunk, packet, mode; 0 for a single row."""
+        bits = self.words.chunk_bits + self.packet_bits + self.facts.mode_bits
+        return bits * (self.row_bits > 0)
 
     @property
-    def key_bits(self) -> int:
-        """Bits of the address of the ROM: the chunk, then the packet; 0 where one row is all."""
-        return (self.words.chunk_bits + self.packet_bits) * (self.row_bits > 0)
+    def position_bits(self) -> int:
+        """Bits of the positions of a node in the groups of each mode, where they matter."""
+        return self.facts.position_bits * len(self.packets) if any(self.at_root) else 0
 
 
 class Unloader(Leaf):
@@ -84,12 +101,16 @@ class Unloader(Leaf):
     tvalid, tlast, tid : Out
     tready : In(1)
         The stream of what the node receives; its data are a register of the endpoint.
-    receives : In(1)
-        Whether the node receives anything.
+    receives : In
+        Of each mode, whether the node receives anything.
+    position : In
+        Of each mode, which root is the node itself.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when one has ended.
     run_empty : In(2)
         Of runs of even and of odd numbers, whether the last one has brought nothing.
+    unload_mode, unload_root : In
+        What the commands of both said.
     run_last : In
         The number of the last word of packets, of both.
     row : In
@@ -109,9 +130,11 @@ class Unloader(Leaf):
         self._shape = shape
         optional = {
             "run_last": In(2 * shape.words.index_bits if shape.any_length else 0),
+            "position": In(shape.position_bits),
             "key": Out(shape.key_bits),
             "row": In(shape.row_bits),
             "read_code": Out(shape.code_bits),
+            **shape.facts.members("unload"),
         }
         super().__init__(
             {
@@ -119,7 +142,7 @@ class Unloader(Leaf):
                 "tready": In(1),
                 "tlast": Out(1),
                 "tid": Out(shape.id_bits),
-                "receives": In(1),
+                "receives": In(len(shape.packets)),
                 "run_begins": In(1),
                 "run_ends": In(1),
                 "run_empty": In(2),
@@ -130,6 +153,7 @@ class Unloader(Leaf):
             }
             | {name: member for name, member in optional.items() if member.shape}
         )
+        self._mode: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build what counts runs and words, and the pipeline that reads them."""
@@ -137,36 +161,55 @@ class Unloader(Leaf):
         run, complete, claimed = Signal(2, name="run"), Signal(2), Signal(2)
         advance, finishes, done = Signal(), Signal(name="finishes"), Signal(name="done")
         there, skips, ends_packet = Signal(), Signal(), Signal()
-        brought = self.value("receives") & ~self.value("run_empty").bit_select(run[0], 1)
+        self._mode = self._mode_of(run[0])
+        brought = self._receives(run[0]) & ~self.value("run_empty").bit_select(run[0], 1)
         m.d.comb += [
             advance.eq(~self.tvalid | self.value("tready")),
             self.read_advance.eq(advance),
             there.eq((complete != 0) & brought),
             skips.eq((complete != 0) & ~brought & ~done),
         ]
-        counter = WordCounter(m, shape.words, there & advance, restart=ends_packet)
+        step = there & advance
+        counter = WordCounter(m, shape.words, self._mode, beat=step, restart=ends_packet)
         m.d.comb += ends_packet.eq(counter.index == self._last(run[0]))
-        packet, next_packet, last_packet = self._packets(m, there & advance & ends_packet)
+        packet, next_packet, last_packet = self._packets(m, step & ends_packet)
         m.d.comb += finishes.eq(ends_packet & last_packet)
+        passes, next_run = Signal(name="passes"), Signal(2, name="next_run")
+        m.d.comb += [passes.eq((step & finishes) | skips), next_run.eq(run + passes)]
         if shape.key_bits:
-            m.d.comb += self.key.eq(self._key(counter.next_chunk, next_packet))
+            m.d.comb += self.key.eq(self._key(counter.next_chunk, next_packet, next_run[0]))
         self._address(m, advance, counter, run)
-        tags = Cat(ends_packet, packet)
+        tags = Cat(ends_packet, self._id(packet, run[0]))
         asked = self._stage(m, advance, there, Cat(finishes, tags), "asked")
         # The last word of a run leaves its memory.
         m.d.comb += done.eq(advance & asked[0] & asked[1])
         read = self._stage(m, advance, asked[0], asked[2:], "read")
         shown = self._stage(m, advance, read[0], read[1:], "shown")
-        m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1])]
-        number = shown[2:] if shape.packet_bits else Const(shape.first_id)
-        m.d.comb += [self.tid.eq(number), self.free.eq(claimed != 2)]
-        passes = (there & advance & finishes) | skips
+        m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
+        m.d.comb += self.free.eq(claimed != 2)
         m.d.sync += [
-            run.eq(run + passes),
+            run.eq(next_run),
             complete.eq(complete + self.value("run_ends") - passes),
             claimed.eq(claimed + self.value("run_begins") - (done | skips)),
         ]
         return m
+
+    def _mode_of(self, odd: Value) -> Value:
+        """The mode of a run."""
+        return of_run(self, "unload_mode", odd, self._shape.facts.mode_bits)
+
+    def _root_of(self, odd: Value) -> Value:
+        """The root of a run."""
+        return of_run(self, "unload_root", odd, self._shape.facts.root_bits)
+
+    def _receives(self, odd: Value) -> Value:
+        """Whether the node receives anything of a run."""
+        shape = self._shape
+        receives = self.value("receives").bit_select(self._mode, 1)
+        if not any(shape.at_root):
+            return receives
+        position = self.value("position").word_select(self._mode, shape.facts.position_bits)
+        return Mux(by_mode(shape.at_root, self._mode), self._root_of(odd) == position, receives)
 
     def _last(self, odd: Value) -> Value:
         """The number of the last word of the packets of a run."""
@@ -177,19 +220,34 @@ class Unloader(Leaf):
 
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value, Value]:
         """The packet, that of the next word, and whether it is the last of a run."""
-        shape = self._shape
-        if not shape.packet_bits:
-            return Const(0, 0), Const(0, 0), Const(1)
-        packet = Signal(shape.packet_bits, name="packet")
+        packets = self._shape.packets
+        if max(packets) == 1:
+            return Const(0, 1), Const(0, 1), Const(1)
+        packet = Signal(range(max(packets)), name="packet")
         following, last = Signal.like(packet, name="next_packet"), Signal(name="last_packet")
-        m.d.comb += last.eq(packet == shape.packets - 1)
+        m.d.comb += last.eq(packet == by_mode([count - 1 for count in packets], self._mode))
         m.d.comb += following.eq(Mux(ends, Mux(last, 0, packet + 1), packet))
         m.d.sync += packet.eq(following)
         return packet, following, last
 
-    def _key(self, chunk: Value, packet: Value) -> Value:
-        """What the ROM is asked for."""
-        return Cat(chunk, packet) if self._shape.words.chunk_bits else packet
+    def _id(self, packet: Value, odd: Value) -> Value:
+        """The origin of a packet; modes of a root have but one."""
+        shape = self._shape
+        number = packet | by_mode(shape.roots, self._mode)
+        if any(shape.by_root):
+            number = Mux(by_mode(shape.by_root, self._mode), self._root_of(odd), number)
+        return number[: shape.id_bits]
+
+    def _key(self, chunk: Value, packet: Value, odd: Value) -> Value:
+        """What the ROM is asked for, of the run whose word is the next."""
+        shape, mode = self._shape, self._mode_of(odd)
+        key = [chunk] if shape.words.chunk_bits else []
+        if any(shape.by_root):
+            packet = Mux(by_mode(shape.by_root, mode), self._root_of(odd), packet)
+        if shape.packet_bits:
+            missing = Const(0, max(shape.packet_bits - len(packet), 0))
+            key.append(Cat(packet, missing)[: shape.packet_bits])
+        return Cat(*key, mode) if shape.facts.mode_bits else Cat(*key)
 
     def _address(self, m: Module, advance: Value, counter: WordCounter, run: Value) -> None:
         """Ask for a word: where its chunk begins, and how far it is from there."""
@@ -207,7 +265,7 @@ class Unloader(Leaf):
                 m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.code_bits])
 
     @staticmethod
-    def _stage(m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Signal:
+    def _stage(m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
         """A stage of the pipeline: whether a word is there, and what is known of it."""
         there = Signal(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)

@@ -1,0 +1,109 @@
+"""Engines with streams: what commands choose, and what statuses report."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stream_bench import StreamBench, messages_of
+
+import torusfabric as tf
+from torusfabric.rtl.streams import stream_ports
+from torusfabric.simulation.engines import Job
+from torusfabric.simulation.jobs import random_jobs
+
+
+def engine(topology, collectives, *, width=8, **options):
+    """An engine with streams."""
+    plans = [tf.plan(topology, name) for name in collectives.split(",")]
+    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
+    return tf.Fabric(program, width=width, top="stream")
+
+
+def check(fabric, jobs, stall, seed=1):
+    """Carry out jobs; every word, every cycle, every status."""
+    bench = StreamBench(fabric, stall, seed=seed)
+    messages = messages_of(fabric, jobs, seed=seed)
+    assert bench.run(messages) == []
+    cycles = [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
+    assert bench.runs == cycles
+    assert bench.statuses == [[k, 0, count] for k, count in enumerate(cycles)]
+
+
+#: Modes with one and several packets, sums, groups; roots and operators that runs choose.
+NAMED = {
+    "modes": ("2x2", "allgather,alltoall,allreduce", {"max_flits": 5}),
+    "axes": ("2x3", "alltoall@1,allgather@0,scatter", {"max_flits": 3}),
+    "root": ("2x3", "broadcast", {"max_flits": 4, "root": "any"}),
+    "root of messages of one length": ("2x2", "scatter", {"flits": 3, "root": "any"}),
+    "operator": ("2x2", "reduce", {"max_flits": 3, "root": "any", "operators": ["add", "max"]}),
+    "everything": (
+        "2x2",
+        "allgather,broadcast,scatter,gather,reduce",
+        {"max_flits": 4, "root": "any", "operators": ["add", "max:signed", "xor"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_jobs(name):
+    topology, collectives, options = NAMED[name]
+    fabric = engine(topology, collectives, **options)
+    check(fabric, random_jobs(fabric, 6, seed=2), stall=0.3)
+
+
+@pytest.mark.long
+@settings(max_examples=25, deadline=None)
+@given(
+    topology=st.sampled_from(["2x2", "3", "2x3", "5", "2x2x2", "arrowhead:1"]),
+    collectives=st.lists(
+        st.sampled_from(
+            ["allgather", "alltoall", "broadcast", "scatter", "gather", "reduce", "reduce-scatter",
+             "allreduce"]
+        ),
+        min_size=1, max_size=4,
+    ),
+    flits=st.integers(1, 9),
+    width=st.integers(1, 70),
+    root=st.sampled_from([None, "any"]),
+    stall=st.tuples(st.sampled_from([0, 0.2, 0.7]), st.sampled_from([0, 0.2, 0.7])),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_any(topology, collectives, flits, width, root, stall, seed):
+    fabric = engine(topology, ",".join(collectives), max_flits=flits, width=width,
+                    **({"root": root} if len(collectives) > 1 else {}))  # fmt: skip
+    jobs = random_jobs(fabric, 6, seed=seed)
+    bench = StreamBench(fabric, stall, seed=seed)
+    assert bench.run(messages_of(fabric, jobs, seed=seed)) == []
+    assert bench.runs == [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
+
+
+def test_ports_are_those_that_are_listed():
+    fabric = engine("2x2", "allgather,scatter", max_flits=4)
+    listed = stream_ports(fabric.program, 8)
+    net = fabric.netlist
+    assert net.inputs == {port.name: port.width for port in listed if port.direction == "in"}
+    assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
+
+
+#: Commands of a reduce (mode 1) from three nodes, with two operators, of up to four flits, that
+#: cannot be carried out, and why.
+REFUSED = {
+    (2, 0, 0, 0, 77): 1,
+    (1 << 31, 0, 0, 0, 77): 1,
+    (1, 0, 3, 0, 77): 2,
+    (1, 5, 0, 0, 77): 3,
+    (1, 0, 0, 2, 77): 4,
+    (2,): 1,
+}
+
+
+def test_commands_that_are_refused():
+    fabric = engine("3", "allgather,reduce", max_flits=4, root="any", operators=["add", "max"])
+    jobs = [Job(mode=1, length=3, root=2, operation=1), Job(mode=0, length=4)]
+    good = [(1, 0, 2, 1, 1), (0, 4, 9, 9, 2, 5, 6)]
+    commands = [good[0], *REFUSED, good[1]]
+    bench = StreamBench(fabric, 0.2)
+    assert bench.run(messages_of(fabric, jobs), commands) == []
+    cycles = [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
+    tags = [command[4] if len(command) > 4 else 0 for command in REFUSED]
+    refused = [[tag, error, 0] for tag, error in zip(tags, REFUSED.values(), strict=True)]
+    assert bench.statuses == [[1, 0, cycles[0]], *refused, [2, 0, cycles[1]]]

@@ -1,0 +1,241 @@
+"""Commands, one packet for each run: what is chosen for it; and statuses: what became of it.
+
+While a run goes on, the message of the next is loaded, and that of the one after may wait; so two
+commands are under way besides the run, one of an even and one of an odd number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ..leaf import Leaf
+from ..memories import choose
+from ..run_choices import ERROR_BITS, RunError
+from .ports import COMMAND, COMMAND_BITS, STATUS
+from .run_facts import RunFacts
+from .words import by_mode
+
+__all__ = ["CommandShape", "Commands"]
+
+
+@dataclass(frozen=True)
+class CommandShape:
+    """What commands choose.
+
+    Parameters
+    ----------
+    roots : tuple of (int or None)
+        Of each mode, of how many nodes each can be the root; None where it is fixed.
+    operations : tuple of int
+        Of each mode, among how many operators it chooses; 0 where it combines nothing.
+    most : int
+        Words of the longest packet.
+    any_length : bool
+        Whether packets may be shorter.
+    facts : RunFacts
+    operation_bits : int
+        Bits of the number of an operator; 0 where there is no choice.
+    """
+
+    roots: tuple[int | None, ...]
+    operations: tuple[int, ...]
+    most: int
+    any_length: bool
+    facts: RunFacts
+    operation_bits: int
+
+    @property
+    def bits(self) -> dict[str, int]:
+        """Bits that are kept of the beats of a command."""
+        return {
+            "mode": self.facts.mode_bits,
+            "length": self.most.bit_length(),
+            "root": self.facts.root_bits,
+            "operation": self.operation_bits,
+            "tag": COMMAND_BITS,
+        }
+
+
+class Commands(Leaf):
+    """Takes commands, has their messages loaded, and reports what became of them.
+
+    Parameters
+    ----------
+    shape : CommandShape
+
+    Members
+    -------
+    tdata, tvalid, tlast : In
+    tready : Out(1)
+        The stream of commands.
+    status_tdata, status_tvalid, status_tlast : Out
+    status_tready : In(1)
+        The stream of statuses.
+    run_begins, run_ends : In(1)
+        High for a cycle when a run begins, and when one has ended.
+    error, cycles : In
+        Of the run that has ended.
+    mode, root, operation : Out
+        Of the run that is next.
+    wanted : Out
+        The length that its command says, 0 for any.
+    may_begin : Out(1)
+        Whether there is room for its status.
+    load_valid, load_mode, load_root : Out
+        What the commands under way say, of an even and of an odd number.
+    unload_mode, unload_root : Out
+        The same of the last two runs.
+    """
+
+    def __init__(self, shape: CommandShape) -> None:
+        self._shape = shape
+        facts = shape.facts
+        chosen = {"mode": facts.mode_bits, "root": facts.root_bits,
+                  "operation": shape.operation_bits}  # fmt: skip
+        super().__init__(
+            {
+                "tdata": In(COMMAND_BITS),
+                "tvalid": In(1),
+                "tready": Out(1),
+                "tlast": In(1),
+                "status_tdata": Out(COMMAND_BITS),
+                "status_tvalid": Out(1),
+                "status_tready": In(1),
+                "status_tlast": Out(1),
+                "run_begins": In(1),
+                "run_ends": In(1),
+                "error": In(ERROR_BITS),
+                "cycles": In(32),
+                "wanted": Out(shape.bits["length"]),
+                "may_begin": Out(1),
+            }
+            | {name: Out(bits) for name, bits in chosen.items() if bits}
+            | {name: Out(bits) for name, bits in facts.widths("load", valid=True).items()}
+            | {name: Out(bits) for name, bits in facts.widths("unload").items()}
+        )
+        self._next_odd = Signal(name="next_odd")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build what takes commands, what is known of those under way, and the statuses."""
+        m = Module()
+        there, taken = Signal(name="there"), Signal(name="taken")
+        command = self._collect(m, there, taken)
+        error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
+        m.d.comb += [error.eq(self._error(command)), fine.eq(error == RunError.NONE)]
+        odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
+        under_way, ends = Signal(2, name="under_way"), self.value("run_ends")
+        m.d.comb += [
+            put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
+            # Statuses come in the order of commands.
+            refused.eq(there & ~fine & (under_way == 0) & self.may_begin),
+            taken.eq(put | refused),
+        ]
+        m.d.sync += [odd.eq(odd ^ put), under_way.eq(under_way + put - ends)]
+        tag = self._runs(m, command, put, odd)
+        cycles = Mux(self.value("error") == RunError.NONE, self.value("cycles"), 0)
+        made = Cat(tag, self.value("error"), cycles)
+        self._report(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
+        return m
+
+    def _collect(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
+        """Take the beats of a command; those that it lacks are 0, and further ones are ignored."""
+        number, beat = Signal(range(len(COMMAND) + 1), name="number"), Signal(name="beat")
+        m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
+        command: dict[str, Value] = {}
+        for k, name in enumerate(COMMAND):
+            command[name] = field = Signal(COMMAND_BITS, name=f"command_{name}")
+            with m.If(taken):
+                m.d.sync += field.eq(0)
+            with m.Elif(beat & (number == k)):
+                m.d.sync += field.eq(self.value("tdata"))
+        with m.If(taken):
+            m.d.sync += [there.eq(0), number.eq(0)]
+        with m.Elif(beat):
+            m.d.sync += there.eq(self.value("tlast"))
+            m.d.sync += number.eq(number + (number != len(COMMAND)))
+        return command
+
+    def _error(self, command: dict[str, Value]) -> Value:
+        """Why a command cannot be carried out, a `RunError`."""
+        shape = self._shape
+        mode = command["mode"][: max(shape.facts.mode_bits, 1)]
+        error: Value = Const(RunError.NONE, ERROR_BITS)
+        if shape.operation_bits:
+            known = by_mode(shape.operations, mode)
+            unknown = (known != 0) & (command["operation"] >= known)
+            error = Mux(unknown, RunError.OPERATION, error)
+        length = command["length"]
+        fits = length <= shape.most if shape.any_length else (length == 0) | (length == shape.most)
+        error = Mux(fits, error, RunError.LENGTH)
+        if shape.facts.root_bits:
+            known = by_mode([count or 0 for count in shape.roots], mode)
+            error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
+        return Mux(command["mode"] >= len(shape.roots), RunError.MODE, error)
+
+    def _runs(self, m: Module, command: dict[str, Value], put: Value, odd: Value) -> Value:
+        """Keep what is known of commands until their runs begin, and of runs until they end.
+
+        Returns
+        -------
+        Value
+            The tag of the run under way.
+        """
+        begins, following = self.value("run_begins"), self._next_odd
+        tag = Signal(COMMAND_BITS, name="run_tag")
+        with m.If(begins):
+            m.d.sync += self.load_valid.bit_select(following, 1).eq(0)
+            m.d.sync += following.eq(~following)
+        with m.If(put):
+            m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
+        for name, bits in self._shape.bits.items():
+            if not bits:
+                continue
+            both = Signal(2 * bits, name=f"{name}_under_way", reset_less=True)
+            with m.If(put):
+                m.d.sync += both.word_select(odd, bits).eq(command[name][:bits])
+            chosen = both.word_select(following, bits)
+            if name == "tag":
+                with m.If(begins):
+                    m.d.sync += tag.eq(chosen)
+                continue
+            m.d.comb += getattr(self, "wanted" if name == "length" else name).eq(chosen)
+            if name in ("mode", "root"):
+                m.d.comb += getattr(self, f"load_{name}").eq(both)
+                with m.If(begins):
+                    kept = getattr(self, f"unload_{name}").word_select(following, bits)
+                    m.d.sync += kept.eq(chosen)
+        return tag
+
+    def _report(self, m: Module, status: Value, refused: Value) -> None:
+        """Send statuses; there is room for two, and no run begins that would find none."""
+        promised, there = Signal(2, name="promised"), Signal(2, name="statuses")
+        into, out, beat = Signal(name="into"), Signal(name="out"), Signal(range(len(STATUS)))
+        kept = [Signal(len(status), name=f"status_{k}", reset_less=True) for k in range(2)]
+        comes, leaves = Signal(name="comes"), Signal(name="leaves")
+        shown = Mux(out, kept[1], kept[0])
+        tag, rest = shown[:COMMAND_BITS], shown[COMMAND_BITS:]
+        words = [tag, rest[:ERROR_BITS], rest[ERROR_BITS:]]
+        moves = self.status_tvalid & self.value("status_tready")
+        m.d.comb += [
+            comes.eq(self.value("run_ends") | refused),
+            leaves.eq(moves & self.status_tlast),
+            self.may_begin.eq(promised != 2),
+            self.status_tvalid.eq(there != 0),
+            self.status_tlast.eq(beat == len(STATUS) - 1),
+            self.status_tdata.eq(choose([Cat(w, Const(0, 32 - len(w))) for w in words], beat)),
+        ]
+        begins = self.value("run_begins") | refused
+        m.d.sync += [
+            promised.eq(promised + begins - leaves),
+            there.eq(there + comes - leaves),
+            into.eq(into ^ comes),
+            out.eq(out ^ leaves),
+        ]
+        for k, entry in enumerate(kept):
+            with m.If(comes & (into == k)):
+                m.d.sync += entry.eq(status)
+        with m.If(moves):
+            m.d.sync += beat.eq(Mux(self.status_tlast, 0, beat + 1))
