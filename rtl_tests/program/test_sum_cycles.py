@@ -1,5 +1,6 @@
 """The cycles of sums whose length is chosen at the start of a run."""
 
+import numpy as np
 import pytest
 
 import torusfabric as tf
@@ -21,3 +22,22 @@ def test_the_longest_message_does_not_delay_the_shortest():
     table = tf.plan("4x4", "allreduce", algorithm="matching")
     programs = [tf.compile(table, max_flits=most) for most in (256, 1024)]
     assert len({program.cycles(16) - program.timing.wait for program in programs}) == 1
+
+
+def test_short_blocks_are_filled_up_where_that_is_faster():
+    """Blocks of one flit are added up cycle by cycle; those of many, step by step."""
+    table = tf.plan("4x4", "allreduce", algorithm="matching")
+    short, long = (tf.compile(table, max_flits=most) for most in (16, 256))
+    assert short.cycles(1) == short.cycles(16) == tf.compile(table, flits=16).cycles()
+    assert [tuple(piece) for piece in short.timing.pieces(1)] == [(1, short.cycles(), 0)]
+    assert long.cycles(1) < long.cycles(256)
+
+
+@pytest.mark.parametrize("length", [1, 5, 16, 20, 32])
+def test_filled_up_runs_add_what_is_there(length):
+    """Whatever is in the words beyond the message stays out of its sums."""
+    program = tf.compile(tf.plan("4x4", "allreduce", algorithm="matching"), max_flits=32)
+    assert program.loop.padded
+    words = np.random.default_rng(length).integers(0, 1 << 20, (16, length))
+    received = program.execute(words, length=length)
+    assert (received == words.sum(axis=0)).all()

@@ -45,12 +45,19 @@ def execute(
     >>> execute(program, np.arange(9)[:, None])[4]
     array([0, 1, 2, 3, 4, 5, 6, 7, 8])
     """
-    number = program.mode_number(mode)
+    number, words = program.mode_number(mode), np.asarray(words)
     operator = program.modes[number].operator_of(operation)
     run = _Run(program.length_of(length), root or 0, operator)
-    machine = _Machine(program, number, words, run, width)
+    machine = _Machine(program, number, _unsigned(words, program, width), run, width)
     machine.run()
-    return machine.received()
+    return machine.received().astype(words.dtype, copy=False)
+
+
+def _unsigned(words: Words, program: Program, width: int) -> Words:
+    """Words as operators take them: without a sign, and no wider than they may be."""
+    if not program.operators or words.dtype.kind != "i":
+        return words
+    return words.astype(np.uint64) & np.uint64((1 << width) - 1) if width <= 64 else words
 
 
 class _Run(NamedTuple):
@@ -80,7 +87,7 @@ class _Slots:
     """
 
     def __init__(self, loop: Loop, flits: int) -> None:
-        duration = loop.duration(flits)
+        flits, duration = loop.carried(flits), loop.duration(flits)
         if loop.order is Order.FLIT:
             row = np.tile(np.arange(loop.rows), flits)
             block, flit = np.zeros_like(row), np.repeat(np.arange(flits), loop.rows)

@@ -347,7 +347,8 @@ class Program:
         Parameters
         ----------
         words : ndarray, shape (nodes, send words)
-            What each node sends, as the host writes it: parts of `length` flits.
+            What each node sends, as the host writes it: parts of `length` flits. Sums of negative
+            integers are those of their lowest `width` bits.
         mode : int, optional
             Which of several collectives (default 0).
         length : int, optional

@@ -46,6 +46,8 @@ class SumPlan(NodePlan):
         Where a node keeps complete sums, by its offset from their owner.
     send_memory, send_slot : ndarray of int, shape (nodes, chunks)
         Where a node keeps its contributions, by the offset to their owner.
+    padded : bool
+        Whether shorter blocks, too, are sent as such of `flits` flits.
     """
 
     by_waves: bool
@@ -62,6 +64,7 @@ class SumPlan(NodePlan):
     slot: IntArray
     send_memory: IntArray
     send_slot: IntArray
+    padded: bool = False
 
     @property
     def result_memory(self) -> IntArray:

@@ -14,6 +14,7 @@ skews cannot be one.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,9 @@ def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
     """Plan what a node does for blocks of any number of flits up to `flits`.
 
     From some length on nothing but the interval of the steps depends on it. Shorter blocks go by
-    at the least interval at which all is as for long ones: the period of the plan.
+    at the least interval at which all is as for long ones: the period of the plan. Where the
+    longest blocks, in a plan of their own, take no more cycles than that, all are filled up to
+    their length.
 
     Parameters
     ----------
@@ -89,7 +92,7 @@ def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
     Returns
     -------
     SumPlan
-        By the step.
+        By the step, unless `padded`.
 
     Examples
     --------
@@ -97,7 +100,16 @@ def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
     >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
     >>> plan_sums_of_any_length(table, flits=100).period
     1
+    >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
+    >>> plan_sums_of_any_length(table, flits=2).padded
+    True
     """
+    plan, longest = _plan_open_sums(table, flits), plan_sums(table, flits)
+    return replace(longest, padded=True) if longest.duration <= plan.duration else plan
+
+
+def _plan_open_sums(table: Table, flits: int) -> SumPlan:
+    """The plan by the step in which the length of a run changes nothing but the interval."""
     transfers = SumTransfers(table)
     long = table.topology.ports + SUM_AGE + MEMORY_AGE
     wanted = _Planner(table, transfers, ByStep(transfers, table, long), flits).plan()

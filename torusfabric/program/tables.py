@@ -70,7 +70,7 @@ def compile_table(
     block = block_flits(table, flits)
     topology = table.topology
     plan = _plan_of(table, block, any_length=any_length)
-    loop = _sum_loop(plan, table, block) if isinstance(plan, SumPlan) else _loop(plan, block)
+    loop = _sum_loop(plan, table) if isinstance(plan, SumPlan) else _loop(plan, block)
     delay = _write_delay(table, plan, flits, any_length=any_length)
     mode = Mode(
         schedule=table,
@@ -97,9 +97,9 @@ def compile_table(
 
 def _plan_of(table: Table, block: int, *, any_length: bool) -> SumPlan | TablePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
-    if table.collective.reducing:
-        return (plan_sums_of_any_length if any_length else plan_sums)(table, block)
-    return plan_table(table, block, by_waves_only=any_length)
+    if not table.collective.reducing:
+        return plan_table(table, block, by_waves_only=any_length)
+    return (plan_sums_of_any_length if any_length else plan_sums)(table, block)
 
 
 def _words(slot: IntArray, block: int) -> IntArray:
@@ -193,8 +193,9 @@ def _loop(plan: TablePlan, block: int) -> Loop:
     )
 
 
-def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
+def _sum_loop(plan: SumPlan, table: Table) -> Loop:
     """The rows of a table of sums."""
+    block = plan.flits
     first = plan.ports + len(plan.delayed)
     reads, settings = _injections(plan, first, [plan.select, plan.operand], block)
     # What the plan calls in-ports are their results, which are numbered after them.
@@ -206,6 +207,7 @@ def _sum_loop(plan: SumPlan, table: Table, block: int) -> Loop:
         pause=np.full(plan.steps, 0 if plan.by_waves else max(plan.period - block, 0)),
         blocks=np.ones(plan.steps, int),
         least=plan.period,
+        padded=plan.padded,
         drain=LINK + plan.tail,
         select=select,
         select_skew=tuple(plan.skew.tolist()),

@@ -148,9 +148,11 @@ class Timing:
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("2x3", "reduce-scatter"), max_flits=8)
         >>> [tuple(piece) for piece in program.timing.pieces(1)]
-        [(1, 22, 0), (3, 16, 2)]
+        [(1, 17, 0), (3, 11, 2)]
         """
         loop, constant = self.loop, self.wait + self.loop.drain
+        if loop.padded:
+            return [CyclePiece(first, self.cycles, 0)]
         if loop.order is Order.FLIT:
             return [CyclePiece(first, constant, loop.rows)]
         grows_from = -(-(loop.least - loop.pause) // loop.blocks)

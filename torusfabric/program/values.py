@@ -188,6 +188,8 @@ class Loop:
         The least cycles of a row in a loop by rows.
     drain : int
         Cycles from the last slot of the last row to `done`.
+    padded : bool
+        Whether blocks of fewer flits are filled up, so that every run is as long.
     select : ndarray of int16, shape (rows, variants, ports)
         The source that feeds each out-port, or `IDLE`.
     select_skew : tuple of int
@@ -236,6 +238,7 @@ class Loop:
     operand: IntArray | None = None
     operand_skew: tuple[int, ...] = ()
     delayed_results: tuple[int, ...] = ()
+    padded: bool = False
 
     @property
     def rows(self) -> int:
@@ -277,16 +280,21 @@ class Loop:
         """From the address of a flit of a block to that of the next, in a memory."""
         return self.pitch[memory] if memory < len(self.pitch) else 1
 
+    def carried(self, flits: int) -> int:
+        """Flits of each block that are sent, for blocks of so many."""
+        return self.flits if self.padded else flits
+
     def duration(self, flits: int) -> IntArray:
         """Cycles of each row each time that it comes, for blocks of so many flits."""
         if self.order is Order.FLIT:
             return np.ones(self.rows, int)
-        cycles: IntArray = np.maximum(self.least, self.pause + self.blocks * flits)
+        moving = self.blocks * self.carried(flits)
+        cycles: IntArray = np.maximum(self.least, self.pause + moving)
         return cycles
 
     def slots(self, flits: int) -> int:
         """Cycles in which a row and a flit are presented, for blocks of so many flits."""
-        times = flits if self.order is Order.FLIT else 1
+        times = self.carried(flits) if self.order is Order.FLIT else 1
         return int(self.duration(flits).sum()) * times
 
     @property

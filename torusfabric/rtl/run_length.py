@@ -116,7 +116,12 @@ class RunLength:
                 m.d.sync += [self.mode.eq(mode), held.eq(before)]
             before, settled = held, Const(1)
         quotients = {chunks: divided(before, chunks) for chunks in set(lengths.chunks)}
-        last = self.of_mode([quotients[chunks] for chunks in lengths.chunks])
+        last = self.of_mode(
+            [
+                Const(loop.flits - 1) if loop.padded else quotients[chunks]
+                for loop, chunks in zip(loops.loops, lengths.chunks, strict=True)
+            ]
+        )
         block = self.constant(lengths.blocks)
         least = max(loop.least for loop in loops.loops)
         self.last = Signal(address_width(max(lengths.blocks)), reset_less=True)
