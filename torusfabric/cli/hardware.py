@@ -38,9 +38,10 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser, any_length=True)
         parser.add_argument(
             "--top",
-            choices=("host", "core"),
+            choices=("host", "core", "stream"),
             default="host",
-            help="behind one memory-mapped port, or with ports for each node (default host)",
+            help="behind one memory-mapped port, with ports for each node, or with a stream each "
+            "way at each node (default host)",
         )
         parser.add_argument(
             "--bus",

@@ -109,7 +109,9 @@ class RunChoices:
             wrong = Mux(unknown & self._used(value, self.combining), RunError.OPERATION, wrong)
         if self.lengths:
             length = value("length")
-            fits = (length != 0) & (length <= self.lengths.most)
+            fits = length != 0
+            if _has_gaps(self.lengths.most + 1):
+                fits &= length <= self.lengths.most
             wrong = Mux(fits, wrong, RunError.LENGTH)
         if self.nodes and _has_gaps(self.nodes):
             chosen = [count is not None for count in self.roots]

@@ -10,6 +10,8 @@ from typing import Any
 
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.fabric import Fabric, Top
+from ..rtl.streams import needs_commands
+from ..rtl.streams.ports import COMMAND, STATUS
 from .bus import bus_facts
 
 __all__ = ["ADDRESS_MAP", "interface"]
@@ -34,6 +36,8 @@ def interface(fabric: Fabric) -> dict[str, Any]:
         return {"stride": fabric.flits, "bus": bus_facts(fabric.bus, fabric.register_map)}
     if fabric.top is Top.HOST:
         return _host(fabric)
+    if fabric.top is Top.STREAM:
+        return _axi_streams(fabric)
     return {"streams": _streams(fabric)} if fabric.streaming else {"memories": _memories(fabric)}
 
 
@@ -55,6 +59,13 @@ def _periodic(fabric: Fabric) -> dict[str, Any]:
     """When what happens in a period, where the fabric begins again by itself."""
     periods, base = fabric.periods, fabric.layout.recv_base
     return {"periodic": {**asdict(periods), "commit_address": base}} if periods else {}
+
+
+def _axi_streams(fabric: Fabric) -> dict[str, Any]:
+    """The words of commands and statuses, if there are any, in their order."""
+    if not needs_commands(fabric.program):
+        return {}
+    return {"command": list(COMMAND), "status": list(STATUS)}
 
 
 def _streams(fabric: Fabric) -> dict[str, Any]:

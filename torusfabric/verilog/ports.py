@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from ..rtl.fabric import Fabric
+from ..rtl.fabric import Fabric, Top
 from .bus_ports import BUS_MEANINGS
 from .port_meaning import PortMeaning, Protocol
+from .stream_meanings import stream_meanings
 
 __all__ = ["port_facts"]
 
@@ -97,16 +98,22 @@ PERIODIC_MEANINGS = {
 }
 
 
+def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
+    """What the ports of a fabric are for, by their names."""
+    if fabric.top is Top.STREAM:
+        return MEANINGS | stream_meanings(fabric)
+    return MEANINGS | (PERIODIC_MEANINGS if fabric.periods else {})
+
+
 def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
     """Every port of the top: how wide it is, and what it is for."""
-    netlist = fabric.netlist
-    meanings = MEANINGS | (PERIODIC_MEANINGS if fabric.periods else {})
+    netlist, meanings = fabric.netlist, _meanings(fabric)
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
         for name, width in nets.items():
             shared, node = netlist.node_ports.get(name, (name, None))
-            known = meanings[shared]
+            known = meanings[name if name in meanings else shared]
             ports[name] = {
                 "direction": direction,
                 "width": width,

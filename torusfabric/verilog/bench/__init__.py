@@ -9,12 +9,13 @@ __all__ = ["bench_files", "bench_names"]
 SOURCE, FOLDER = Path(__file__).with_name("files"), "bench"
 
 #: What all benches have.
-COMMON = ("Makefile", "collectives.py", "stalls.py", "test_fabric.py")
+COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
 
 #: What drives each interface.
 PORTS = {
     "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
     "periodic": {"test_fabric.py": "test_periods.py", "direct_port.py": "direct_port.py"},
+    "stream": {"test_fabric.py": "test_streams.py", "stream_port.py": "stream_port.py"},
     "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
     "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},
@@ -23,13 +24,13 @@ PORTS = {
 
 
 def bench_names(interface: str) -> list[str]:
-    """The files of the bench of a bus, ``host``, ``periodic``, ``streams`` or ``memories``.
+    """The files of the bench of a bus, or of what else a fabric is driven by.
 
     Examples
     --------
     >>> bench_names("host")
     ['bench/Makefile', 'bench/collectives.py', 'bench/direct_port.py', 'bench/fabric_port.py', \
-'bench/stalls.py', 'bench/test_fabric.py']
+'bench/runs.py', 'bench/stalls.py', 'bench/test_fabric.py']
     """
     return [f"{FOLDER}/{name}" for name in sorted(_sources(interface))]
 

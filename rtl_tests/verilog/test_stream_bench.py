@@ -1,0 +1,84 @@
+"""The cocotb bench of a fabric with streams: it passes by the manifest alone, and finds faults."""
+
+import json
+import re
+
+import pytest
+from helpers import misrouted
+from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
+
+import torusfabric as tf
+
+pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
+
+
+def exported(folder, topology, collective, lengths, *, width=9, fault=None):
+    """An export in a folder."""
+    program = tf.compile(tf.plan(topology, collective), **lengths)
+    program = fault(program) if fault else program
+    tf.emit(tf.Fabric(program, width=width, top="stream")).write(folder)
+    return folder
+
+
+#: A collective from one, to one, with packets for each, in groups, with sums.
+COLLECTIVES = [
+    ("2x2", "alltoall", {"max_flits": 3}),
+    *(
+        pytest.param(*case, marks=pytest.mark.long)
+        for case in [
+            ("3", "broadcast", {"flits": 2}),
+            ("2x3", "gather", {"max_flits": 5}),
+            ("2x3", "scatter", {"max_flits": 5}),
+            ("2x3@1", "allgather", {"max_flits": 4}),
+            ("3x3", "reduce-scatter", {"max_flits": 9}),
+            ("3x3", "allreduce", {"flits": 9}),
+            ("2x3", "reduce", {"max_flits": 3}),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("topology", "collective", "lengths"), COLLECTIVES)
+def test_every_word_is_right(tmp_path, topology, collective, lengths):
+    topology, _, axes = topology.partition("@")
+    name = collective + ("@" + axes) * bool(axes)
+    passed, text = run_bench(exported(tmp_path, topology, name, lengths), STALL=0.4)
+    assert passed, text[-3000:]
+    assert re.search(r"3 runs: \d+ words", text)
+
+
+def test_a_wrong_word_is_found(tmp_path):
+    folder = exported(tmp_path, "2x2", "alltoall", {"flits": 2}, fault=misrouted)
+    passed, text = run_bench(folder, RUNS=1)
+    assert not passed
+    assert re.search(r"packet \d at node \d is Packet", text)
+
+
+def test_wrong_cycles_are_found(tmp_path):
+    folder = exported(tmp_path, "3", "broadcast", {"flits": 1})
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["modes"][0]["cycles"][0]["constant"] += 1
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    passed, text = run_bench(folder, RUNS=1)
+    assert not passed
+    assert re.search(r"runs take \[\d+\] cycles, not \[\d+\]", text)
+
+
+@pytest.mark.parametrize("stall", [0.5, pytest.param(0, marks=pytest.mark.long)])
+def test_a_receiver_that_is_not_waited_for_is_found(tmp_path, stall):
+    """Here the fabric takes every receiver for one that is always ready."""
+    folder = exported(tmp_path, "2", "allgather", {"flits": 4})
+    text = (folder / "fabric.v").read_text()
+    deaf = re.sub(r"\.tready\(m_axis_\d+_tready\)", ".tready(1'b1)", text)
+    assert deaf != text
+    (folder / "fabric.v").write_text(deaf)
+    passed, text = run_bench(folder, RUNS=2, STALL=stall)
+    assert passed == (stall == 0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not have_verilator_bench(), reason="no Verilator")
+def test_verilator_agrees(tmp_path):
+    folder = exported(tmp_path, "2x2", "alltoall", {"max_flits": 3})
+    passed, text = run_bench(folder, **verilator_settings())
+    assert passed, text[-3000:]

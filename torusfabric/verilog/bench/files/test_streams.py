@@ -1,0 +1,129 @@
+"""Sends random packets into the streams of the fabric, and checks every word and the cycles.
+
+What the fabric is, it finds in `manifest.json` alone. The environment variables `RUNS`, `SEED` and
+`STALL` say how many runs there are of each mode, which, and how often a port rests.
+"""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from collectives import Words
+from runs import MANIFEST, RUNS, SEED, Run, choose, delivered, draw_words, members
+from stalls import Stalls
+from stream_port import Packet, Sink, Source
+
+PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
+
+#: Cycles in which nothing comes any more, and after which something is missing.
+SETTLING, PATIENCE = 100, 5000
+
+
+class Bench:
+    """Sources and sinks at all streams, and a record of what the runs took."""
+
+    def __init__(self, dut: Any) -> None:
+        self.dut, stalls = dut, Stalls(dut, MANIFEST)
+        self.sources = [Source(dut, PORTS, f"s_axis_{node}", stalls) for node in NODES]
+        self.sinks = [Sink(dut, PORTS, f"m_axis_{node}", stalls) for node in NODES]
+        self.cycles: list[int] = []
+
+    async def start(self) -> None:
+        """Reset, and begin to send and to receive."""
+        Clock(self.dut.clk, 10, "ns").start()
+        for name, port in PORTS.items():
+            if port["direction"] == "input" and port["protocol"] != "clock":
+                getattr(self.dut, name).value = 0
+        self.dut.rst.value = 1
+        for _ in range(3):
+            await RisingEdge(self.dut.clk)
+        self.dut.rst.value = 0
+        for stream in (*self.sources, *self.sinks):
+            cocotb.start_soon(stream.run())
+        cocotb.start_soon(self.watch())
+
+    async def watch(self) -> None:
+        """Note what `cycles` says at the end of each run."""
+        was_busy = False
+        while True:
+            await RisingEdge(self.dut.clk)
+            busy = self.dut.busy.value == 1
+            if was_busy and not busy:
+                self.cycles.append(int(self.dut.cycles.value))
+            was_busy = busy
+
+    async def settle(self, expected: list[list[Packet]]) -> None:
+        """Wait until all has come that must, and a while longer."""
+        quiet, before = 0, -1
+        while True:
+            await RisingEdge(self.dut.clk)
+            came = [len(sink.packets) for sink in self.sinks]
+            left = sum(len(source.packets) for source in self.sources)
+            complete = all(n >= len(e) for n, e in zip(came, expected, strict=True))
+            quiet, before = (quiet + 1 if sum(came) - left == before else 0), sum(came) - left
+            if quiet > (SETTLING if complete and not left else PATIENCE):
+                return
+
+
+def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[list[Packet]]:
+    """The packets of each node: destinations are in any order."""
+    packets: list[list[Packet]] = [[] for _ in NODES]
+    for nodes in members(run.mode):
+        for position, node in enumerate(nodes):
+            if run.mode["collective"] in ("broadcast", "scatter") and position != run.root:
+                continue
+            packets[node] = list(as_packets(sent[node]))
+            generator.shuffle(packets[node])
+    return packets
+
+
+def as_packets(words: Words) -> Iterator[Packet]:
+    """Words by part, or origin, and flit as packets, by ascending number."""
+    for number in sorted({part for part, _ in words}):
+        flits = sorted(flit for part, flit in words if part == number)
+        yield Packet(number, tuple(words[number, flit] for flit in flits))
+
+
+def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
+    """The packets that each node must receive; what has a single origin comes from the root."""
+    single = run.mode["collective"] in ("broadcast", "scatter")
+    return [
+        [Packet(run.root, packet.words) if single else packet for packet in as_packets(words)]
+        for words in delivered(run, sent)
+    ]
+
+
+@cocotb.test()
+async def random_packets(dut: Any) -> None:
+    """Every word is right, runs take the cycles that were predicted, and nothing else comes."""
+    generator = random.Random(SEED)
+    bench = Bench(dut)
+    await bench.start()
+    runs = [choose(generator, mode, k) for mode in MANIFEST["modes"] for k in range(RUNS)]
+    generator.shuffle(runs)
+    expected: list[list[Packet]] = [[] for _ in NODES]
+    for run in runs:
+        words = draw_words(generator, run)
+        for source, packets in zip(bench.sources, sent_packets(run, words, generator), strict=True):
+            source.packets.extend(packets)
+        for node, packets in enumerate(received_packets(run, words)):
+            expected[node] += packets
+    await bench.settle(expected)
+    for node, sink in enumerate(bench.sinks):
+        check_packets(node, sink.packets, expected[node])
+    right = [run.cycles for run in runs]
+    assert bench.cycles == right, f"runs take {bench.cycles} cycles, not {right}"
+    count = sum(len(packet.words) for packets in expected for packet in packets)
+    cocotb.log.info("%d runs: %d words", len(runs), count)
+
+
+def check_packets(node: int, packets: list[Packet], expected: list[Packet]) -> None:
+    """Compare what came with what must come."""
+    for k, (got, right) in enumerate(zip(packets, expected, strict=False)):
+        assert got == right, f"packet {k} at node {node} is {got}, not {right}"
+    assert len(packets) == len(expected), (
+        f"node {node} received {len(packets)} packets, not {len(expected)}"
+    )
