@@ -16,7 +16,7 @@ from torusfabric.simulation.engines import Job
 __all__ = ["Message", "StreamBench", "message_of", "messages_of"]
 
 #: Cycles without any beat after which a bench gives up.
-PATIENCE = 400
+PATIENCE = 120
 
 
 class Message:
@@ -154,6 +154,8 @@ class StreamBench:
     statuses : list of (list of int)
     runs : list of int
         The cycles of each run.
+    ends : list of int
+        The edge with which each ended.
     edges : int
         From the first beat to the last.
     """
@@ -162,7 +164,7 @@ class StreamBench:
         self.fabric, self.design = fabric, Assembly(fabric.netlist)
         self._stall = stall if isinstance(stall, tuple) else (stall, stall)
         self._rng = np.random.default_rng(seed)
-        self.statuses, self.runs, self.edges = [], [], 0
+        self.statuses, self.runs, self.ends, self.edges = [], [], [], 0
 
     def run(self, messages, commands=None):
         """Send messages, and receive all that comes; returns the wrong packets, by node.
@@ -187,6 +189,7 @@ class StreamBench:
                 quiet = 0 if any(taken) or any(came) or was_busy else quiet + 1
                 if was_busy and not ctx.get(self.design.busy):
                     self.runs.append(ctx.get(self.design.cycles))
+                    self.ends.append(self.edges)
             self.edges -= quiet
 
         simulator = Simulator(self.design)

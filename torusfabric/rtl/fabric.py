@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
@@ -29,6 +29,7 @@ from .router_parts import add_combiners, add_routers
 from .run_choices import ERROR_BITS
 from .streams.nodes import add_stream_control, add_stream_nodes
 from .streams.plan import plan_streams
+from .streams.signatures import connect_streams, is_stream, stream_members
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -125,6 +126,12 @@ class Fabric(wiring.Component):
         of them. A write at an address of what is received commits what a node is to send next.
     root : In
         The root, sampled with `start`, where any is possible; in groups, its position in each.
+    node : array of (send : In(stream), receive : Out(stream))
+        The streams of each node, in place of `start` and what is sampled with it; stream top only.
+        Payloads have `data`, `last`, and `destination` or `origin`.
+    command : In(stream)
+    status : Out(stream)
+        Streams of words, where runs choose a mode, a root or an operator; stream top only.
 
     Raises
     ------
@@ -183,10 +190,17 @@ class Fabric(wiring.Component):
         self.netlist, self.read_latency = plan.netlist, 0
         self._locators: list[Callable[[], Locator]] = []
         self._build(plan)
+        streams = stream_members(program, width) if self.top is Top.STREAM else {}
         super().__init__(
-            {name: In(bits) for name, bits in self.netlist.inputs.items()}
-            | {name: Out(bits) for name, bits in self.netlist.outputs.items()}
+            {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
+            | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
+            | streams
         )
+
+    def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
+        """Ports that are none of a stream, with their widths."""
+        apart = self.top is Top.STREAM
+        return [(name, bits) for name, bits in ports.items() if not (apart and is_stream(name))]
 
     def _build(self, plan: Blueprint) -> None:
         """Fill the netlist."""
@@ -262,10 +276,12 @@ class Fabric(wiring.Component):
         """Connect the ports to those of the assembly."""
         m = Module()
         m.submodules.assembly = assembly = Assembly(self.netlist)
-        for name in self.netlist.inputs:
+        for name, _ in self._levels(self.netlist.inputs):
             m.d.comb += getattr(assembly, name).eq(getattr(self, name))
-        for name in self.netlist.outputs:
+        for name, _ in self._levels(self.netlist.outputs):
             m.d.comb += getattr(self, name).eq(getattr(assembly, name))
+        if self.top is Top.STREAM:
+            connect_streams(m, self, assembly, self.nodes)
         return m
 
     def address_map(self) -> dict[str, Any]:

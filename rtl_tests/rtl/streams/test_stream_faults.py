@@ -1,0 +1,88 @@
+"""Streams run as fast as ports and links allow, and faults in them are found."""
+
+import pytest
+from amaranth.hdl import Const
+from stream_bench import StreamBench, messages_of
+
+import torusfabric as tf
+from torusfabric.rtl.streams import nodes
+from torusfabric.rtl.streams.endpoint import StreamEndpoint
+from torusfabric.rtl.streams.loader import Loader
+from torusfabric.rtl.streams.unloader import Unloader
+
+
+def streams(topology, collective, flits):
+    program = tf.compile(tf.plan(topology, collective), flits=flits)
+    return tf.Fabric(program, width=8, top="stream")
+
+
+#: Words that the node with the most loads and unloads for each flit of a message.
+PORTS = {"allgather": (1, 4), "broadcast": (1, 1), "scatter": (4, 1), "gather": (1, 4)}
+
+
+@pytest.mark.parametrize("collective", PORTS)
+def test_runs_follow_one_another_without_a_pause(collective):
+    fabric = streams("2x2", collective, 24)
+    bench = StreamBench(fabric)
+    assert bench.run(messages_of(fabric, 6)) == []
+    period = (bench.ends[-1] - bench.ends[2]) / 3
+    most = max(fabric.predicted_cycles, *(24 * words for words in PORTS[collective]))
+    assert period <= most / 0.95
+
+
+def given(monkeypatch, leaf, name, change):
+    """A leaf is given something else: what follows from a function of what drives its inputs."""
+    value = leaf.value
+    monkeypatch.setattr(
+        leaf,
+        "value",
+        lambda self, asked: change(lambda other: value(self, other)) if asked == name
+        else value(self, asked),
+    )  # fmt: skip
+
+
+def without_round_trip(monkeypatch):
+    """Nodes are taken at their word before they have heard of the last run."""
+    control = nodes.StreamControl
+    monkeypatch.setattr(nodes, "StreamControl", lambda _, **others: control(0, **others))
+
+
+FAULTS = {
+    "loads over what is read": lambda patch: given(
+        patch, Loader, "run_ends", lambda value: value("run_begins")
+    ),
+    "unloads what is not there yet": lambda patch: given(
+        patch, Unloader, "run_ends", lambda value: value("run_begins")
+    ),
+    "does not claim room": lambda patch: given(
+        patch, Unloader, "run_begins", lambda value: Const(0)
+    ),
+    "one half for all runs": lambda patch: given(
+        patch, StreamEndpoint, "run_begins", lambda value: Const(0)
+    ),
+    "reads on while the receiver waits": lambda patch: given(
+        patch, StreamEndpoint, "read_advance", lambda value: Const(1)
+    ),
+    "keeps two messages, not four": lambda patch: given(
+        patch, StreamEndpoint, "write_section", lambda value: value("write_section")[0]
+    ),
+    "starts on old news": without_round_trip,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault, monkeypatch):
+    FAULTS[fault](monkeypatch)
+    fabric = streams("2", "allgather", 2)
+    wrong = []
+    # Receivers that are slow, and senders that are.
+    for stall in ((0.0, 0.8), (0.8, 0.0)):
+        bench, messages = StreamBench(fabric, stall), messages_of(fabric, 6)
+        messages[2].sent[1][0] = 0, [1]
+        messages[2].fails(6)
+        try:
+            wrong += bench.run(messages)
+        except AssertionError as error:
+            wrong.append(error)
+        wrong += [cycles for cycles in bench.runs if cycles != fabric.predicted_cycles]
+    assert wrong

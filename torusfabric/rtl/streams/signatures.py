@@ -1,0 +1,85 @@
+"""The streams of a fabric as Amaranth's: to be joined to those of other components by `connect`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Member, Out
+
+from ..memories import address_width
+from .ports import COMMAND_BITS, needs_commands
+
+if TYPE_CHECKING:
+    from ...program import Program
+    from ..assembly import Assembly
+
+__all__ = ["connect_streams", "is_stream", "stream_members"]
+
+#: The signal of AXI4-Stream that each field of a payload is.
+SIGNALS = {"data": "tdata", "last": "tlast", "destination": "tdest", "origin": "tid"}
+
+
+def stream_members(program: Program, width: int) -> dict[str, Member]:
+    """The members of a fabric in place of the ports of its streams.
+
+    Parameters
+    ----------
+    program : Program
+    width : int
+        Bits of a flit.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall")), width=12, top="stream")
+    >>> fabric.node[8].send.payload.shape()
+    StructLayout({'data': 12, 'last': 1, 'destination': 4})
+    >>> fabric.node[8].receive.payload.shape()
+    StructLayout({'data': 12, 'last': 1, 'origin': 4})
+    """
+    id_bits = address_width(program.topology.nodes)
+    personal = any(mode.schedule.collective.personal for mode in program.modes)
+    send = {"data": width, "last": 1} | ({"destination": id_bits} if personal else {})
+    receive = {"data": width, "last": 1, "origin": id_bits}
+    node = wiring.Signature({"send": In(_stream(send)), "receive": Out(_stream(receive))})
+    members = {"node": Out(node).array(program.topology.nodes)}
+    if needs_commands(program):
+        word = _stream({"data": COMMAND_BITS, "last": 1})
+        members |= {"command": In(word), "status": Out(word)}
+    return members
+
+
+def _stream(fields: dict[str, int]) -> stream.Signature:
+    """A stream of payloads with fields of so many bits."""
+    return stream.Signature(StructLayout(fields))
+
+
+def is_stream(port: str) -> bool:
+    """Whether a port of the whole is one of a stream."""
+    return port.startswith(("s_axis_", "m_axis_"))
+
+
+def connect_streams(m: Module, fabric: Any, assembly: Assembly, nodes: int) -> None:
+    """Connect the members of a fabric to the ports of its assembly."""
+    for node in range(nodes):
+        _connect(m, assembly, f"s_axis_{node}", fabric.node[node].send)
+        _connect(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
+    if hasattr(fabric, "command"):
+        _connect(m, assembly, "s_axis_cmd", fabric.command)
+        _connect(m, assembly, "m_axis_status", fabric.status)
+
+
+def _connect(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
+    """Connect a stream to its ports."""
+    names = {SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
+    names |= {"tvalid": ours.valid, "tready": ours.ready}
+    for name, value in names.items():
+        port, mine = getattr(assembly, f"{prefix}_{name}"), Value.cast(value)
+        inward = prefix.startswith("s_axis") != (name == "tready")
+        if inward:
+            m.d.comb += port.eq(Cat(mine, Const(0, len(port) - len(mine))))
+        else:
+            m.d.comb += mine.eq(port[: len(mine)])
