@@ -31,7 +31,7 @@ MADE, KEPT = "_made", "executed"
 def digest_of_package() -> str:
     """A digest of all that pages may run."""
     digest = hashlib.sha256()
-    for folder in ("torusfabric", "boards", "docs/extensions", "sim"):
+    for folder in ("torusfabric", "boards", "docs/extensions", "docs/figures", "sim"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(path.name.encode() + path.read_bytes())
@@ -54,7 +54,15 @@ def _carry_out(page: str, blocks: str, shown: list[str], folder: Path) -> None:
     """Run the blocks in a folder that goes away; keep what the page shows."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     packages = os.pathsep.join(
-        filter(None, [str(ROOT), str(ROOT / "sim"), os.environ.get("PYTHONPATH")])
+        filter(
+            None,
+            [
+                str(ROOT),
+                str(ROOT / "sim"),
+                str(ROOT / "docs/figures"),
+                os.environ.get("PYTHONPATH"),
+            ],
+        )
     )
     environ = os.environ | {"PATH": path, "PYTHONPATH": packages}
     with tempfile.TemporaryDirectory() as work:

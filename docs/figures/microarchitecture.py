@@ -1,0 +1,116 @@
+"""Block diagrams of a fabric, drawn with the same shapes as the pictures of schedules."""
+
+from collections.abc import Sequence
+
+from torusfabric.draw.svg import Svg
+
+__all__ = ["fabric", "node", "pipeline"]
+
+INK, PALE, LINE = "#202124", "#5f6368", "#9aa0a6"
+BLUE, GREEN, AMBER, PLAIN = "#eaf2fb", "#edf6ea", "#fdf3df", "#ffffff"
+
+
+def box(svg: Svg, place: Sequence[float], name: str, text: str = "", *, fill: str = PLAIN) -> None:
+    """A part with its name, and a word below it: x, y, width and height."""
+    x, y, width, height = place
+    svg.add("rect", x=x, y=y, width=width, height=height, rx=5, fill=fill, stroke=LINE,
+            stroke_width=1.2)  # fmt: skip
+    middle = y + height / 2 + (0 if text else 4.5)
+    style = {"fill": INK, "text_anchor": "middle"}
+    svg.text(x + width / 2, middle - (2 if text else 0), name, 13, font_weight="bold", **style)
+    if text:
+        svg.text(x + width / 2, middle + 13, text, 10.5, fill=PALE, text_anchor="middle")
+
+
+def arrow(svg: Svg, *points: tuple[float, float], dashed: bool = False) -> None:
+    """A line with a tip at its end, along an axis there."""
+    (x0, y0), (x, y) = points[-2:]
+    length = max(abs(x - x0), abs(y - y0))
+    dx, dy = (x - x0) / length, (y - y0) / length
+    end = (x - 7 * dx, y - 7 * dy)
+    svg.lines([[*points[:-1], end]], stroke=PALE, stroke_width=1.4,
+              stroke_dasharray="4 3" if dashed else None)  # fmt: skip
+    left = (end[0] - 4 * dy, end[1] + 4 * dx)
+    right = (end[0] + 4 * dy, end[1] - 4 * dx)
+    svg.areas([[(x, y), left, right]], fill=PALE)
+
+
+def fabric() -> str:
+    """Sequencer, tree of control, nodes with their links, and the host."""
+    svg = Svg()
+    box(svg, (24, 30, 150, 56), "sequencer", "rows of the program", fill=AMBER)
+    box(svg, (24, 230, 150, 56), "host", "addresses, once for all", fill=AMBER)
+    for row, y in enumerate((30, 130, 230)):
+        box(svg, (236, y + 8, 84, 40), "register", "of a group")
+        arrow(svg, (174, 58), (205, 58), (205, y + 28), (236, y + 28))
+        for column, x in enumerate((370, 490, 610)):
+            box(svg, (x, y, 84, 56), f"node {3 * row + column}", "router, endpoint", fill=BLUE)
+            arrow(svg, (320 if not column else x - 36, y + 44), (x, y + 44), dashed=True)
+            svg.lines([[(x + 84, y + 16), (x + 120, y + 16)]], stroke="#1f6fb4", stroke_width=2)
+            svg.lines([[(x + 22, y + 56), (x + 22, y + 100)]], stroke="#1f6fb4", stroke_width=2)
+    arrow(svg, (99, 86), (99, 230))
+    svg.text(110, 160, "idle or busy", 10.5, fill=PALE)
+    svg.text(
+        370, 352, "blue: links, a word each way in every cycle; dashed: control", 11, fill=PALE
+    )
+    return svg.render(760, 370, "A fabric: one sequencer, a router and an endpoint at every node")
+
+
+def node() -> str:
+    """In-ports, memories, injection, crossbar, registers, out-ports."""
+    svg = Svg()
+    svg.text(24, 28, "endpoint", 14, fill=INK, font_weight="bold")
+    svg.text(470, 28, "router", 14, fill=INK, font_weight="bold")
+    box(svg, (170, 44, 130, 44), "send memory", "what the node sends", fill=GREEN)
+    ports = ("+0", "-0", "+1", "-1")
+    for number, port in enumerate(ports):
+        y = 116 + 66 * number
+        svg.text(24, y + 26, f"in {port}", 12, fill=INK)
+        box(svg, (170, y, 130, 44), f"bank {port}", "received", fill=GREEN)
+        arrow(svg, (62, y + 22), (170, y + 22))
+        box(svg, (640, y, 70, 44), "register")
+        arrow(svg, (580, y + 22), (640, y + 22))
+        arrow(svg, (710, y + 22), (760, y + 22))
+        svg.text(766, y + 26, f"out {port}", 12, fill=INK)
+        svg.lines([[(110, y + 22), (110, y + 54), (470, y + 54)]], stroke=PALE, stroke_width=1)
+        svg.lines([[(300, y + 22), (330, y + 22), (330, 66)]], stroke=PALE, stroke_width=1)
+    box(svg, (360, 44, 76, 44), "readers", "injection")
+    arrow(svg, (300, 66), (360, 66))
+    svg.lines([[(436, 66), (470, 66)]], stroke=PALE, stroke_width=1.4)
+    box(svg, (470, 44, 110, 340), "crossbar", "inputs in use", fill=BLUE)
+    box(svg, (640, 30, 120, 44), "select", "sequencer or ROM", fill=AMBER)
+    arrow(svg, (640, 58), (580, 58), dashed=True)
+    return svg.render(
+        820, 404, "A node: memories by in-port, a crossbar, a register at each out-port"
+    )
+
+
+def pipeline() -> str:
+    """What happens to a row and a flit, cycle by cycle."""
+    svg = Svg()
+    stages = (
+        ("slot", "the ROM shows", "the row"),
+        ("1", "register of", "the group"),
+        ("2", "register in", "the node"),
+        ("3", "addresses at", "the memories"),
+        ("4", "words read,", "selects set"),
+        ("5", "word on its", "first link"),
+        ("5 + hops - 1", "word at the", "receiver, stored"),
+    )
+    for number, (cycle, first, second) in enumerate(stages):
+        x = 24 + 118 * number
+        fill = AMBER if number < 3 else GREEN if number == 3 else BLUE
+        svg.text(x + 50, 24, cycle, 11, fill=PALE, text_anchor="middle")
+        box(svg, (x, 34, 100, 50), "", fill=fill)
+        for line, text in enumerate((first, second)):
+            svg.text(x + 50, 56 + 15 * line, text, 11, fill=INK, text_anchor="middle")
+        if number:
+            arrow(svg, (x - 18, 59), (x, 59))
+    svg.text(
+        24,
+        108,
+        "cycles after the slot; the next row or flit follows one cycle later",
+        11,
+        fill=PALE,
+    )
+    return svg.render(856, 124, "From the sequencer to a word at its receiver, cycle by cycle")
