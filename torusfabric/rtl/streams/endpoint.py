@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..crossbar import bit_count, cascade
+from ..crossbar import bit_count, cascade, keeper
 from ..endpoint import HALVES, Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
@@ -245,10 +245,12 @@ class StreamEndpointBuilder(EndpointBuilder):
         if not inputs:
             return
         code = Signal(bit_count(len(inputs)), name="unloaded")
+        keep = [keeper(m, self._width)] if self._endpoint.alone else []
+        chosen = cascade(inputs, [*code], self._width, *keep)
         with m.If(advance):
             if len(code):
                 m.d.sync += code.eq(self._value("read_code"))
-            m.d.sync += self._endpoint.read_data.eq(cascade(inputs, [*code], self._width))
+            m.d.sync += self._endpoint.read_data.eq(chosen)
 
     def _kept(self) -> Value:
         """What a node gets from itself: of the message that is loaded, of those before, and of the
