@@ -201,7 +201,12 @@ class Commands(Leaf):
                 with m.If(begins):
                     m.d.sync += tag.eq(chosen)
                 continue
-            m.d.comb += getattr(self, "wanted" if name == "length" else name).eq(chosen)
+            if name == "length":
+                # A register, so that this module does not wait for what its answer decides. No run
+                # begins so soon after a command, or after another run.
+                m.d.sync += self.wanted.eq(chosen)
+                continue
+            m.d.comb += getattr(self, name).eq(chosen)
             if name in ("mode", "root"):
                 m.d.comb += getattr(self, f"load_{name}").eq(both)
                 with m.If(begins):
@@ -222,14 +227,16 @@ class Commands(Leaf):
         m.d.comb += [
             comes.eq(self.value("run_ends") | refused),
             leaves.eq(moves & self.status_tlast),
-            self.may_begin.eq(promised != 2),
             self.status_tvalid.eq(there != 0),
             self.status_tlast.eq(beat == len(STATUS) - 1),
             self.status_tdata.eq(choose([Cat(w, Const(0, 32 - len(w))) for w in words], beat)),
         ]
         begins = self.value("run_begins") | refused
+        following = Signal.like(promised, name="next_promised")
+        m.d.comb += following.eq(promised + begins - leaves)
         m.d.sync += [
-            promised.eq(promised + begins - leaves),
+            promised.eq(following),
+            self.may_begin.eq(following != 2),
             there.eq(there + comes - leaves),
             into.eq(into ^ comes),
             out.eq(out ^ leaves),
