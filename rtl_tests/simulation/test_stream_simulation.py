@@ -68,6 +68,29 @@ def test_engines_agree():
     assert all(report.passed for report in run_both(fabric, jobs=jobs, stall=0.4))
 
 
+def engine_fabric():
+    schedules = [tf.plan("2", "allgather"), tf.plan("2", "allreduce")]
+    program = tf.compile(schedules, max_flits=3, operators=["add", "max"])
+    return tf.Fabric(program, width=8, top="stream")
+
+
+def test_commands_choose_modes_and_operators():
+    fabric = engine_fabric()
+    jobs = stream_jobs(fabric, 6)
+    report = tf.simulate(fabric, jobs=jobs, stall=0.3)
+    assert report.passed, report.first_wrong
+    assert {(job.mode, job.operation) for job in report.jobs} == {(0, None), (1, 0), (1, 1)}
+    assert [job.length for job in report.jobs] == [job.length for job in jobs]
+
+
+def test_a_wrong_status_is_found():
+    fabric = engine_fabric()
+    engine = Replays(fabric, lambda beats: [beats[0]._replace(word=1), *beats[1:]], "m_axis_status")
+    report = simulate_streams(fabric, jobs=[tf.Job(mode=0, length=1)], engine=engine)
+    assert (report.words_wrong, report.passed) == (1, False)
+    assert report.first_wrong.startswith("status of run 0 is [1, 0, ")
+
+
 @pytest.mark.parametrize("stall", [0.0, 0.6])
 def test_a_wrong_word_is_found(stall):
     """A router passes on another word: some words are wrong, and the first of them is named."""
@@ -107,13 +130,13 @@ class Replays(StreamEngine):
 
     name = "replays"
 
-    def __init__(self, fabric, change):
+    def __init__(self, fabric, change, sink="m_axis_1"):
         super().__init__(fabric)
-        self._change = change
+        self._change, self._sink = change, sink
 
     def run(self, traffic, progress=None):
         log = AmaranthStreams(self.fabric).run(traffic, progress)
-        arrivals = log.arrivals["m_axis_1"]
+        arrivals = log.arrivals[self._sink]
         arrivals[:] = self._change(arrivals)
         return log
 

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus
 
 def exported(folder, topology, collective, lengths, *, width=9, fault=None):
     """An export in a folder."""
-    program = tf.compile(tf.plan(topology, collective), **lengths)
+    schedules = [tf.plan(topology, name) for name in collective.split(",")]
+    program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **lengths)
     program = fault(program) if fault else program
     tf.emit(tf.Fabric(program, width=width, top="stream")).write(folder)
     return folder
@@ -22,10 +23,12 @@ def exported(folder, topology, collective, lengths, *, width=9, fault=None):
 
 #: A collective from one, to one, with packets for each, in groups, with sums.
 COLLECTIVES = [
-    ("2x2", "alltoall", {"max_flits": 3}),
+    ("2x2", "alltoall,allreduce", {"max_flits": 3, "operators": ["max:signed", "xor"]}),
     *(
         pytest.param(*case, marks=pytest.mark.long)
         for case in [
+            ("2x2", "alltoall", {"max_flits": 3}),
+            ("3", "broadcast,scatter", {"max_flits": 3, "root": "any"}),
             ("3", "broadcast", {"flits": 2}),
             ("2x3", "gather", {"max_flits": 5}),
             ("2x3", "scatter", {"max_flits": 5}),
@@ -44,7 +47,7 @@ def test_every_word_is_right(tmp_path, topology, collective, lengths):
     name = collective + ("@" + axes) * bool(axes)
     passed, text = run_bench(exported(tmp_path, topology, name, lengths), STALL=0.4)
     assert passed, text[-3000:]
-    assert re.search(r"3 runs: \d+ words", text)
+    assert re.search(rf"{3 + 3 * collective.count(',')} runs: \d+ words", text)
 
 
 def test_a_wrong_word_is_found(tmp_path):

@@ -65,7 +65,7 @@ def _axi_streams(fabric: Fabric) -> dict[str, Any]:
     """The words of commands and statuses, if there are any, in their order."""
     if not needs_commands(fabric.program):
         return {}
-    return {"command": list(COMMAND), "status": list(STATUS)}
+    return {"command_words": list(COMMAND), "status_words": list(STATUS)}
 
 
 def _streams(fabric: Fabric) -> dict[str, Any]:

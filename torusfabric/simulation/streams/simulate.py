@@ -8,6 +8,7 @@ from itertools import islice
 from ...analysis.bounds import bound
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
+from ...rtl.streams.ports import STATUS
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport
@@ -16,7 +17,7 @@ from .engine import StreamEngine
 from .limits import sustained_rate
 from .messages import Exchange, Packet, draw_exchange
 from .report import StreamReport
-from .traffic import Arrival, Log, node_traffic
+from .traffic import STATUS_SINK, Arrival, Log, traffic_of
 
 __all__ = ["check_stall", "simulate_streams", "stream_jobs"]
 
@@ -95,11 +96,12 @@ def simulate_streams(
     exchanges = [draw_exchange(fabric, job, seed=seed + k) for k, job in enumerate(tried)]
     engine = engine or AmaranthStreams(fabric)
     longest = max(fabric.program.cycles(job.length, mode=job.mode) for job in tried)
-    traffic = node_traffic(fabric, exchanges, stall=stall, seed=seed, cycles=longest)
+    traffic = traffic_of(fabric, tried, exchanges, stall=stall, seed=seed, cycles=longest)
     began = time.perf_counter()
     log = engine.run(traffic, progress)
     seconds = time.perf_counter() - began
     found = _Comparison(exchanges, log)
+    found.compare_statuses(log, [fabric.program.cycles(job.length, mode=job.mode) for job in tried])
     program = fabric.program
     schedules = [mode.schedule for mode in program.modes]
     reports = tuple(
@@ -163,6 +165,14 @@ class _Comparison:
         self.first_wrong: str | None = None
         for node in range(len(exchanges[0].received)):
             self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
+
+    def compare_statuses(self, log: Log, cycles: Sequence[int]) -> None:
+        """Compare what is said of each run, if anything is: its tag, no error, its cycles."""
+        words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
+        for run, count in enumerate(cycles[: len(words) // len(STATUS)]):
+            got, right = words[len(STATUS) * run :][: len(STATUS)], [run, 0, count]
+            if got != right:
+                self._note(run, f"status of run {run} is {got}, not {right}")
 
     def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
         """Compare the words of a node."""

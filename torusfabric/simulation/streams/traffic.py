@@ -1,13 +1,19 @@
 """What is sent into streams, and what came out of them, beat by beat."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...rtl.fabric import Fabric
+from ...rtl.streams import needs_commands
+from ...rtl.streams.ports import COMMAND, STATUS
+from ..engines.base import Job
 from .messages import Exchange, Packet
 
-__all__ = ["Arrival", "Beat", "Log", "Sink", "Source", "Traffic", "node_traffic"]
+__all__ = ["STATUS_SINK", "Arrival", "Beat", "Log", "Sink", "Source", "Traffic", "traffic_of"]
+
+#: Where statuses come.
+STATUS_SINK = "m_axis_status"
 
 #: Cycles without any beat after which the simulation is given up, beside those of the longest run.
 PATIENCE = 500
@@ -119,15 +125,23 @@ class Log:
     unsteady: str | None = None
 
 
-def node_traffic(
-    fabric: Fabric, exchanges: list[Exchange], *, stall: float, seed: int, cycles: int
+def traffic_of(
+    fabric: Fabric,
+    jobs: Sequence[Job],
+    exchanges: Sequence[Exchange],
+    *,
+    stall: float,
+    seed: int,
+    cycles: int,
 ) -> Traffic:
-    """The traffic of all nodes for some runs, one after another.
+    """The traffic of all streams for some runs, one after another.
 
     Parameters
     ----------
     fabric : Fabric
-    exchanges : list of Exchange
+    jobs : sequence of Job
+        Of which the commands are, if the fabric takes any.
+    exchanges : sequence of Exchange
     stall : float
         How likely it is that any port rests in a cycle.
     seed : int
@@ -141,8 +155,20 @@ def node_traffic(
         sources.append(Source(f"s_axis_{node}", list(_beats(sent)), stall))
         count = sum(len(packet.words) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
+    if needs_commands(fabric.program):
+        commands = [beat for number, job in enumerate(jobs) for beat in _command(number, job)]
+        sources.append(Source("s_axis_cmd", commands, stall))
+        sinks.append(Sink(STATUS_SINK, len(STATUS) * len(jobs), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
     return Traffic(sources, sinks, seed, patience)
+
+
+def _command(number: int, job: Job) -> Iterable[Beat]:
+    """The beats of the command of a run; every second one leaves the length to the packets."""
+    words = {name: value or 0 for name, value in job._asdict().items()} | {"tag": number}
+    if number % 2:
+        words["length"] = 0
+    return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
 
 
 def _beats(packets: Iterable[Packet]) -> Iterable[Beat]:

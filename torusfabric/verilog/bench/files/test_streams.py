@@ -18,6 +18,9 @@ from stream_port import Packet, Sink, Source
 
 PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
 
+#: Whether runs need commands.
+COMMANDED = "command_words" in MANIFEST
+
 #: Cycles in which nothing comes any more, and after which something is missing.
 SETTLING, PATIENCE = 100, 5000
 
@@ -29,7 +32,14 @@ class Bench:
         self.dut, stalls = dut, Stalls(dut, MANIFEST)
         self.sources = [Source(dut, PORTS, f"s_axis_{node}", stalls) for node in NODES]
         self.sinks = [Sink(dut, PORTS, f"m_axis_{node}", stalls) for node in NODES]
+        self.commands = [Source(dut, PORTS, "s_axis_cmd", stalls)] if COMMANDED else []
+        self.statuses = [Sink(dut, PORTS, "m_axis_status", stalls)] if COMMANDED else []
         self.cycles: list[int] = []
+
+    @property
+    def streams(self) -> list[Source | Sink]:
+        """All that sends, or receives."""
+        return [*self.sources, *self.sinks, *self.commands, *self.statuses]
 
     async def start(self) -> None:
         """Reset, and begin to send and to receive."""
@@ -41,7 +51,7 @@ class Bench:
         for _ in range(3):
             await RisingEdge(self.dut.clk)
         self.dut.rst.value = 0
-        for stream in (*self.sources, *self.sinks):
+        for stream in self.streams:
             cocotb.start_soon(stream.run())
         cocotb.start_soon(self.watch())
 
@@ -57,15 +67,21 @@ class Bench:
 
     async def settle(self, expected: list[list[Packet]]) -> None:
         """Wait until all has come that must, and a while longer."""
-        quiet, before = 0, -1
+        quiet, before = 0, list[int]()
         while True:
             await RisingEdge(self.dut.clk)
             came = [len(sink.packets) for sink in self.sinks]
-            left = sum(len(source.packets) for source in self.sources)
             complete = all(n >= len(e) for n, e in zip(came, expected, strict=True))
-            quiet, before = (quiet + 1 if sum(came) - left == before else 0), sum(came) - left
-            if quiet > (SETTLING if complete and not left else PATIENCE):
+            waiting = [len(stream.packets) for stream in self.streams]
+            quiet, before = (quiet + 1 if waiting == before else 0), waiting
+            if quiet > (SETTLING if complete else PATIENCE):
                 return
+
+
+def command(run: Run, tag: int) -> Packet:
+    """The command of a run; every second one leaves the length to the packets."""
+    words = run.inputs | {"length": run.length * (tag % 2), "tag": tag}
+    return Packet(0, tuple(words[name] for name in MANIFEST["command_words"]))
 
 
 def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[list[Packet]]:
@@ -105,6 +121,8 @@ async def random_packets(dut: Any) -> None:
     runs = [choose(generator, mode, k) for mode in MANIFEST["modes"] for k in range(RUNS)]
     generator.shuffle(runs)
     expected: list[list[Packet]] = [[] for _ in NODES]
+    for source in bench.commands:
+        source.packets.extend(command(run, tag) for tag, run in enumerate(runs))
     for run in runs:
         words = draw_words(generator, run)
         for source, packets in zip(bench.sources, sent_packets(run, words, generator), strict=True):
@@ -114,6 +132,9 @@ async def random_packets(dut: Any) -> None:
     await bench.settle(expected)
     for node, sink in enumerate(bench.sinks):
         check_packets(node, sink.packets, expected[node])
+    for sink in bench.statuses:
+        said = [Packet(0, (tag, 0, run.cycles)) for tag, run in enumerate(runs)]
+        assert sink.packets == said, f"statuses are {sink.packets}, not {said}"
     right = [run.cycles for run in runs]
     assert bench.cycles == right, f"runs take {bench.cycles} cycles, not {right}"
     count = sum(len(packet.words) for packets in expected for packet in packets)
