@@ -40,6 +40,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"torusfabric {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -10,14 +10,15 @@ DARKEST = 0.08
 
 
 def dark(svg: str) -> str:
-    """The text of a picture, for a dark page.
+    """The text of a picture, for a dark page; words without a colour are bright.
 
     Examples
     --------
     >>> dark('fill="#ffffff"'), dark('fill="#000000"')
     ('fill="#141414"', 'fill="#ffffff"')
     """
-    return re.sub(r"#[0-9a-f]{6}\b", lambda match: _turned(match[0]), svg)
+    inked = svg.replace("<svg ", '<svg fill="#000000" ', 1)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda match: _turned(match[0]), inked)
 
 
 def _turned(colour: str) -> str:

@@ -7,9 +7,13 @@ from typing import Any
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_together, in_words
 from ..draw import check_size, draw, heat_map
+from ..draw.moving import moving_picture
 from ..errors import InputError
+from ..planning import compile
+from ..schedule import Schedule
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
+from .arguments import natural
 from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, print_table, progress_bar
@@ -56,6 +60,12 @@ def add_commands(commands: Commands) -> None:
         "--links",
         action="store_true",
         help="draw which link is idle in which step, as a heat map",
+    )
+    picture.add_argument(
+        "--moving",
+        metavar="NODE",
+        type=natural,
+        help="draw how the message of a node spreads, as a picture that moves",
     )
     picture.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="write the picture there"
@@ -147,11 +157,22 @@ def run_draw(arguments: Namespace) -> None:
     writable(arguments.output)
     before = lambda topology, _: check_size(topology)
     schedule = choose_mode(arguments, before=before).schedule
+    if arguments.links and arguments.moving is not None:
+        raise InputError("--moving must be left out for --links, which shows all messages at once")
     with progress_bar("drawing"):
-        text = heat_map(schedule) if arguments.links else draw(schedule)
+        text = _picture(schedule, arguments)
     facts = checked_facts(schedule)
     write_file(arguments.output, text)
     _print(arguments, facts | _seconds(began) | {"file": arguments.output})
+
+
+def _picture(schedule: Schedule, arguments: Namespace) -> str:
+    """The picture that is asked for."""
+    if arguments.links:
+        return heat_map(schedule)
+    if arguments.moving is None:
+        return draw(schedule)
+    return moving_picture(compile(schedule), arguments.moving)
 
 
 def run_check(arguments: Namespace) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from .picture import Panel, Stroke
 from .svg import Point, Style, Svg
 
-__all__ = ["HOP", "INK", "Brush"]
+__all__ = ["HOP", "INK", "LINK", "RADIUS", "STUB", "Brush"]
 
 #: Length of a hop in pixels, and radius of a node in hops.
 HOP = 36.0

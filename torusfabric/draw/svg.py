@@ -48,6 +48,10 @@ class Svg:
         """Add an element without content; an underscore in an attribute's name is a dash."""
         self._shapes.append(f"<{tag}{_attributes(attributes)}/>")
 
+    def hold(self, tag: str, content: str, /, **attributes: Value) -> None:
+        """Add an element that holds others, such as how it changes with time."""
+        self._shapes.append(f"<{tag}{_attributes(attributes)}>{content}</{tag}>")
+
     def text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
         """Add a line of words."""
         written = _attributes({"x": x, "y": y, "font_size": size, **attributes})

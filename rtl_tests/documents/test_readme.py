@@ -1,0 +1,56 @@
+"""What the front page shows is what the code makes; its Python is run beside the public names."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torusfabric.algorithms import CATALOGUE
+from torusfabric.cli import main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_picture_is_what_its_command_draws(tmp_path):
+    """The command stands below it."""
+    (command,) = re.findall(r"\*`torusfabric (draw [^`]*)`", README)
+    words = shlex.split(command)
+    words[-1] = str(tmp_path / words[-1])
+    assert main([*words, "--quiet"]) == 0
+    (shown,) = re.findall(r"!\[.*\]\((.*\.svg)\)", README)
+    assert Path(words[-1]).read_text() == (ROOT / shown).read_text()
+
+
+def test_verilog_around_a_fabric(tmp_path, monkeypatch):
+    """It has the ports of the fabric that the command before it writes."""
+    if not shutil.which("iverilog"):
+        pytest.skip("no Icarus Verilog")
+    monkeypatch.chdir(tmp_path)
+    ((command, text),) = re.findall(
+        r"`torusfabric (verilog [^`]*)`.*?```verilog\n(.*?)```", README, re.S
+    )
+    assert main([*shlex.split(command), "--quiet"]) == 0
+    Path("gather.v").write_text(text)
+    flags = ["-g2005", "-Wall", "-Wno-timescale", "-s", "gather"]
+    done = subprocess.run(
+        ["iverilog", *flags, "-o", "gather", "gather.v", "out/fabric.v"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "gather.v" not in done.stderr
+
+
+def test_table_has_all_algorithms():
+    """Each once."""
+    named = re.findall(r"^\| `([\w-]+)` \|", README, re.M)
+    assert sorted(named) == sorted(entry.name for entry in CATALOGUE)
+
+
+def test_links_lead_somewhere():
+    """Files that are named are there."""
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", README):
+        assert (ROOT / target).exists(), target
