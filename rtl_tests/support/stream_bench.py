@@ -18,6 +18,9 @@ __all__ = ["Message", "StreamBench", "message_of", "messages_of"]
 #: Cycles without any beat after which a bench gives up.
 PATIENCE = 120
 
+#: Of the clock of the fabric, in seconds.
+PERIOD = 1e-6
+
 
 class Message:
     """What all nodes send for a run, and what they have to receive.
@@ -175,6 +178,16 @@ class StreamBench:
         wanted = sum(len(w) for each in messages for node in each.expected for _, w in node)
         wanted += 3 * len(commands or messages) if status else 0
 
+        if self.fabric.clocks == "per-node":
+            self._run_apart(sources, sinks, wanted)
+        else:
+            self._run(sources, sinks, wanted)
+        self.statuses = [words for (words,) in status.packets] if status else []
+        return self._wrong(messages, sinks)
+
+    def _run(self, sources, sinks, wanted):
+        """Drive all ports, edge by edge, until all has come and nothing more does."""
+
         async def testbench(ctx):
             quiet = got = 0
             while quiet < PATIENCE and (got < wanted or quiet < PATIENCE // 8):
@@ -193,11 +206,51 @@ class StreamBench:
             self.edges -= quiet
 
         simulator = Simulator(self.design)
-        simulator.add_clock(1e-6)
+        simulator.add_clock(PERIOD)
         simulator.add_testbench(testbench)
         simulator.run()
-        self.statuses = [words for (words,) in status.packets] if status else []
-        return self._wrong(messages, sinks)
+
+    def _run_apart(self, sources, sinks, wanted):
+        """The same with a clock for each node, of a period and a phase that no other has."""
+        heard = {"got": 0, "last": 0, "over": False}
+        simulator = Simulator(self.design)
+        simulator.add_clock(PERIOD)
+
+        async def fabric(ctx):
+            while not heard["over"]:
+                was_busy = ctx.get(self.design.busy)
+                await ctx.tick()
+                self.edges += 1
+                if was_busy and not ctx.get(self.design.busy):
+                    self.runs.append(ctx.get(self.design.cycles))
+                quiet = self.edges - heard["last"]
+                heard["over"] = quiet > (10 if heard["got"] < wanted else 1) * PATIENCE
+
+        def clocked(clock, ports, period, phase):
+            async def testbench(ctx):
+                await ctx.delay(phase)
+                while not heard["over"]:
+                    for port in ports:
+                        port.drive(ctx, self._rng)
+                    await ctx.delay(period / 2)
+                    came = [port.look(ctx) for port in ports]
+                    if any(came):
+                        heard["last"] = self.edges
+                        heard["got"] += came[-1]
+                    ctx.set(clock, 1)
+                    await ctx.delay(period / 2)
+                    ctx.set(clock, 0)
+
+            return testbench
+
+        for node in range(self.fabric.nodes):
+            ports = sources[node], sinks[node]
+            period = PERIOD * (0.4 + 2 * self._rng.random())
+            clock = getattr(self.design, f"clk_{node}")
+            phase = PERIOD * self._rng.random()
+            simulator.add_testbench(clocked(clock, ports, period, phase))
+        simulator.add_testbench(fabric)
+        simulator.run()
 
     def _ports(self, messages, commands):
         """What drives the ports."""

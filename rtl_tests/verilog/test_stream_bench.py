@@ -12,12 +12,13 @@ import torusfabric as tf
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 
 
-def exported(folder, topology, collective, lengths, *, width=9, fault=None):
+def exported(folder, topology, collective, lengths, *, width=9, fault=None, clocks="one"):
     """An export in a folder."""
     schedules = [tf.plan(topology, name) for name in collective.split(",")]
     program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **lengths)
     program = fault(program) if fault else program
-    tf.emit(tf.Fabric(program, width=width, top="stream")).write(folder)
+    fabric = tf.Fabric(program, width=width, top="stream", clocks=clocks)
+    tf.emit(fabric).write(folder)
     return folder
 
 
@@ -48,6 +49,16 @@ def test_every_word_is_right(tmp_path, topology, collective, lengths):
     passed, text = run_bench(exported(tmp_path, topology, name, lengths), STALL=0.4)
     assert passed, text[-3000:]
     assert re.search(rf"{3 + 3 * collective.count(',')} runs: \d+ words", text)
+
+
+def test_clocks_of_nodes(tmp_path):
+    folder = exported(tmp_path, "3", "alltoall", {"max_flits": 3}, clocks="per-node")
+    ports = json.loads((folder / "manifest.json").read_text())["ports"]
+    assert ports["s_axis_2_tdata"]["clock"] == ports["rst_2"]["clock"] == "clk_2"
+    assert ports["clk_2"]["role"] == "clock"
+    assert ports["rst_2"]["role"] == "reset"
+    passed, text = run_bench(folder, STALL=0.3)
+    assert passed, text[-3000:]
 
 
 def test_a_wrong_word_is_found(tmp_path):

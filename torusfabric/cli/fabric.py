@@ -145,6 +145,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
 
     top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
     bus, periodic = getattr(arguments, "bus", None), getattr(arguments, "periodic", False)
+    clocks = getattr(arguments, "clocks", "one")
     check_prefix(prefix)
     runs = getattr(arguments, "repeat", 0)
     lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
@@ -172,6 +173,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
             prefix=prefix,
             bus=bus,
             periodic=periodic,
+            clocks=clocks,
         )
     facts = facts_together(found)
     hardware = ["--op", arguments.op] if arguments.op else []
@@ -182,4 +184,5 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     hardware += ["--bus", bus] if bus else []
     hardware += ["--prefix", prefix] if prefix else []
     hardware += ["--periodic"] * periodic
+    hardware += ["--clocks", clocks] if clocks != "one" else []
     return Made(fabric, facts, chosen, tuple(hardware))

@@ -48,6 +48,13 @@ def add_commands(commands: Commands) -> None:
             choices=("wishbone", "axi-lite"),
             help="put the host port behind a bus: registers, and windows onto the memories",
         )
+        parser.add_argument(
+            "--clocks",
+            choices=("one", "per-node"),
+            default="one",
+            help="with --top stream, give the streams of each node a clock of their own "
+            "(default one for all)",
+        )
     verilog.add_argument(
         "--prefix",
         metavar="NAME",

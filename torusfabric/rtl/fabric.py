@@ -27,6 +27,7 @@ from .origins import Origins, tag_cost
 from .periodic import check_periodic, host_periods, plan_periodic
 from .router_parts import add_combiners, add_routers
 from .run_choices import ERROR_BITS
+from .streams import Clocks
 from .streams.nodes import add_stream_control, add_stream_nodes
 from .streams.plan import plan_streams
 from .streams.signatures import connect_streams, is_stream, stream_members
@@ -87,6 +88,8 @@ class Fabric(wiring.Component):
         underscores. Fabrics with different prefixes can be parts of one design.
     bus : {"wishbone", "axi-lite"} or Bus, optional
         What the host port stands behind.
+    clocks : {"one", "per-node"} or Clocks
+        Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
     periodic : bool
         Whether it repeats the collective by itself, as long as `run` is high; see `HostPeriods`.
 
@@ -159,6 +162,7 @@ class Fabric(wiring.Component):
         prefix: str = "",
         bus: Bus | str | None = None,
         periodic: bool = False,
+        clocks: Clocks | str = Clocks.ONE,
     ) -> None:
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
@@ -175,6 +179,9 @@ class Fabric(wiring.Component):
         self.top, self.bus = Top(top), None if bus is None else Bus(bus)
         if self.bus and self.top is not Top.HOST:
             raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
+        self.clocks = Clocks(clocks)
+        if self.clocks is not Clocks.ONE and self.top is not Top.STREAM:
+            raise InputError(f"Top must be stream for clocks of the nodes, not {self.top}")
         if periodic:
             check_periodic(program, top=self.top, bus=self.bus)
         self.register_map: RegisterMap | None = None
@@ -212,7 +219,7 @@ class Fabric(wiring.Component):
         if self.top is Top.HOST:
             self.read_latency, self._locators = add_host(plan, self.layouts)
         elif self.top is Top.STREAM:
-            streams = plan_streams(plan)
+            streams = plan_streams(plan, self.clocks)
             add_stream_control(plan, streams)
         elif not self.streaming:
             self.read_latency = 1 + plan.control.endpoints.answer

@@ -98,7 +98,7 @@ def _verilog(il: str) -> str:
     if not text.endswith("endmodule\n"):
         raise tools.cut_off("yosys", "modules.v")
     # A component inside a component becomes a module whose name has a dot in it.
-    text = re.sub(r"\\(\w+)\.(\w+) ", r"\1_\2", text)
+    text = re.sub(r"\\(\w+(?:\.\w+)+) ", lambda name: name[1].replace(".", "_"), text)
     # Verilator frowns on values in declarations of registers, not on those of initial blocks.
     # Processes that must run once at the start are triggered by a register that never changes.
     text = re.sub(r"\\\$auto\$\S+", "unused_trigger", text)

@@ -5,7 +5,7 @@ from typing import Any
 from ..rtl.fabric import Fabric, Top
 from .bus_ports import BUS_MEANINGS
 from .port_meaning import PortMeaning, Protocol
-from .stream_meanings import stream_meanings
+from .stream_meanings import stream_clocks, stream_meanings
 
 __all__ = ["port_facts"]
 
@@ -108,6 +108,7 @@ def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
 def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
     """Every port of the top: how wide it is, and what it is for."""
     netlist, meanings = fabric.netlist, _meanings(fabric)
+    clocks = stream_clocks(fabric) if fabric.top is Top.STREAM else {}
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
@@ -120,7 +121,7 @@ def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
                 "role": known.role,
                 "protocol": known.protocol.value,
                 "node": node,
-                "clock": None if name == "clk" else "clk",
+                "clock": clocks.get(name, None if name == "clk" else "clk"),
                 "meaning": known.meaning,
             }
     return ports

@@ -164,6 +164,7 @@ def _cost_alone(
         top=fabric.top,
         bus=fabric.bus,
         periodic=fabric.periods is not None,
+        clocks=fabric.clocks,
     )
     found = synthesis.synthesize(
         emit(alone, command="torusfabric synth"),

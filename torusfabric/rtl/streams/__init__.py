@@ -13,7 +13,9 @@ How the parts fit:
   became of it; `run_facts` is what nodes are given of it, of the two runs that a node deals with.
 - `readiness` is a tree that tells `stream_control` when every message is there and every node has
   room; that starts the sequencer, or drops messages that are no good.
-- `nodes` puts all of that into the netlist.
+- `nodes` puts all of that into the netlist, and `crossings` the queues between the clocks of nodes
+  and that of the fabric, where nodes have clocks of their own. `signatures` are the streams as
+  Amaranth has them.
 
 Message m is loaded while run m - 1 goes on, and unloaded while run m + 1 does. Runs are numbered
 modulo four in every node by the pulses `run_begins` and `run_ends` alone; the lowest bit of the
@@ -23,6 +25,6 @@ waits and less than two runs are claimed, which they are from their begin until 
 left memory; so nothing is overwritten, and the fabric itself never waits.
 """
 
-from .ports import StreamPort, needs_commands, stream_ports
+from .ports import Clocks, StreamPort, needs_commands, stream_ports
 
-__all__ = ["StreamPort", "needs_commands", "stream_ports"]
+__all__ = ["Clocks", "StreamPort", "needs_commands", "stream_ports"]

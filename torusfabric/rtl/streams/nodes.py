@@ -13,8 +13,10 @@ from ..endpoint_parts import EndpointWiring, endpoint_settings
 from ..netlist import Fixed, Part, Parts, Role
 from ..run_choices import ERROR_BITS
 from .commands import Commands, CommandShape
+from .crossings import add_crossings
 from .endpoint import StreamEndpoint
 from .loader import Loader
+from .ports import Clocks
 from .readiness import RADIX, ReadinessMerge, levels
 from .stream_control import StreamControl
 from .unloader import Unloader
@@ -94,16 +96,24 @@ def add_stream_nodes(plan: Blueprint, streams: StreamPlan) -> None:
     for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
         make = partial(StreamEndpoint, shape, settings, streams.settings, kept=kept)
         net.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        wirings.append(_StreamWiring(plan, number, make()))
+        wirings.append(_StreamWiring(plan, number, make(), streams))
     for node in range(plan.nodes):
         _add_loader(plan, streams, node)
         _add_unloader(plan, streams, node)
         wirings[streams.shape_of[node]].add(node)
     _add_tree(plan, streams)
+    if streams.clocks is Clocks.PER_NODE:
+        add_crossings(plan, streams)
 
 
 class _StreamWiring(EndpointWiring):
     """Adds instances of one endpoint module of nodes with streams."""
+
+    def __init__(
+        self, plan: Blueprint, number: int, module: StreamEndpoint, streams: StreamPlan
+    ) -> None:
+        super().__init__(plan, number, module)
+        self._streams = streams
 
     def _connect(
         self, node: int, inputs: dict[str, Parts], outputs: dict[str, tuple[str, int]]
@@ -113,33 +123,58 @@ class _StreamWiring(EndpointWiring):
         for name, member in self._members.items():
             if name.startswith(("write_", "read_")) and name not in inputs and name != "read_data":
                 inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
-        name = f"m_axis_{node}_tdata"
-        outputs["read_data"] = (name, self._members["read_data"].shape)
-        self._plan.netlist.add_output(
-            "m_axis_{}_tdata", self._members["read_data"].shape, node=node
+        bits = self._members["read_data"].shape
+        outputs["read_data"] = (
+            _stream_output(self._plan, self._streams, node, "tdata", bits),
+            bits,
         )
 
 
-def _stream_inputs(plan: Blueprint, side: str, leaf: Leaf, node: int) -> dict[str, Parts]:
-    """The ports of the whole that are inputs of a leaf."""
-    members = leaf.signature.members
+#: The two streams of a node: of what it sends, and of what it receives.
+SENT, RECEIVED = "s_axis", "m_axis"
+
+
+def _stream_input(
+    plan: Blueprint, streams: StreamPlan, side: str, node: int, name: str, bits: int
+) -> Parts:
+    """A signal of a stream that the fabric is given: a port, or a net of the crossing."""
+    if streams.clocks is Clocks.ONE:
+        return plan.netlist.add_input(f"{side}_{{}}_{name}", bits, node=node)
+    return (Part(f"{side}_{node}_{name}_here", 0, bits),)
+
+
+def _stream_output(
+    plan: Blueprint, streams: StreamPlan, node: int, name: str, bits: int, side: str = RECEIVED
+) -> str:
+    """The net of a signal of a stream that the fabric gives: a port, or one for the crossing."""
+    if streams.clocks is not Clocks.ONE:
+        return f"{side}_{node}_{name}_here"
+    plan.netlist.add_output(f"{side}_{{}}_{name}", bits, node=node)
+    return f"{side}_{node}_{name}"
+
+
+def _stream_inputs(
+    plan: Blueprint, streams: StreamPlan, side: str, leaf: Leaf, node: int
+) -> dict[str, Parts]:
+    """The signals of a stream that are inputs of a leaf."""
     return {
-        name: plan.netlist.add_input(f"{side}_{{}}_{name}", member.shape, node=node)
-        for name, member in members.items()
+        name: _stream_input(plan, streams, side, node, name, member.shape)
+        for name, member in leaf.signature.members.items()
         if name.startswith("t") and member.flow is In
     }
 
 
-def _outputs(plan: Blueprint, side: str, leaf: Leaf, node: int) -> dict[str, tuple[str, int]]:
-    """The nets that the outputs of a leaf drive; those of a stream are ports of the whole."""
+def _outputs(
+    plan: Blueprint, streams: StreamPlan, side: str, leaf: Leaf, node: int
+) -> dict[str, tuple[str, int]]:
+    """The nets that the outputs of a leaf drive."""
     outputs = {}
     for name, member in leaf.signature.members.items():
-        if member.flow is not Out:
-            continue
-        stream = name.startswith("t")
-        outputs[name] = (f"{side}_{node}_{name}" if stream else f"{name}_{node}", member.shape)
-        if stream:
-            plan.netlist.add_output(f"{side}_{{}}_{name}", member.shape, node=node)
+        if member.flow is Out:
+            bits, net = member.shape, f"{name}_{node}"
+            if name.startswith("t"):
+                net = _stream_output(plan, streams, node, name, bits, side)
+            outputs[name] = (net, bits)
     return outputs
 
 
@@ -180,14 +215,14 @@ def _add_loader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
     """Add the loader of a node, and its ROM."""
     shape = streams.loader
     leaf = Loader(shape)
-    inputs = _stream_inputs(plan, "s_axis", leaf, node) | _nearby(plan, node, leaf)
+    inputs = _stream_inputs(plan, streams, SENT, leaf, node) | _nearby(plan, node, leaf)
     inputs["sends"] = _flags([packets.there for packets in streams.sent], node)
     if shape.position_bits:
         inputs["position"] = _positions(plan, node, shape.facts.position_bits)
     if shape.row_bits:
         inputs["row"] = _row(plan, "load", node, streams.loads[node], bits=shape.row_bits,
                              key=shape.key_bits)  # fmt: skip
-    outputs = _outputs(plan, "s_axis", leaf, node)
+    outputs = _outputs(plan, streams, SENT, leaf, node)
     if "key" in outputs:
         outputs["key"] = (f"load_key_{node}", shape.key_bits)
     plan.netlist.add(f"loader_at_{node}", "loader", inputs=inputs, outputs=outputs, node=node)
@@ -197,14 +232,14 @@ def _add_unloader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
     """Add the unloader of a node, and its ROM."""
     shape = streams.unloader
     leaf = Unloader(shape)
-    inputs = _stream_inputs(plan, "m_axis", leaf, node) | _nearby(plan, node, leaf)
+    inputs = _stream_inputs(plan, streams, RECEIVED, leaf, node) | _nearby(plan, node, leaf)
     inputs["receives"] = _flags([packets.there for packets in streams.received], node)
     if shape.position_bits:
         inputs["position"] = _positions(plan, node, shape.facts.position_bits)
     if shape.row_bits:
         inputs["row"] = _row(plan, "unload", node, streams.unloads[node], bits=shape.row_bits,
                              key=shape.key_bits)  # fmt: skip
-    outputs = _outputs(plan, "m_axis", leaf, node)
+    outputs = _outputs(plan, streams, RECEIVED, leaf, node)
     if "key" in outputs:
         outputs["key"] = (f"unload_key_{node}", shape.key_bits)
     plan.netlist.add(f"unloader_at_{node}", "unloader", inputs=inputs, outputs=outputs, node=node)

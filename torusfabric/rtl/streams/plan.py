@@ -15,7 +15,7 @@ from .commands import CommandShape
 from .endpoint import StreamSettings, doubled, unloaded
 from .loader import LoaderShape
 from .packets import KEPT, NOWHERE, Packets, packets_received, packets_sent
-from .ports import needs_commands, stream_ports
+from .ports import Clocks, needs_commands, stream_ports
 from .run_facts import RunFacts
 from .unloader import UnloaderShape
 from .words import WordShape
@@ -52,6 +52,8 @@ class StreamPlan:
         The rows of the ROMs of each node.
     commands : CommandShape or None
         What commands choose, if runs need any.
+    clocks : Clocks
+        Of the streams of nodes.
     """
 
     sent: tuple[Packets, ...]
@@ -65,9 +67,10 @@ class StreamPlan:
     loads: Rows
     unloads: Rows
     commands: CommandShape | None
+    clocks: Clocks
 
 
-def plan_streams(plan: Blueprint) -> StreamPlan:
+def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
     """Plan how nodes load and unload."""
     program, endpoints = plan.program, plan.control.endpoints
     modes = range(len(program.modes))
@@ -91,7 +94,7 @@ def plan_streams(plan: Blueprint) -> StreamPlan:
     )
     commands = _commands(plan, facts) if facts.commanded else None
     return StreamPlan(sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads,
-                      unloads, commands)  # fmt: skip
+                      unloads, commands, clocks)  # fmt: skip
 
 
 def _keeps(received: Sequence[Packets], shape_of: tuple[int, ...], shapes: int) -> tuple[bool, ...]:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...schedule.model import Choice
 from ..memories import address_width
 from ..run_choices import ERROR_BITS
 
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = ["COMMAND", "COMMAND_BITS", "STATUS", "StreamPort", "needs_commands", "stream_ports"]
+__all__ = [
+    "COMMAND",
+    "COMMAND_BITS",
+    "STATUS",
+    "Clocks",
+    "StreamPort",
+    "needs_commands",
+    "stream_ports",
+]
 
 #: Bits of a beat of the command stream and of the status stream.
 COMMAND_BITS = 32
@@ -21,11 +30,20 @@ COMMAND = ("mode", "length", "root", "operation", "tag")
 STATUS = ("tag", "error", "cycles")
 
 #: The protocols that ports follow.
-AXI_STREAM, LEVEL = "AXI4-Stream", "level"
+AXI_STREAM, LEVEL, CLOCK = "AXI4-Stream", "level", "clock"
+
+
+class Clocks(Choice):
+    """The clocks of the streams of nodes."""
+
+    #: The one of the fabric.
+    ONE = "one"
+    #: Each node has one of its own.
+    PER_NODE = "per-node"
 
 
 class StreamPort(NamedTuple):
-    """A port of a fabric whose nodes have streams; all are in the domain of ``clk``.
+    """A port of a fabric whose nodes have streams.
 
     Parameters
     ----------
@@ -37,8 +55,10 @@ class StreamPort(NamedTuple):
     node : int or None
         Whose it is; None for what there is once.
     protocol : str
-        ``AXI4-Stream`` or ``level``.
+        ``AXI4-Stream``, ``level`` or ``clock``.
     meaning : str
+    clock : str or None
+        In the domain of which clock it is; None for a clock.
     """
 
     name: str
@@ -47,6 +67,7 @@ class StreamPort(NamedTuple):
     node: int | None
     protocol: str
     meaning: str
+    clock: str | None = "clk"
 
 
 def needs_commands(program: Program) -> bool:
@@ -67,7 +88,9 @@ def needs_commands(program: Program) -> bool:
     return program.several or program.any_root or len(program.operators) > 1
 
 
-def stream_ports(program: Program, width: int) -> list[StreamPort]:
+def stream_ports(
+    program: Program, width: int, clocks: Clocks | str = Clocks.ONE
+) -> list[StreamPort]:
     """The ports of a fabric whose nodes have streams, clock and reset aside.
 
     Parameters
@@ -75,6 +98,8 @@ def stream_ports(program: Program, width: int) -> list[StreamPort]:
     program : Program
     width : int
         Bits of a flit.
+    clocks : Clocks
+        Of the streams of nodes.
 
     Returns
     -------
@@ -99,8 +124,14 @@ def stream_ports(program: Program, width: int) -> list[StreamPort]:
     )
     ports: list[StreamPort] = []
     for node in range(nodes):
-        ports += _sent(node, width, address_width(nodes) if personal else 0)
-        ports += _received(node, width, address_width(nodes))
+        of_node = [
+            *_sent(node, width, address_width(nodes) if personal else 0),
+            *_received(node, width, address_width(nodes)),
+        ]
+        if Clocks(clocks) is Clocks.PER_NODE:
+            of_node = [port._replace(clock=f"clk_{node}") for port in of_node]
+            ports += _clock(node)
+        ports += of_node
     if needs_commands(program):
         ports += _stream("s_axis_cmd", COMMAND_BITS, "in", None, "a command", COMMAND)
         ports += _stream("m_axis_status", COMMAND_BITS, "out", None, "a status", STATUS)
@@ -112,6 +143,16 @@ def stream_ports(program: Program, width: int) -> list[StreamPort]:
             ("cycles", 32, "cycles of the run under way, or of the last, from its start"),
             ("error", ERROR_BITS, "why the last run was not carried out, or 0"),
         )
+    ]
+
+
+def _clock(node: int) -> list[StreamPort]:
+    """The clock of a node, and its reset."""
+    of_clock = f"clock of the streams of node {node}"
+    of_reset = f"reset of the streams of node {node}, together with that of the fabric"
+    return [
+        StreamPort(f"clk_{node}", "in", 1, node, CLOCK, of_clock, None),
+        StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, f"clk_{node}"),
     ]
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from ...analysis.bounds import bound
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
+from ...rtl.streams import Clocks
 from ...rtl.streams.ports import STATUS
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
@@ -89,6 +90,8 @@ def simulate_streams(
     """
     if fabric.top is not Top.STREAM:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
+    if fabric.clocks is not Clocks.ONE:
+        raise InputError(f"Clocks must be one for simulation, not {fabric.clocks}: try its bench")
     check_stall(stall)
     tried = stream_jobs(fabric, 3, seed=seed) if jobs is None else tuple(jobs)
     check_jobs(fabric, tried)

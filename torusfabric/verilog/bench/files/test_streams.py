@@ -24,6 +24,9 @@ COMMANDED = "command_words" in MANIFEST
 #: Cycles in which nothing comes any more, and after which something is missing.
 SETTLING, PATIENCE = 100, 5000
 
+#: Cycles of the reset: a few of the slowest clock.
+RESET = 12
+
 
 class Bench:
     """Sources and sinks at all streams, and a record of what the runs took."""
@@ -43,14 +46,20 @@ class Bench:
 
     async def start(self) -> None:
         """Reset, and begin to send and to receive."""
-        Clock(self.dut.clk, 10, "ns").start()
+        generator = random.Random(f"clocks {SEED}")
         for name, port in PORTS.items():
-            if port["direction"] == "input" and port["protocol"] != "clock":
-                getattr(self.dut, name).value = 0
-        self.dut.rst.value = 1
-        for _ in range(3):
+            signal = getattr(self.dut, name)
+            if port["protocol"] == "clock":
+                # Those of nodes have nothing in common with that of the fabric.
+                period = 10_000 if name == "clk" else generator.randrange(4_000, 24_000, 2)
+                Clock(signal, period, "ps").start()
+            elif port["direction"] == "input":
+                signal.value = int(port["role"] == "reset")
+        for _ in range(RESET):
             await RisingEdge(self.dut.clk)
-        self.dut.rst.value = 0
+        for name, port in PORTS.items():
+            if port["role"] == "reset":
+                getattr(self.dut, name).value = 0
         for stream in self.streams:
             cocotb.start_soon(stream.run())
         cocotb.start_soon(self.watch())
