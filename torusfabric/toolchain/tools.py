@@ -28,6 +28,7 @@ from typing import IO
 from ..errors import MissingTool, WorkFailed
 from . import processes
 from .cache import Cache
+from .cache_size import size_limit
 from .files import AnyPath
 from .folders import require_room
 from .notices import said_meanwhile, say
@@ -105,6 +106,7 @@ def require(name: str) -> str:
         install = TOOLS[name].install if name in TOOLS else f"install {name}"
         raise MissingTool(f"Tool {name} was not found{detail}: {install}")
     if os.path.basename(path).startswith("yowasp-"):
+        size_limit()  # one that is no size is an error each time, not only before the first use
         _warm(name, path)
     return path
 
