@@ -109,7 +109,7 @@ def keep_below(folder: Path, limit: int) -> None:
 def mark_used(path: Path) -> None:
     """Note that an entry is in use."""
     with contextlib.suppress(OSError):
-        if time.time() - path.stat().st_mtime > NOTED:
+        if abs(time.time() - path.stat().st_mtime) > NOTED:
             os.utime(path)
 
 
@@ -121,7 +121,16 @@ def _entries(folder: Path) -> Iterator[_Entry]:
                 complete = bool(_ENTRY.fullmatch(path.name)) and path.name[:2] == inner.name
                 if complete or _HALF_MADE.fullmatch(path.name):
                     with contextlib.suppress(OSError):
-                        yield _Entry(path, _bytes(path), path.stat().st_mtime, complete)
+                        yield _Entry(path, _bytes(path), _used(path), complete)
+
+
+def _used(path: Path) -> float:
+    """When an entry was used; long ago, if by its time that is yet to come.
+
+    A clock that is set back leaves such entries, which would otherwise stay until then.
+    """
+    used = path.stat().st_mtime
+    return used if used <= time.time() + GRACE else 0.0
 
 
 def _bytes(path: Path) -> int:

@@ -1,0 +1,176 @@
+"""Faults of the machine: commands that are killed, full disks, caches that cannot be used.
+
+A command is killed with its tools at a random moment. Then no file with a final name may be half
+written, and the same command must succeed.
+"""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.toolchain.cache import Cache, digest
+from torusfabric.toolchain.cache_size import keep_below
+
+SWEEP = 'steps = ["plan"]\ntopologies = ["2", "3"]\ncollectives = ["allgather", "alltoall"]\n'
+
+#: Commands that write, and the seconds after which they are killed at the latest.
+COMMANDS = {
+    "plan": (["plan", "4x4", "allgather", "-o", "plan.json"], 3),
+    "plan.gz": (["plan", "4x4", "alltoall", "-o", "plan.json.gz"], 3),
+    "draw": (["draw", "4x4", "allgather", "-o", "picture.svg"], 3),
+    "animate": (["animate", "2x2", "allgather", "-o", "page.html"], 3),
+    "export": (["export", "4x4", "allgather", "-o", "plan.xml"], 3),
+    "import": (["import", "given.xml", "--topology", "4", "-o", "imported.json"], 3),
+    "sweep": (["sweep", "sweep.toml", "-o", "results.jsonl", "--jobs", "1"], 5),
+    "verilog": (["verilog", "2x2", "allgather", "--width", "4", "-o", "out"], 5),
+    "synth": (["synth", "2x2", "allgather", "--width", "2", "--target", "ice40-hx8k"], 8),
+    "build": (["build", "2", "allgather", "--width", "1", "--board", "icebreaker", "-o", "image"],
+              20),
+}  # fmt: skip
+
+QUICK = ("plan", "draw", "export", "verilog")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with what commands read, and a cache of its own."""
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "sweep.toml").write_text(SWEEP)
+    tf.export_schedule(tf.plan("4", "allgather"), work / "given.xml")
+    return work
+
+
+def started(words, place, **options):
+    """A command as a process, the first of its group."""
+    words = [sys.executable, "-m", "torusfabric", *words, "--quiet"]
+    return subprocess.Popen(
+        words,
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def done(words, place):
+    """Carry out a command, which must succeed."""
+    process = started(words, place)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (0, "")
+
+
+def check_whole(place):
+    """Every file that has its final name is complete."""
+    for path in place.rglob("*"):
+        inside = path.relative_to(place).parts
+        if not path.is_file() or any(part.startswith(".") for part in inside):
+            continue
+        if path.name.endswith((".json", ".json.gz")) and path.name.startswith(("plan", "imported")):
+            tf.check(tf.load(path))
+        elif path.suffix in (".svg", ".xml"):
+            ElementTree.parse(path)
+        elif path.suffix == ".html":
+            assert path.read_text("utf-8").rstrip().endswith("</html>")
+        elif path.suffix == ".json":
+            json.loads(path.read_text("utf-8"))
+        elif path.suffix == ".jsonl":
+            for line in path.read_text("utf-8").splitlines(keepends=True):
+                assert line.endswith("\n") or not line.startswith("{") or json.loads(line)
+        elif path.name == "fabric.v":
+            assert path.read_text("utf-8").endswith("endmodule\n")
+
+
+def kill_at_random(name, place, draw):
+    """Kill a command with its tools at a random moment; then carry it out."""
+    words, longest = COMMANDS[name]
+    process = started(words, place)
+    time.sleep(draw.uniform(0.05, longest))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    if name != "build":  # its tools' own files lie in the folder named build
+        check_whole(place)
+    done(words, place)
+    check_whole(place)
+    left = [path.name for path in place.rglob(".*.part")]
+    assert len(left) <= 2, left
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_killed(name, place):
+    kill_at_random(name, place, random.Random(name))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("trial", range(10))
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_often(name, trial, place):
+    """A hundred times: some find what is left of the one before."""
+    draw = random.Random(f"{name} {trial}")
+    kill_at_random(name, place, draw)
+
+
+def test_a_full_disk(place):
+    """A file that cannot be completed is not there, and an older one stays as it is."""
+    path = place / "plan.json"
+    path.write_text("older")
+    limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+    process = started(["plan", "4x4", "allgather", "-o", "plan.json"], place, preexec_fn=limited)
+    _, err = process.communicate(timeout=100)
+    assert process.returncode in (1, 2)
+    assert err.count("\n") == 1
+    assert err.startswith("torusfabric: ")
+    assert path.read_text() == "older"
+    assert sorted(os.listdir(place)) == ["given.xml", "plan.json", "sweep.toml"]
+
+
+def verilog(place, name="out"):
+    """The text of a small fabric, written by a command."""
+    words, _ = COMMANDS["verilog"]
+    done([*words[:-1], name], place)
+    return (place / name / "fabric.v").read_text("utf-8")
+
+
+def test_caches_that_cannot_be_written(place, monkeypatch):
+    """A cache in a place where there is none costs time, and nothing else."""
+    file = place.parent / "file"
+    file.write_text("")
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(file / "cache"))
+    assert verilog(place).endswith("endmodule\n")
+
+
+def test_two_processes_with_one_cache(place):
+    words, _ = COMMANDS["verilog"]
+    both = [started([*words[:-1], name], place) for name in ("one", "two")]
+    for process in both:
+        assert process.communicate(timeout=200)[1] == ""
+        assert process.returncode == 0
+    one, two = ((place / name / "fabric.v").read_text("utf-8") for name in ("one", "two"))
+    assert one == two
+
+
+@pytest.mark.parametrize("seconds", [-(10**9), 10**9])
+def test_clocks_set_back(place, seconds):
+    """Entries of a cache from another time are read, noted as used, and removed like others."""
+    cache = Cache(place / "cache")
+    for number in range(4):
+        cache.put(digest(number), "x" * 1000)
+        path = cache.folder / digest(number)[:2] / f"{digest(number)}.json"
+        os.utime(path, (time.time() + seconds + number,) * 2)
+    assert cache.get(digest(3)) == "x" * 1000
+    keep_below(cache.folder, 2000)
+    assert [bool(cache.get(digest(number))) for number in range(4)] == [False, False, False, True]
