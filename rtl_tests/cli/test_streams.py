@@ -194,7 +194,8 @@ def test_errors_as_lines_and_as_objects(error, status, text, as_json, monkeypatc
         assert json.loads(err) == {"version": 1, "error": {"message": text, "status": status}}
         assert err.count("\n") == 1
     else:
-        assert err == f"torusfabric: {text}\n"
+        shown = text.replace("\n", r"\n")
+        assert err == f"torusfabric: {shown}\n"
 
 
 def test_errors_of_ours_keep_their_traceback(monkeypatch):

@@ -11,6 +11,9 @@ from ..topology import Groups, Topology
 
 __all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for"]
 
+#: More steps in which what arrived only waits are not worth a try.
+MOST_LATENCY = 2**16
+
 
 @dataclass(frozen=True)
 class Options:
@@ -40,6 +43,11 @@ class Options:
         Start-up time of a step, time to send a unit, and units of a message: for these the number
         of packets is chosen that takes the least time.
 
+    Raises
+    ------
+    InputError
+        If the latency is beyond reason.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -60,6 +68,8 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duplex", Duplex(self.duplex))
+        if self.latency > MOST_LATENCY:
+            raise InputError(f"Latency must be at most {MOST_LATENCY} steps, not {self.latency}")
 
     def given(self) -> list[str]:
         """Names of the options that differ from their default."""

@@ -39,6 +39,8 @@ JSON_VERSION = 1
 #: Columns of a table that goes to a file or another program.
 WIDE = 320
 
+#: Characters of an error; of a longer one, the middle is left out.
+LONGEST_ERROR = 1000
 
 _apart: ContextVar[bool] = ContextVar("_apart", default=False)
 
@@ -112,9 +114,16 @@ def print_error(message: str, *, status: int, as_json: bool) -> None:
         error = {"version": JSON_VERSION, "error": {"message": message, "status": status}}
         message = json.dumps(error)
     else:
-        message = f"torusfabric: {printable(message)}"
+        message = f"torusfabric: {_in_one_line(message)}"
     with contextlib.suppress(OSError, ValueError):  # if it cannot be said, the status says it
         print(message, file=sys.stderr, flush=True)
+
+
+def _in_one_line(message: str) -> str:
+    """An error as a line that can be read; what it repeats may be of any length."""
+    if len(message) > LONGEST_ERROR:
+        message = f"{message[: LONGEST_ERROR * 3 // 4]} .. {message[-LONGEST_ERROR // 4 :]}"
+    return printable(message).replace("\n", r"\n").replace("\t", r"\t")
 
 
 def _plain(value: Any) -> Any:

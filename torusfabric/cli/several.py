@@ -17,6 +17,9 @@ from .selection import Before, Chosen, choose_schedule
 
 __all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
 
+#: More collectives in one fabric are not worth a try.
+MOST_MODES = 1024
+
 
 def add_mode(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names one of several collectives."""
@@ -72,7 +75,7 @@ def choose_mode(
         If there are several and none is named, or there is none of that name.
     """
     each = each_selection(arguments)
-    if len(each) == 1 and arguments.mode is None:
+    if len(each) == 1 and (arguments.mode is None or not _is_complete(each[0])):
         return choose_schedule(each[0], flits=flits, before=before)
     number = _mode_number(arguments.mode, [list(_names(one)) for one in each])
     return choose_schedule(each[number], flits=flits, before=before)
@@ -95,6 +98,8 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
     if len(each) == 1:
         return [arguments]
+    if len(each) > MOST_MODES:
+        raise InputError(f"Collectives of one fabric must be at most {MOST_MODES}, not {len(each)}")
     named = getattr(arguments, "algorithm", None)
     if path is None and named is not None:
         raise InputError(
@@ -120,6 +125,11 @@ def _rooted(arguments: Namespace) -> bool:
     if path is not None:
         return load(path).collective.rooted
     return parse_collective(arguments.collective.partition(":")[0]).rooted
+
+
+def _is_complete(arguments: Namespace) -> bool:
+    """Whether a selection names a file or a collective; else choosing it says what to name."""
+    return getattr(arguments, "plan", None) is not None or arguments.collective is not None
 
 
 def _names(arguments: Namespace) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError, WorkFailed
-from ..planning import announce, compile
+from ..planning import announce, compile, require_jobs
 from .arguments import natural, positive, real
 from .command import Commands, add_command
 from .fabric import add_fabric_options, add_flits_option, make_fabric
@@ -207,6 +207,7 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
             )
         return jobs
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
+    require_jobs(count)
     return jobs + random_jobs(fabric, count, seed=arguments.data_seed)
 
 

@@ -8,7 +8,7 @@ of a schedule. All rooms above come here: none of them looks for an algorithm or
 from ..program import Program, compile
 from .any_root import plan_any_root
 from .foreign import import_schedule
-from .limits import announce, require_hardware, require_placements
+from .limits import announce, require_hardware, require_jobs, require_placements
 from .plans import plan, plan_selection, resolve
 from .selection import PlanOptions, Selection, select
 
@@ -23,6 +23,7 @@ __all__ = [
     "plan_any_root",
     "plan_selection",
     "require_hardware",
+    "require_jobs",
     "require_placements",
     "resolve",
     "select",

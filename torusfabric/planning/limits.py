@@ -24,6 +24,7 @@ __all__ = [
     "plan_needs",
     "plan_seconds",
     "require_hardware",
+    "require_jobs",
     "require_memory",
     "require_placements",
 ]
@@ -37,12 +38,13 @@ DEFAULT = 24
 #: along shortest paths, for each port in each step, and for a round of transfers.
 PER_BLOCK, PER_TRANSFER, PER_SLOT, PER_ROUND = 20, 60, 16, 1000
 
-#: Bytes for each port of each node of a netlist, for each address of a memory, and for each word
-#: that a simulation sends, receives or keeps to compare.
-PER_PIN, PER_ADDRESS, PER_WORD = 1000, 8, 16
+#: Bytes for each port of each node of a netlist, for each address of a memory (while it is
+#: simulated, and while Yosys writes its text), and for each word that a simulation sends, receives
+#: or keeps to compare.
+PER_PIN, PER_ADDRESS, PER_WRITTEN_ADDRESS, PER_WORD = 1000, 8, 800, 16
 
-#: Bytes for each placement, while it is waited for and then kept.
-PER_PLACEMENT = 1000
+#: Bytes for each placement or job, while it is waited for and then kept.
+PER_PLACEMENT, PER_JOB = 1000, 1000
 
 #: Seconds of a common machine: for each block, of a table or not; for each step; for each hop of an
 #: exchange that is planned along shortest paths, and for each pair of them if all are of one root.
@@ -263,10 +265,26 @@ def require_hardware(
     numbers = {"nodes": nodes, "--flits": length, "--repeat": runs}
     name = max(numbers, key=numbers.__getitem__)
     power = 2 if name == "nodes" and words > 2 * nodes * length else 1
-    size = (PER_WORD * runs + PER_ADDRESS / nodes) * words
+    per_address = PER_ADDRESS if runs else PER_WRITTEN_ADDRESS
+    size = (PER_WORD * runs + per_address / nodes) * words
     needs.append(Need(size, name, numbers[name], power))
     what = "Simulating" if runs else "Hardware of"
     require_memory(f"{what} {topology} {collective}", needs)
+
+
+def require_jobs(count: int) -> None:
+    """Refuse more jobs of a simulation than results can be kept of.
+
+    Parameters
+    ----------
+    count : int
+
+    Raises
+    ------
+    InputError
+        If there is not enough memory.
+    """
+    require_memory("Jobs", [Need(PER_JOB * count, "--jobs", count)])
 
 
 def require_placements(seeds: int) -> None:

@@ -22,7 +22,7 @@ from ..toolchain.files import writing
 from ..toolchain.reading import parse_json, read_bytes
 from .base import Schedule
 from .held_blocks import HeldBlocks
-from .parsing import parse_schedule
+from .parsing import check_rounds, parse_schedule
 from .pattern import Pattern
 from .recognise import recognise
 from .table import Table
@@ -190,7 +190,11 @@ def _read_json(path: AnyPath) -> Any:
     """The content of a file, before anything is known of it."""
     raw = read_bytes(path, "Schedule file")
     try:
+        # Rounds in which nothing is sent take little of a file, and much memory.
+        check_rounds(raw.translate(None, b" \t\r\n").count(b"[]"))
         return parse_json(raw)
+    except InputError as error:
+        raise InputError(f"Schedule file {path}: {error}") from None
     except ValueError as error:
         hint = " (torusfabric import reads MSCCL XML)" if raw.lstrip().startswith(b"<") else ""
         raise InputError(f"Schedule file {path} must be JSON: {error}{hint}") from None

@@ -22,15 +22,15 @@ from .rounds import Rounds
 from .schema import check_head, check_round
 from .transfers import ALL, Listed, Transfers
 
-__all__ = ["parse_schedule"]
+__all__ = ["check_rounds", "parse_schedule"]
 
 Ints = npt.NDArray[np.integer]
 
-#: More arcs, or more bits for which node holds which block, are not worth a try.
-MOST_ARCS, MOST_BITS = 2**27, 2**40
+#: More arcs, blocks, bits for which node holds which block, or rounds are not worth a try.
+MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
 
 #: Bytes for each block, while blocks are followed.
-PER_BLOCK = 16
+PER_BLOCK = 55
 
 #: Keys that a transfer has, and those that it may have.
 NEEDED, KNOWN = {"path", "blocks"}, {"path", "blocks", "via"}
@@ -54,10 +54,11 @@ def parse_schedule(data: Any) -> Rounds:
         If it is not a schedule; names the place in the file.
     """
     check_head(data)
+    check_rounds(len(data["rounds"]))
     topology = _topology(data["topology"])
     collective = _collective(data["collective"], topology)
     _at_most("ports", data["ports"], len(collective.groups(topology).ports))
-    most = min(MOST_BITS // topology.nodes, available_memory() // PER_BLOCK)
+    most = min(MOST_BLOCKS, MOST_BITS // topology.nodes, available_memory() // PER_BLOCK)
     _at_most("chunks", data["chunks"], most)
     blocks = collective.blocks(topology, data["chunks"])
     if blocks.count > most:
@@ -72,6 +73,18 @@ def parse_schedule(data: Any) -> Rounds:
         duplex=data.get("duplex", "full"),
         transfers=_all_transfers(topology, blocks, data["rounds"]),
     )
+
+
+def check_rounds(count: int) -> None:
+    """Check how many rounds a file has.
+
+    Raises
+    ------
+    InputError
+        If there are too many.
+    """
+    if count > MOST_ROUNDS:
+        raise InputError(f"rounds must be a list of at most {MOST_ROUNDS} rounds, not {count}")
 
 
 def _topology(entry: dict[str, Any]) -> Topology:
@@ -103,8 +116,11 @@ def _at_most(name: str, value: int, most: int) -> None:
 
 def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """The transfers of all rounds of a file."""
-    parsed = [_Round(topology, number, entries) for number, entries in enumerate(rounds)]
-    listed = [entries.transfers(blocks) for entries in parsed]
+    idle = _Round(topology, 0, []).transfers(blocks)
+    listed = [
+        idle if entries == [] else _Round(topology, number, entries).transfers(blocks)
+        for number, entries in enumerate(rounds)
+    ]
     if all(whole is None for _, whole in listed):
         return tuple(transfers for transfers, _ in listed)
     held_blocks, result = HeldBlocks(topology, blocks), []

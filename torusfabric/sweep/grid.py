@@ -33,6 +33,7 @@ again, after whatever happened, gets the missing lines; a line that is there is 
 What failed is printed and not kept, so it is tried again. Only one sweep at a time may use a file.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -64,6 +65,9 @@ STEPS = ("plan", "simulate", "synth")
 
 #: Of the file that describes a sweep.
 MOST_BYTES = 2**20
+
+#: More things to do are not worth a try.
+MOST_POINTS = 2**20
 
 #: The lists that say how long messages are; a fabric is of an entry of one of them.
 LENGTHS = ("flits", "max_flits")
@@ -234,6 +238,9 @@ def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
         and (not axis.planned if grid["plans"] else name != "plans")
     }
     lengths = _lengths(grid) if step in BUILT else [{}]
+    count = math.prod(map(len, (*axes.values(), lengths)))
+    if count > MOST_POINTS:
+        raise InputError(f"Sweep must have at most {MOST_POINTS} things to {step}, not {count}")
     for *values, length in product(*axes.values(), lengths):
         chosen = zip(axes, values, strict=True)
         yield {"step": step} | {name: value for name, value in chosen if value is not None} | length

@@ -19,7 +19,7 @@ import filelock
 from ..errors import InputError, WorkFailed
 from .files import AnyPath
 
-__all__ = ["locked_folder", "private_folder", "require_room", "work_folder"]
+__all__ = ["locked_folder", "made_folder", "private_folder", "require_room", "work_folder"]
 
 
 #: Errors of a disk that takes no more.
@@ -54,6 +54,33 @@ def locked_folder(
                     waiting()
                 filelock.lock_descriptor(descriptor)
         yield
+
+
+@contextlib.contextmanager
+def made_folder(folder: AnyPath) -> Iterator[None]:
+    """A folder, made with those above it if need be; after an error, empty ones go again.
+
+    Parameters
+    ----------
+    folder : path
+
+    Raises
+    ------
+    InputError
+        If it cannot be made.
+    """
+    folder = Path(folder)
+    new = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _remove_empty(new)
+        raise InputError(f"Folder must be writable, not {folder} ({error.strerror})") from None
+    try:
+        yield
+    except BaseException:
+        _remove_empty(new)
+        raise
 
 
 @contextlib.contextmanager
@@ -173,6 +200,13 @@ def _no_room(error: OSError) -> WorkFailed:
         f"Folder for temporary files must have room, not {where} ({error.strerror}): TMPDIR names "
         "another"
     )
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Remove folders that hold nothing, the inner ones first."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _is_replaceable(folder: Path, known: str) -> bool:

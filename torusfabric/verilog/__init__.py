@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..rtl.fabric import Fabric
 from ..toolchain.files import writable
+from ..toolchain.folders import made_folder
 from .conversion import ModuleText, module_texts
 from .design import TEXT, Design
 from .diagram import Diagram
@@ -39,9 +40,9 @@ def write(
     InputError
         If the folder cannot be written.
     """
-    # Before the work, which may take long.
-    writable(Path(folder, TEXT), make=True)
-    diagrams = draw(fabric) if draw else None
-    design = emit(fabric, command=command, diagrams=diagrams)
-    design.write(folder)
+    with made_folder(folder):
+        writable(Path(folder, TEXT))  # before the work, which may take long
+        diagrams = draw(fabric) if draw else None
+        design = emit(fabric, command=command, diagrams=diagrams)
+        design.write(folder)
     return design

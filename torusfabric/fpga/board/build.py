@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, copy_file, writable, write_file
-from ...toolchain.folders import locked_folder, private_folder
+from ...toolchain.folders import locked_folder, made_folder, private_folder
 from ..selftest import BAUD
 from .catalogue import Board
 from .plan import NAME, REPORT, plan_build
@@ -100,31 +100,32 @@ def build(
     """
     folder, cache = Path(folder), cache or Cache()
     check_fabric(board, fabric)
-    writable(folder / "report.json", make=True)
-    plan, platform = plan_build(fabric, board, baud=baud)
-    versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
-    key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), board.routers, versions)
-    kept = (*board.products, REPORT, *LOGS)
 
     def waiting() -> None:
         if progress is not None:
             progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
 
-    # Builds in one folder wait for each other, and so do builds of the same.
-    with (
-        locked_folder(folder, waiting=waiting),
-        cache.lock(key, waiting=waiting),
-        private_folder(folder / "build", known=f"*{NAME}*") as work,
-    ):
-        for name in ("report.json", *board.products):
-            (folder / name).unlink(missing_ok=True)
-        cached = cache.fetch_files(key, kept, work)
-        if not cached:
-            run_routers(plan, work, fabric, board, baud=baud, progress=progress)
-            cache.put_files(key, {name: work / name for name in kept})
-        for name in board.products:
-            copy_file(work / name, folder / name)
-        report = report_of(fabric, board, platform, work, baud=baud, versions=versions)
-        report["command"] = command
-        write_file(folder / "report.json", json.dumps(report, indent=2) + "\n")
+    with made_folder(folder):
+        writable(folder / "report.json")
+        plan, platform = plan_build(fabric, board, baud=baud)
+        versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
+        key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), board.routers, versions)
+        kept = (*board.products, REPORT, *LOGS)
+        # Builds in one folder wait for each other, and so do builds of the same.
+        with (
+            locked_folder(folder, waiting=waiting),
+            cache.lock(key, waiting=waiting),
+            private_folder(folder / "build", known=f"*{NAME}*") as work,
+        ):
+            for name in ("report.json", *board.products):
+                (folder / name).unlink(missing_ok=True)
+            cached = cache.fetch_files(key, kept, work)
+            if not cached:
+                run_routers(plan, work, fabric, board, baud=baud, progress=progress)
+                cache.put_files(key, {name: work / name for name in kept})
+            for name in board.products:
+                copy_file(work / name, folder / name)
+            report = report_of(fabric, board, platform, work, baud=baud, versions=versions)
+            report["command"] = command
+            write_file(folder / "report.json", json.dumps(report, indent=2) + "\n")
     return Built(folder, report, cached)

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...collective import Operator, expected_words, parse_collective
+from ...collective import expected_words, parse_collective
 from ...errors import InputError
 from ...topology import parse_topology
-from .facts import Facts
+from .facts import Facts, operator_of
 
 __all__ = ["data_length", "expected_data", "send_data"]
 
@@ -94,6 +94,6 @@ def expected_data(messages: NDArray[Any], facts: Facts) -> tuple[NDArray[Any], N
     """
     topology = parse_topology(facts["topology"])
     collective = parse_collective(facts["collective"], root=facts["root"], topology=topology)
-    operator = Operator(facts["operator"], facts["signed"]) if collective.reducing else None
+    operator = operator_of(facts) if collective.reducing else None
     layout = collective.layout(topology, chunks=1)
     return expected_words(layout, messages, operator=operator, width=facts["width"])

@@ -1,16 +1,17 @@
 """What a board says it is, as plain data: the facts about the fabric that it carries."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
+from ...collective import Operator
 from ...errors import WorkFailed
 from .jobs import choices_of
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Facts", "checked_facts", "facts_of"]
+__all__ = ["Facts", "checked_facts", "facts_of", "operator_of"]
 
 #: The facts by name, as they are sent in JSON.
 Facts = dict[str, Any]
@@ -95,6 +96,35 @@ _NUMBERS = {
 _NUMBERS_OF_A_MODE = {"chunks": 1, "send_parts": 1, "recv_parts": 1}
 
 
+def _is_root(said: Any) -> bool:
+    return said is None or (type(said) is int and said >= 0)
+
+
+def _are_names(said: Any) -> bool:
+    return isinstance(said, list) and all(isinstance(name, str) for name in said)
+
+
+def _are_cycles(said: Any) -> bool:
+    """Whether these are pieces of three numbers each, the first from the shortest length on."""
+    if not isinstance(said, list) or not said:
+        return False
+    pieces = all(isinstance(piece, list) and len(piece) == 3 for piece in said)
+    return pieces and all(type(n) is int for piece in said for n in piece) and said[0][0] <= 1
+
+
+#: A fact's form in words, and whether something is that.
+_Form = tuple[str, Callable[[Any], bool]]
+
+#: What else a board says that leaves no choice, and what each mode of one that does.
+_ALONE: dict[str, _Form] = {"root": ("a node or null", _is_root)}
+_OF_A_MODE: dict[str, _Form] = {
+    "root": ("a node, null or any", lambda said: said == "any" or _is_root(said)),
+    "operators": ("a list of names", _are_names),
+    "schedule_digest": ("a text", lambda said: isinstance(said, str)),
+    "cycles": ("a list of three numbers each", _are_cycles),
+}
+
+
 def checked_facts(found: Any) -> Facts:
     """What a board said, if it says all that is needed to work with it.
 
@@ -114,9 +144,34 @@ def checked_facts(found: Any) -> Facts:
     modes = facts.get("modes", [])
     if not isinstance(modes, list) or not all(isinstance(mode, dict) for mode in modes):
         raise WorkFailed(f"Board must say its modes, a list, not {modes!r}")
+    if not modes:
+        _check(facts, {"flits": 1}, facts)
+        _check_forms(facts, _ALONE)
     for mode in modes:
         _check(mode, _NUMBERS_OF_A_MODE, facts)
+        _check_forms(mode, _OF_A_MODE)
     return facts
+
+
+def operator_of(facts: Facts) -> Operator:
+    """How a board that leaves no choice, or a run of another, combines words.
+
+    Raises
+    ------
+    WorkFailed
+        If the board does not say it.
+    """
+    name, signed = facts.get("operator"), facts.get("signed")
+    if not isinstance(name, str) or not isinstance(signed, bool):
+        said = f"{name!r}, {signed!r}"
+        raise WorkFailed(f"Board must say its operator, and whether it is signed, not {said}")
+    return Operator(name, signed)
+
+
+def _check_forms(said: Facts, forms: Mapping[str, _Form]) -> None:
+    for name, (form, fits) in forms.items():
+        if name not in said or not fits(said[name]):
+            raise WorkFailed(f"Board must say its {name}, {form}, not {said.get(name)!r}")
 
 
 def _check(said: Facts, numbers: Mapping[str, int], facts: Facts) -> None:

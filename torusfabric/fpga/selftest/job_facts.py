@@ -7,7 +7,7 @@ from typing import Any
 from ...collective import Operator, parse_collective
 from ...errors import InputError
 from ...topology import parse_topology
-from .facts import Facts
+from .facts import Facts, operator_of
 from .jobs import CHOICES
 
 __all__ = ["NO_CHOICES", "asked_job", "choices_in", "describe_job", "job_facts"]
@@ -185,7 +185,7 @@ def describe_job(facts: Facts) -> str:
         return ""
     words = facts["collective"]
     if "operator" in facts:
-        words += f" by {Operator(facts['operator'], facts['signed'])}"
+        words += f" by {operator_of(facts)}"
     if "root" in job and facts["root"] is not None:
         words += f", root {facts['root']}"
     if "length" in job:

@@ -88,7 +88,8 @@ def scatter(
     ids = blocks.encode(np.full_like(destination, root), chunk, topology.add(destination, root))
     hops = _climb(topology, last, destination, np.stack([tree, launch, ids]))
     step, tail, port, ids = np.concatenate(hops, axis=1)
-    source, step = topology.add(tail, root), step + (topology.distances[tail] * latency)
+    source = topology.add(tail, root)
+    step = step + topology.distances[tail].astype(np.int64) * latency
     return tuple(
         Transfers(source[now], port[now, None].astype(np.int8), Listed.single(ids[now]))
         for now in (np.nonzero(step == number)[0] for number in range(steps))

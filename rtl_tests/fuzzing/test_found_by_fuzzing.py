@@ -1,0 +1,98 @@
+"""Input that once was not answered as it must be, each found by a fuzzer."""
+
+import json
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.errors import MissingTool, WorkFailed
+from torusfabric.fpga.selftest.facts import checked_facts, facts_of
+from torusfabric.toolchain import tools
+
+
+def refused(capsys, words):
+    """The only line of an error."""
+    assert main(words) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_mode_of_nothing(capsys):
+    """Which mode is no question before there is a collective."""
+    line = refused(capsys, ["draw", "3", "-o", "x.svg", "--mode", "7"])
+    assert line.startswith("torusfabric: COLLECTIVE must be given")
+
+
+def test_names_of_several_lines(capsys):
+    assert r"a\nb" in refused(capsys, ["import", "a\nb", "--topology", "4"])
+    assert r"not '\n'" in refused(capsys, ["plan", "4x4", "allgather", "--algorithm", "\n"])
+
+
+def test_values_of_any_length(capsys):
+    """Of what a user wrote, as much is repeated as can be read."""
+    line = refused(capsys, ["plan", "x" * 5000, "allgather"])
+    assert len(line) < 1100
+    assert line.startswith("torusfabric: Topology must be side lengths")
+
+
+@pytest.mark.parametrize("words", [["verilog", "-o"], ["build", "--board", "icebreaker", "-o"]])
+def test_folders_without_files(words, tmp_path, monkeypatch, capsys):
+    """Where a tool is missing, no empty folder stays behind."""
+
+    def missing(name, *_, **__):
+        raise MissingTool(f"Tool {name} was not found")
+
+    for name in ("run", "require", "version"):
+        monkeypatch.setattr(tools, name, missing)
+    folder = tmp_path / "new" / "folder"
+    assert main([words[0], "2x2", "allgather", "--width", "4", *words[1:], str(folder)]) == 3
+    assert not any(tmp_path.iterdir())
+    folder.parent.mkdir()
+    assert main([words[0], "2x2", "allgather", "--width", "4", *words[1:], str(folder)]) == 3
+    assert [*tmp_path.rglob("*")] == [folder.parent]
+
+
+@pytest.mark.parametrize("latency", [2**16 + 1, 2**32, 10**30])
+def test_latencies_beyond_reason(latency, capsys):
+    line = refused(capsys, ["plan", "2", "scatter", "--latency", str(latency)])
+    assert line == f"torusfabric: Latency must be at most 65536 steps, not {latency}"
+
+
+ALONE = tf.compile(tf.plan("2x2", "allreduce"), flits=4)
+SEVERAL = tf.compile([tf.plan("2x2", name) for name in ("allgather", "allreduce")], max_flits=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("root", None, None),
+        ("root", "any", None),
+        ("root", -1, "its root, a node, null or any, not -1"),
+        ("operators", None, "its operators, a list of names, not None"),
+        ("operators", [1], r"its operators, a list of names, not \[1\]"),
+        ("schedule_digest", 1, "its schedule_digest, a text, not 1"),
+        ("cycles", [], r"its cycles, a list of three numbers each, not \[\]"),
+        ("cycles", [0], r"not \[0\]"),
+        ("cycles", [[1, 2, 3, 4]], r"not \[\[1, 2, 3, 4\]\]"),
+        ("cycles", [[2, 3, 4]], r"not \[\[2, 3, 4\]\]"),
+    ],
+)
+def test_modes_of_boards(name, value, message):
+    facts = json.loads(json.dumps(facts_of(tf.Fabric(SEVERAL, width=8))))
+    facts["modes"][1][name] = value
+    if message is None:
+        checked_facts(facts)
+        return
+    with pytest.raises(WorkFailed, match=rf"^Board must say .*{message}$"):
+        checked_facts(facts)
+    del facts["modes"][1][name]
+    with pytest.raises(WorkFailed, match=rf"^Board must say its {name}, "):
+        checked_facts(facts)
+
+
+@pytest.mark.parametrize("root", ["any", -1, 1.5])
+def test_roots_of_boards(root):
+    facts = facts_of(tf.Fabric(ALONE, width=8)) | {"root": root}
+    with pytest.raises(WorkFailed, match=r"^Board must say its root, a node or null, not"):
+        checked_facts(facts)

@@ -1,0 +1,99 @@
+"""Bad input of every sort: some cases of each, many with ``-m long``, and faults that are seen."""
+
+import os
+import time
+
+import pytest
+from fuzzing import FUZZERS, oracle, run_cases
+from fuzzing.oracle import Fuzzer, run_line
+
+from torusfabric import cli, errors
+
+#: How many cases of each sort are quick, and how many take minutes.
+FEW = {"schedule": 80, "msccl": 80, "sweep": 60, "line": 15, "board": 120, "bus": 250}
+MANY = {"schedule": 3000, "msccl": 3000, "sweep": 2000, "line": 500, "board": 6000, "image": 100,
+        "bus": 2500}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+
+
+def check(name, folder, seed, count):
+    """No case of a sort is answered as it must not be."""
+    folder.mkdir()
+    fuzzer = FUZZERS[name](folder)
+    try:
+        faults = list(run_cases(fuzzer, seed, range(-(-count // fuzzer.batch))))
+    finally:
+        fuzzer.close()
+    assert [fault for fault in faults if fault] == []
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_few_cases(name, tmp_path):
+    check(name, tmp_path / "work", 1, FEW[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MANY)
+def test_many_cases(name, tmp_path):
+    check(name, tmp_path / "work", 2, MANY[name])
+
+
+class Planted(Fuzzer):
+    """A case that does what it is told to."""
+
+    name = "planted"
+
+    def make(self, draw):
+        return draw.random()
+
+    def run(self, given):
+        self.act()
+
+
+def judged(folder, act):
+    """What is said of a case."""
+    fuzzer = Planted(folder)
+    fuzzer.act = act
+    (fault,) = run_cases(fuzzer, 0, range(1))
+    return fault and fault.reason
+
+
+def raising(error):
+    def act(*_):
+        raise error
+
+    return act
+
+
+def test_right_answers_are_no_faults(tmp_path):
+    assert judged(tmp_path, lambda: None) is None
+    assert judged(tmp_path, raising(errors.InputError("Side must be at least 2, not 1"))) is None
+    assert judged(tmp_path, lambda: run_line(["plan", "3x", "allgather"], tmp_path)) is None
+
+
+def test_faults_are_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(oracle, "PATIENCE", 0.1)
+    assert "KeyError" in judged(tmp_path, raising(KeyError("x")))
+    assert "without a message" in judged(tmp_path, raising(errors.InputError("")))
+    assert "no answer" in judged(tmp_path, lambda: time.sleep(1))
+    assert "files are left: ['x']" in judged(tmp_path, lambda: os.mkdir(tmp_path / "x"))
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (raising(KeyError("x")), "KeyError"),
+        (lambda _: 7, "exit status 7"),
+        (lambda _: 1, "no error"),
+        (lambda _: open(".0123.part", "w").close(), "files are left"),
+        (lambda _: print("[]"), "no object"),
+    ],
+)
+def test_faults_of_commands_are_seen(run, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli.cache, "run_cache", run)
+    words = ["cache", "--json"] if message == "no object" else ["cache"]
+    assert message in judged(tmp_path, lambda: run_line(words, tmp_path))

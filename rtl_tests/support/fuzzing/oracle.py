@@ -1,0 +1,200 @@
+"""Runs cases, and judges what comes of each."""
+
+import contextlib
+import io
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from torusfabric.cli import main
+from torusfabric.errors import TorusfabricError
+
+__all__ = ["Fault", "Fuzzer", "run_cases", "run_line"]
+
+#: Seconds after which a case hangs.
+PATIENCE = 30.0
+
+#: Characters of an error that nobody reads to the end.
+LONGEST = 2000
+
+#: Exit statuses of commands: done, bad input, the work failed, a tool is missing.
+STATUSES = (0, 1, 2, 3)
+
+
+class Hang(BaseException):
+    """A case takes too long; no `Exception`, so that nothing on its way takes it for one."""
+
+
+class Fault(NamedTuple):
+    """A case that is not answered as it must be.
+
+    Parameters
+    ----------
+    case : str
+        Its name, by which it can be made again.
+    input : str
+        What was given.
+    reason : str
+        What is wrong.
+    """
+
+    case: str
+    input: str
+    reason: str
+
+
+class Fuzzer:
+    """Makes cases of one sort.
+
+    Parameters
+    ----------
+    folder : Path
+        For its files.
+    """
+
+    name: ClassVar[str]
+
+    #: How many cases of this sort are made, in proportion to others.
+    weight: ClassVar[int] = 1
+
+    #: How many cases are made at once, where that saves time.
+    batch: ClassVar[int] = 1
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def make(self, draw: random.Random) -> Any:
+        """Make an input."""
+        raise NotImplementedError
+
+    def run(self, given: Any) -> None:
+        """Give an input; raises an `AssertionError` that says what is wrong."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End what was begun."""
+
+    def show(self, given: Any) -> str:
+        """An input for people."""
+        return repr(given)
+
+
+def run_cases(fuzzer: Fuzzer, seed: int, numbers: range) -> Iterator[Fault | None]:
+    """Run some cases; each is made by the seed and its number alone.
+
+    Yields
+    ------
+    Fault or None
+        What is wrong with each case.
+    """
+    for number in numbers:
+        given = fuzzer.make(random.Random(f"{fuzzer.name} {seed} {number}"))
+        reason = _judged(fuzzer, given)
+        case = f"{fuzzer.name}:{seed}:{number}"
+        yield Fault(case, fuzzer.show(given), reason) if reason else None
+
+
+def _judged(fuzzer: Fuzzer, given: Any) -> str | None:
+    """What is wrong with the answer to an input."""
+    before = sorted(os.listdir(fuzzer.folder))
+    try:
+        with _time_limit():
+            fuzzer.run(given)
+    except Hang:
+        return f"no answer within {PATIENCE:g} s\n{_tail()}"
+    except TorusfabricError as error:
+        return _left(fuzzer.folder, before) if str(error) else "an error without a message"
+    except Exception:
+        return _tail()
+    return _left(fuzzer.folder, before)
+
+
+def _tail() -> str:
+    return "".join(traceback.format_exc().splitlines(keepends=True)[-12:])
+
+
+def _left(folder: Path, before: list[str]) -> str | None:
+    """What is wrong with the files that are there now; there must be no others."""
+    left = sorted(set(os.listdir(folder)) - set(before))
+    return f"files are left: {left}" if left else None
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise `Hang` where it is, after some time."""
+
+    def hang(number: int, frame: Any) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, hang)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _Stream(io.TextIOWrapper):
+    """A standard stream that keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    def text(self) -> str:
+        """All that was written."""
+        return self.buffer.getvalue().decode()  # type: ignore[attr-defined, no-any-return]
+
+
+def run_line(words: list[str], folder: Path) -> tuple[int, str]:
+    """Run a command in a folder of its own, and check what every command must keep to.
+
+    Returns
+    -------
+    status : int
+    out : str
+        What went to standard output.
+    """
+    out, err, place = _Stream(), _Stream(), Path.cwd()
+    with tempfile.TemporaryDirectory(dir=folder) as own, contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        usual, sys.stdin = sys.stdin, io.StringIO()
+        os.chdir(own)
+        try:
+            status = main(words)
+        except SystemExit as error:  # after --help
+            status = int(error.code or 0)
+        finally:
+            os.chdir(place)
+            sys.stdin = usual
+        left = [path.relative_to(own) for path in Path(own).rglob("*")]
+    _check_answer(words, status, out.text(), err.text())
+    unfinished = [path for path in left if status or path.suffix == ".part"]
+    assert not unfinished, f"files are left: {unfinished}"
+    return status, out.text()
+
+
+def _check_answer(words: list[str], status: int, out: str, err: str) -> None:
+    """What status and streams must be."""
+    assert status in STATUSES, f"exit status {status}"
+    assert "Traceback" not in out + err, err
+    lines = err.splitlines()
+    if "--json" in words and status == 0 and "-h" not in words and "--help" not in words:
+        assert "version" in json.loads(out), "no object"
+    if status and lines and lines[-1].startswith("{"):
+        assert json.loads(lines[-1])["error"]["message"], "an error without a message"
+        return
+    if status:
+        assert lines, "no error"
+        assert lines[-1].startswith("torusfabric: "), f"no error at the end of {err!r}"
+        ours = [line for line in lines if line.startswith("torusfabric: ")]
+        assert len(ours) == 1, f"errors of several lines: {lines}"
+        assert len(lines[-1]) <= LONGEST, f"an error of {len(lines[-1])} characters: {lines}"

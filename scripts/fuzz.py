@@ -1,0 +1,86 @@
+"""Give bad input to everything that takes any, and see that it is taken or refused in one line.
+
+Schedule files, MSCCL XML, sweep files, command lines, bytes on the serial line (both ways) and
+accesses to registers are made at random; `rtl_tests/support/fuzzing` says how, and what is wrong
+with an answer. A case is made by the seed and its number alone, and `--case` makes it again.
+
+Example::
+
+    python scripts/fuzz.py --cases 10000 --seed 1
+    python scripts/fuzz.py --case schedule:1:17
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "rtl_tests" / "support")]
+
+from fuzzing import FUZZERS, Fault, run_cases  # noqa: E402
+
+from torusfabric.toolchain.progress import progress_bar  # noqa: E402
+
+
+def parsed() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cases", type=int, default=10_000, help="how many (default 10000)")
+    parser.add_argument("--seed", type=int, default=0, help="which ones (default 0)")
+    parser.add_argument("--only", choices=tuple(FUZZERS), help="one sort of input")
+    parser.add_argument("--case", metavar="WHAT:SEED:NUMBER", help="this one alone")
+    return parser.parse_args()
+
+
+def shares(cases: int, only: str | None) -> dict[str, int]:
+    """How many cases of each sort there are."""
+    chosen = {name: fuzzer for name, fuzzer in FUZZERS.items() if only in (None, name)}
+    whole = sum(fuzzer.weight for fuzzer in chosen.values())
+    return {name: -(-cases * fuzzer.weight // whole) for name, fuzzer in chosen.items()}
+
+
+def faults(name: str, seed: int, numbers: range) -> Iterator[tuple[int, Fault | None]]:
+    """Run the cases of one sort; how many were run, and what was wrong."""
+    with tempfile.TemporaryDirectory(prefix="torusfabric-fuzz-") as folder:
+        os.environ["TORUSFABRIC_CACHE"] = str(Path(folder, "cache"))
+        work = Path(folder, "work")
+        work.mkdir()
+        fuzzer = FUZZERS[name](work)
+        try:
+            for fault in run_cases(fuzzer, seed, numbers):
+                yield fuzzer.batch, fault
+        finally:
+            fuzzer.close()
+
+
+def main() -> int:
+    """Print what is wrong; returns 2 if there is anything."""
+    arguments = parsed()
+    warnings.simplefilter("ignore")
+    if arguments.case:
+        name, seed, number = arguments.case.split(":")
+        work = {name: range(int(number), int(number) + 1)}
+    else:
+        seed = arguments.seed
+        counts = shares(arguments.cases, arguments.only)
+        work = {name: range(-(-n // FUZZERS[name].batch)) for name, n in counts.items()}
+    wrong = done = 0
+    whole = sum(len(numbers) * FUZZERS[name].batch for name, numbers in work.items())
+    with progress_bar("cases") as progress:
+        for name, numbers in work.items():
+            for count, fault in faults(name, int(seed), numbers):
+                done += count
+                progress(done, whole)
+                if fault:
+                    wrong += 1
+                    print(f"{fault.case}: {fault.input[:2000]}\n  {fault.reason}\n", flush=True)
+    print(f"{done} cases, {wrong} of them wrong")
+    return 2 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
