@@ -1,0 +1,55 @@
+"""The example of processing elements that meet in an all-gather and an all-reduce."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix_vector.py"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """The example as a module, on a torus of four nodes."""
+    spec = importlib.util.spec_from_file_location("matrix_vector", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "TORUS", "2x2")
+    return module
+
+
+def run_example(example, monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["matrix_vector.py", *words])
+    example.main()
+    return capsys.readouterr().out
+
+
+def test_it_computes_what_numpy_computes(example, monkeypatch, capsys):
+    """All of its words, in the predicted cycles: it checks that itself."""
+    printed = run_example(example, monkeypatch, capsys, "--iterations", "2")
+    assert "all-gather: " in printed
+    assert float(re.search(r"eigenvector of numpy: (\S+)", printed)[1]) > 0.99
+    assert re.search(r"\d+ cycles for 2 iterations; in 16 of each", printed)
+
+
+def test_a_wrong_word_is_found(example, monkeypatch, capsys):
+    """A matrix with another word gives another x."""
+    right = example.problem
+
+    def other(seed):
+        matrix, start = right(seed)
+        return matrix, start + (np.arange(len(start)) == 5)
+
+    expected = example.expected_vector
+    monkeypatch.setattr(example, "expected_vector", lambda m, _, **o: expected(*other(1), **o))
+    with pytest.raises(AssertionError, match="x must be what numpy computes"):
+        run_example(example, monkeypatch, capsys, "--iterations", "1")
+
+
+@pytest.mark.long
+def test_sixteen_elements(example, monkeypatch, capsys):
+    monkeypatch.setattr(example, "TORUS", "4x4")
+    assert "in 64 of each" in run_example(example, monkeypatch, capsys)
