@@ -72,6 +72,12 @@ def add_fabric_options(
             help="begin again as long as the input run is high: results are read, and messages "
             "written and committed, meanwhile",
         )
+        group.add_argument(
+            "--barrier",
+            action="store_true",
+            help="with --top stream and --max-flits: a mode more, after all others, in which every "
+            "node sends a word and receives one when all have come",
+        )
     group.add_argument(
         "--op",
         metavar="NAME",
@@ -165,7 +171,8 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     with progress_bar("compiling"):
         root = next((one.root for one in chosen if one.root), None)
         whole = schedules if len(schedules) > 1 else schedules[0]
-        program = compile(whole, **lengths, operators=operators, root=root)
+        barrier = getattr(arguments, "barrier", False)
+        program = compile(whole, **lengths, operators=operators, root=root, barrier=barrier)
         fabric = Fabric(
             program,
             width=arguments.width,
@@ -184,5 +191,6 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     hardware += ["--bus", bus] if bus else []
     hardware += ["--prefix", prefix] if prefix else []
     hardware += ["--periodic"] * periodic
+    hardware += ["--barrier"] * barrier
     hardware += ["--clocks", clocks] if clocks != "one" else []
     return Made(fabric, facts, chosen, tuple(hardware))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..collective import Operator
@@ -28,6 +29,7 @@ def compile(
     max_flits: int | None = None,
     operators: Sequence[Operator | str] = (),
     root: str | None = None,
+    barrier: bool = False,
     **others: object,
 ) -> Program:
     """The program that carries out a schedule.
@@ -46,6 +48,9 @@ def compile(
         one is chosen at the start of each run by its number in this order.
     root : {"any"}, optional
         Lets the root be chosen at the start of each run; the schedule is that for node 0.
+    barrier : bool
+        Whether there is a mode more, without data, after those of the schedules: a run of it ends
+        when all nodes have come. It takes messages of any length, and hardware with streams.
     **others
         Nothing at present.
 
@@ -67,6 +72,13 @@ def compile(
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
+    if barrier:
+        program = compile(
+            schedule, flits=flits, max_flits=max_flits, operators=operators, root=root
+        )
+        if not program.any_length:
+            raise InputError("Length must be left to each run, by max_flits, for a barrier")
+        return replace(program, barrier=True)
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, flits, max_flits, operators, root)
     if schedule.topology.nodes == 1 or not schedule.round_count:

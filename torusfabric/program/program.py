@@ -150,6 +150,8 @@ class Program:
     offset_variant_of : ndarray of int, shape (nodes,), or None
         Where there are several modes, some of them by offset: the variant of the node at each
         offset from the root in these modes.
+    barrier : bool
+        Whether there is a mode more, after all others, without data: nodes wait for one another.
     parts : tuple of Program
         Where there are several modes, what each would be alone: its memories have other numbers.
 
@@ -168,6 +170,7 @@ class Program:
     depth: IntArray
     variant_of: IntArray
     offset_variant_of: IntArray | None = None
+    barrier: bool = False
     parts: tuple[Program, ...] = ()
 
     @property
@@ -377,6 +380,8 @@ class Program:
         digest = hashlib.sha256()
         _update(digest, (self.topology.to_json(), self.flits, self.any_length))
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
+        if self.barrier:
+            _update(digest, ("barrier",))
         for mode in self.modes:
             _update(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
             _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))

@@ -151,7 +151,9 @@ def add_sequencer(plan: Blueprint) -> None:
         plan.choices,
         address_bits=bits,
     )
-    inputs: dict[str, Parts] = {name: net.whole(name) for name in ("start", *plan.choices.inputs)}
+    inputs: dict[str, Parts] = {
+        name: net.low(name, bits) for name, bits in {"start": 1, **plan.choices.inputs}.items()
+    }
     inputs["idle_address"] = address
     # With streams it is not the sequencer that finds out why a run cannot be carried out.
     renamed = {"error": "start_error"} if plan.top is Top.STREAM else {}

@@ -180,6 +180,8 @@ class Fabric(wiring.Component):
         if self.bus and self.top is not Top.HOST:
             raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
         self.clocks = Clocks(clocks)
+        if program.barrier and self.top is not Top.STREAM:
+            raise InputError(f"Top must be stream for a barrier, not {self.top}")
         if self.clocks is not Clocks.ONE and self.top is not Top.STREAM:
             raise InputError(f"Top must be stream for clocks of the nodes, not {self.top}")
         if periodic:

@@ -62,10 +62,11 @@ def _periodic(fabric: Fabric) -> dict[str, Any]:
 
 
 def _axi_streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of commands and statuses, if there are any, in their order."""
+    """The words of commands and statuses in their order, and the mode that is a barrier, if any."""
     if not needs_commands(fabric.program):
         return {}
-    return {"command_words": list(COMMAND), "status_words": list(STATUS)}
+    barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
+    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier}
 
 
 def _streams(fabric: Fabric) -> dict[str, Any]:

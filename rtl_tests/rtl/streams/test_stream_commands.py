@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_bench import StreamBench, messages_of
+from stream_bench import Message, StreamBench, messages_of
 
 import torusfabric as tf
 from torusfabric.rtl.streams import stream_ports
@@ -107,3 +107,51 @@ def test_commands_that_are_refused():
     tags = [command[4] if len(command) > 4 else 0 for command in REFUSED]
     refused = [[tag, error, 0] for tag, error in zip(tags, REFUSED.values(), strict=True)]
     assert bench.statuses == [[1, 0, cycles[0]], *refused, [2, 0, cycles[1]]]
+
+
+def barriers(fabric, jobs, places):
+    """Messages and commands of jobs with barriers in between, and their statuses."""
+    mode, nodes, program = len(fabric.program.modes), range(fabric.nodes), fabric.program
+    messages, commands, statuses = [], [], []
+    for k, message in enumerate(messages_of(fabric, jobs)):
+        if k in places:
+            words = [[(0, [16 * k + node])] for node in nodes]
+            messages.append(Message(Job(), words, words))
+            commands.append((mode, 0, 0, 0, 100 + k))
+            statuses.append([100 + k, 0, 0])
+        job = message.job
+        messages.append(message)
+        commands.append((job.mode or 0, 0, 0, 0, k))
+        statuses.append([k, 0, program.cycles(job.length, mode=job.mode)])
+    return messages, commands, statuses
+
+
+@pytest.mark.parametrize("collectives", ["allgather", "alltoall,allreduce"])
+def test_barriers(collectives):
+    fabric = engine("2x2", collectives, max_flits=3, barrier=True)
+    bench, jobs = StreamBench(fabric, 0.3), random_jobs(fabric, 4, seed=4)
+    messages, commands, statuses = barriers(fabric, jobs, places={0, 1, 3})
+    assert bench.run(messages, commands) == []
+    assert bench.statuses == statuses
+    assert bench.runs == [cycles for tag, _, cycles in statuses if tag < 100]
+
+
+def test_nobody_passes_a_barrier_before_all_have_come():
+    fabric = engine("2x2", "allgather", max_flits=3, barrier=True)
+    words = [[(0, [node])] for node in range(4)]
+    late = [*words[:3], []]
+    assert StreamBench(fabric).run([Message(Job(), late, [[]] * 4)], [(1, 0, 0, 0, 5)]) == []
+
+
+def test_a_barrier_needs_streams_and_lengths():
+    with pytest.raises(tf.InputError, match="Top must be stream for a barrier, not host"):
+        tf.Fabric(tf.compile(tf.plan("2", "allgather"), max_flits=3, barrier=True))
+    with pytest.raises(tf.InputError, match="Length must be left to each run, by max_flits"):
+        tf.compile(tf.plan("2", "allgather"), flits=3, barrier=True)
+
+
+def test_a_barrier_takes_one_word():
+    fabric = engine("2x2", "allgather", max_flits=3, barrier=True)
+    bench, long = StreamBench(fabric), [[(0, [1, 2])]] * 4
+    assert bench.run([Message(Job(), long, [[]] * 4)], [(1, 0, 0, 0, 5)]) == []
+    assert bench.statuses == [[5, 6, 0]]

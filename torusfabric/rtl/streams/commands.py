@@ -35,6 +35,8 @@ class CommandShape:
         Words of the longest packet.
     any_length : bool
         Whether packets may be shorter.
+    barrier : bool
+        Whether in the last mode nodes only wait for one another.
     facts : RunFacts
     operation_bits : int
         Bits of the number of an operator; 0 where there is no choice.
@@ -44,6 +46,7 @@ class CommandShape:
     operations: tuple[int, ...]
     most: int
     any_length: bool
+    barrier: bool
     facts: RunFacts
     operation_bits: int
 
@@ -82,6 +85,8 @@ class Commands(Leaf):
         Of the run that is next.
     wanted : Out
         The length that its command says, 0 for any.
+    barrier : Out(1)
+        Whether it is a barrier, if there are any.
     may_begin : Out(1)
         Whether there is room for its status.
     load_valid, load_mode, load_root : Out
@@ -113,6 +118,7 @@ class Commands(Leaf):
                 "may_begin": Out(1),
             }
             | {name: Out(bits) for name, bits in chosen.items() if bits}
+            | ({"barrier": Out(1)} if shape.barrier else {})
             | {name: Out(bits) for name, bits in facts.widths("load", valid=True).items()}
             | {name: Out(bits) for name, bits in facts.widths("unload").items()}
         )
@@ -134,8 +140,9 @@ class Commands(Leaf):
             taken.eq(put | refused),
         ]
         m.d.sync += [odd.eq(odd ^ put), under_way.eq(under_way + put - ends)]
-        tag = self._runs(m, command, put, odd)
-        cycles = Mux(self.value("error") == RunError.NONE, self.value("cycles"), 0)
+        tag, idle = self._runs(m, command, put, odd)
+        carried_out = (self.value("error") == RunError.NONE) & ~idle
+        cycles = Mux(carried_out, self.value("cycles"), 0)
         made = Cat(tag, self.value("error"), cycles)
         self._report(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
         return m
@@ -175,13 +182,17 @@ class Commands(Leaf):
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
         return Mux(command["mode"] >= len(shape.roots), RunError.MODE, error)
 
-    def _runs(self, m: Module, command: dict[str, Value], put: Value, odd: Value) -> Value:
+    def _runs(
+        self, m: Module, command: dict[str, Value], put: Value, odd: Value
+    ) -> tuple[Value, Value]:
         """Keep what is known of commands until their runs begin, and of runs until they end.
 
         Returns
         -------
-        Value
-            The tag of the run under way.
+        tag : Value
+            Of the run under way.
+        idle : Value
+            Whether it is a barrier, in which the fabric does nothing.
         """
         begins, following = self.value("run_begins"), self._next_odd
         tag = Signal(COMMAND_BITS, name="run_tag")
@@ -190,6 +201,8 @@ class Commands(Leaf):
             m.d.sync += following.eq(~following)
         with m.If(put):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
+        idle: Value = Const(0)
+        waits: Value = Const(0)
         for name, bits in self._shape.bits.items():
             if not bits:
                 continue
@@ -201,10 +214,15 @@ class Commands(Leaf):
                 with m.If(begins):
                     m.d.sync += tag.eq(chosen)
                 continue
+            if name == "mode" and self._shape.barrier:
+                waits, idle = chosen == len(self._shape.roots) - 1, Signal(name="run_idle")
+                m.d.sync += self.barrier.eq(waits)
+                with m.If(begins):
+                    m.d.sync += idle.eq(waits)
             if name == "length":
                 # A register, so that this module does not wait for what its answer decides. No run
                 # begins so soon after a command, or after another run.
-                m.d.sync += self.wanted.eq(chosen)
+                m.d.sync += self.wanted.eq(Mux(waits, 1, chosen))
                 continue
             m.d.comb += getattr(self, name).eq(chosen)
             if name in ("mode", "root"):
@@ -212,7 +230,7 @@ class Commands(Leaf):
                 with m.If(begins):
                     kept = getattr(self, f"unload_{name}").word_select(following, bits)
                     m.d.sync += kept.eq(chosen)
-        return tag
+        return tag, idle
 
     def _report(self, m: Module, status: Value, refused: Value) -> None:
         """Send statuses; there is room for two, and no run begins that would find none."""

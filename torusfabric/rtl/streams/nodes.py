@@ -43,6 +43,7 @@ def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
         length_bits=length_bits,
         last_bits=loader.length_bits,
         commanded=streams.commands is not None,
+        barrier=streams.commands is not None and streams.commands.barrier,
     )
     widths = {
         f"ready_{depth - 1}_0": ("ready", 1),
@@ -51,6 +52,7 @@ def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
         "busy": ("busy", 1),
         "may_begin": ("may_begin", 1),
         "wanted": ("wanted", length_bits),
+        "barrier": ("barrier", 1),
     }
     members = make().signature.members
     inputs: dict[str, Parts] = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...program import Program
     from ...program.address_map import AddressMap
 
-__all__ = ["KEPT", "NOWHERE", "Packets", "packets_received", "packets_sent"]
+__all__ = ["KEPT", "NOWHERE", "Packets", "barrier_packets", "packets_received", "packets_sent"]
 
 
 #: Memory number of what a node gets from itself, word by word, and of what it does not get.
@@ -148,6 +148,26 @@ def packets_received(program: Program, mode: int) -> Packets:
         flits=part.block_flits,
         in_turn=program.any_length,
         pitch=pitches.pop(),
+    )
+
+
+def barrier_packets(program: Program, memory: int) -> Packets:
+    """What nodes send in a barrier, or receive: a word, from the memory of what they send or kept.
+
+    Parameters
+    ----------
+    program : Program
+    memory : int
+    """
+    nodes = program.topology.nodes
+    shape = nodes, 1, 1
+    return Packets(
+        count=1,
+        there=np.ones(nodes, bool),
+        memory=np.full(shape, memory),
+        base=np.zeros(shape, int),
+        flits=1,
+        in_turn=program.any_length,
     )
 
 

@@ -14,7 +14,14 @@ from ..memories import address_width
 from .commands import CommandShape
 from .endpoint import StreamSettings, doubled, unloaded
 from .loader import LoaderShape
-from .packets import KEPT, NOWHERE, Packets, packets_received, packets_sent
+from .packets import (
+    KEPT,
+    NOWHERE,
+    Packets,
+    barrier_packets,
+    packets_received,
+    packets_sent,
+)
 from .ports import Clocks, needs_commands, stream_ports
 from .run_facts import RunFacts
 from .unloader import UnloaderShape
@@ -76,6 +83,10 @@ def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
     modes = range(len(program.modes))
     sent = tuple(packets_sent(program, mode) for mode in modes)
     received = tuple(packets_received(program, mode) for mode in modes)
+    if program.barrier:
+        first_own = next(number for number, memory in enumerate(program.memories) if memory.own)
+        sent += (barrier_packets(program, first_own),)
+        received += (barrier_packets(program, KEPT),)
     shapes = tuple(map(doubled, endpoints.shapes))
     variants = [0] * plan.nodes if program.by_offset else plan.variant_of
     shape_of = tuple(int(endpoints.shape_of[variant]) for variant in variants)
@@ -110,7 +121,7 @@ def _facts(plan: Blueprint) -> RunFacts:
     program, inputs = plan.program, plan.choices.inputs
     return RunFacts(
         commanded=needs_commands(program),
-        mode_bits=inputs.get("mode", 0),
+        mode_bits=(len(program.modes) + program.barrier - 1).bit_length(),
         root_bits=inputs.get("root", 0),
         position_bits=address_width(plan.nodes),
     )
@@ -118,10 +129,12 @@ def _facts(plan: Blueprint) -> RunFacts:
 
 def _commands(plan: Blueprint, facts: RunFacts) -> CommandShape:
     """What commands choose."""
-    choices = plan.choices
+    choices, barrier = plan.choices, plan.program.barrier
+    operations = tuple(len(mode.operators) for mode in plan.program.modes)
     return CommandShape(
-        roots=choices.roots,
-        operations=tuple(len(mode.operators) for mode in plan.program.modes),
+        roots=choices.roots + (None,) * barrier,
+        operations=operations + (0,) * barrier,
+        barrier=barrier,
         most=plan.program.flits,
         any_length=plan.program.any_length,
         facts=facts,

@@ -85,7 +85,8 @@ def needs_commands(program: Program) -> bool:
     >>> needs_commands(tf.compile(schedule, max_flits=8, root="any"))
     True
     """
-    return program.several or program.any_root or len(program.operators) > 1
+    several = program.several or program.barrier
+    return several or program.any_root or len(program.operators) > 1
 
 
 def stream_ports(

@@ -23,8 +23,8 @@ class StreamControl(Leaf):
         Bits of the length of a run, where that is found out from packets; else 0.
     last_bits : int
         Bits of the number of the last word of a packet.
-    commanded : bool
-        Whether runs need commands.
+    commanded, barrier : bool
+        Whether runs need commands, and whether some of them are barriers.
 
     Members
     -------
@@ -40,6 +40,8 @@ class StreamControl(Leaf):
         Whether a run may begin; with commands.
     wanted : In
         The length that the command of the next run says, 0 for any.
+    barrier : In(1)
+        Whether that is a barrier, which ends as soon as it begins; if there are any.
     start : Out(1)
     length : Out
         Of the run that is started.
@@ -61,9 +63,10 @@ class StreamControl(Leaf):
         length_bits: int = 0,
         last_bits: int = 0,
         commanded: bool = False,
+        barrier: bool = False,
     ) -> None:
         self._round_trip, self._bits = round_trip, last_bits if length_bits else 0
-        self._commanded = commanded
+        self._commanded, self._barrier = commanded, barrier
         of_command = {"may_begin": In(1), "wanted": In(length_bits)} if commanded else {}
         of_length = {"last": In(last_bits), "length": Out(length_bits),
                      "run_last": Out(2 * last_bits)}  # fmt: skip
@@ -80,6 +83,7 @@ class StreamControl(Leaf):
             }
             | (of_length if length_bits else {})
             | {name: member for name, member in of_command.items() if member.shape}
+            | ({"barrier": In(1)} if barrier else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -87,15 +91,16 @@ class StreamControl(Leaf):
         m = Module()
         wait, odd, was_busy = Signal(range(self._round_trip + 1)), Signal(), Signal()
         busy, bad = self.value("busy"), self._bad()
-        may, go, dropped = Signal(), Signal(), Signal()
+        may, go, over = Signal(), Signal(), Signal()
+        idle = self.value("barrier") if self._barrier else Const(0)
         m.d.comb += [
             may.eq(self.value("ready") & (wait == 0) & self._allowed()),
-            self.start.eq(may & (bad == 0)),
+            self.start.eq(may & (bad == 0) & ~idle),
             go.eq(may & ~busy),
             self.run_begins.eq(go),
-            self.run_ends.eq((was_busy & ~busy) | dropped),
+            self.run_ends.eq((was_busy & ~busy) | over),
         ]
-        m.d.sync += [was_busy.eq(busy), dropped.eq(go & (bad != 0))]
+        m.d.sync += [was_busy.eq(busy), over.eq(go & ((bad != 0) | idle))]
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         with m.If(go):
