@@ -90,9 +90,9 @@ def simulate_streams(
     """
     if fabric.top is not Top.STREAM:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
+    check_stall(stall)
     if fabric.clocks is not Clocks.ONE:
         raise InputError(f"Clocks must be one for simulation, not {fabric.clocks}: try its bench")
-    check_stall(stall)
     tried = stream_jobs(fabric, 3, seed=seed) if jobs is None else tuple(jobs)
     check_jobs(fabric, tried)
     tried = tuple(completed(fabric, job) for job in tried) * repeat
