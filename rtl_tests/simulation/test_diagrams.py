@@ -11,6 +11,7 @@ from amaranth.sim import Simulator
 from helpers import misrouted
 
 import torusfabric as tf
+from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.diagrams import draw_diagrams
 from torusfabric.verilog.diagram import can_render
 
@@ -22,6 +23,7 @@ FABRICS = {
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "scheduled": ("3x3", "allgather:hamiltonian", {"flits": 4}, {"top": "core"}),
     "wishbone": ("2x2", "broadcast", {"max_flits": 6}, {"bus": "wishbone"}),
+    "stream": ("3", "broadcast", {"flits": 4}, {"top": "stream"}),
     "axi-lite": ("2x2", "reduce", {"flits": 2}, {"bus": "axi-lite"}),
 }
 
@@ -68,12 +70,12 @@ def difference(fabric, diagrams):
 
     All of them together show every change of an input after the reset.
     """
-    shown, found = cycles_shown(diagrams), []
+    shown, found, design = cycles_shown(diagrams), [], Assembly(fabric.netlist)
 
     async def testbench(ctx):
         for cycle in range(min(shown), max(shown) + 1):
             for (port, low, high), value in shown.get(cycle, {}).items():
-                signal = getattr(fabric, port)
+                signal = getattr(design, port)
                 bits = signal if low is None else signal[low : high + 1]
                 if port in fabric.netlist.inputs:
                     ctx.set(bits, value)
@@ -81,7 +83,7 @@ def difference(fabric, diagrams):
                     found.append(f"{port} in cycle {cycle} is {int(ctx.get(bits)):#x}")
             await ctx.tick()
 
-    simulator = Simulator(fabric)
+    simulator = Simulator(design)
     simulator.add_clock(1e-6)
     simulator.add_testbench(testbench)
     simulator.run()

@@ -1,5 +1,6 @@
 """A page about the ports of a fabric: a table of all of them, and timing diagrams."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ def _rows(ports: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
                 f"`{known}`",
                 port["direction"],
                 str(port["width"]),
-                port["clock"] or "",
+                _of_any_node(port["clock"]) if port["clock"] else "",
                 port["protocol"],
                 port["role"],
                 port["meaning"],
@@ -79,12 +80,11 @@ def _rows(ports: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
 
 
 def _of_any_node(name: str) -> str:
-    """The name of a port of node 0 with N in place of its number.
+    """The name of a port with N in place of the number of node 0, if it has that.
 
     Examples
     --------
-    >>> _of_any_node("read_data_0"), _of_any_node("s_axis_0_tdata")
-    ('read_data_N', 's_axis_N_tdata')
+    >>> _of_any_node("read_data_0"), _of_any_node("s_axis_0_tdata"), _of_any_node("clk")
+    ('read_data_N', 's_axis_N_tdata', 'clk')
     """
-    before, _, after = name.rpartition("_0")
-    return f"{before}_N{after}"
+    return re.sub(r"_0(?=_|$)", "_N", name, count=1)

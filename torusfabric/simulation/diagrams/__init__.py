@@ -6,12 +6,14 @@ from amaranth.sim import Simulator, SimulatorContext
 
 from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric, Top
+from ...rtl.streams import Clocks
 from ...verilog.diagram import Diagram
 from ..engines.amaranth_engine import wide_values
 from .bus import bus_scene
 from .core import memories_scene, scheduled_scene
 from .host import host_scene, periodic_scene
 from .stage import Lane, Scene, Sketch, Stage
+from .stream import stream_scene
 from .waves import Line, waves
 
 __all__ = ["draw_diagrams"]
@@ -30,6 +32,7 @@ def draw_diagrams(fabric: Fabric) -> list[Diagram]:
     Returns
     -------
     list of Diagram
+        None where nodes have clocks of their own.
 
     Examples
     --------
@@ -39,6 +42,8 @@ def draw_diagrams(fabric: Fabric) -> list[Diagram]:
     >>> run.waves["signal"][2]
     {'name': 'start', 'wave': '10...|...'}
     """
+    if fabric.clocks is not Clocks.ONE:
+        return []  # a diagram shows the cycles of one clock
     scene, design = _scene(fabric)(fabric), Assembly(fabric.netlist)
     lanes = dict.fromkeys(lane for sketch in scene.sketches for lane in sketch.lanes)
     stages = []
@@ -60,6 +65,8 @@ def _scene(fabric: Fabric) -> Callable[[Fabric], Scene]:
     """What is shown of the top of a fabric."""
     if fabric.bus:
         return bus_scene
+    if fabric.top is Top.STREAM:
+        return stream_scene
     if fabric.top is Top.CORE:
         return scheduled_scene if fabric.streaming else memories_scene
     return periodic_scene if fabric.periods else host_scene

@@ -71,7 +71,7 @@ def waves(cycles: Sequence[int], lines: Sequence[Line]) -> dict[str, Any]:
         written = "d" if line.decimal else "#x"
         texts = [None if k is GAP else format(line.values[k], written) for k in columns]
         shown.append(_values(line.name, texts))
-        longest = max(longest, *(len(text) for text in texts if text))
+        longest = max([longest, *(len(text) for text in texts if text)])
     return {"signal": shown, "config": {"hscale": max(1, -(-longest // ROOM))}}
 
 

@@ -11,7 +11,7 @@ from ...collective import expected_words, random_messages
 from ...rtl.fabric import Fabric
 from ..engines.base import Job
 
-__all__ = ["Exchange", "Packet", "draw_exchange"]
+__all__ = ["Exchange", "Packet", "draw_exchange", "exchange_of"]
 
 
 class Packet(NamedTuple):
@@ -59,14 +59,31 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     >>> [len(packets) for packets in exchange.sent], [len(p) for p in exchange.received]
     ([1, 1, 1], [3, 0, 0])
     """
-    part = fabric.program.part(job.mode or 0)
-    layout = part.layout if job.root is None else part.layout.with_root(job.root)
+    layout = fabric.program.part(job.mode or 0).layout
     length = job.length or fabric.flits
     words = random_messages(layout, length, width=fabric.width, seed=seed)
+    return exchange_of(fabric, job, words, np.random.default_rng(seed))
+
+
+def exchange_of(
+    fabric: Fabric, job: Job, words: np.ndarray, random: np.random.Generator | None = None
+) -> Exchange:
+    """The packets of a run, given the words of all nodes.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    job : Job
+        Completed: nothing is left open.
+    words : ndarray, shape (nodes, send words)
+    random : Generator, optional
+        Of the order of destinations, which are ascending without it.
+    """
+    part = fabric.program.part(job.mode or 0)
+    layout = part.layout if job.root is None else part.layout.with_root(job.root)
     operator = part.mode.operator_of(job.operation)
     delivered, receives = expected_words(layout, words, operator=operator, width=fabric.width)
     collective, groups = layout.blocks.collective, layout.blocks.groups
-    random = np.random.default_rng(seed)
     destinations = groups.size if collective.personal else 1
     if collective.from_each:
         origins = range(groups.size)
@@ -77,7 +94,9 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     received: list[list[Packet]] = []
     for node in range(fabric.nodes):
         sends = not collective.single_origin or groups.position[node] == collective.root
-        order = random.permutation(destinations).tolist() if sends else []
+        order = range(destinations) if sends else range(0)
+        if random is not None:
+            order = random.permutation(order).tolist()
         sent.append([_packet(k, words[node], destinations) for k in order])
         got = [
             _packet(k, delivered[node], len(origins), origin) for k, origin in enumerate(origins)

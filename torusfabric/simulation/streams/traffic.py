@@ -10,7 +10,18 @@ from ...rtl.streams.ports import COMMAND, STATUS
 from ..engines.base import Job
 from .messages import Exchange, Packet
 
-__all__ = ["STATUS_SINK", "Arrival", "Beat", "Log", "Sink", "Source", "Traffic", "traffic_of"]
+__all__ = [
+    "STATUS_SINK",
+    "Arrival",
+    "Beat",
+    "Log",
+    "Sink",
+    "Source",
+    "Traffic",
+    "beats_of",
+    "command_of",
+    "traffic_of",
+]
 
 #: Where statuses come.
 STATUS_SINK = "m_axis_status"
@@ -152,18 +163,18 @@ def traffic_of(
     for node in range(fabric.nodes):
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
         received = (packet for exchange in exchanges for packet in exchange.received[node])
-        sources.append(Source(f"s_axis_{node}", list(_beats(sent)), stall))
+        sources.append(Source(f"s_axis_{node}", list(beats_of(sent)), stall))
         count = sum(len(packet.words) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
     if needs_commands(fabric.program):
-        commands = [beat for number, job in enumerate(jobs) for beat in _command(number, job)]
+        commands = [beat for number, job in enumerate(jobs) for beat in command_of(number, job)]
         sources.append(Source("s_axis_cmd", commands, stall))
         sinks.append(Sink(STATUS_SINK, len(STATUS) * len(jobs), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
     return Traffic(sources, sinks, seed, patience)
 
 
-def _command(number: int, job: Job) -> Iterable[Beat]:
+def command_of(number: int, job: Job) -> Iterable[Beat]:
     """The beats of the command of a run; every second one leaves the length to the packets."""
     words = {name: value or 0 for name, value in job._asdict().items()} | {"tag": number}
     if number % 2:
@@ -171,7 +182,7 @@ def _command(number: int, job: Job) -> Iterable[Beat]:
     return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
 
 
-def _beats(packets: Iterable[Packet]) -> Iterable[Beat]:
+def beats_of(packets: Iterable[Packet]) -> Iterable[Beat]:
     """The beats of packets."""
     for number, words in packets:
         for k, word in enumerate(words):

@@ -1,0 +1,155 @@
+"""What is shown of a fabric whose nodes have streams."""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...rtl.fabric import Fabric
+from ...rtl.streams import needs_commands
+from ..streams.messages import exchange_of
+from ..streams.traffic import Beat, beats_of, command_of
+from .sample import FIRST, sample
+from .stage import Lane, Scene, Sketch, Stage
+
+__all__ = ["stream_scene"]
+
+#: The beat before which the source that is shown pauses, and for how many cycles; and that after
+#: which the sink does.
+PAUSE_AT, PAUSE = 1, 2
+
+#: Cycles, beside those of words and runs, after which a run is given up.
+LIMIT = 256
+
+#: The tag of the command that is shown.
+TAG = 2
+
+#: The signals of a stream, in the order in which they are shown.
+SIGNALS = ("tvalid", "tready", "tdata", "tlast", "tdest", "tid")
+
+
+@dataclass
+class _Source:
+    """What is sent into a stream.
+
+    Parameters
+    ----------
+    prefix : str
+    beats : deque of Beat
+    pauses : int
+        Cycles to pause before the beat that `PAUSE_AT` says.
+    """
+
+    prefix: str
+    beats: deque[Beat]
+    pauses: int = 0
+    taken: int = 0
+
+    def offer(self, stage: Stage) -> None:
+        """Offer the next beat, or nothing."""
+        resting = self.taken == PAUSE_AT and self.pauses > 0
+        self.pauses -= resting
+        valid = bool(self.beats) and not resting
+        beat = self.beats[0] if valid else Beat(0, last=False)
+        values = {"tvalid": valid, "tdata": beat.word, "tlast": beat.last, "tdest": beat.dest}
+        stage.set(**{f"{self.prefix}_{name}": int(value) for name, value in values.items()})
+
+    def look(self, stage: Stage) -> None:
+        """See whether a beat is taken."""
+        if stage.get(f"{self.prefix}_tvalid") and stage.get(f"{self.prefix}_tready"):
+            self.beats.popleft()
+            self.taken += 1
+
+
+@dataclass
+class _Sink:
+    """What is received from a stream, with a pause after its first beats."""
+
+    prefix: str
+    pauses: int = 0
+    taken: int = 0
+
+    def offer(self, stage: Stage) -> None:
+        """Be ready, or not."""
+        resting = self.taken == PAUSE_AT and self.pauses > 0
+        self.pauses -= resting
+        stage.set(**{f"{self.prefix}_tready": int(not resting)})
+
+    def look(self, stage: Stage) -> None:
+        """See whether a beat is taken."""
+        self.taken += stage.get(f"{self.prefix}_tvalid") & stage.get(f"{self.prefix}_tready")
+
+
+def stream_scene(fabric: Fabric) -> Scene:
+    """A run: a packet that is sent with a pause, and what another node receives, with a pause."""
+    shown = sample(fabric)
+    send, receive = f"s_axis_{shown.source}", f"m_axis_{shown.reader}"
+    commanded = needs_commands(fabric.program)
+
+    async def play(stage: Stage) -> None:
+        sources, sinks, count = _ends(fabric, send, receive)
+        ends: list[_Source | _Sink] = [*sources, *sinks]
+        source = next(end for end in sources if end.prefix == send)
+        sink = next(end for end in sinks if end.prefix == receive)
+        for name in ("send", "run"):
+            stage.begin(name)
+        begun, sending, limit = False, True, 4 * (count + fabric.predicted_cycles) + LIMIT
+        while not (sink.taken == count and stage.get("done")) and stage.now < limit:
+            for end in ends:
+                end.offer(stage)
+            if stage.get(f"{receive}_tvalid") and "receive" not in stage.cycles:
+                stage.begin("receive")
+            if stage.get("busy") and not begun:
+                begun, stage.origin = True, stage.now
+            for end in ends:
+                end.look(stage)
+            await stage.edges()
+            # The diagram ends with the cycle after the last word.
+            if sending:
+                stage.end("send")
+            sending = bool(source.beats) or stage.get(f"{send}_tvalid") == 1
+        stage.end("receive")
+        await stage.edges(2 + 8 * commanded)
+        stage.end("run")
+
+    return Scene(play, _sketches(fabric, send, receive))
+
+
+def _ends(fabric: Fabric, send: str, receive: str) -> tuple[list[_Source], list[_Sink], int]:
+    """All sources and sinks for a run, and the words that are received at the one that is shown."""
+    job, nodes = sample(fabric).job, range(fabric.nodes)
+    layout, length = fabric.program.part(job.mode or 0).layout, job.length or fabric.flits
+    numbers = np.arange(layout.send_words(length)) + FIRST
+    words = (numbers + 16 * np.arange(fabric.nodes)[:, None]).astype(object)
+    exchange = exchange_of(fabric, job, words % (1 << fabric.width))
+    sources = [_Source(f"s_axis_{node}", deque(beats_of(exchange.sent[node]))) for node in nodes]
+    sinks = [_Sink(f"m_axis_{node}") for node in nodes]
+    if needs_commands(fabric.program):
+        sources.append(_Source("s_axis_cmd", deque(command_of(TAG, job))))
+        sinks.append(_Sink("m_axis_status"))
+    ends: list[_Source | _Sink] = [*sources, *sinks]
+    for end in ends:
+        if end.prefix in (send, receive):
+            end.pauses = PAUSE
+    reader = int(receive.rpartition("_")[2])
+    count = sum(len(packet.words) for packet in exchange.received[reader])
+    return sources, sinks, count
+
+
+def _sketches(fabric: Fabric, send: str, receive: str) -> list[Sketch]:
+    """The diagrams."""
+    ports = fabric.netlist.inputs | fabric.netlist.outputs
+
+    def lanes(prefix: str) -> tuple[Lane, ...]:
+        names = (f"{prefix}_{signal}" for signal in SIGNALS)
+        return tuple(Lane(name) for name in names if name in ports)
+
+    run = (*lanes("s_axis_cmd"), *map(Lane, ("busy", "done")), Lane("cycles", counts=True),
+           Lane("error"), *lanes("m_axis_status"))  # fmt: skip
+    return [
+        Sketch("send", "Sending a packet", "A word passes where `tvalid` and `tready` are high; "
+               "`tvalid` may go down between words. Cycle 0 is the first of the run.", lanes(send)),
+        Sketch("run", "A run", "It begins when all messages are there.", run),
+        Sketch("receive", "Receiving packets", "A word stays until `tready` is high.",
+               lanes(receive)),
+    ]  # fmt: skip
