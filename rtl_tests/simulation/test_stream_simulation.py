@@ -1,7 +1,6 @@
 """Simulations of fabrics with streams: every word is compared, and rates are what ports allow."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from amaranth.hdl import Module, Signal
@@ -201,7 +200,7 @@ def test_runs_follow_one_another_at_the_rate_of_ports():
 @pytest.mark.parametrize("stall", [-0.1, 0.96, float("nan"), float("inf")])
 def test_a_stall_out_of_range_is_refused(stall):
     with pytest.raises(InputError, match=r"Stall must be from 0 to 0\.95, not"):
-        simulate_streams(SimpleNamespace(top=stream_fabric().top), stall=stall)
+        simulate_streams(stream_fabric(), stall=stall)
 
 
 def test_only_ports_of_streams_rest():
