@@ -111,6 +111,7 @@ class Reads:
         self.count = max(place.address.shape[1] for place in places)
         shape = self.count, program.topology.nodes, len(runs)
         self._memory, self._address = np.full(shape, -1), np.full(shape, -1)
+        self._given = np.array([place.bits for place in places])
         for k, place in enumerate(places):
             there = slice(0, place.address.shape[1])
             self._address[there, :, k] = place.address.T
@@ -127,5 +128,7 @@ class Reads:
             address = self._address[step][nodes]
             given["read_bank"] = self._bits(module, "read_bank", self._memory[step][nodes])
             for port in ("read_address", *(f"read_{k}" for k in range(64))):
-                given[port] = self._bits(module, port, address)
+                known = self._bits(module, port, address)
+                beyond = np.arange(len(known))[:, None, None] >= self._given
+                given[port] = np.where(beyond, UNKNOWN, known)
         return given

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,6 +115,8 @@ class GateProgram:
     module : GateModule
     outputs : dict of str to (list of int)
         Of each output, the bits that are wanted.
+    kept_as : type
+        Of numpy; one of few bits is enough where there are no words.
 
     Attributes
     ----------
@@ -122,7 +124,14 @@ class GateProgram:
         Of each port, the bits that matter.
     """
 
-    def __init__(self, module: GateModule, outputs: Mapping[str, list[int]]) -> None:
+    def __init__(
+        self,
+        module: GateModule,
+        outputs: Mapping[str, list[int]],
+        *,
+        kept_as: type[np.signedinteger[Any]] = np.int32,
+    ) -> None:
+        self._type = kept_as
         self.module, self.outputs = module, dict(outputs)
         wanted = [module.outputs[name][k] for name, bits in outputs.items() for k in bits]
         live = cone(module, wanted)
@@ -244,7 +253,7 @@ class GateProgram:
 
     def unknown(self, instances: int) -> State:
         """A state of which nothing is known."""
-        flops = np.full((len(self._q), instances), UNKNOWN, np.int32)
+        flops = np.full((len(self._q), instances), UNKNOWN, self._type)
         return State(flops, [self._ram(self._ports[n], instances) for n in self.rams])
 
     def _ram(self, ports: _Ports, instances: int) -> IntArray:
@@ -262,7 +271,7 @@ class GateProgram:
         inputs : dict of str to ndarray of int, shape (bits that matter, instances)
             What is left out is not known.
         """
-        v = np.empty((self.bits, state.flops.shape[1]), np.int32)
+        v = np.empty((self.bits, state.flops.shape[1]), self._type)
         v[0], v[1], v[2] = 0, 1, UNKNOWN
         for name, numbers in self._in.items():
             if len(numbers):

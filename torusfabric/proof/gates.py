@@ -17,7 +17,7 @@ from ..toolchain.folders import work_folder
 from ..verilog.design import Design
 
 __all__ = ["Bit", "Flop", "Gate", "GateModule", "GateText", "Ram", "RomParameters", "TopInstance",
-           "read_gates"]  # fmt: skip
+           "as_module", "read_gates"]  # fmt: skip
 
 #: From the text to gates, registers and memories.
 SCRIPT = """\
@@ -193,7 +193,7 @@ def _parse(found: dict[str, Any], design: Design) -> GateText:
     """What Yosys wrote, as values."""
     top = found["modules"][design.top]
     modules = {
-        name: _module(name, entry)
+        name: as_module(name, entry)
         for name, entry in found["modules"].items()
         if name not in (design.top, design.rom)
     }
@@ -230,8 +230,8 @@ def _number(value: Any) -> int:
     return int(value.replace("x", "0"), 2) if isinstance(value, str) else int(value)
 
 
-def _module(name: str, entry: dict[str, Any]) -> GateModule:
-    """A module."""
+def as_module(name: str, entry: dict[str, Any]) -> GateModule:
+    """A module that Yosys wrote, as a value."""
     inputs, outputs = _ports(entry["ports"])
     module = GateModule(name, inputs, outputs)
     for net, facts in entry["netnames"].items():

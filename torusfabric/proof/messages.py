@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..collective import Operator
 from ..collective.words import expected_words
+from ..program import DirectMap, RenumberedMap
 from ..topology import BoolArray, IntArray
 from .symbols import word
 
@@ -42,10 +43,14 @@ class Places:
     ----------
     memory, address : ndarray of int, shape (nodes, words)
         The address is -1 where a word lies nowhere.
+    bits : int
+        How many bits of the address the host gives: a node of which others can be the root finds
+        out by itself whether it shows what it sends or what it has received.
     """
 
     memory: IntArray
     address: IntArray
+    bits: int = 64
 
 
 def sent_words(program: Program, run: Run) -> IntArray:
@@ -100,7 +105,13 @@ def received_places(program: Program, run: Run) -> Places:
     if mode.part_is_root:
         of = np.full_like(of, run.root)
     memory, base = mode.receive_map.locate(mode.groups.position[:, None], of[None], chunk[None])
-    return _places(program, run, memory, base, flit)
+    mapped = mode.receive_map
+    if isinstance(mapped, RenumberedMap):
+        mapped = mapped.mapped
+    places = _places(program, run, memory, base, flit)
+    if mode.by_offset and isinstance(mapped, DirectMap) and mapped.base:
+        return replace(places, bits=(mapped.base - 1).bit_length())
+    return places
 
 
 def _places(program: Program, run: Run, memory: IntArray, base: IntArray, flit: IntArray) -> Places:

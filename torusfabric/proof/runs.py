@@ -10,7 +10,7 @@ runs in any order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +19,16 @@ from ..program.timing import WRITE
 from ..rtl.netlist import Role
 from ..topology import BoolArray, IntArray
 from .accesses import Reads, Writes
-from .machine import Machine
+from .faults import Refuted, refuted
+from .machine import Machine, Override
 from .messages import Run, owed_words
+from .refusals import refused_starts
 from .snapshot import (
     Snapshot,
     arrays,
+    copied,
     forgetful,
+    holds_words,
     of_all,
     picked,
     same,
@@ -32,51 +36,28 @@ from .snapshot import (
     with_arrays,
     with_either,
 )
-from .symbols import UNKNOWN, named
+from .symbols import UNKNOWN, named, word
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["RESET", "Refutation", "RunFault", "Runs"]
+__all__ = ["RESET", "Runs"]
 
 #: Clock edges for which a reset lasts.
 RESET = 16
+
+#: Starts that are carried out at once.
+STARTS = 256
 
 #: The inputs that are sampled with the start.
 CHOICES = ("mode", "length", "root", "operation")
 
 
-@dataclass(frozen=True)
-class RunFault:
-    """Where a run is not as it should be.
-
-    Parameters
-    ----------
-    run : Run
-    cycle : int
-        Clock edges since the start.
-    signal : str
-    node : int or None
-    message : str
-    """
-
-    run: Run
-    cycle: int
-    signal: str
-    node: int | None
-    message: str
-
-    def __str__(self) -> str:
-        at = "" if self.node is None else f" of node {self.node}"
-        return f"{self.signal}{at} in cycle {self.cycle} of {self.run} {self.message}"
-
-
-class Refutation(Exception):
-    """A run is not as it should be."""
-
-    def __init__(self, fault: RunFault) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
+def _refuted(run: Run, cycle: int, signal: str, message: str, node: int | None = None) -> Refuted:
+    """The exception of a run that is not as it should be."""
+    at = "" if node is None else f" of node {node}"
+    text = f"{signal[:1].upper()}{signal[1:]}{at} {message} (cycle {cycle} of {run})"
+    return refuted("whole runs", signal + at, text, cycle=cycle)
 
 
 class Runs:
@@ -119,6 +100,116 @@ class Runs:
                 return now
             now = later
 
+    def check_rest(self, rest: Snapshot) -> int:
+        """Check that a node that is not asked shows 0, and that addresses of the host pass.
+
+        Returns
+        -------
+        int
+            How many things were compared.
+
+        Raises
+        ------
+        Refuted
+            If one is not so.
+        """
+        machine, count = self.machine, 0
+        machine.prepare(1)
+        bits = machine.text.nets.get("read_address", [])
+        address = word(np.arange(len(bits)))[:, None]
+        machine.settle(rest, self._given() | {"read_address": address})
+        for name in machine.text.nets:
+            if name.removeprefix("read_").isdigit():
+                shown = machine.shown(name)
+                count += len(shown)
+                self._require(name, (shown == address[: len(shown)]).all(), "pass the address on")
+        for position in range(max(self.program.topology.nodes - 1, 1).bit_length()):
+            now = spread(rest, 1)
+            others = {
+                module: {"read_node": self._all_but(module, nodes, position)}
+                for module, nodes in self._endpoints.items()
+            }
+            for _ in range(self._answer):
+                machine.settle(now, self._given(), others)
+                now = machine.after(now)
+            machine.settle(now, self._given(), others)
+            for module in self._endpoints if self.program.topology.nodes > 1 else ():
+                shown = machine.output(module, "read_data")
+                count += shown.size
+                self._require(f"read_data of {module}", (shown == 0).all(), "be 0 if not asked")
+        return count
+
+    def refuse(self, rest: Snapshot) -> tuple[int, Snapshot]:
+        """Start with what there is not: that is refused, and the error says why.
+
+        Returns
+        -------
+        count : int
+            How many starts were carried out.
+        left : Snapshot
+            What is known of the fabric at rest or after any of them.
+
+        Raises
+        ------
+        Refuted
+            If one of them is not refused.
+        """
+        machine = self.machine
+        bits = {name: len(machine.text.nets[name]) for name in self._chosen}
+        count, left, starts = 0, rest, refused_starts(self.program, bits)
+        while batch := list(islice(starts, STARTS)):
+            machine.prepare(len(batch))
+            driven = {
+                name: np.array([[start.inputs[name] for start in batch]])
+                >> np.arange(width)[:, None]
+                & 1
+                for name, width in bits.items()
+            }
+            machine.settle(spread(rest, len(batch)), self._given(start=1) | driven)
+            now = machine.after(spread(rest, len(batch)))
+            machine.settle(now, self._given())
+            self._require("busy", (machine.shown("busy") == 0).all(), "stay low if refused")
+            error = machine.shown("error")
+            for k, start in enumerate(batch):
+                shown = [int(error[j, k]) << j for j in range(len(error))]
+                said = f"be one of {sorted(start.errors)} for {start.inputs}"
+                self._require("error", sum(shown) in start.errors, said)
+            left = with_either(left, of_all(now, len(batch)))
+            count += len(batch)
+        return count, left
+
+    def _check_others(self, begin: Snapshot) -> None:
+        """Check that writes for other nodes change nothing that a node holds."""
+        machine = self.machine
+        now = copied(begin)
+        machine.settle(now, self._given())
+        machine.forget_words()
+        written: dict[str, Override]
+        for position in [*range(max(self.program.topology.nodes - 1, 1).bit_length()), None]:
+            written = {}
+            for module, nodes in self._endpoints.items() if position is not None else ():
+                others = self._all_but(module, nodes, position, port="write_node")
+                written[module] = {"write_node": others, "write_enable": np.ones((1, 1, 1), int)}
+            for _ in range(WRITE):
+                machine.settle(now, self._given(), written, only=self._endpoints)
+                now = machine.after(now)
+        self._require("a node", holds_words(now, begin), "keep its words when others are written")
+
+    def _all_but(
+        self, module: str, nodes: list[int], position: int, *, port: str = "read_node"
+    ) -> IntArray:
+        """All numbers of nodes that differ from a node's own at one bit of them."""
+        own = self._bits(module, port, np.array(nodes)[:, None])
+        others = np.full_like(own, UNKNOWN)
+        if len(own):
+            others[position] = 1 - own[position]
+        return others
+
+    def _require(self, signal: str, holds: object, what: str) -> None:
+        """Raise a refutation unless something holds at rest."""
+        if not holds:
+            raise refuted("whole runs", signal, f"{signal} at rest must {what}")
+
     def _given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
         """What drives the fabric besides what the host writes and reads."""
         start = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
@@ -143,7 +234,7 @@ class Runs:
 
         Raises
         ------
-        Refutation
+        Refuted
             If one of them is not as it should be.
         """
         self.machine.prepare(len(runs))
@@ -161,6 +252,8 @@ class Runs:
             begin = self.machine.after(begin)
         if not early:
             begin = self._settled(spread(rest, len(runs)), begin)
+            if self.program.topology.nodes > 1:
+                self._check_others(begin)
         cycles = np.array([self.program.cycles(r.length, mode=r.mode) for r in runs])
         now, left = self._run(runs, cycles, begin, writes, first)
         self._read(runs, cycles, now)
@@ -250,7 +343,7 @@ class Runs:
             k = int(np.nonzero(wrong)[0][0])
             value = int(np.broadcast_to(np.asarray(wanted), shown.shape)[k])
             message = f"must be {value}, not {named(int(shown[k]))}"
-            raise Refutation(RunFault(runs[k], edge, signal, None, message))
+            raise _refuted(runs[k], edge, signal, message)
 
     def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
         """Read what is owed at all nodes, and compare."""
@@ -263,10 +356,10 @@ class Runs:
             machine.settle(now, self._given(), reads.at(step), only=self._endpoints)
             if step >= self._answer:
                 for k, (words, receives) in enumerate(owed):
-                    word = step - self._answer
-                    if word < words.shape[1]:
-                        wanted = np.where(receives, words[:, word], UNKNOWN)
-                        self._compare(runs[k], k, wanted, int(cycles[k]), word)
+                    at = step - self._answer
+                    if at < words.shape[1]:
+                        wanted = np.where(receives, words[:, at], UNKNOWN)
+                        self._compare(runs[k], k, wanted, int(cycles[k]), at)
             now = machine.after(now)
 
     def _rested(self, now: Snapshot) -> Snapshot:
@@ -280,7 +373,7 @@ class Runs:
                 return later
             now = later
 
-    def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, word: int) -> None:
+    def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
         """Compare a word of all nodes that are owed it."""
         for module, nodes in self._endpoints.items():
             shown = self.machine.output(module, "read_data")[0, :, k]
@@ -290,4 +383,4 @@ class Runs:
                 what = [named(int(bits)) for bits in (wanted[nodes[place]], shown[place])]
                 message = f"must be {what[0]}, not {what[1]}"
                 node = nodes[place]
-                raise Refutation(RunFault(run, cycle, f"received word {word}", node, message))
+                raise _refuted(run, cycle, f"received word {at}", message, node)

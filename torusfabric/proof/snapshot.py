@@ -11,8 +11,8 @@ from ..topology import BoolArray, IntArray
 from .gate_program import State
 from .symbols import UNKNOWN, joined
 
-__all__ = ["Snapshot", "arrays", "forgetful", "of_all", "picked", "same", "spread", "with_arrays",
-           "with_either"]  # fmt: skip
+__all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked", "same",
+           "spread", "with_arrays", "with_either"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,23 @@ def forgetful(now: Snapshot) -> Snapshot:
             if words.flags.writeable:
                 words[...] = UNKNOWN
     return now
+
+
+def copied(now: Snapshot) -> Snapshot:
+    """A state whose memories can be changed while these stay."""
+    states = {
+        module: State(state.flops, [words.copy() for words in state.rams])
+        for module, state in now.states.items()
+    }
+    return Snapshot(states, now.roms, now.adders)
+
+
+def holds_words(now: Snapshot, before: Snapshot) -> bool:
+    """Whether registers and memories hold what words they have held before."""
+    pairs = [*zip(arrays(before), arrays(now), strict=True)]
+    for module, state in before.states.items():
+        pairs += zip(state.rams, now.states[module].rams, strict=True)
+    return all(((old <= 1) | (old == new)).all() for old, new in pairs)
 
 
 def spread(rest: Snapshot, runs: int) -> Snapshot:

@@ -19,7 +19,7 @@ from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 
-__all__ = ["Harness", "Refuted", "Solved", "solve"]
+__all__ = ["Failed", "Harness", "Solved", "solve"]
 
 #: From Verilog to the input of the solver.
 SCRIPT = """\
@@ -67,7 +67,7 @@ class Harness:
 
 
 @dataclass(frozen=True)
-class Refuted:
+class Failed:
     """An assertion that does not hold.
 
     Parameters
@@ -91,13 +91,13 @@ class Solved:
 
     Parameters
     ----------
-    refuted : Refuted or None
+    failed : Failed or None
         None where all assertions are proved.
     seconds : float
         What it took, when it was done.
     """
 
-    refuted: Refuted | None
+    failed: Failed | None
     seconds: float
 
 
@@ -126,13 +126,13 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
         (folder / "harness.sv").write_text(harness.text, encoding="utf-8")
         (folder / "modules.v").write_text(harness.modules, encoding="utf-8")
         _convert(folder, harness)
-        refuted = _check(folder, harness, ("-t", str(harness.cycles + 1)))
-        if refuted is None:
-            refuted = _check(folder, harness, ("-i", "-t", str(harness.cycles)))
+        failed = _check(folder, harness, ("-t", str(harness.cycles + 1)))
+        if failed is None:
+            failed = _check(folder, harness, ("-i", "-t", str(harness.cycles)))
     seconds = round(time.monotonic() - began, 2)
-    if cache and refuted is None:
+    if cache and failed is None:
         cache.put(key, {"seconds": seconds})
-    return Solved(refuted, seconds)
+    return Solved(failed, seconds)
 
 
 def _convert(folder: Path, harness: Harness) -> None:
@@ -142,7 +142,7 @@ def _convert(folder: Path, harness: Harness) -> None:
               what=harness.name, makes=["harness.smt2"])  # fmt: skip
 
 
-def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Refuted | None:
+def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Failed | None:
     """Run the solver; returns the assertion that fails, or None."""
     solver = Path(tools.require("z3"))
     environ = dict(os.environ)
@@ -160,7 +160,7 @@ def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Refuted | None
     name = re.search(FAILED, output, re.M)
     wave = folder / "trace.vcd"
     cycles = re.findall(r"in step (\d+)", output)
-    return Refuted(
+    return Failed(
         name[1] if name else "an assertion",
         int(cycles[-1]) if cycles else 0,
         wave.read_text(encoding="utf-8") if wave.is_file() else "",

@@ -135,6 +135,7 @@ class Adder:
     def prepare(self, runs: int) -> None:
         """Get ready for so many runs at once."""
         self._shape = self._shape[0], runs
+        self._code = np.zeros(runs, int)
 
     def choose(self, operations: Sequence[int]) -> None:
         """Choose the operator of each run."""

@@ -6,21 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..rtl.netlist import Role
+from .faults import refuted
 from .gates import Bit, GateText
-from .report import Counterexample
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["WiringFault", "check_wiring"]
-
-
-class WiringFault(Exception):
-    """A wire is not where it should be."""
-
-    def __init__(self, found: Counterexample) -> None:
-        super().__init__(found.message)
-        self.found = found
+__all__ = ["check_wiring"]
 
 
 def check_wiring(fabric: Fabric, text: GateText) -> int:
@@ -36,7 +28,7 @@ def check_wiring(fabric: Fabric, text: GateText) -> int:
 
     Raises
     ------
-    WiringFault
+    Refuted
         If a wire is not where it should be.
     """
     count = 0
@@ -48,7 +40,7 @@ def check_wiring(fabric: Fabric, text: GateText) -> int:
                 f"Bit {bit} of {port} of {name} must be wired to {_named(text, wanted[bit])}, "
                 f"not to {_named(text, found[bit])}"
             )
-            raise WiringFault(Counterexample("wiring", f"{name}.{port}", 0, message))
+            raise refuted("wiring", f"{name}.{port}", message)
     return count
 
 

@@ -1,0 +1,252 @@
+"""Faults that are planted in the text, or in the program, are all refuted.
+
+All of them: ``python -m pytest rtl_tests/proof/test_planted_faults.py -m "long or not long"``.
+"""
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.proof import prove
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+
+
+@cache
+def fabric_of(name):
+    """A small fabric, by what it is for."""
+    plans = {
+        "table": ("2x3", ["alltoall"], {"flits": 2}),
+        "pattern": ("3x3", ["allgather"], {"flits": 2}),
+        "rounds": ("3x3", ["broadcast"], {"flits": 3}),
+        "sums": ("2x3", ["allreduce"], {"flits": 6, "operators": ["add", "max"]}),
+        "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}),
+    }
+    topology, collectives, options = plans[name]
+    schedules = [tf.plan(topology, collective) for collective in collectives]
+    whole = schedules if len(schedules) > 1 else schedules[0]
+    return tf.Fabric(tf.compile(whole, **options), width=3)
+
+
+@cache
+def text_of(name):
+    return tf.emit(fabric_of(name))
+
+
+class Fault(NamedTuple):
+    """A part of the text of a module, and what takes its place.
+
+    Parameters
+    ----------
+    fabric, module : str
+    old : str
+        A pattern.
+    new : str
+    number : int
+        Which of the places that the pattern matches, from 0.
+    """
+
+    fabric: str
+    module: str
+    old: str
+    new: str
+    number: int = 0
+
+
+def planted(fault):
+    """The text with a fault."""
+    design = text_of(fault.fabric)
+    text = design.modules[fault.module]
+    place = list(re.finditer(fault.old, text, re.M))[fault.number]
+    changed = text[: place.start()] + place.expand(fault.new) + text[place.end() :]
+    assert changed != text
+    return replace(design, modules=design.modules | {fault.module: changed})
+
+
+def refutation(fault):
+    return prove(fabric_of(fault.fabric), design=planted(fault), cache=Cache()).counterexample
+
+
+#: A choice between two values, and the same the other way round.
+CHOICE, OTHER_WAY = r"= ([^?=]+\?) (.*?) : (.*?);", r"= \1 \3 : \2;"
+
+QUICK = (
+    Fault("table", "fabric", r"\.rx\(\{(\S+), (\S+), ", r".rx({\2, \1, ", 2),
+    Fault("table", "host", r"<= host_node;", "<= ~host_node;"),
+    Fault("table", "read_merge_4", r"\|", "&"),
+    Fault("table", "endpoint_0", r"write_node == node", "write_node >= node"),
+    Fault("table", "sequencer", r"~ stages\[4\]", "~ stages[3]"),
+)
+
+WIRES = (
+    Fault("table", "fabric", r"\.rx\(\{tx_(\d)", ".rx({tx_0"),
+    Fault("table", "fabric", r"\.node\(3'd2\)", ".node(3'd3)"),
+    Fault(
+        "table", "fabric", r"\.write_data\(write_data_near_1\)", ".write_data(~write_data_near_1)"
+    ),
+    Fault("table", "fabric", r"\.read_bank\(read_bank_near_1\)", ".read_bank(read_address_near_1)"),
+    Fault("table", "fabric", r"read_data_3, read_data_2", "read_data_2, read_data_2"),
+    Fault("table", "fabric", r"\.busy\(busy_near_1\)", ".busy(store_0_near_1)"),
+    Fault("table", "fabric", r"\.select\(select_near_0\)", ".select(~select_near_0)"),
+    Fault(
+        "engine",
+        "fabric",
+        r"\.offset\(\{offset_1_1, offset_0_0\}",
+        ".offset({offset_1_2, offset_0_0}",
+    ),
+    Fault("engine", "fabric", r"000a0009", "000a0008"),
+    Fault("engine", "fabric", r"\{24'h1\}", "{24'h0}"),
+)
+
+ROUTERS = (
+    Fault("table", "router_0", CHOICE, OTHER_WAY),
+    Fault("table", "router_0", CHOICE, OTHER_WAY, 1),
+    Fault("table", "router_0", r"inject\[8:6\]", "inject[5:3]"),
+    Fault("table", "router_0", r"rx\[5:3\]", "rx[8:6]"),
+    Fault("table", "router_0", r"\.given\(select\)", ".given(~select)", 1),
+    Fault("pattern", "router_0", r"\.given\(enable\)", ".given(~enable)"),
+    Fault("pattern", "router_0", r"tx <= (\S+);", r"tx <= \1 ^ 12'h800;"),
+    Fault("rounds", "router_0", r"tx <= (\S+);", r"tx <= \1 & 12'h7ff;"),
+    Fault("engine", "router_0", CHOICE, OTHER_WAY, 1),
+)
+
+SEQUENCERS = (
+    Fault("table", "sequencer", r"table \[1\] = 1'h1", r"table [1] = 1'h0"),
+    Fault("table", "sequencer", r"start & ", "start | "),
+    Fault("table", "sequencer", r"left - 1'h1", "left - 2'h2"),
+    Fault("table", "sequencer", r"left == 1'h1", "left == 2'h2"),
+    Fault("table", "sequencer", r"row \+ 1'h1", "row - 2'h2"),
+    Fault("table", "sequencer", r"cycles\[3:0\] \+ 1'h1", "cycles[3:0] + 2'h2"),
+    Fault("table", "sequencer", r"stages\[0\] & ", "stages[0] | "),
+    Fault("table", "sequencer", r"& _18_", "| _18_"),
+    Fault("table", "sequencer", r"~ stages\[4\]", "~ stages[3]"),
+    Fault("table", "sequencer", r"done <= (\S+);", r"done <= \1 | running;"),
+    Fault("table", "sequencer", r"select <= (\S+);", r"select <= ~\1;"),
+    Fault("table", "sequencer", r"busy \? (\S+)  : idle_address", r"busy ? \1  : ~idle_address"),
+    Fault("engine", "sequencer", r"table \[1\] = 10'h3b9", r"table [1] = 10'h3b8"),
+    Fault("engine", "sequencer", r"length <= 2'h3", "length < 2'h3", 3),
+    Fault("engine", "sequencer", r"length - 1'h1", "length - 2'h2"),
+    Fault("engine", "sequencer", r"cycles\[4:0\] \+ 1'h1", "cycles[4:0] + 2'h2"),
+    Fault("engine", "sequencer", r"root >= 3'h6", "root > 3'h4", 1),
+    Fault("engine", "sequencer", r"== (\S+last\S+) ;", r"!= \1 ;"),
+)
+
+ENDPOINTS = (
+    Fault("table", "endpoint_0", r"bank_2\[(\S+) \] <= rx\[11:6\]", r"bank_2[\1 ] <= rx[8:3]"),
+    Fault("table", "endpoint_0", r"bank_0\[(\S+) \] <=", r"bank_0[~\1 ] <="),
+    Fault("table", "endpoint_0", r"bank_4\[(\S+) \[1:0\]\]", r"bank_4[\1 [1:0] ^ 1'h1]"),
+    Fault("table", "endpoint_0", r"write_node == node", "write_node != node"),
+    Fault("table", "endpoint_0", r"write_enable & ", "write_enable | "),
+    Fault("table", "endpoint_0", r"read_node == node", "read_node >= node", -1),
+    Fault("table", "endpoint_0", r"\.given\(store_0\)", ".given(~store_0)"),
+    Fault("table", "endpoint_0", r"read_data <= (\S+);", r"read_data <= \1 | 3'h4;"),
+    Fault("engine", "endpoint_0", r"pointer_8 \+ ", "pointer_8 - "),
+    Fault("engine", "endpoint_0", r"= \| offset;", "= & offset;", 2),
+    Fault("engine", "endpoint_0", r"(\S+)  \? pointer_8 : ", r"~\1  ? pointer_8 : "),
+    Fault(
+        "engine",
+        "endpoint_0",
+        r"bank_5\[(\S+) \] <= write_data",
+        r"bank_5[\1 ^ 1'h1] <= write_data",
+    ),
+    Fault("pattern", "endpoint_0", r"== node", "!= node"),
+    Fault("rounds", "endpoint_0", r"== node", "!= node"),
+)
+
+OTHERS = (
+    Fault("engine", "control_stage", r"busy_near <= busy;", "busy_near <= 1'b1;"),
+    Fault("table", "control_stage", r"<= write_data;", "<= ~write_data;"),
+    Fault("table", "control_stage", r"<= store_1;", "<= store_0;"),
+    Fault("engine", "rom", r"data <= rows\[address\];", "data <= rows[address ^ 1'b1];"),
+    Fault("engine", "rom", r"k < DEPTH \? k : DEPTH - 1", "k < DEPTH ? DEPTH - 1 - k : 0"),
+    Fault("engine", "root_unit", r"root_1 = 2'h1;", "root_1 = 2'h2;"),
+    Fault("engine", "root_unit", r"_03_ = 2'h2;", "_03_ = 2'h1;"),
+    Fault("engine", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),
+    Fault("sums", "combiner", r"rx\[2:0\] \+ ", "rx[2:0] - "),
+    Fault("sums", "combiner", r">=", "<="),
+    Fault("sums", "combiner", r"= operator_code;", "= ~operator_code;"),
+    Fault("sums", "combiner", r"result <= (\S+);", r"result <= \1 ^ 1'b1;"),
+    Fault("sums", "combiner", r"3'h0 : inject\[8:6\]", "3'h1 : inject[8:6]"),
+    Fault("table", "host", r"~ host_addr\[4\]", "host_addr[4]"),
+    Fault("table", "host", r"write_enable <= (\S+);", "write_enable <= host_we;"),
+    Fault("table", "host", r"write_data <= (\S+) ;", "write_data <= host_wdata;"),
+    Fault("table", "host", r"<= host_addr\[3:0\]", "<= host_addr[4:1]"),
+    Fault("table", "host_locator", r"nodes\[3\] = 3'h1", "nodes[3] = 3'h0"),
+    Fault("table", "host_locator", r"table \[5\] = 4'hb", "table [5] = 4'ha"),
+    Fault("table", "host_write_locator", r"<", ">"),
+)
+
+
+def names(faults):
+    return [f"{fault.fabric} {fault.module} {fault.old}" for fault in faults]
+
+
+@pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))
+def test_a_fault_in_the_text_is_refuted(fault):
+    assert refutation(fault) is not None
+
+
+EVERY = WIRES + ROUTERS + SEQUENCERS + ENDPOINTS + OTHERS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", EVERY, ids=names(EVERY))
+def test_every_fault_in_the_text_is_refuted(fault):
+    wrong = refutation(fault)
+    assert wrong is not None
+    assert wrong.module
+    assert wrong.signal
+
+
+def with_loop(program, **changed):
+    """A program whose only loop is another."""
+    mode = program.mode
+    return replace(program, modes=(replace(mode, loop=replace(mode.loop, **changed)),))
+
+
+def turned(values):
+    """Bases that are one off, where there are any."""
+    return np.where(values > 0, values - 1, values)
+
+
+PROGRAMS = {
+    "a setting selects another source": lambda program: with_loop(
+        program, select=program.loop.select[:, :, ::-1].copy()
+    ),
+    "a reader reads the word before": lambda program: with_loop(
+        program,
+        reads=tuple(replace(reads, base=turned(reads.base)) for reads in program.loop.reads),
+    ),
+    "memories store a word too low": lambda program: with_loop(
+        program,
+        writes=tuple(replace(write, base=turned(write.base)) for write in program.loop.writes),
+    ),
+    "rows come in another order": lambda program: with_loop(
+        program, select=program.loop.select[::-1].copy()
+    ),
+    "a run ends too early": lambda program: with_loop(program, drain=program.loop.drain - 3),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_a_fault_in_the_program_is_refuted(what):
+    program = PROGRAMS[what](fabric_of("table").program)
+    assert prove(tf.Fabric(program, width=3), cache=Cache()).counterexample is not None
+
+
+def without_faults(name):
+    return prove(fabric_of(name), cache=Cache()).counterexample
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["table", "pattern", "rounds", "sums", "engine"])
+def test_without_a_fault_all_is_proved(name):
+    assert without_faults(name) is None

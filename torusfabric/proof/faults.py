@@ -1,0 +1,25 @@
+"""What does not hold, as exceptions that carry a counterexample."""
+
+from __future__ import annotations
+
+from .report import Counterexample
+
+__all__ = ["Refuted", "refuted"]
+
+
+class Refuted(Exception):
+    """Something does not hold.
+
+    Parameters
+    ----------
+    counterexample : Counterexample
+    """
+
+    def __init__(self, counterexample: Counterexample) -> None:
+        super().__init__(counterexample.message)
+        self.counterexample = counterexample
+
+
+def refuted(module: str, signal: str, message: str, *, cycle: int = 0, wave: str = "") -> Refuted:
+    """The exception of something that does not hold."""
+    return Refuted(Counterexample(module, signal, cycle, message, wave))

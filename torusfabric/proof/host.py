@@ -1,0 +1,305 @@
+"""The host port: where its addresses lead, and the tree that brings words back.
+
+The host port is a pipeline. Every path from its inputs to what it tells the nodes passes the same
+number of registers, so that accesses with every edge do not meet; what comes out is then compared
+with the address map, for every node and every address of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..rtl.host import merge_levels, suffix
+from ..rtl.netlist import Role
+from ..topology import IntArray
+from .faults import refuted
+from .gate_program import GateProgram, cone
+from .gates import Bit, Flop, Gate, GateModule, GateText
+from .messages import Run, received_places, sent_places
+
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+
+__all__ = ["check_distribution", "check_host", "check_tree"]
+
+#: Accesses that are carried out at once.
+LANES = 1 << 13
+
+#: Inputs that stay as they are while the host reads: those of the last run.
+CONSTANT = ("rst", "mode", "sampled_root")
+
+
+class _Access(NamedTuple):
+    """Accesses of the host, and what they are to lead to."""
+
+    inputs: dict[str, IntArray]
+    outputs: dict[str, IntArray]  # -1 where it does not matter
+    bits: int  # how many bits of addresses matter
+
+
+def check_host(fabric: Fabric, text: GateText) -> int:
+    """Check that accesses of the host lead where the address map says.
+
+    Returns
+    -------
+    int
+        How many accesses were compared.
+
+    Raises
+    ------
+    Refuted
+        If one does not, or accesses can meet.
+    """
+    module = text.modules[fabric.prefix + "host"]
+    leaf = fabric.netlist.modules["host"]()
+    locating = fabric.read_latency - 1 - _answer(fabric)
+    writes = leaf.write_cycles
+    ages = dict.fromkeys(("read_node", "read_bank", "read_address"), locating)
+    ages |= {name: writes for name in module.outputs if name.startswith("write_")}
+    ages["write_data"] = writes + 1
+    _check_ages(module, ages)
+    function = GateProgram(
+        _without_registers(module),
+        {name: [*range(len(module.outputs[name]))] for name in ages},
+        kept_as=np.int8,
+    )
+    count = 0
+    for access in _accesses(fabric):
+        size = len(next(iter(access.inputs.values())))
+        for start in range(0, size, LANES):
+            part = slice(start, start + LANES)
+            inputs, outputs = ({n: v[part] for n, v in d.items()} for d in access[:2])
+            _compare(function, inputs, outputs, access.bits)
+        count += size
+    return count
+
+
+def _answer(fabric: Fabric) -> int:
+    """Cycles from a read at the nodes to its word at the host port."""
+    endpoint = next(n for n, role in fabric.netlist.roles.items() if role is Role.ENDPOINT)
+    stages = fabric.netlist.modules[endpoint]().settings.host_stages
+    return 2 + int(stages) + len(merge_levels(fabric.nodes))
+
+
+def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
+    """Check that all that an output follows from was there so many cycles ago."""
+    found: dict[int, frozenset[int]] = {}
+    inputs = {bit for name, bits in module.inputs.items() if name not in CONSTANT for bit in bits}
+    flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
+    gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates}
+    read_of: dict[Bit, list[Bit]] = {
+        bit: at for ram in module.rams for at, data in ram.reads for bit in data
+    }
+
+    def needs(bit: Bit) -> list[Bit]:
+        if bit in gate_of:
+            return list(gate_of[bit][2:])
+        if bit in flop_of:
+            return [flop_of[bit]]
+        return list(read_of.get(bit, ()))
+
+    def ages_of(bit: Bit) -> frozenset[int]:
+        stack: list[Bit] = [bit]
+        while stack:
+            top = stack[-1]
+            if isinstance(top, str) or top in found:
+                stack.pop()
+                continue
+            left = [b for b in needs(top) if not isinstance(b, str) and b not in found]
+            if left:
+                if len(stack) > len(module.names) + len(gate_of):
+                    raise refuted(module.name, module.names.get(top, ""), "Host port must be a "
+                                    "pipeline, not remember what was longer ago")  # fmt: skip
+                stack += left
+                continue
+            later = int(top in flop_of)
+            below = [found[b] for b in needs(top) if not isinstance(b, str)]
+            found[top] = frozenset({age + later for ages in below for age in ages})
+            if top in inputs:
+                found[top] = frozenset({0})
+            stack.pop()
+        return found.get(bit, frozenset()) if not isinstance(bit, str) else frozenset()
+
+    for name, age in ages.items():
+        for k, bit in enumerate(module.outputs[name]):
+            if not ages_of(bit) <= {age}:
+                message = (
+                    f"Bit {k} of {name} of the host port must follow from inputs {age} cycles ago, "
+                    f"not {sorted(ages_of(bit))}"
+                )
+                raise refuted(module.name, name, message)
+
+
+def _without_registers(module: GateModule) -> GateModule:
+    """A pipeline as a function: registers are wires."""
+    gates = [*module.gates, *(Gate("OR", flop.q, flop.d, "0") for flop in module.flops)]
+    flops: list[Flop] = []
+    return GateModule(
+        module.name, module.inputs, module.outputs, gates, flops, module.rams, module.names
+    )
+
+
+def _accesses(fabric: Fabric) -> Iterator[_Access]:
+    """All reads and writes of messages, mode by mode and, where it matters, root by root."""
+    program = fabric.program
+    nodes = np.arange(program.topology.nodes)
+    base = {"rst": 0, "host_we": 0, "mode": 0, "sampled_root": 0}
+    for number, mode in enumerate(program.modes):
+        chosen = base | {"mode": number}
+        for root in range(mode.groups.size if mode.part_is_root else 1):
+            run = Run(number, program.flits, root)
+            place = received_places(program, run)
+            memory = np.where(place.address < 0, -1, place.memory)
+            yield _access(
+                chosen | {"sampled_root": root},
+                (fabric.layout.recv_base, nodes),
+                {"read_node": nodes[:, None], "read_bank": memory, "read_address": place.address},
+                place.bits,
+            )
+        place = sent_places(program, Run(number, program.flits))
+        layout = mode.layout
+        own = [n for n, m in enumerate(program.memories) if m.own and m.layout == layout]
+        of_own = np.full(len(program.memories), -1)
+        of_own[own] = np.arange(len(own))
+        yield _access(
+            chosen | {"host_we": 1},
+            (0, nodes),
+            {
+                "write_node": nodes[:, None],
+                "write_enable": np.ones((1, 1), int),
+                f"write_bank{suffix(layout)}": of_own[place.memory],
+                f"write_address{suffix(layout)}": place.address,
+            },
+        )
+
+
+def _access(
+    chosen: Mapping[str, int],
+    where: tuple[int, IntArray],
+    wanted: dict[str, IntArray],
+    bits: int = 64,
+) -> _Access:
+    """Accesses to consecutive addresses from one on, at all nodes."""
+    base, nodes = where
+    shape = len(nodes), max(values.shape[1] for values in wanted.values())
+    spread = lambda values: np.broadcast_to(values, shape).ravel()
+    inputs = {name: spread(np.array(value)) for name, value in chosen.items()}
+    inputs |= {
+        "host_node": spread(nodes[:, None]),
+        "host_addr": spread(base + np.arange(shape[1])[None]),
+    }
+    return _Access(inputs, {name: spread(values) for name, values in wanted.items()}, bits)
+
+
+def _compare(
+    function: GateProgram,
+    inputs: Mapping[str, IntArray],
+    outputs: Mapping[str, IntArray],
+    count: int,
+) -> None:
+    """Compare accesses with what they are to lead to."""
+    size = len(next(iter(inputs.values())))
+    given = {
+        name: (values[None] >> np.array(function.inputs[name], int)[:, None] & 1).astype(np.int8)
+        for name, values in inputs.items()
+        if function.inputs.get(name)
+    }
+    v = function.values(function.unknown(size), given)
+    for name, wanted in outputs.items():
+        bits = function.outputs_of(v, name)[: count if name == "read_address" else None]
+        expected = wanted[None] >> np.arange(len(bits))[:, None] & 1
+        wrong = ((bits != expected).any(axis=0)) & (wanted >= 0)
+        if wrong.any():
+            k = int(np.nonzero(wrong)[0][0])
+            of = {n: int(values[k]) for n, values in inputs.items() if n.startswith("host_")}
+            message = (
+                f"{name} of the host port must be {wanted[k]} for {of}, not {bits[:, k][::-1]}"
+            )
+            raise refuted("host", name, message)
+
+
+def check_distribution(fabric: Fabric, text: GateText) -> int:
+    """Check that nodes are given what the host port gives, one cycle later.
+
+    Returns
+    -------
+    int
+        How many bits were followed.
+
+    Raises
+    ------
+    Refuted
+        If a node is given anything else.
+    """
+    host = text.instances["the_host"].pins
+    gives = text.modules[fabric.prefix + "host"].outputs
+    staged = _staged(fabric, text)
+    count = 0
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        pins = text.instances[endpoint.name].pins
+        for port in gives.keys() & pins.keys():
+            for k, bit in enumerate(pins[port]):
+                if staged.get(bit) != host[port][k]:
+                    message = f"Bit {k} of {port} of {endpoint.name} must be that of the host port"
+                    raise refuted("wiring", f"{endpoint.name}.{port}", message)
+                count += 1
+    return count
+
+
+def _staged(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
+    """Of each bit behind a register of the control tree, the bit before it."""
+    found: dict[Bit, Bit] = {}
+    for instance in fabric.netlist.having(Role.CONTROL):
+        module = text.modules[fabric.prefix + instance.module]
+        pins = text.instances[instance.name].pins
+        place = {bit: (p, k) for p, bits in module.inputs.items() for k, bit in enumerate(bits)}
+        flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
+        for port, bits in module.outputs.items():
+            for k, bit in enumerate(bits):
+                before = flop_of.get(bit)
+                if before in place:
+                    name, number = place[before]
+                    found[pins[port][k]] = pins[name][number]
+    return found
+
+
+def check_tree(fabric: Fabric, text: GateText) -> int:
+    """Check that the word of the one node that is asked comes to the host, while others show 0.
+
+    Returns
+    -------
+    int
+        How many bits were followed.
+
+    Raises
+    ------
+    Refuted
+        If one does not come, or not in time.
+    """
+    arrives: dict[Bit, tuple[Bit, ...]] = {}
+    for instance in fabric.netlist.having(Role.READ_TREE):
+        module = text.modules[fabric.prefix + instance.module]
+        pins = text.instances[instance.name].pins
+        flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
+        gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates}
+        for k, out in enumerate(module.outputs["word"]):
+            d = flop_of.get(out)
+            reached = cone(module, [d], through_flops=False).bits if d is not None else set()
+            kinds = {gate_of[bit].kind for bit in reached if bit in gate_of}
+            for j, bit in enumerate(module.inputs["data"]):
+                if bit in reached and kinds <= {"OR"}:
+                    arrives[pins["data"][j]] = (*arrives.get(pins["data"][j], ()), pins["word"][k])
+    levels, count = len(merge_levels(fabric.nodes)), 0
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        for k, bit in enumerate(text.instances[endpoint.name].pins["read_data"]):
+            at: tuple[Bit, ...] = (bit,)
+            for _ in range(levels):
+                at = tuple(there for here in at for there in arrives.get(here, ()))
+            if at != (text.nets["host_rdata"][k],):
+                message = f"Bit {k} of read_data of {endpoint.name} must come to host_rdata[{k}]"
+                raise refuted("read tree", f"{endpoint.name}.read_data", message)
+            count += 1
+    return count

@@ -1,0 +1,112 @@
+"""That the ROM module shows, a cycle later, the row of its contents that is at its address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..toolchain import tools
+from ..toolchain.cache import Cache, digest
+from ..toolchain.folders import work_folder
+from .faults import refuted
+from .gate_program import GateProgram
+from .gates import GateModule, GateText, RomParameters, as_module
+
+if TYPE_CHECKING:
+    from ..verilog.design import Design
+
+__all__ = ["check_roms"]
+
+SCRIPT = """\
+read_verilog text.v
+hierarchy -check -top roms
+proc
+flatten
+memory_collect
+opt_expr
+opt_clean
+pmux2shiftx
+dffunmap
+techmap t:$mem_v2 %n
+opt_expr
+opt_clean
+write_json gates.json
+"""
+
+#: ROMs that are converted at once.
+BATCH = 64
+
+
+def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> int:
+    """Check all different ROMs of a fabric, at every address; past the end it is the last row.
+
+    Returns
+    -------
+    int
+        How many rows were compared.
+
+    Raises
+    ------
+    Refuted
+        If one is not shown.
+    """
+    different = dict.fromkeys(i.rom for i in text.instances.values() if i.rom is not None)
+    count, left = 0, iter(different)
+    while batch := list(islice(left, BATCH)):
+        module = _converted(batch, design, cache)
+        for number, rom in enumerate(batch):
+            _check(module, number, rom)
+            count += 1 << rom.address
+    return count
+
+
+def _converted(batch: list[RomParameters], design: Design, cache: Cache | None) -> GateModule:
+    """Some ROMs side by side, as gates."""
+    verilog = design.modules[design.rom] + "\n".join(_side_by_side(batch, design.rom))
+    key = digest("roms", SCRIPT, verilog, tools.version("yosys"))
+    found = cache.get(key) if cache else None
+    if found is None:
+        with work_folder("roms") as folder:
+            (folder / "text.v").write_text(verilog, encoding="utf-8")
+            (folder / "script.ys").write_text(SCRIPT, encoding="utf-8")
+            tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+                      what="ROMs", makes=["gates.json"])  # fmt: skip
+            found = json.loads((folder / "gates.json").read_text(encoding="utf-8"))
+        if cache:
+            cache.put(key, found)
+    return as_module("roms", found["modules"]["roms"])
+
+
+def _side_by_side(batch: list[RomParameters], module: str) -> Iterator[str]:
+    """A module with some ROMs."""
+    ports = [f"a{k}, d{k}" for k in range(len(batch))]
+    yield f"module roms(clk, {', '.join(ports)});\n  input clk;"
+    for k, rom in enumerate(batch):
+        yield f"  input [{rom.address - 1}:0] a{k};\n  output [{rom.width - 1}:0] d{k};"
+        bits = rom.depth * rom.width
+        yield (
+            f"  {module} #(.DEPTH({rom.depth}), .WIDTH({rom.width}), .ADDRESS({rom.address}), "
+            f".CONTENTS({bits}'h{rom.contents:x})) r{k} (.clk(clk), .address(a{k}), .data(d{k}));"
+        )
+    yield "endmodule\n"
+
+
+def _check(module: GateModule, number: int, rom: RomParameters) -> None:
+    """Compare what a ROM shows with its contents."""
+    program = GateProgram(module, {f"d{number}": [*range(rom.width)]})
+    address = np.arange(1 << rom.address)
+    bits = (address[None] >> np.arange(rom.address)[:, None] & 1).astype(np.int32)
+    state = program.unknown(len(address))
+    live = program.inputs[f"a{number}"]
+    now = program.after(program.values(state, {f"a{number}": bits[live]}), state)
+    shown = program.outputs_of(program.values(now, {}), f"d{number}")
+    rows = [rom.rows[min(k, rom.depth - 1)] for k in range(1 << rom.address)]
+    wanted = np.array([[row >> k & 1 for row in rows] for k in range(rom.width)])
+    if (shown != wanted).any():
+        at = int(np.nonzero((shown != wanted).any(axis=0))[0][0])
+        message = f"A ROM of {rom.depth} rows must show row {at}, not something else"
+        raise refuted("rom", "data", message)

@@ -1,0 +1,174 @@
+"""That a module treats all bits of words alike, compared in the structure of its gates.
+
+What the bits of words at one position depend on is compared with what those at another do: gate by
+gate, memory by memory, with registers told apart as far as what they are given tells them apart
+(the coarsest stable partition, by refinement). Where both are of one form, whatever is found of
+one position by carrying out gates is found of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeAlias
+
+from .faults import refuted
+from .gate_program import cone
+from .gates import Bit, Gate, GateModule
+
+__all__ = ["alike"]
+
+#: What tells bits apart.
+Colour: TypeAlias = int
+
+
+def alike(module: GateModule, words: Collection[str], width: int) -> int:
+    """Check that a module treats all bits of words alike.
+
+    Parameters
+    ----------
+    module : GateModule
+    words : collection of str
+        Its ports that bring or give away words.
+    width : int
+        Bits of a word.
+
+    Returns
+    -------
+    int
+        How many bits of outputs were compared with one at position 0.
+
+    Raises
+    ------
+    Refuted
+        If it does not.
+    """
+    slices = [_Slice(module, words, width, position) for position in range(width)]
+    known: dict[object, Colour] = {}
+    before = 0
+    while True:
+        for each in slices:
+            each.refine(known)
+        count = len({colour for each in slices for colour in each.kept.values()})
+        if count == before:
+            break
+        before = count
+    compared = 0
+    for each in slices[1:]:
+        for port, first, other in zip(each.ports, slices[0].shown, each.shown, strict=True):
+            if first != other:
+                message = (
+                    f"Bit {each.position} of words of {port} of {module.name} must be as bit 0 is"
+                )
+                raise refuted(module.name, port, message)
+            compared += 1
+    return compared
+
+
+class _Slice:
+    """What the bits of words at a position depend on.
+
+    Attributes
+    ----------
+    ports : list of str
+        The output of each of these bits.
+    kept : dict of object to Colour
+        Of registers, and of memories and positions in them.
+    shown : list of Colour
+        Of the bits, by now.
+    """
+
+    def __init__(
+        self, module: GateModule, words: Collection[str], width: int, position: int
+    ) -> None:
+        self.position = position
+        outputs = [
+            (port, bits[k])
+            for port, bits in module.outputs.items()
+            if port in words
+            for k in range(position, len(bits), width)
+        ]
+        self.ports = [port for port, _ in outputs]
+        self._bits = [bit for _, bit in outputs]
+        live = cone(module, self._bits)
+        self._module, self._live = module, live
+        self._leaves = self._inputs(words, width)
+        self._flops = [flop for flop in module.flops if flop.q in live.bits]
+        self._gate_of: dict[Bit, Gate] = {
+            gate.y: gate for gate in module.gates if gate.y in live.bits
+        }
+        self._read_of: dict[Bit, tuple[int, int, int]] = {
+            bit: (number, port, k)
+            for number in live.rams
+            for port, (_, data) in enumerate(module.rams[number].reads)
+            for k, bit in enumerate(data)
+        }
+        self.kept: dict[object, Colour] = dict.fromkeys((flop.q for flop in self._flops), -1)
+        self.kept |= {(n, k): -1 for n, bits in live.rams.items() for k in bits}
+        self.shown: list[Colour] = []
+
+    def _inputs(self, words: Collection[str], width: int) -> dict[Bit, object]:
+        """What inputs are; bits of words at this position are known by their words alone."""
+        found: dict[Bit, object] = {}
+        for port, bits in self._module.inputs.items():
+            for k, bit in enumerate(bits):
+                word, position = divmod(k, width)
+                here = port in words and position == self.position
+                found[bit] = ("word", port, word) if here else ("bit", port, k)
+        return found
+
+    def refine(self, known: dict[object, Colour]) -> None:
+        """Tell registers apart by what they are given, with numbers that all slices share."""
+        colours: dict[Bit, Colour] = {}
+        number = lambda what: known.setdefault(what, len(known))
+
+        def of(bit: Bit) -> Colour:
+            stack = [bit]
+            while stack:
+                top = stack[-1]
+                if top in colours:
+                    stack.pop()
+                    continue
+                needs = self._needs(top)
+                left = [other for other in needs if other not in colours]
+                if left:
+                    stack += left
+                else:
+                    colours[top] = number(self._form(top, [colours[other] for other in needs]))
+                    stack.pop()
+            return colours[bit]
+
+        self.shown = [of(bit) for bit in self._bits]
+        later: dict[object, Colour] = {}
+        for flop in self._flops:
+            later[flop.q] = number(("register", self.kept[flop.q], of(flop.d)))
+        for ram, bits in self._live.rams.items():
+            for k in bits:
+                writes = tuple(
+                    (*map(of, address), of(data[k]), of(enable[k]))
+                    for address, data, enable in self._module.rams[ram].writes
+                )
+                later[ram, k] = number(("memory", self.kept[ram, k], writes))
+        self.kept = later
+
+    def _needs(self, bit: Bit) -> list[Bit]:
+        """What a bit depends on within a cycle."""
+        if bit in self._gate_of:
+            return list(self._gate_of[bit][2:])
+        if bit in self._read_of:
+            number, port, _ = self._read_of[bit]
+            return list(self._module.rams[number].reads[port][0])
+        return []
+
+    def _form(self, bit: Bit, needs: list[Colour]) -> object:
+        """What a bit is, given the colours of what it depends on."""
+        gate = self._gate_of.get(bit)
+        if gate is not None:
+            return gate.kind, *needs
+        if bit in self._read_of:
+            number, _, k = self._read_of[bit]
+            ram = self._module.rams[number]
+            column = "" if ram.writes else ram.initial[::-1][k :: ram.width]
+            return "read", ram.size, ram.collides, column, self.kept[number, k], *needs
+        if bit in self.kept:
+            return "held", self.kept[bit]
+        return self._leaves.get(bit, bit)
