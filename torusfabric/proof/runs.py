@@ -33,6 +33,7 @@ from .snapshot import (
     picked,
     same,
     spread,
+    unchanged,
     with_arrays,
     with_either,
 )
@@ -256,7 +257,7 @@ class Runs:
                 self._check_others(begin)
         cycles = np.array([self.program.cycles(r.length, mode=r.mode) for r in runs])
         now, left = self._run(runs, cycles, begin, writes, first)
-        self._read(runs, cycles, now)
+        self._read(runs, cycles, now, left)
         return of_all(left, len(runs))
 
     def _settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
@@ -345,12 +346,19 @@ class Runs:
             message = f"must be {value}, not {named(int(shown[k]))}"
             raise _refuted(runs[k], edge, signal, message)
 
-    def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
-        """Read what is owed at all nodes, and compare."""
+    def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, left: Snapshot) -> None:
+        """Read what is owed at all nodes, and compare; what came after a run was done is too late.
+
+        Parameters
+        ----------
+        runs, cycles
+        now, left : Snapshot
+            The state in the end, and each run's when it was done.
+        """
         machine = self.machine
         owed = [owed_words(self.program, run, machine.sums) for run in runs]
         reads = Reads(self.program, runs, self._endpoints, self._bits)
-        now = self._rested(now)
+        now = unchanged(self._rested(now), left)
         machine.forget_words()
         for step in range(reads.count + self._answer):
             machine.settle(now, self._given(), reads.at(step), only=self._endpoints)

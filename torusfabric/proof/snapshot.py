@@ -12,7 +12,7 @@ from .gate_program import State
 from .symbols import UNKNOWN, joined
 
 __all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked", "same",
-           "spread", "with_arrays", "with_either"]  # fmt: skip
+           "spread", "unchanged", "with_arrays", "with_either"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,37 @@ def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snap
         return np.where(which, new.reshape(shape), old.reshape(shape)).reshape(new.shape)
 
     pairs = zip(arrays(now), arrays(before), strict=True)
-    return with_arrays(now, [pick(new, old) for new, old in pairs])
+    found = with_arrays(now, [pick(new, old) for new, old in pairs])
+    for module, state in now.states.items():
+        older = before.states[module].rams
+        rams = [
+            pick(new, old) if new.flags.writeable else new
+            for new, old in zip(state.rams, older, strict=True)
+        ]
+        found.states[module] = State(found.states[module].flops, rams)
+    return found
+
+
+def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
+    """A state of which nothing is known but words that have been there before, and what is no word.
+
+    Of memories only what has not changed is known.
+    """
+    found = with_arrays(
+        now,
+        [
+            np.where((new > 1) & (new != old), UNKNOWN, new)
+            for new, old in zip(arrays(now), arrays(before), strict=True)
+        ],
+    )
+    for module, state in found.states.items():
+        older = before.states[module].rams
+        rams = [
+            np.where(new == old, new, UNKNOWN) if new.flags.writeable else new
+            for new, old in zip(state.rams, older, strict=True)
+        ]
+        found.states[module] = State(state.flops, rams)
+    return found
 
 
 def of_all(now: Snapshot, runs: int) -> Snapshot:

@@ -1,0 +1,90 @@
+"""What each node sends and receives, by the definition of the collective."""
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+from itertools import product
+from typing import Any, TypeAlias
+
+__all__ = ["Words", "combiner", "expected_words", "groups", "parts_sent"]
+
+#: Words by part, or origin, and flit.
+Words: TypeAlias = dict[tuple[int, int], int]
+
+#: Combines the words of all positions.
+Combine: TypeAlias = Callable[[list[int]], int]
+
+#: Collectives in which a node sends a part to, or has a share for, each of its group.
+IN_PARTS = ("scatter", "alltoall", "reduce-scatter")
+
+COMBINE: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
+def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[int]]:
+    """The nodes of each group, by their positions in it."""
+    sides = topology.get("sides")
+    if sides is None:
+        return [list(range(nodes))]
+    members: dict[tuple[int, ...], list[int]] = {}
+    for node, at in enumerate(product(*map(range, sides))):
+        others = tuple(x for axis, x in enumerate(at) if axis not in axes)
+        members.setdefault(others, []).append(node)
+    return list(members.values())
+
+
+def parts_sent(collective: str, size: int) -> int:
+    """Parts of what a node sends in a group of some size."""
+    return size if collective in IN_PARTS else 1
+
+
+def expected_words(collective: str, sent: list[Words], root: int, combine: Combine) -> list[Words]:
+    """What each position of a group receives.
+
+    Parameters
+    ----------
+    collective : str
+    sent : list of dict
+        Of each position the words that it sends, by part and flit.
+    root : int
+    combine : function of (list of int) -> int
+
+    Returns
+    -------
+    list of dict
+        Of each position the words that it receives, by origin and flit; empty if it receives none.
+        What is combined has the origin 0.
+    """
+    positions = range(len(sent))
+    flits = range(1 + max(flit for _, flit in sent[0]))
+    every = [(origin, flit) for origin in positions for flit in flits]
+    sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
+    receive = {
+        "broadcast": lambda p: {(0, f): sent[root][0, f] for f in flits},
+        "allgather": lambda p: {(o, f): sent[o][0, f] for o, f in every},
+        "gather": lambda p: {(o, f): sent[o][0, f] for o, f in every} if p == root else {},
+        "scatter": lambda p: {(0, f): sent[root][p, f] for f in flits},
+        "alltoall": lambda p: {(o, f): sent[o][p, f] for o, f in every},
+        "reduce": lambda p: sums if p == root else {},
+        "allreduce": lambda p: sums,
+        "reduce-scatter": lambda p: {(0, f): sums[p, f] for f in flits},
+    }[collective]
+    return [receive(position) for position in positions]
+
+
+def combiner(name: str, width: int) -> Combine:
+    """What combines a list of words of some width by an operator, such as ``max:signed``."""
+    name, _, signed = name.partition(":")
+    sign, mask = 1 << width - 1 if signed else 0, (1 << width) - 1
+
+    def combine(words: list[int]) -> int:
+        # With the sign bit the other way round, words are in the order of their signed values.
+        return (reduce(COMBINE[name], (word ^ sign for word in words)) ^ sign) & mask
+
+    return combine

@@ -1,0 +1,94 @@
+"""What all fabrics with a `start` pin have: clock, reset, runs, and reads with a fixed latency."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from stalls import Stalls
+
+__all__ = ["DirectPort", "Place"]
+
+#: A node, an origin, and the number of a flit.
+Place: TypeAlias = tuple[int, int, int]
+
+
+class DirectPort:
+    """Resets and runs a fabric; what an edge takes, or changes, is sampled before it."""
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        self.dut, self.manifest = dut, manifest
+        self.stalls = Stalls(dut, manifest)
+        Clock(dut.clk, 10, "ns").start()
+
+    async def edge(self) -> None:
+        """Wait for a rising edge of the clock."""
+        await RisingEdge(self.dut.clk)
+
+    async def pause(self, *unused: str) -> None:
+        """Let cycles pass, or none, in which some inputs do not count."""
+        while self.stalls.due():
+            self.stalls.scramble(*unused)
+            await self.edge()
+
+    async def reset(self) -> None:
+        """Hold all inputs at 0, and reset."""
+        ports = self.manifest["ports"].items()
+        for name in (name for name, port in ports if port["direction"] == "input"):
+            if name != "clk":
+                getattr(self.dut, name).value = 0
+        self.dut.rst.value = 1
+        await self.edge()
+        await self.edge()
+        self.dut.rst.value = 0
+
+    async def run(self, inputs: dict[str, int]) -> int:
+        """Start, with what is chosen, and count the cycles until done."""
+        chosen = [name for name in inputs if name in self.manifest["ports"]]
+        await self.pause(*chosen)
+        for name in chosen:
+            getattr(self.dut, name).value = inputs[name]
+        self.dut.start.value = 1
+        await self.edge()
+        self.dut.start.value = 0
+        self.stalls.scramble(*chosen)
+        cycle = 0
+        while True:
+            self.drive(cycle)
+            await self.edge()
+            if self.dut.busy.value == 0:
+                break
+            self.sample(cycle)
+            cycle += 1
+        assert cycle > 0, "the fabric must be busy after its start"
+        assert self.dut.done.value == 1, "the fabric must be done when it is no longer busy"
+        assert int(self.dut.cycles.value) == cycle, "cycles must be those that were counted"
+        return cycle
+
+    def drive(self, cycle: int) -> None:
+        """Give what counts in a cycle of a run; the one after the start is number 0."""
+
+    def sample(self, cycle: int) -> None:
+        """Take what there is in a cycle of a run."""
+
+    async def answers(
+        self,
+        places: list[Place],
+        *,
+        latency: int,
+        ask: Callable[[Place | None], None],
+        answer: Callable[[Place], int],
+    ) -> list[int]:
+        """The words at some places: at most one is asked for an edge, none in a pause."""
+        waiting, words = deque(places), list[int]()
+        asked: deque[Place | None] = deque([None] * latency)
+        while len(words) < len(places):
+            place = waiting.popleft() if waiting and not self.stalls.due() else None
+            ask(place)
+            asked.append(place)
+            await self.edge()
+            answered = asked.popleft()
+            if answered is not None:
+                words.append(answer(answered))
+        return words

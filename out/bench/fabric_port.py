@@ -1,0 +1,44 @@
+"""The fabric behind its host port: loaded and read by addresses."""
+
+from collectives import Words
+from direct_port import DirectPort, Place
+
+__all__ = ["FabricPort"]
+
+
+class FabricPort(DirectPort):
+    """Loads, runs and reads a fabric with a host port."""
+
+    async def load(self, sent: list[Words]) -> None:
+        """Write what each node sends, by part and flit."""
+        for node, words in enumerate(sent):
+            for (part, flit), word in words.items():
+                self.dut.host_we.value = 0
+                await self.pause("host_node", "host_addr", "host_wdata")
+                self.dut.host_we.value = 1
+                self._point("send_base", node, part, flit)
+                self.dut.host_wdata.value = word
+                await self.edge()
+        self.dut.host_we.value = 0
+
+    async def read(self, places: list[Place]) -> list[int]:
+        """Read flits by node, origin and number."""
+
+        def ask(place: Place | None) -> None:
+            if place is None:
+                self.stalls.scramble("host_node", "host_addr")
+            else:
+                self._point("recv_base", *place)
+
+        words: list[int] = await self.answers(
+            places,
+            latency=self.manifest["read_latency"],
+            ask=ask,
+            answer=lambda _: int(self.dut.host_rdata.value),
+        )
+        return words
+
+    def _point(self, base: str, node: int, part: int, flit: int) -> None:
+        """Set the address of a flit."""
+        self.dut.host_node.value = node
+        self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + flit
