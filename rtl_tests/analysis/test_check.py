@@ -33,6 +33,8 @@ FAULTS = [
      r"Round 1: node 0 \(0\) port -0 receives message 2 of at most 1 in a round", (1, 0, 1, None)),
     (explicit((3,), "broadcast", moves((0, [0, 0])), switching=Switching.STORE_AND_FORWARD),
      r"Round 1: node 0 \(0\) port \+0 starts a path of more than one hop", (1, 0, 0, None)),
+    (explicit((3,), "broadcast", Transfers(np.array([0, 1]), np.array([[0]], np.int8))),
+     "Round 1: senders and paths must be arrays of equal length", (1, None, None, None)),
     (explicit((3,), "broadcast", Transfers(np.array([0]), np.array([[-1]], np.int8))),
      r"Round 1: node 0 \(0\) starts a path without a hop", (1, 0, None, None)),
     (explicit((3,), "broadcast", Transfers(np.array([0]), np.array([[0, -1, 1]], np.int8))),

@@ -10,6 +10,7 @@ from bus_scenario import BusScenario
 
 import torusfabric as tf
 from torusfabric.rtl.bus import Bus, attach
+from torusfabric.rtl.bus.register_map import REGISTERS as ALL_REGISTERS
 from torusfabric.rtl.bus.registers import Registers
 from torusfabric.rtl.bus.window_access import FlitParts, WindowAddress
 from torusfabric.verilog import manifest
@@ -179,3 +180,12 @@ def test_windows_have_room_for_every_mode(names):
     program = tf.compile([tf.plan("3", name) for name in names], max_flits=5)
     sent, received = tf.Fabric(program, bus="wishbone").register_map.windows
     assert (sent.flits, received.flits) == (15, 15)
+
+
+def test_registers_are_words_and_their_fields_ports():
+    """The first says what this is; none overlap; what is written goes to a port by its name."""
+    offsets = [register.offset for register in ALL_REGISTERS]
+    assert offsets[0] == 0
+    assert offsets == sorted({offset & ~3 for offset in offsets})
+    ports = {field.port for register in ALL_REGISTERS for field in register.fields}
+    assert all(port.replace("_", "").isalnum() for port in ports if port)

@@ -8,6 +8,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.schedule.foreign.dataflow import read_dataflow
+from torusfabric.schedule.foreign.msccl import read_msccl
 
 #: A broken file is one of these with something replaced.
 RING = generators.ring_allgather(3)
@@ -296,3 +297,10 @@ def test_many_steps_take_no_time(tmp_path):
     found = read(tmp_path, text)
     assert len(found.graph.steps) == 10_000
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(("size", "read_as"), [(None, None), ("-1", None), ("0", 0), ("7", 7)])
+def test_sizes_of_scratch_buffers(tmp_path, size, read_as):
+    path = tmp_path / "file.xml"
+    path.write_text(changed(RING, "gpu[@id='1']", s_chunks=size))
+    assert read_msccl(path).scratch[1] == read_as

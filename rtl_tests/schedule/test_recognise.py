@@ -245,3 +245,15 @@ def test_chance(schedule):
     # In which step the sums of an all-reduce are complete is not always known by their number.
     if schedule.form == "table" and schedule.collective.kind != "allreduce":
         assert found.digest == normal.digest
+
+
+def test_blocks_that_cannot_be_followed(monkeypatch):
+    """Where what nodes hold takes too much memory, a schedule stays what it is."""
+
+    def refuse(*_):
+        raise tf.InputError("Blocks must be fewer, not so many")
+
+    sent = Transfers(np.arange(3), np.zeros((3, 1), np.int8), ALL)
+    whole = rounds(Torus([3]), "allgather", sent)
+    monkeypatch.setattr("torusfabric.schedule.recognise.steps.HeldBlocks", refuse)
+    assert recognise(whole) is whole
