@@ -36,6 +36,14 @@ def test_values_of_any_length(capsys):
     assert line.startswith("torusfabric: Topology must be side lengths")
 
 
+def test_names_that_no_file_can_have(tmp_path, capsys):
+    line = refused(capsys, ["draw", "4x4", "allgather", "-o", "a\0b"])
+    assert line == r"torusfabric: File must be writable, not a\x00b (Invalid argument)"
+    (tmp_path / "sweep.toml").write_text(f'plans = ["{"x" * 5000}"]')
+    line = refused(capsys, ["sweep", str(tmp_path / "sweep.toml")])
+    assert line.startswith("torusfabric: Plan must be a schedule file, not xxx")
+
+
 @pytest.mark.parametrize("words", [["verilog", "-o"], ["build", "--board", "icebreaker", "-o"]])
 def test_folders_without_files(words, tmp_path, monkeypatch, capsys):
     """Where a tool is missing, no empty folder stays behind."""

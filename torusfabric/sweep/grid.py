@@ -34,6 +34,7 @@ What failed is printed and not kept, so it is tried again. Only one sweep at a t
 """
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -212,7 +213,7 @@ def _check_names(grid: dict[str, Any]) -> None:
         find_mapping(name)
     for each in grid["plans"]:
         for name in listed_files(each):
-            if not Path(name).is_file():
+            if not os.path.isfile(name):
                 raise InputError(f"Plan must be a schedule file, not {name}")
 
 

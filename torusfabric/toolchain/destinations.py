@@ -33,6 +33,8 @@ def status_of(path: AnyPath) -> os.stat_result | None:
         status = os.stat(path)
     except FileNotFoundError:
         return None
+    except ValueError:  # a byte of 0 in its name
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL)) from None
     if stat.S_ISDIR(status.st_mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not os.access(path, os.W_OK):

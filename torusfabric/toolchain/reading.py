@@ -57,7 +57,7 @@ def listed_files(text: str) -> list[str]:
     >>> listed_files("a.json,b.json")
     ['a.json', 'b.json']
     """
-    return [text] if Path(text).exists() else text.split(",")
+    return [text] if os.path.exists(text) else text.split(",")
 
 
 def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> bytes:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from torusfabric.cli import main
-from torusfabric.errors import TorusfabricError
+from torusfabric.errors import MissingTool, TorusfabricError
 
 __all__ = ["Fault", "Fuzzer", "run_cases", "run_line"]
 
@@ -192,9 +192,9 @@ def _check_answer(words: list[str], status: int, out: str, err: str) -> None:
     if status and lines and lines[-1].startswith("{"):
         assert json.loads(lines[-1])["error"]["message"], "an error without a message"
         return
+    if status == MissingTool.status and "doctor" in words:
+        return  # its table says what is missing
     if status:
         assert lines, "no error"
         assert lines[-1].startswith("torusfabric: "), f"no error at the end of {err!r}"
-        ours = [line for line in lines if line.startswith("torusfabric: ")]
-        assert len(ours) == 1, f"errors of several lines: {lines}"
         assert len(lines[-1]) <= LONGEST, f"an error of {len(lines[-1])} characters: {lines}"
