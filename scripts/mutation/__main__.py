@@ -1,0 +1,139 @@
+"""What the tests are worth: change one thing at a time, and see whether a test fails.
+
+Mutants are drawn by seed from some rooms, as many of each operator (compare, arithmetic, constant,
+boolean, statement, arguments). A mutant is killed by the first test that fails, in a copy of the
+tree, of those that reach the changed line. Which tests reach which line is measured once, and kept.
+Mutants that change nothing that can be observed are listed, with reasons, in
+`rtl_tests/equivalent_mutants.toml`.
+
+Example::
+
+    bash scripts/mutate --count 60 --seed 1 --work build/mutate
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from .mutants import Mutant, mutants_of, sample
+from .trial import Copy, Reached
+
+ROOT = Path(__file__).parents[2]
+ROOMS = "program,rtl,analysis,schedule,verilog"
+
+#: The rooms whose tests are run, and the module of the examples in docstrings.
+TESTED = (
+    "schedule", "analysis", "program", "collective", "topology", "planning", "rtl", "verilog",
+    "algorithms", "conformance", "simulation", "draw", "cli", "documents/test_docstrings.py",
+)  # fmt: skip
+
+#: Modules that are run by simulators, not by our tests.
+ELSEWHERE = "/bench/files/"
+
+
+def parsed() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=60, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=0, help="which ones")
+    parser.add_argument("--rooms", default=ROOMS, help=f"what is changed; default {ROOMS}")
+    parser.add_argument("--only", default="", help="only modules whose path contains this")
+    parser.add_argument("--limit", type=float, default=60, help="seconds of tests for a mutant")
+    parser.add_argument("--work", type=Path, default=ROOT / "build/mutate",
+                        help="where measurements and results are kept")  # fmt: skip
+    return parser.parse_args()
+
+
+def measured(work: Path) -> Reached:
+    """Which tests reach which line; measured unless it is known."""
+    folder = work / "reach"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{Path(room).name}.json" for room in TESTED]
+    places = (ROOT, ROOT / "rtl_tests/support", ROOT / "scripts")
+    for room, file in zip(TESTED, files, strict=True):
+        if not file.exists():
+            print(f"measuring rtl_tests/{room}", file=sys.stderr)
+            environment = {
+                "PYTHONPATH": os.pathsep.join(map(str, places)), "MUTATION_REACH": str(file),
+            }  # fmt: skip
+            words = [sys.executable, "-m", "pytest", "-q", "-p", "mutation.reach"]
+            subprocess.run([*words, f"rtl_tests/{room}"], cwd=ROOT, env=os.environ | environment)
+    return Reached(file for file in files if file.exists())
+
+
+def equivalents() -> set[tuple[str, tuple[str, str]]]:
+    """The mutants that are known to change nothing."""
+    listed = tomllib.loads((ROOT / "rtl_tests/equivalent_mutants.toml").read_text("utf-8"))
+    return {(item["path"], (item["before"], item["after"])) for item in listed["mutant"]}
+
+
+def drawn(arguments: argparse.Namespace) -> list[Mutant]:
+    """The sample."""
+    found = [
+        mutant
+        for room in arguments.rooms.split(",")
+        for path in sorted((ROOT / "torusfabric" / room).rglob("*.py"))
+        if arguments.only in path.as_posix() and ELSEWHERE not in path.as_posix()
+        for mutant in mutants_of(path.relative_to(ROOT).as_posix(), ROOT)
+    ]
+    return sample(found, arguments.count, arguments.seed)
+
+
+def tried(arguments: argparse.Namespace, mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
+    """Each mutant and what became of it; what is in the file of results is not run again."""
+    results = arguments.work / "results.jsonl"
+    reached = measured(arguments.work)
+    lines = results.read_text("utf-8").splitlines() if results.exists() else []
+    known = {entry["digest"]: entry["outcome"] for entry in map(json.loads, lines)}
+    without_effect = equivalents()
+    with tempfile.TemporaryDirectory() as folder, results.open("a", encoding="utf-8") as file:
+        copy = Copy(ROOT, Path(folder))
+        for mutant in mutants:
+            outcome = known.get(mutant.digest, "")
+            if (mutant.path, mutant.change) in without_effect:
+                outcome = "equivalent"
+            elif not outcome or outcome in ("survived", "unreached"):
+                verdict = copy.try_out(mutant, reached, arguments.limit)
+                before, after = mutant.change
+                outcome = verdict.outcome
+                entry = {
+                    "digest": mutant.digest, "path": mutant.path, "line": mutant.line,
+                    "operator": mutant.operator, "before": before, "after": after,
+                    **verdict._asdict(),
+                }  # fmt: skip
+                print(json.dumps(entry), file=file, flush=True)
+            yield mutant, outcome
+
+
+def main() -> int:
+    """Print every survivor, and the score; returns 2 if there are any."""
+    arguments = parsed()
+    arguments.work = arguments.work.resolve()
+    counts: Counter[str] = Counter()
+    mutants = drawn(arguments)
+    for mutant, outcome in tried(arguments, mutants):
+        counts[outcome] += 1
+        if outcome in ("survived", "unreached"):
+            before, after = mutant.change
+            print(f"{mutant.path}:{mutant.line}: {outcome} ({mutant.operator})")
+            print(f"  - {before}\n  + {after}", flush=True)
+        print(f"\r{counts.total()}/{len(mutants)} {dict(counts)}", end="\n", file=sys.stderr)
+    killed, tested = counts["killed"] + counts["timeout"], len(mutants) - counts["equivalent"]
+    print(f"{killed} of {tested} killed, {counts['equivalent']} equivalent: "
+          f"{killed / max(tested, 1):.1%}")  # fmt: skip
+    return 0 if killed == tested else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

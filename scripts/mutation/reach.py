@@ -1,0 +1,57 @@
+"""A pytest plugin: which lines of the package each test reaches, and how long it takes.
+
+`python -m pytest -p mutation.reach` writes what it found to the file that `MUTATION_REACH` names,
+as JSON: ``{"tests": {test: seconds}, "reached": {module: {line: [number of a test, ..]}}}``.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import coverage
+import pytest
+
+FILE = Path(os.environ["MUTATION_REACH"])
+ROOT = Path.cwd()
+
+
+class Reach:
+    """Measures every test in a context of its own."""
+
+    def __init__(self) -> None:
+        self.coverage = coverage.Coverage(
+            data_file=None, source=[str(ROOT / "torusfabric")], config_file=False, messages=False
+        )
+        self.seconds: dict[str, float] = {}
+        self.coverage.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Name what is measured from now on after the test."""
+        self.coverage.switch_context(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self.coverage.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up what setting up, running and tearing down took."""
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was found."""
+        self.coverage.stop()
+        data, numbers = self.coverage.get_data(), {test: n for n, test in enumerate(self.seconds)}
+        reached = {}
+        for path in sorted(data.measured_files()):
+            lines = {}
+            for line, tests in sorted(data.contexts_by_lineno(path).items()):
+                lines[line] = sorted(numbers[test] for test in tests if test in numbers)
+            reached[Path(path).relative_to(ROOT).as_posix()] = lines
+        FILE.write_text(json.dumps({"tests": self.seconds, "reached": reached}), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure from the first import of the package on."""
+    config.pluginmanager.register(Reach(), "reach")
