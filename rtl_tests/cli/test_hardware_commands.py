@@ -66,6 +66,16 @@ def test_synth_says_what_any_root_costs(capsys, designs):
     assert "any_root" not in json.loads(capsys.readouterr().out)
 
 
+def test_a_barrier_is_named_beside_collectives(capsys, tmp_path):
+    words = ["verilog", "-o", str(tmp_path), "--top", "stream", "--width", "8", "--max-flits", "2"]
+    assert main([*words, "2", "allgather,barrier"]) == 0
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["barrier"] == 1
+    assert "--barrier" in manifest["command"]
+    assert main([*words, "2", "barrier"]) == 1
+    assert "must be beside a collective" in capsys.readouterr().err
+
+
 def test_verilog_with_docs(capsys, tmp_path):
     words = ["verilog", "2x2", "allgather", "--width", "8", "-o", str(tmp_path)]
     assert main([*words, "--docs", "--json"]) == 0

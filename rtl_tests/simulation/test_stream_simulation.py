@@ -82,6 +82,13 @@ def test_commands_choose_modes_and_operators():
     assert [job.length for job in report.jobs] == [job.length for job in jobs]
 
 
+def test_barriers_stand_between_runs():
+    program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
+    report = tf.simulate(tf.Fabric(program, width=8, top="stream"), stall=0.3)
+    assert report.passed, report.first_wrong
+    assert [job.collective for job in report.jobs[:4]] == ["allgather", "barrier"] * 2
+
+
 def test_a_wrong_status_is_found():
     fabric = engine_fabric()
     engine = Replays(fabric, lambda beats: [beats[0]._replace(word=1), *beats[1:]], "m_axis_status")

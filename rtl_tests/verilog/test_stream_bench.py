@@ -30,6 +30,7 @@ COLLECTIVES = [
         for case in [
             ("2x2", "alltoall", {"max_flits": 3}),
             ("3", "broadcast,scatter", {"max_flits": 3, "root": "any"}),
+            ("2x2", "allgather", {"max_flits": 2, "barrier": True}),
             ("3", "broadcast", {"flits": 2}),
             ("2x3", "gather", {"max_flits": 5}),
             ("2x3", "scatter", {"max_flits": 5}),
@@ -48,7 +49,8 @@ def test_every_word_is_right(tmp_path, topology, collective, lengths):
     name = collective + ("@" + axes) * bool(axes)
     passed, text = run_bench(exported(tmp_path, topology, name, lengths), STALL=0.4)
     assert passed, text[-3000:]
-    assert re.search(rf"{3 + 3 * collective.count(',')} runs: \d+ words", text)
+    modes = 1 + collective.count(",") + lengths.get("barrier", 0)
+    assert re.search(rf"{3 * modes} runs: \d+ words", text)
 
 
 def test_clocks_of_nodes(tmp_path):

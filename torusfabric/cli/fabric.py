@@ -19,6 +19,10 @@ from .several import choose_schedules, joined_words
 __all__ = ["Made", "add_fabric_options", "add_flits_option", "make_fabric", "operators_of"]
 
 
+#: What stands for a barrier among collectives.
+BARRIER = "barrier"
+
+
 class Made(NamedTuple):
     """A fabric, and what is known of it.
 
@@ -129,6 +133,23 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
     return operators
 
 
+def _with_barrier(arguments: Namespace) -> Namespace:
+    """The arguments where a barrier among the collectives is an option.
+
+    Raises
+    ------
+    InputError
+        If there is no other collective.
+    """
+    names = (arguments.collective or "").split(",")
+    if BARRIER not in names:
+        return arguments
+    others = [name for name in names if name != BARRIER]
+    if not others:
+        raise InputError("Barrier must be beside a collective, as in allgather,barrier, not alone")
+    return Namespace(**vars(arguments) | {"collective": ",".join(others), "barrier": True})
+
+
 def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     """Plan, or read, then check and build what was selected.
 
@@ -149,6 +170,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     from ..rtl import Fabric
     from ..rtl.fabric import check_prefix
 
+    arguments = _with_barrier(arguments)
     top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
     bus, periodic = getattr(arguments, "bus", None), getattr(arguments, "periodic", False)
     clocks = getattr(arguments, "clocks", "one")

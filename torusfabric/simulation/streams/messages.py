@@ -11,7 +11,7 @@ from ...collective import expected_words, random_messages
 from ...rtl.fabric import Fabric
 from ..engines.base import Job
 
-__all__ = ["Exchange", "Packet", "draw_exchange", "exchange_of"]
+__all__ = ["Exchange", "Packet", "draw_exchange", "exchange_of", "is_barrier"]
 
 
 class Packet(NamedTuple):
@@ -59,10 +59,24 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     >>> [len(packets) for packets in exchange.sent], [len(p) for p in exchange.received]
     ([1, 1, 1], [3, 0, 0])
     """
+    if is_barrier(fabric, job):
+        return _barrier(fabric, np.random.default_rng(seed))
     layout = fabric.program.part(job.mode or 0).layout
     length = job.length or fabric.flits
     words = random_messages(layout, length, width=fabric.width, seed=seed)
     return exchange_of(fabric, job, words, np.random.default_rng(seed))
+
+
+def is_barrier(fabric: Fabric, job: Job) -> bool:
+    """Whether a job is a barrier: the mode after all others."""
+    return bool(fabric.program.barrier) and job.mode == len(fabric.program.modes)
+
+
+def _barrier(fabric: Fabric, random: np.random.Generator) -> Exchange:
+    """In a barrier each node sends a word, and has it back when all have come."""
+    words = random.integers(1 << min(fabric.width, 32), size=fabric.nodes).tolist()
+    packets = [[Packet(0, (word,))] for word in words]
+    return Exchange(packets, packets)
 
 
 def exchange_of(

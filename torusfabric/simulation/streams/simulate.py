@@ -16,7 +16,7 @@ from ..report import JobReport
 from .amaranth_streams import AmaranthStreams
 from .engine import StreamEngine
 from .limits import sustained_rate
-from .messages import Exchange, Packet, draw_exchange
+from .messages import Exchange, Packet, draw_exchange, is_barrier
 from .report import StreamReport
 from .traffic import STATUS_SINK, Arrival, Log, traffic_of
 
@@ -39,7 +39,7 @@ def check_stall(stall: float) -> None:
 
 
 def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """The usual jobs of a fabric, and further ones that are drawn.
+    """The usual jobs of a fabric, and further ones that are drawn; barriers between, if it has any.
 
     Parameters
     ----------
@@ -48,7 +48,11 @@ def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
         How many are drawn; where nothing is left open, they are all alike.
     seed : int
     """
-    return default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
+    jobs = default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
+    if not fabric.program.barrier:
+        return jobs
+    barrier = Job(mode=len(fabric.program.modes))
+    return tuple(one for job in jobs for one in (job, barrier))
 
 
 def simulate_streams(
@@ -94,22 +98,28 @@ def simulate_streams(
     if fabric.clocks is not Clocks.ONE:
         raise InputError(f"Clocks must be one for simulation, not {fabric.clocks}: try its bench")
     tried = stream_jobs(fabric, 3, seed=seed) if jobs is None else tuple(jobs)
-    check_jobs(fabric, tried)
-    tried = tuple(completed(fabric, job) for job in tried) * repeat
+    check_jobs(fabric, [job for job in tried if not is_barrier(fabric, job)])
+    tried = (
+        tuple(job if is_barrier(fabric, job) else completed(fabric, job) for job in tried) * repeat
+    )
     exchanges = [draw_exchange(fabric, job, seed=seed + k) for k, job in enumerate(tried)]
     engine = engine or AmaranthStreams(fabric)
-    longest = max(fabric.program.cycles(job.length, mode=job.mode) for job in tried)
-    traffic = traffic_of(fabric, tried, exchanges, stall=stall, seed=seed, cycles=longest)
+    planned = [_planned_cycles(fabric, job) for job in tried]
+    traffic = traffic_of(fabric, tried, exchanges, stall=stall, seed=seed, cycles=max(planned))
     began = time.perf_counter()
     log = engine.run(traffic, progress)
     seconds = time.perf_counter() - began
     found = _Comparison(exchanges, log)
-    found.compare_statuses(log, [fabric.program.cycles(job.length, mode=job.mode) for job in tried])
+    found.compare_statuses(log, planned)
     program = fabric.program
     schedules = [mode.schedule for mode in program.modes]
+    # A barrier is no run of the program.
+    taken = iter([cycles for _, cycles in log.runs])
     reports = tuple(
-        _job_report(fabric, job, number, found, log) for number, job in enumerate(tried)
-    )
+        _barrier_report(job, number, found) if is_barrier(fabric, job)
+        else _job_report(fabric, job, number, found, next(taken, -1))
+        for number, job in enumerate(tried)
+    )  # fmt: skip
     return StreamReport(
         topology=str(program.topology),
         collective=",".join(schedule.collective.name for schedule in schedules),
@@ -127,7 +137,7 @@ def simulate_streams(
         predicted_cycles=sum(job.predicted_cycles for job in reports),
         rate=sustained_rate(
             exchanges,
-            [job.predicted_cycles for job in reports],
+            planned,
             _ends(exchanges, log),
             stall=stall,
             width=fabric.width,
@@ -210,11 +220,25 @@ def _shown(beat: tuple[int, ...]) -> str:
     return f"{word:#x} of {number}" + ", the last" * bool(last)
 
 
-def _job_report(fabric: Fabric, job: Job, number: int, found: _Comparison, log: Log) -> JobReport:
-    """What came of a run."""
+def _planned_cycles(fabric: Fabric, job: Job) -> int:
+    """The cycles of a run, from its start to its end; a barrier has none."""
+    return 0 if is_barrier(fabric, job) else fabric.program.cycles(job.length, mode=job.mode)
+
+
+def _barrier_report(job: Job, number: int, found: _Comparison) -> JobReport:
+    """What came of a barrier."""
+    return JobReport(
+        mode=job.mode or 0, collective="barrier", length=1, root=None, operation=None, cycles=0,
+        predicted_cycles=0, words_checked=found.checked[number], words_wrong=found.wrong[number],
+    )  # fmt: skip
+
+
+def _job_report(
+    fabric: Fabric, job: Job, number: int, found: _Comparison, measured: int
+) -> JobReport:
+    """What came of a run, that took some cycles."""
     program, mode = fabric.program, fabric.program.modes[job.mode or 0]
     collective = mode.schedule.collective
-    measured = log.runs[number][1] if number < len(log.runs) else -1
     return JobReport(
         mode=job.mode or 0,
         collective=collective.name,

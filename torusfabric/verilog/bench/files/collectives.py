@@ -66,6 +66,7 @@ def expected_words(collective: str, sent: list[Words], root: int, combine: Combi
     every = [(origin, flit) for origin in positions for flit in flits]
     sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
     receive = {
+        "barrier": lambda p: sent[p],
         "broadcast": lambda p: {(0, f): sent[root][0, f] for f in flits},
         "allgather": lambda p: {(o, f): sent[o][0, f] for o, f in every},
         "gather": lambda p: {(o, f): sent[o][0, f] for o, f in every} if p == root else {},

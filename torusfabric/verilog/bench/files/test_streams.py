@@ -21,6 +21,9 @@ PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
 #: Whether runs need commands.
 COMMANDED = "command_words" in MANIFEST
 
+#: The mode that is a barrier, if there is one.
+BARRIER = MANIFEST.get("barrier")
+
 #: Cycles in which nothing comes any more, and after which something is missing.
 SETTLING, PATIENCE = 100, 5000
 
@@ -87,6 +90,13 @@ class Bench:
                 return
 
 
+def barrier() -> Run:
+    """A run without data: every node sends a word, and has it back when all have."""
+    cycles = [{"from": 1, "constant": 0, "per_flit": 0}]
+    mode = {"mode": BARRIER, "collective": "barrier", "axes": [], "cycles": cycles, "chunks": 1}
+    return Run(mode | {"operators": []}, 1, 0, 0)
+
+
 def command(run: Run, tag: int) -> Packet:
     """The command of a run; every second one leaves the length to the packets."""
     words = run.inputs | {"length": run.length * (tag % 2), "tag": tag}
@@ -128,6 +138,8 @@ async def random_packets(dut: Any) -> None:
     bench = Bench(dut)
     await bench.start()
     runs = [choose(generator, mode, k) for mode in MANIFEST["modes"] for k in range(RUNS)]
+    if BARRIER is not None:
+        runs += [barrier()] * RUNS
     generator.shuffle(runs)
     expected: list[list[Packet]] = [[] for _ in NODES]
     for source in bench.commands:
@@ -144,7 +156,7 @@ async def random_packets(dut: Any) -> None:
     for sink in bench.statuses:
         said = [Packet(0, (tag, 0, run.cycles)) for tag, run in enumerate(runs)]
         assert sink.packets == said, f"statuses are {sink.packets}, not {said}"
-    right = [run.cycles for run in runs]
+    right = [run.cycles for run in runs if run.mode["mode"] != BARRIER]
     assert bench.cycles == right, f"runs take {bench.cycles} cycles, not {right}"
     count = sum(len(packet.words) for packets in expected for packet in packets)
     cocotb.log.info("%d runs: %d words", len(runs), count)
