@@ -171,16 +171,16 @@ OTHERS = (
     Fault("engine", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),
     Fault("sums", "combiner", r"rx\[2:0\] \+ ", "rx[2:0] - "),
     Fault("sums", "combiner", r">=", "<="),
-    Fault("sums", "combiner", r"= operator_code;", "= ~operator_code;"),
+    Fault("sums", "combiner", r"\.given\(operator_code\)", ".given(~operator_code)"),
     Fault("sums", "combiner", r"result <= (\S+);", r"result <= \1 ^ 1'b1;"),
-    Fault("sums", "combiner", r"3'h0 : inject\[8:6\]", "3'h1 : inject[8:6]"),
+    Fault("sums", "combiner", r"3'h0 : inject\[8:6\]", "3'h1 : inject[8:6]", 1),
     Fault("table", "host", r"~ host_addr\[4\]", "host_addr[4]"),
     Fault("table", "host", r"write_enable <= (\S+);", "write_enable <= host_we;"),
     Fault("table", "host", r"write_data <= (\S+) ;", "write_data <= host_wdata;"),
     Fault("table", "host", r"<= host_addr\[3:0\]", "<= host_addr[4:1]"),
     Fault("table", "host_locator", r"nodes\[3\] = 3'h1", "nodes[3] = 3'h0"),
     Fault("table", "host_locator", r"table \[5\] = 4'hb", "table [5] = 4'ha"),
-    Fault("table", "host_write_locator", r"<", ">"),
+    Fault("table", "host_write_locator", r"(\$signed\(\S+\)) < ", r"\1 >= ", 1),
 )
 
 
@@ -191,6 +191,14 @@ def names(faults):
 @pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))
 def test_a_fault_in_the_text_is_refuted(fault):
     assert refutation(fault) is not None
+
+
+def test_a_refuted_run_has_waves_with_its_words():
+    wrong = refutation(QUICK[-1])
+    assert wrong is not None
+    assert (wrong.signal, wrong.cycle) == ("busy", 11)
+    assert "tx_0_0" in wrong.wave
+    assert "word_1" in wrong.wave
 
 
 EVERY = WIRES + ROUTERS + SEQUENCERS + ENDPOINTS + OTHERS

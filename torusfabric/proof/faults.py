@@ -13,11 +13,13 @@ class Refuted(Exception):
     Parameters
     ----------
     counterexample : Counterexample
+    run : object
+        The run in which it does not, if it is one.
     """
 
-    def __init__(self, counterexample: Counterexample) -> None:
+    def __init__(self, counterexample: Counterexample, run: object = None) -> None:
         super().__init__(counterexample.message)
-        self.counterexample = counterexample
+        self.counterexample, self.run = counterexample, run
 
 
 def refuted(module: str, signal: str, message: str, *, cycle: int = 0, wave: str = "") -> Refuted:

@@ -70,6 +70,10 @@ class Machine:
     ----------
     runs : int
         How many runs are carried out at once.
+    nets : ndarray of int, shape (bits, runs)
+        All nets of the top.
+    watch : function of (nets) or None
+        Is shown them in every cycle.
     """
 
     def __init__(
@@ -99,7 +103,13 @@ class Machine:
         self._order = self._in_order()
         self._active = self._order
         self.values: dict[str, IntArray] = {}
+        self.watch: Callable[[IntArray], None] | None = None
         self.prepare(1)
+
+    @property
+    def places(self) -> dict[Bit, int]:
+        """Where each bit of the top is among the nets."""
+        return dict(self._number)
 
     def prepare(self, runs: int) -> None:
         """Get ready to carry out so many runs at once."""
@@ -212,6 +222,8 @@ class Machine:
             self._publish(module, now)
         for module in self._active:
             self._carry_out(module, now, overrides.get(module, {}))
+        if self.watch is not None:
+            self.watch(self.nets)
 
     def _show(self, now: Snapshot, driven: Mapping[str, IntArray]) -> None:
         """Show what drives the top, and what ROMs and operators hold."""

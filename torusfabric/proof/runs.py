@@ -23,6 +23,7 @@ from .faults import Refuted, refuted
 from .machine import Machine, Override
 from .messages import Run, owed_words
 from .refusals import refused_starts
+from .report import Counterexample
 from .snapshot import (
     Snapshot,
     arrays,
@@ -50,6 +51,9 @@ RESET = 16
 #: Starts that are carried out at once.
 STARTS = 256
 
+#: Cycles within which nothing changes any more after a run.
+RESTING = 100
+
 #: The inputs that are sampled with the start.
 CHOICES = ("mode", "length", "root", "operation")
 
@@ -58,7 +62,7 @@ def _refuted(run: Run, cycle: int, signal: str, message: str, node: int | None =
     """The exception of a run that is not as it should be."""
     at = "" if node is None else f" of node {node}"
     text = f"{signal[:1].upper()}{signal[1:]}{at} {message} (cycle {cycle} of {run})"
-    return refuted("whole runs", signal + at, text, cycle=cycle)
+    return Refuted(Counterexample("whole runs", signal + at, cycle, text), run)
 
 
 class Runs:
@@ -373,13 +377,15 @@ class Runs:
     def _rested(self, now: Snapshot) -> Snapshot:
         """The state once nothing changes any more but in nodes; what links carry is forgotten."""
         machine = self.machine
-        while True:
+        for _ in range(RESTING):
             machine.settle(now, self._given())
             shown, later = machine.nets.copy(), machine.after(now)
             machine.settle(later, self._given())
             if (shown == machine.nets).all() and same(now, later):
                 return later
             now = later
+        message = f"A fabric that is done must come to rest within {RESTING} cycles, not go on"
+        raise refuted("whole runs", "busy", message)
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
         """Compare a word of all nodes that are owed it."""

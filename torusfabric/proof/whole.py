@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from ..rtl.netlist import Role
+from .faults import Refuted
 from .gates import GateText
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
@@ -15,6 +17,7 @@ from .modules import SLICE, adders
 from .runs import Runs
 from .snapshot import Snapshot, same, with_either
 from .sums import Sums
+from .waves import Recorder
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -136,6 +139,21 @@ class Whole:
         compared = refused + self._runs.check_rest(rest)
         return compared + sum(map(self._checks, [*self._all, *self._extreme]))
 
+    def _with_waves(self, error: Refuted, rest: Snapshot, *, early: bool) -> Refuted:
+        """A refutation with the waves of its run, from the writes of messages on."""
+        machine, run = self._runs.machine, error.run
+        if not isinstance(run, Run):
+            return error
+        recorder = Recorder(machine.text, machine.places, width=self._fabric.width, position=SLICE)
+        machine.watch = recorder.record
+        try:
+            self._runs.prove([run], rest, early=early)
+        except Refuted as again:
+            error = again
+        finally:
+            machine.watch = None
+        return Refuted(replace(error.counterexample, wave=recorder.text()), run)
+
     def _left(
         self,
         batches: Iterable[tuple[list[Run], bool]],
@@ -146,7 +164,11 @@ class Whole:
         done, total = 0, len(self._all) + len(self._extreme)
         _, reached = self._runs.refuse(rest)
         for runs, early in batches:
-            reached = with_either(reached, self._runs.prove(runs, rest, early=early))
+            try:
+                left = self._runs.prove(runs, rest, early=early)
+            except Refuted as error:
+                raise self._with_waves(error, rest, early=early) from None
+            reached = with_either(reached, left)
             done += len(runs)
             progress(done, total, "whole runs")
         return reached
