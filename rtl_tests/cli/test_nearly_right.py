@@ -23,7 +23,10 @@ from torusfabric.cli import main
         ("plna 4x4 allgather", "Command must be one of .*, not 'plna' (did you mean plan?)"),
         ("simulate 2x2 allreduce --op ad", "not 'ad' (did you mean add or and?)"),
         ("simulate 2x2 allgather --engine compild", "not 'compild' (did you mean compiled?)"),
-        ("verilog 2x2 allgather --top cor -o x", "--top must be host or core, not 'cor' (did you"),
+        (
+            "verilog 2x2 allgather --top cor -o x",
+            "--top must be one of host, core, stream, not 'cor'",
+        ),
         ("synth 2x2 allgather --target ecp5-25", "not 'ecp5-25' (did you mean ecp5-25k?)"),
         ("build --board icebraker 2x2 allgather", "not 'icebraker' (did you mean icebreaker?)"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.program.address_map import DirectMap, NodeMap, OffsetMap, RenumberedMap
+from torusfabric.program.address_map import DirectMap, NodeMap, OffsetMap, RenumberedMap, RouteMap
 from torusfabric.topology import Torus
 
 
@@ -48,6 +48,8 @@ def test_other_maps():
     assert located(nodes, 1, 2, 0) == (30, 10)
     renumbered = RenumberedMap(DirectMap(1, chunks=1, flits=4), np.array([9, 5]))
     assert located(renumbered, 0, 2, 0) == (5, 8)
+    nowhere = RouteMap(routes=(), steps=3, own=4)
+    assert [located(nowhere, 1, part, 1) for part in range(3)] == [(0, -1), (5, 0), (0, -1)]
 
 
 @pytest.mark.parametrize("collective", ["reduce-scatter", "scatter", "alltoall", "gather"])
