@@ -82,6 +82,27 @@ def test_commands_choose_modes_and_operators():
     assert [job.length for job in report.jobs] == [job.length for job in jobs]
 
 
+def apart(collective, *, fault=None, **lengths):
+    """A fabric whose nodes have clocks of their own."""
+    program = tf.compile(tf.plan("2x2", collective), **lengths)
+    program = fault(program) if fault else program
+    return tf.Fabric(program, width=8, top="stream", clocks="per-node")
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_nodes_with_clocks_of_their_own(seed):
+    """Every word is right, and runs take the cycles of the clock of the fabric."""
+    fabric = apart("allgather", max_flits=2)
+    report = tf.simulate(fabric, stall=0.2, seed=seed)
+    assert report.passed, report.first_wrong
+    assert report.rate is None
+    assert choose_stream_engine(fabric).engine.name == "amaranth"
+
+
+def test_a_wrong_word_in_another_domain_is_found():
+    assert tf.simulate(apart("alltoall", flits=1, fault=misrouted)).words_wrong > 0
+
+
 def test_barriers_stand_between_runs():
     program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
     report = tf.simulate(tf.Fabric(program, width=8, top="stream"), stall=0.3)

@@ -45,6 +45,13 @@ def add_commands(commands: Commands) -> None:
         help="behind one memory-mapped port, or with a stream each way at each node (default host)",
     )
     simulate.add_argument(
+        "--clocks",
+        choices=("one", "per-node"),
+        default="one",
+        help="with --top stream, give the streams of each node a clock of their own, unrelated to "
+        "all others (default one for all)",
+    )
+    simulate.add_argument(
         "--stall",
         metavar="P",
         type=real,

@@ -9,11 +9,13 @@ import numpy as np
 from amaranth.hdl import Signal
 from amaranth.sim import SimulatorContext
 
+from ...rtl.streams import Clocks
 from ..engines.amaranth_engine import AmaranthEngine
+from .apart import run_apart
 from .engine import Progress, StreamEngine, check_end
 from .traffic import Arrival, Beat, Log, Sink, Source, Traffic
 
-__all__ = ["AmaranthStreams"]
+__all__ = ["AmaranthStreams", "StreamBench"]
 
 #: Cycles between two reports of how far it is.
 REPORT = 64
@@ -30,8 +32,11 @@ class AmaranthStreams(StreamEngine):
         log, began, bench = Log(), time.process_time(), []
 
         async def testbench(ctx: SimulatorContext) -> None:
-            bench.append(made := _Bench(ctx, engine.design, traffic, log))
-            await made.run(progress)
+            bench.append(made := StreamBench(ctx, engine.design, traffic, log, progress))
+            if self.fabric.clocks is Clocks.ONE:
+                await made.run()
+            else:
+                await run_apart(ctx, made, traffic.seed)
 
         engine.simulate(testbench)
         log.seconds = time.process_time() - began
@@ -39,49 +44,93 @@ class AmaranthStreams(StreamEngine):
         return log
 
 
-class _Bench:
-    """All sources and sinks, driven cycle by cycle."""
+class StreamBench:
+    """All sources and sinks, and how far it is.
 
-    def __init__(self, ctx: SimulatorContext, design: Any, traffic: Traffic, log: Log) -> None:
+    Attributes
+    ----------
+    clocks : int
+        Cycles of the fabric so far.
+    """
+
+    def __init__(
+        self,
+        ctx: SimulatorContext,
+        design: Any,
+        traffic: Traffic,
+        log: Log,
+        progress: Progress | None,
+    ) -> None:
         self._ctx, self._design, self._traffic, self._log = ctx, design, traffic, log
+        self._progress = progress or (lambda done, total: None)
         random = np.random.default_rng(traffic.seed)
         self._sources = [_Driver(ctx, design, source, random) for source in traffic.sources]
         sinks = [_Taker(ctx, design, sink, random, log) for sink in traffic.sinks]
         self._ports: list[_Port] = [*self._sources, *sinks]
+        self._left, self._quiet, self._was_busy = traffic.beats, 0, False
 
     @property
     def unsent(self) -> int:
         """Beats that were not taken."""
         return sum(len(source.beats) for source in self._sources)
 
-    async def run(self, progress: Progress | None) -> None:
-        """Run until nothing happens any more."""
-        ctx, log, traffic = self._ctx, self._log, self._traffic
-        left, quiet, was_busy = traffic.beats, 0, False
-        while quiet < (traffic.patience if left > 0 else traffic.settling):
+    @property
+    def clocks(self) -> int:
+        """Cycles of the fabric so far."""
+        return self._log.clocks
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing happens any more."""
+        traffic = self._traffic
+        return self._quiet >= (traffic.patience if self._left > 0 else traffic.settling)
+
+    async def run(self) -> None:
+        """Run until nothing happens any more, with one clock for all."""
+        while not self.over:
             for port in self._ports:
                 port.offer()
-            busy = bool(ctx.get(self._design.busy))
-            if was_busy and not busy:
-                log.runs.append((log.clocks, int(ctx.get(self._design.cycles))))
-            was_busy = busy
-            passed = sum([port.look(log.clocks) for port in self._ports])
-            await ctx.tick()
-            log.clocks += 1
-            left, quiet = left - passed, 0 if passed else quiet + 1
-            if progress and log.clocks % REPORT == 0:
-                progress(traffic.beats - max(left, 0), traffic.beats)
+            self.passed(sum([port.look(self.clocks) for port in self._ports]))
+            self.tick()
+            await self._ctx.tick()
+
+    def passed(self, beats: int) -> None:
+        """Note that some beats pass with the next edge."""
+        self._left -= beats
+        if beats:
+            self._quiet = -1  # up to the end of this cycle
+
+    def tick(self) -> None:
+        """Note the end of a run, and that the fabric has one cycle less to go."""
+        log, traffic = self._log, self._traffic
+        busy = bool(self._ctx.get(self._design.busy))
+        if self._was_busy and not busy:
+            log.runs.append((log.clocks, int(self._ctx.get(self._design.cycles))))
+        self._was_busy = busy
+        log.clocks += 1
+        self._quiet += 1
+        if log.clocks % REPORT == 0:
+            self._progress(traffic.beats - max(self._left, 0), traffic.beats)
+
+    def domains(self) -> list[tuple[Signal | None, list["_Port"]]]:
+        """The ports of each clock; the clock of the fabric is None."""
+        found: dict[str, tuple[Signal | None, list[_Port]]] = {"": (None, [])}
+        for port in self._ports:
+            name = f"clk_{port.prefix.rpartition('_')[2]}"
+            clock = getattr(self._design, name, None)
+            found.setdefault(name if clock is not None else "", (clock, []))[1].append(port)
+        return list(found.values())
 
 
 class _Port(ABC):
     """One end of a stream."""
 
     def __init__(self, ctx: SimulatorContext, design: Any, prefix: str) -> None:
-        self._ctx, self._design, self._prefix = ctx, design, prefix
+        self._ctx, self._design, self.prefix = ctx, design, prefix
 
     def signal(self, name: str) -> Signal | None:
         """A signal of the stream, if it has one of that name."""
-        return getattr(self._design, f"{self._prefix}_{name}", None)
+        return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
     def offer(self) -> None:
@@ -168,4 +217,4 @@ class _Taker(_Port):
     def _steady(self, arrival: Arrival | None) -> None:
         """Note if a beat that waits has changed."""
         if self._held is not None and (arrival is None or arrival[:3] != self._held):
-            self._log.unsteady = self._prefix
+            self._log.unsteady = self.prefix

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ...errors import InputError
 from ...rtl.fabric import Fabric
+from ...rtl.streams import Clocks
 from ...toolchain import cxx
 from ..engines.choice import BUILD, PER_MODULE
 from ..engines.waves import check_wave
@@ -58,6 +59,8 @@ def choose_stream_engine(
             known = ", ".join(ENGINES)
             raise InputError(f"Engine of streams must be auto, {known}, not {name}")
         return StreamChoice(ENGINES[name](fabric, wave=wave), "as asked")
+    if fabric.clocks is not Clocks.ONE:
+        return StreamChoice(AmaranthStreams(fabric, wave=wave), "nodes have clocks of their own")
     words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
     slow = runs * (fabric.predicted_cycles + words) * fabric.nodes * PER_NODE_CYCLE
     if slow <= BUILD + len(fabric.netlist.modules) * PER_MODULE:

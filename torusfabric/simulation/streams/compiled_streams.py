@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import WorkFailed
+from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
+from ...rtl.streams import Clocks
 from ..engines.compiled import Session, kept_texts
 from ..engines.host_port import NO_FILE, from_chunks, to_chunks, watched
 from ..engines.model import build_model
@@ -84,6 +85,8 @@ class CompiledStreams(StreamEngine):
 
     Raises
     ------
+    InputError
+        If nodes have clocks of their own.
     MissingTool
         If there is no C++ compiler.
     """
@@ -92,6 +95,10 @@ class CompiledStreams(StreamEngine):
 
     def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
         super().__init__(fabric, wave=wave)
+        if fabric.clocks is not Clocks.ONE:
+            raise InputError(
+                "Engine must be amaranth for nodes with clocks of their own, not compiled"
+            )
         began = time.perf_counter()
         self._model = build_model(fabric.netlist, kept_texts(fabric.netlist))
         self.build_seconds = time.perf_counter() - began
