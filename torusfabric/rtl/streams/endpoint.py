@@ -152,7 +152,7 @@ class StreamEndpointBuilder(EndpointBuilder):
     def __init__(self, endpoint: StreamEndpoint) -> None:
         super().__init__(endpoint)
         self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
-        # The first run has the half that is not low.
+        # Of the run under way; the first one begins by turning it to 0.
         self._half = Signal(name="half", init=1)
 
     def build(self) -> Module:

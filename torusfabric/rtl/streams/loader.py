@@ -92,11 +92,6 @@ class LoaderShape:
         """Bits of the number of the last word of a packet, where that is to be found out."""
         return self.words.index_bits if self.any_length else 0
 
-    @property
-    def sent_bits(self) -> int:
-        """Bits of the destination that the mode with the most has; 0 where none has several."""
-        return max(self.packets) if self.dest_bits else 0
-
 
 class Loader(Leaf):
     """Takes the messages of a node.
