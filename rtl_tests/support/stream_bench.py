@@ -7,6 +7,7 @@ definition of the collective.
 from collections import deque
 
 import numpy as np
+from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 
 from torusfabric import collective as collectives
@@ -101,6 +102,10 @@ class Source:
             for name, value in beat.items():
                 ctx.set(self._signal(name), value)
 
+    def stop(self, ctx):
+        """Offer nothing."""
+        ctx.set(self._signal("tvalid"), 0)
+
     def look(self, ctx):
         """Whether the edge takes the beat."""
         taken = self._offered and ctx.get(self._signal("tready"))
@@ -168,6 +173,11 @@ class StreamBench:
         self._stall = stall if isinstance(stall, tuple) else (stall, stall)
         self._rng = np.random.default_rng(seed)
         self.statuses, self.runs, self.ends, self.edges = [], [], [], 0
+        self._before = None
+
+    def interrupt(self, messages, edges):
+        """Send messages, but reset the fabric after so many edges; what came is forgotten."""
+        self._before = self._ports(messages, None)[:2], edges
 
     def run(self, messages, commands=None):
         """Send messages, and receive all that comes; returns the wrong packets, by node.
@@ -188,7 +198,13 @@ class StreamBench:
     def _run(self, sources, sinks, wanted):
         """Drive all ports, edge by edge, until all has come and nothing more does."""
 
+        domain, whole = ClockDomain("sync"), Module()
+        whole.domains += domain
+        whole.submodules.design = self.design
+
         async def testbench(ctx):
+            if self._before:
+                await self._interrupted(ctx, domain.rst)
             quiet = got = 0
             while quiet < PATIENCE and (got < wanted or quiet < PATIENCE // 8):
                 for port in (*sources, *sinks):
@@ -205,10 +221,25 @@ class StreamBench:
                     self.ends.append(self.edges)
             self.edges -= quiet
 
-        simulator = Simulator(self.design)
+        simulator = Simulator(whole)
         simulator.add_clock(PERIOD)
         simulator.add_testbench(testbench)
         simulator.run()
+
+    async def _interrupted(self, ctx, reset):
+        """Drive all ports for a while, then reset the fabric."""
+        (sources, sinks), edges = self._before
+        for _ in range(edges):
+            for port in (*sources, *sinks):
+                port.drive(ctx, self._rng)
+            for port in (*sources, *sinks):
+                port.look(ctx)
+            await ctx.tick()
+        for port in sources:
+            port.stop(ctx)
+        ctx.set(reset, 1)
+        await ctx.tick()
+        ctx.set(reset, 0)
 
     def _run_apart(self, sources, sinks, wanted):
         """The same with a clock for each node, of a period and a phase that no other has."""

@@ -56,3 +56,11 @@ def test_ports_are_those_that_are_listed(collective):
     assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
     nodes = {name: port.node for name, port in net.node_ports.items()}
     assert nodes == {port.name: port.node for port in listed if port.node is not None}
+
+
+@pytest.mark.parametrize("edges", [5, 23, 40])
+def test_a_reset_at_any_time(edges):
+    fabric = streams("2", "alltoall", max_flits=3)
+    bench = StreamBench(fabric, stall=0.3)
+    bench.interrupt(messages_of(fabric, 6, seed=2), edges)
+    assert bench.run(messages_of(fabric, 3)) == []
