@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from ...analysis.bounds import bound
 from ...errors import InputError
@@ -109,8 +110,6 @@ def simulate_streams(
     seconds = time.perf_counter() - began
     found = _Comparison(exchanges, log)
     found.compare_statuses(log, planned)
-    program = fabric.program
-    schedules = [mode.schedule for mode in program.modes]
     # A barrier is no run of the program.
     taken = iter([cycles for _, cycles in log.runs])
     reports = tuple(
@@ -118,11 +117,32 @@ def simulate_streams(
         else _job_report(fabric, job, number, found, next(taken, -1))
         for number, job in enumerate(tried)
     )  # fmt: skip
+    rate = None
+    if fabric.clocks is Clocks.ONE:
+        ends = _ends(exchanges, log)
+        rate = sustained_rate(exchanges, planned, ends, stall=stall, width=fabric.width)
+    return _report(
+        fabric,
+        found,
+        engine=engine.name,
+        stall=stall,
+        rate=rate,
+        jobs=reports,
+        seconds=round(seconds, 3),
+        clocks=log.clocks,
+    )
+
+
+def _report(
+    fabric: Fabric, found: "_Comparison", *, jobs: tuple[JobReport, ...], **others: Any
+) -> StreamReport:
+    """The report of some runs."""
+    program = fabric.program
+    schedules = [mode.schedule for mode in program.modes]
     return StreamReport(
         topology=str(program.topology),
         collective=",".join(schedule.collective.name for schedule in schedules),
         algorithm=",".join(schedule.algorithm for schedule in schedules),
-        engine=engine.name,
         operator=", ".join(map(str, program.operators)) or None,
         switching=",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
         nodes=fabric.nodes,
@@ -130,24 +150,13 @@ def simulate_streams(
         flits=fabric.flits,
         rounds=sum(schedule.round_count for schedule in schedules),
         bound=sum(map(bound, schedules)),
-        stall=stall,
-        cycles=sum(job.cycles for job in reports),
-        predicted_cycles=sum(job.predicted_cycles for job in reports),
-        rate=None
-        if fabric.clocks is not Clocks.ONE
-        else sustained_rate(
-            exchanges,
-            planned,
-            _ends(exchanges, log),
-            stall=stall,
-            width=fabric.width,
-        ),
-        jobs=reports,
+        cycles=sum(job.cycles for job in jobs),
+        predicted_cycles=sum(job.predicted_cycles for job in jobs),
+        jobs=jobs,
         words_checked=sum(found.checked),
         words_wrong=sum(found.wrong),
         first_wrong=found.first_wrong,
-        seconds=round(seconds, 3),
-        clocks=log.clocks,
+        **others,
     )
 
 
