@@ -73,3 +73,19 @@ def test_no_two_blocks_lie_in_one_place(topology, collective, chunks, lengths):
             there = np.asarray(base) >= 0
             places = {*zip(*(v[there].tolist() for v in (memory, base, flit)), strict=True)}
             assert len(places) == there.sum()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "chunks", "flits"),
+    [
+        ({"flits": 4}, [0, 0, 1, 1], [0, 1, 0, 1]),
+        ({"max_flits": 4}, [0, 1, 0, 1], [0, 0, 1, 1]),
+    ],
+)
+def test_words_of_a_message_lie_in_its_chunks(lengths, chunks, flits):
+    """Those of a fixed length one chunk after another, others in turn."""
+    program = tf.compile(tf.plan("4", "alltoall", algorithm="matching", chunks=2), **lengths)
+    part, chunk, flit = program.locate(np.arange(16), 4)
+    assert part.tolist() == np.repeat(np.arange(4), 4).tolist()
+    assert chunk.tolist() == 4 * chunks
+    assert flit.tolist() == 4 * flits
