@@ -27,6 +27,7 @@ def fabric_of(name):
         "pattern": ("3x3", ["allgather"], {"flits": 2}),
         "rounds": ("3x3", ["broadcast"], {"flits": 3}),
         "sums": ("2x3", ["allreduce"], {"flits": 6, "operators": ["add", "max"]}),
+        "lengths": ("3", ["allgather"], {"max_flits": 5}),
         "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}),
     }
     topology, collectives, options = plans[name]
@@ -131,7 +132,8 @@ SEQUENCERS = (
     Fault("table", "sequencer", r"select <= (\S+);", r"select <= ~\1;"),
     Fault("table", "sequencer", r"busy \? (\S+)  : idle_address", r"busy ? \1  : ~idle_address"),
     Fault("engine", "sequencer", r"table \[1\] = 10'h3b9", r"table [1] = 10'h3b8"),
-    Fault("engine", "sequencer", r"length <= 2'h3", "length < 2'h3", 3),
+    Fault("engine", "sequencer", r"= \| length;", "= & length;"),
+    Fault("lengths", "sequencer", r"length <= 3'h5", "length < 3'h5"),
     Fault("engine", "sequencer", r"length - 1'h1", "length - 2'h2"),
     Fault("engine", "sequencer", r"cycles\[4:0\] \+ 1'h1", "cycles[4:0] + 2'h2"),
     Fault("engine", "sequencer", r"root >= 3'h6", "root > 3'h4", 1),
@@ -255,6 +257,6 @@ def without_faults(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["table", "pattern", "rounds", "sums", "engine"])
+@pytest.mark.parametrize("name", ["table", "pattern", "rounds", "sums", "lengths", "engine"])
 def test_without_a_fault_all_is_proved(name):
     assert without_faults(name) is None

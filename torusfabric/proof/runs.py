@@ -312,6 +312,8 @@ class Runs:
             machine.settle(now, given, writes.at(first + edge))
             self._check(runs, edge, "busy", under_way)
             self._check(runs, edge, "done", ~under_way)
+            for k, shown in enumerate(machine.shown("error") if not edge and self._chosen else ()):
+                self._report(runs, edge, f"error[{k}]", shown != 0, shown, 0)
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
                 left = picked(ending, now, left, len(runs))
