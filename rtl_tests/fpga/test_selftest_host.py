@@ -245,7 +245,7 @@ def test_port_without_a_board(impatient, port, message):
 FACTS_OF_A_BOARD = {
     "torusfabric": "0.1", "topology": "2x2", "collective": "allgather", "algorithm": "hamiltonian",
     "nodes": 4, "width": 6, "flits": 2, "send_base": 0, "send_words": 2, "recv_base": 8,
-    "recv_words": 8, "predicted_cycles": 5,
+    "recv_words": 8, "predicted_cycles": 5, "root": None,
 }  # fmt: skip
 
 
