@@ -43,12 +43,12 @@ class Slots(ABC):
     begins : Value
         Of the slot: whether it is the first of its row.
     ends_block : Value
-        Of the slot: whether its word is the last of its block, in loops by rows.
+        Of the slot: whether its word is the last of its block; in loops by rows of any length.
     """
 
     word: Value
     begins: Value
-    ends_block: Value = Const(0)
+    ends_block: Value
 
     def __init__(self, rows: int, go: Value) -> None:
         self.go, self.valid = go, Value.cast(0)
