@@ -3,7 +3,8 @@
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap, RenumberedMap, RouteMap
 from .compile import compile
 from .cost import CycleCost
-from .program import Mode, Program
+from .mode import Mode
+from .program import Program
 from .timing import Timing
 from .values import IDLE, MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
 

@@ -18,7 +18,8 @@ from ..topology import BoolArray, IntArray
 from .address_map import DirectMap
 from .circuits import set_up_circuits
 from .cost import CycleCost
-from .program import Mode, Program, block_flits
+from .mode import Mode, block_flits
+from .program import Program
 from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
 from .values import Loop, Memory, Order, Reads, Writes
 from .variants import classify

@@ -8,7 +8,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..topology import BoolArray
-    from .program import Mode, Program
+    from .mode import Mode
+    from .program import Program
 
 __all__ = ["CrossbarInputs", "count_inputs"]
 

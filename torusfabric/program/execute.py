@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..topology import IntArray
-from .program import block_flits
+from .mode import block_flits
 from .timing import ADDRESS, LINK, SETTING, starts
 from .values import MADE, NEUTRAL, Loop, Order, Reads
 

@@ -23,7 +23,8 @@ from .common_variants import CommonVariants
 from .values import MADE, NEUTRAL, Loop, Reads, Writes
 
 if TYPE_CHECKING:
-    from .program import Mode, Program
+    from .mode import Mode
+    from .program import Program
 
 __all__ = ["merge"]
 

@@ -16,7 +16,8 @@ from ..schedule.flows import Flows
 from ..topology import IntArray
 from .address_map import DirectMap, RouteMap
 from .cost import CycleCost
-from .program import Mode, Program, block_flits
+from .mode import Mode, block_flits
+from .program import Program
 from .routes import routes_of
 from .timing import LINK
 from .values import IDLE, Loop, Memory, Order, Reads, Writes

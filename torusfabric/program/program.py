@@ -3,130 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
 from ..topology import IntArray
-from .timing import MODE_SETUP, RUN_SETUP, Timing
-from .values import Loop, Memory
+from .digest import update_digest
+from .mode import Mode, block_flits
+from .values import Memory
 
 if TYPE_CHECKING:
     from ..collective import Blocks, Operator
     from ..collective.layout import Layout
     from ..schedule import Schedule
     from ..topology import Groups, Topology
-    from .address_map import AddressMap
-    from .cost import CycleCost
+    from .timing import Timing
+    from .values import Loop
 
-__all__ = ["Mode", "Program", "block_flits"]
-
-
-def block_flits(schedule: Schedule, flits: int) -> int:
-    """Flits of one block, given the flits of a message; the last blocks may be cut short.
-
-    Raises
-    ------
-    InputError
-        If there are no flits.
-    """
-    if flits < 1:
-        raise InputError(f"Flits must be at least 1, not {flits}")
-    return -(-flits // schedule.chunks)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Mode:
-    """One collective that a fabric carries out.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        What it was compiled from.
-    operators : tuple of Operator
-        How a reduction combines words, chosen at the start of a run if there are several; empty
-        where nothing is combined.
-    any_root : bool
-        Whether the root is chosen at the start of a run.
-    by_offset : bool
-        Whether what a node does then depends on its offset from the root; data are by it.
-    loop : Loop
-    send_map, receive_map : AddressMap
-        Where a node keeps what it sends, and what it has received. With any root, the part of what
-        a node receives of the root is the root (see `part_is_root`).
-    write_delay : int
-        Cycles by which a word that the host writes arrives later than it could.
-    moving : CycleCost
-        What the cycles are made of, without those that are constant.
-    any_length : bool
-        Whether the length of messages is chosen at the start of a run.
-    chosen : bool
-        Whether it is one of several modes.
-    layout : int
-        Which of the send maps it reads by, where modes have different ones.
-    known_by : str
-        How a receiver identifies the origin of a word.
-    """
-
-    schedule: Schedule
-    operators: tuple[Operator, ...] = ()
-    any_root: bool = False
-    by_offset: bool = False
-    loop: Loop
-    send_map: AddressMap
-    receive_map: AddressMap
-    write_delay: int = 0
-    moving: CycleCost
-    any_length: bool = False
-    chosen: bool = False
-    layout: int = 0
-    known_by: str
-
-    @property
-    def cost(self) -> CycleCost:
-        """What the cycles are made of, for blocks of as many flits as there may be."""
-        return replace(self.moving, constant_cycles=self.timing.cycles - self.moving.cycles)
-
-    @property
-    def timing(self) -> Timing:
-        """When what happens, for blocks of as many flits as there may be."""
-        return self.timing_of(self.loop.flits)
-
-    def timing_of(self, flits: int) -> Timing:
-        """When what happens, for blocks of so many flits."""
-        latency = self.schedule.topology.link_latency
-        setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
-        return Timing(self.loop, flits, self.write_delay, latency, setup)
-
-    @property
-    def groups(self) -> Groups:
-        """The groups of nodes that carry it out; address maps know nodes by their positions."""
-        return self.schedule.blocks.groups
-
-    @property
-    def part_is_root(self) -> bool:
-        """Whether where a node keeps what it has received depends on which node is the root."""
-        collective = self.schedule.collective
-        return self.any_root and collective.single_origin and collective.personal
-
-    def operator_of(self, operation: int | None = None) -> Operator | None:
-        """The operator that a run chooses by its number, or None where nothing is combined.
-
-        Raises
-        ------
-        InputError
-            If there is no such operator.
-        """
-        if not self.operators and operation is None:
-            return None
-        count = len(self.operators)
-        if not 0 <= (operation or 0) < count:
-            wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
-            raise InputError(f"Operation must be {wanted}, not {operation}")
-        return self.operators[operation or 0]
+__all__ = ["Program"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -378,13 +275,15 @@ class Program:
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
-        _update(digest, (self.topology.to_json(), self.flits, self.any_length))
-        _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
+        update_digest(digest, (self.topology.to_json(), self.flits, self.any_length))
+        update_digest(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         if self.barrier:
-            _update(digest, ("barrier",))
+            update_digest(digest, ("barrier",))
         for mode in self.modes:
-            _update(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
-            _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
+            update_digest(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
+            update_digest(
+                digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json())
+            )
         return digest.hexdigest()
 
     def __repr__(self) -> str:
@@ -396,18 +295,3 @@ class Program:
             f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "
             f"{self.digest[:12]}>"
         )
-
-
-def _update(digest: Any, value: Any) -> None:
-    """Feed a value into a digest."""
-    if isinstance(value, np.ndarray):
-        digest.update(f"{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value, dtype="<i8").data)
-    elif isinstance(value, tuple):
-        for item in value:
-            _update(digest, item)
-    elif is_dataclass(value):
-        for item in fields(value):
-            _update(digest, getattr(value, item.name))
-    else:
-        digest.update(repr(value).encode())

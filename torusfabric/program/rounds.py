@@ -18,7 +18,8 @@ import numpy as np
 from ..errors import InputError
 from .address_map import DirectMap, NodeMap
 from .cost import CycleCost
-from .program import Mode, Program, block_flits
+from .mode import Mode, block_flits
+from .program import Program
 from .round_follower import BlockFollower
 from .round_plan import NodeRounds, Readers, RoundPlan
 from .round_sums import SumFollower

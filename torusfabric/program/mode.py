@@ -1,0 +1,123 @@
+"""`Mode`: one collective that a fabric carries out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from .timing import MODE_SETUP, RUN_SETUP, Timing
+from .values import Loop
+
+if TYPE_CHECKING:
+    from ..collective import Operator
+    from ..schedule import Schedule
+    from ..topology import Groups
+    from .address_map import AddressMap
+    from .cost import CycleCost
+
+__all__ = ["Mode", "block_flits"]
+
+
+def block_flits(schedule: Schedule, flits: int) -> int:
+    """Flits of one block, given the flits of a message; the last blocks may be cut short.
+
+    Raises
+    ------
+    InputError
+        If there are no flits.
+    """
+    if flits < 1:
+        raise InputError(f"Flits must be at least 1, not {flits}")
+    return -(-flits // schedule.chunks)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mode:
+    """One collective that a fabric carries out.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What it was compiled from.
+    operators : tuple of Operator
+        How a reduction combines words, chosen at the start of a run if there are several; empty
+        where nothing is combined.
+    any_root : bool
+        Whether the root is chosen at the start of a run.
+    by_offset : bool
+        Whether what a node does then depends on its offset from the root; data are by it.
+    loop : Loop
+    send_map, receive_map : AddressMap
+        Where a node keeps what it sends, and what it has received. With any root, the part of what
+        a node receives of the root is the root (see `part_is_root`).
+    write_delay : int
+        Cycles by which a word that the host writes arrives later than it could.
+    moving : CycleCost
+        What the cycles are made of, without those that are constant.
+    any_length : bool
+        Whether the length of messages is chosen at the start of a run.
+    chosen : bool
+        Whether it is one of several modes.
+    layout : int
+        Which of the send maps it reads by, where modes have different ones.
+    known_by : str
+        How a receiver identifies the origin of a word.
+    """
+
+    schedule: Schedule
+    operators: tuple[Operator, ...] = ()
+    any_root: bool = False
+    by_offset: bool = False
+    loop: Loop
+    send_map: AddressMap
+    receive_map: AddressMap
+    write_delay: int = 0
+    moving: CycleCost
+    any_length: bool = False
+    chosen: bool = False
+    layout: int = 0
+    known_by: str
+
+    @property
+    def cost(self) -> CycleCost:
+        """What the cycles are made of, for blocks of as many flits as there may be."""
+        return replace(self.moving, constant_cycles=self.timing.cycles - self.moving.cycles)
+
+    @property
+    def timing(self) -> Timing:
+        """When what happens, for blocks of as many flits as there may be."""
+        return self.timing_of(self.loop.flits)
+
+    def timing_of(self, flits: int) -> Timing:
+        """When what happens, for blocks of so many flits."""
+        latency = self.schedule.topology.link_latency
+        setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
+        return Timing(self.loop, flits, self.write_delay, latency, setup)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of nodes that carry it out; address maps know nodes by their positions."""
+        return self.schedule.blocks.groups
+
+    @property
+    def part_is_root(self) -> bool:
+        """Whether where a node keeps what it has received depends on which node is the root."""
+        collective = self.schedule.collective
+        return self.any_root and collective.single_origin and collective.personal
+
+    def operator_of(self, operation: int | None = None) -> Operator | None:
+        """The operator that a run chooses by its number, or None where nothing is combined.
+
+        Raises
+        ------
+        InputError
+            If there is no such operator.
+        """
+        if not self.operators and operation is None:
+            return None
+        count = len(self.operators)
+        if not 0 <= (operation or 0) < count:
+            wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
+            raise InputError(f"Operation must be {wanted}, not {operation}")
+        return self.operators[operation or 0]
