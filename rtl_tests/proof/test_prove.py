@@ -32,6 +32,7 @@ def test_a_table_is_proved():
     ("topology", "collectives", "options"),
     [
         ("4x4", ["allgather"], {"flits": 3}),
+        ("3x5", ["allgather"], {"flits": 7}),
         ("4x4", ["allreduce"], {"flits": 2}),
         ("4x4", ["reduce-scatter"], {"max_flits": 20}),
         ("3x3x3", ["allgather"], {"flits": 2}),

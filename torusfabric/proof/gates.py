@@ -16,16 +16,11 @@ from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 from ..verilog.design import Design
 
-__all__ = ["Bit", "Flop", "Gate", "GateModule", "GateText", "Ram", "RomParameters", "TopInstance",
-           "as_module", "read_gates"]  # fmt: skip
+__all__ = ["Bit", "Flop", "Gate", "GateModule", "GateText", "Ram", "RomParameters", "TO_GATES",
+           "TopInstance", "as_module", "read_gates"]  # fmt: skip
 
-#: From the text to gates, registers and memories.
-SCRIPT = """\
-read_verilog text.v
-hierarchy -check -top {top}
-proc
-setattr -mod -unset keep_hierarchy *
-setattr -mod -set keep_hierarchy 1 {kept}
+#: From processes to gates, registers and memories; the first pass may turn a product into adders.
+TO_GATES = """\
 flatten
 memory_collect
 opt_expr
@@ -33,10 +28,19 @@ opt_clean
 pmux2shiftx
 dffunmap
 techmap t:$mem_v2 %n
+techmap t:$mem_v2 %n
 opt_expr
 opt_merge
 opt_clean
 write_json gates.json
+"""
+
+SCRIPT = """\
+read_verilog text.v
+hierarchy -check -top {top}
+proc
+setattr -mod -unset keep_hierarchy *
+setattr -mod -set keep_hierarchy 1 {kept}
 """
 
 #: A bit: the number of a net of the module, or a constant.
@@ -173,7 +177,7 @@ def read_gates(design: Design, leaves: Iterable[str], cache: Cache | None = None
         The modules of which the top has instances, but for the ROM.
     cache : Cache, optional
     """
-    script = SCRIPT.format(top=design.top, kept=" ".join(leaves))
+    script = SCRIPT.format(top=design.top, kept=" ".join(leaves)) + TO_GATES
     modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
     text = "\n".join(modules.values())
     key = digest("gates", script, text, tools.version("yosys"))

@@ -14,28 +14,21 @@ from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 from .faults import refuted
 from .gate_program import GateProgram
-from .gates import GateModule, GateText, RomParameters, as_module
+from .gates import TO_GATES, GateModule, GateText, RomParameters, as_module
 
 if TYPE_CHECKING:
     from ..verilog.design import Design
 
 __all__ = ["check_roms"]
 
-SCRIPT = """\
+SCRIPT = (
+    """\
 read_verilog text.v
 hierarchy -check -top roms
 proc
-flatten
-memory_collect
-opt_expr
-opt_clean
-pmux2shiftx
-dffunmap
-techmap t:$mem_v2 %n
-opt_expr
-opt_clean
-write_json gates.json
 """
+    + TO_GATES
+)
 
 #: ROMs that are converted at once.
 BATCH = 64
