@@ -211,9 +211,7 @@ def test_auto_goes_by_size(monkeypatch):
     chosen = choose_engine(small)
     assert isinstance(chosen.engine, AmaranthEngine)
     assert chosen.reason == "small enough that nothing need be built"
-    monkeypatch.setattr(
-        "torusfabric.simulation.engines.choice.CompiledEngine", lambda *_, **__: "compiled"
-    )
+    monkeypatch.setitem(ENGINES, "compiled", lambda *_, **__: "compiled")
     monkeypatch.setattr(cxx, "have_compiler", lambda: True)
     assert choose_engine(large).engine == "compiled"
     assert choose_engine(large).reason.startswith("Amaranth's simulator would take some ")

@@ -242,7 +242,7 @@ def test_only_ports_of_streams_rest():
 def test_small_work_is_not_compiled():
     fabric = stream_fabric()
     assert choose_stream_engine(fabric).engine.name == "amaranth"
-    with pytest.raises(InputError, match="must be auto, amaranth, compiled, not verilator"):
+    with pytest.raises(InputError, match="must be one of auto, amaranth, compiled, "):
         choose_stream_engine(fabric, "verilator")
 
 

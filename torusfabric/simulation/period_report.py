@@ -4,20 +4,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..toolchain.html import facts_table
+from .report import Subject
 
 __all__ = ["PeriodicReport"]
 
 
 @dataclass(frozen=True)
-class PeriodicReport:
+class PeriodicReport(Subject):
     """What a simulation of a periodic fabric found.
 
     Parameters
     ----------
-    topology, collective, algorithm, engine : str
-    operator : str or None
-    switching : str
-    nodes, width, flits, rounds, bound : int
     cycles, predicted_cycles : int
         Of a period: the last that was measured, and that planned.
     first_cycles : int
@@ -35,17 +32,6 @@ class PeriodicReport:
     clocks : int
     """
 
-    topology: str
-    collective: str
-    algorithm: str
-    engine: str
-    operator: str | None
-    switching: str
-    nodes: int
-    width: int
-    flits: int
-    rounds: int
-    bound: int
     cycles: int
     predicted_cycles: int
     first_cycles: int

@@ -7,7 +7,7 @@ from ..program import CycleCost
 from ..rtl.origins import Origins
 from ..toolchain.html import facts_table
 
-__all__ = ["JobReport", "SimulationReport", "WrongWord"]
+__all__ = ["JobReport", "SimulationReport", "Subject", "WrongWord"]
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class JobReport:
 
 
 @dataclass(frozen=True)
-class SimulationReport:
-    """What a simulation found.
+class Subject:
+    """What was simulated, and by what engine.
 
     Parameters
     ----------
@@ -70,11 +70,34 @@ class SimulationReport:
         How a reduction combines words; of several operators, their names.
     switching : str
         Whether the rounds are steps of one hop, or hold circuits.
-    origins : Origins
-        How origins are known, and what that costs.
+    nodes, width, flits : int
     rounds, bound : int
         Rounds of the schedule, and the fewest that any schedule could have; of several collectives,
         their sums.
+    """
+
+    topology: str
+    collective: str
+    algorithm: str
+    engine: str
+    operator: str | None
+    switching: str
+    nodes: int
+    width: int
+    flits: int
+    rounds: int
+    bound: int
+
+
+@dataclass(frozen=True)
+class SimulationReport(Subject):
+    """What a simulation found.
+
+    Parameters
+    ----------
+    router_classes : int
+    origins : Origins
+        How origins are known, and what that costs.
     cycles, predicted_cycles : int
         Clock edges from the start pulse to done: measured and planned; of jobs, their sums.
     cycle_cost : CycleCost or None
@@ -98,19 +121,8 @@ class SimulationReport:
         From start to done.
     """
 
-    topology: str
-    collective: str
-    operator: str | None
-    algorithm: str
-    engine: str
-    switching: str
-    nodes: int
-    width: int
-    flits: int
     router_classes: int
     origins: Origins
-    rounds: int
-    bound: int
     cycles: int
     predicted_cycles: int
     cycle_cost: CycleCost | None

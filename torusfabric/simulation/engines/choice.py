@@ -1,7 +1,7 @@
 """Choosing an engine: by what the user says, or by the size of the work."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
 from ...rtl.fabric import Fabric
 from ...toolchain import cxx
@@ -12,7 +12,10 @@ from .compiled import CompiledEngine
 from .verilator import VerilatorEngine
 from .waves import check_wave
 
-__all__ = ["ENGINES", "Choice", "choose_engine", "estimate"]
+__all__ = ["ENGINES", "Choice", "build_time", "choose_engine", "estimate", "pick"]
+
+#: What an engine is to those who choose one.
+AnyEngine = TypeVar("AnyEngine")
 
 #: All engines by name.
 ENGINES: dict[str, Callable[..., Engine]] = {
@@ -50,7 +53,50 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     pins = sum(len(instance.inputs) for instance in instances) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
     run = words_moved(fabric) * word + fabric.nodes * fabric.predicted_cycles * node_cycle
-    return fabric.nodes * node + repeat * run, BUILD + len(fabric.netlist.modules) * PER_MODULE
+    return fabric.nodes * node + repeat * run, build_time(fabric)
+
+
+def build_time(fabric: Fabric) -> float:
+    """Seconds that it takes to build a compiled engine on a common machine."""
+    return BUILD + len(fabric.netlist.modules) * PER_MODULE
+
+
+def pick(
+    engines: Mapping[str, Callable[..., AnyEngine]],
+    name: str,
+    times: Callable[[], tuple[float, float]],
+    *,
+    what: str = "Engine",
+) -> tuple[Callable[..., AnyEngine], str]:
+    """Pick an engine by its name, or the one that takes least time.
+
+    Parameters
+    ----------
+    engines : dict of str to class
+        Those there are, ``amaranth`` and ``compiled`` among them.
+    name : str
+        Of one of them, or ``auto``.
+    times : function of () -> (float, float)
+        Seconds that Amaranth's simulator takes, and that building the compiled engine does.
+    what : str
+        What a message calls them.
+
+    Returns
+    -------
+    class
+    str
+        Why this one.
+    """
+    if name != "auto":
+        if name not in engines:
+            raise no_such(what, name, ["auto", *engines])
+        return engines[name], "as asked"
+    slow, build = times()
+    if slow <= build:
+        return engines["amaranth"], "small enough that nothing need be built"
+    if not cxx.have_compiler():
+        return engines["amaranth"], f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
+    return engines["compiled"], f"Amaranth's simulator would take some {slow:.0f} s"
 
 
 def choose_engine(
@@ -81,15 +127,5 @@ def choose_engine(
         If the engine needs a tool that is not installed.
     """
     check_wave(wave)
-    if name != "auto":
-        if name not in ENGINES:
-            raise no_such("Engine", name, ["auto", *ENGINES])
-        return Choice(ENGINES[name](fabric, wave=wave), "as asked")
-    slow, build = estimate(fabric, repeat)
-    if slow <= build:
-        return Choice(AmaranthEngine(fabric, wave=wave), "small enough that nothing need be built")
-    if not cxx.have_compiler():
-        reason = f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
-        return Choice(AmaranthEngine(fabric, wave=wave), reason)
-    reason = f"Amaranth's simulator would take some {slow:.0f} s"
-    return Choice(CompiledEngine(fabric, wave=wave), reason)
+    engine, reason = pick(ENGINES, name, lambda: estimate(fabric, repeat))
+    return Choice(engine(fabric, wave=wave), reason)

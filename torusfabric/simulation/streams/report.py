@@ -3,24 +3,18 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..report import JobReport
+from ..report import JobReport, Subject
 from .limits import Rate
 
 __all__ = ["StreamReport"]
 
 
 @dataclass(frozen=True)
-class StreamReport:
+class StreamReport(Subject):
     """What a simulation of streams found.
 
     Parameters
     ----------
-    topology, collective, algorithm, engine, switching : str
-    operator : str or None
-    nodes, width, flits : int
-    rounds, bound : int
-        Rounds of the schedule, and the fewest that any schedule could have; of several collectives,
-        their sums.
     stall : float
         How likely it was that a port rested in a cycle.
     cycles, predicted_cycles : int
@@ -36,17 +30,6 @@ class StreamReport:
         Clock cycles simulated in all.
     """
 
-    topology: str
-    collective: str
-    algorithm: str
-    engine: str
-    operator: str | None
-    switching: str
-    nodes: int
-    width: int
-    flits: int
-    rounds: int
-    bound: int
     stall: float
     cycles: int
     predicted_cycles: int
