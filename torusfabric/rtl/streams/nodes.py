@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.lib.wiring import In, Out
 
@@ -24,10 +24,12 @@ from .unloader import Unloader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...topology import BoolArray
     from ..blueprint import Blueprint
     from ..leaf import Leaf
+    from .loader import LoaderShape
+    from .packets import Packets
     from .plan import StreamPlan
+    from .unloader import UnloaderShape
 
 __all__ = ["add_stream_control", "add_stream_nodes"]
 
@@ -100,8 +102,8 @@ def add_stream_nodes(plan: Blueprint, streams: StreamPlan) -> None:
         net.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         wirings.append(_StreamWiring(plan, number, make(), streams))
     for node in range(plan.nodes):
-        _add_loader(plan, streams, node)
-        _add_unloader(plan, streams, node)
+        for end in _ends(streams, node):
+            _add_end(plan, streams, node, end)
         wirings[streams.shape_of[node]].add(node)
     _add_tree(plan, streams)
     if streams.clocks is Clocks.PER_NODE:
@@ -194,9 +196,9 @@ def _row(
     return plan.netlist.whole(net)
 
 
-def _flags(there: Sequence[BoolArray], node: int) -> Parts:
-    """Of each mode, whether a node is among some."""
-    return tuple(Fixed(int(nodes[node]), 1) for nodes in there)
+def _flags(packets: Sequence[Packets], node: int) -> Parts:
+    """Of each mode, whether a node has any packets in it."""
+    return tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in packets)
 
 
 def _positions(plan: Blueprint, node: int, bits: int) -> Parts:
@@ -213,38 +215,56 @@ def _nearby(plan: Blueprint, node: int, leaf: Leaf) -> dict[str, Parts]:
     }
 
 
-def _add_loader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
-    """Add the loader of a node, and its ROM."""
-    shape = streams.loader
-    leaf = Loader(shape)
-    inputs = _stream_inputs(plan, streams, SENT, leaf, node) | _nearby(plan, node, leaf)
-    inputs["sends"] = _flags([packets.there for packets in streams.sent], node)
+class _End(NamedTuple):
+    """A loader or an unloader of a node.
+
+    Parameters
+    ----------
+    verb : str
+        What it does.
+    side : str
+        Its stream.
+    leaf : Leaf
+    shape : LoaderShape or UnloaderShape
+        Of the leaf.
+    rows : sequence of int
+        Of its ROM.
+    flags : dict of str to Parts
+        The input that says in which modes anything passes.
+    """
+
+    verb: str
+    side: str
+    leaf: Leaf
+    shape: LoaderShape | UnloaderShape
+    rows: Sequence[int]
+    flags: dict[str, Parts]
+
+
+def _ends(streams: StreamPlan, node: int) -> tuple[_End, _End]:
+    """The loader of a node, and its unloader."""
+    load, loads = streams.loader, streams.loads[node]
+    sends = {"sends": _flags(streams.sent, node)}
+    unload, unloads = streams.unloader, streams.unloads[node]
+    receives = {"receives": _flags(streams.received, node)}
+    return (
+        _End("load", SENT, Loader(load), load, loads, sends),
+        _End("unload", RECEIVED, Unloader(unload), unload, unloads, receives),
+    )
+
+
+def _add_end(plan: Blueprint, streams: StreamPlan, node: int, end: _End) -> None:
+    """Add the loader of a node, or its unloader, and its ROM."""
+    verb, side, leaf, shape, rows, flags = end
+    inputs = _stream_inputs(plan, streams, side, leaf, node) | _nearby(plan, node, leaf) | flags
     if shape.position_bits:
         inputs["position"] = _positions(plan, node, shape.facts.position_bits)
     if shape.row_bits:
-        inputs["row"] = _row(plan, "load", node, streams.loads[node], bits=shape.row_bits,
-                             key=shape.key_bits)  # fmt: skip
-    outputs = _outputs(plan, streams, SENT, leaf, node)
+        inputs["row"] = _row(plan, verb, node, rows, bits=shape.row_bits, key=shape.key_bits)
+    outputs = _outputs(plan, streams, side, leaf, node)
     if "key" in outputs:
-        outputs["key"] = (f"load_key_{node}", shape.key_bits)
-    plan.netlist.add(f"loader_at_{node}", "loader", inputs=inputs, outputs=outputs, node=node)
-
-
-def _add_unloader(plan: Blueprint, streams: StreamPlan, node: int) -> None:
-    """Add the unloader of a node, and its ROM."""
-    shape = streams.unloader
-    leaf = Unloader(shape)
-    inputs = _stream_inputs(plan, streams, RECEIVED, leaf, node) | _nearby(plan, node, leaf)
-    inputs["receives"] = _flags([packets.there for packets in streams.received], node)
-    if shape.position_bits:
-        inputs["position"] = _positions(plan, node, shape.facts.position_bits)
-    if shape.row_bits:
-        inputs["row"] = _row(plan, "unload", node, streams.unloads[node], bits=shape.row_bits,
-                             key=shape.key_bits)  # fmt: skip
-    outputs = _outputs(plan, streams, RECEIVED, leaf, node)
-    if "key" in outputs:
-        outputs["key"] = (f"unload_key_{node}", shape.key_bits)
-    plan.netlist.add(f"unloader_at_{node}", "unloader", inputs=inputs, outputs=outputs, node=node)
+        outputs["key"] = (f"{verb}_key_{node}", shape.key_bits)
+    plan.netlist.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
 
 
 def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
