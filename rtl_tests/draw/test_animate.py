@@ -100,7 +100,7 @@ def test_command(tmp_path, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 @pytest.mark.parametrize(
     ("topology", "kind", "place"),
     [("6x6", "allgather", "2.4"), ("3x3x3", "allgather", "1.5"), ("arrowhead:3", "broadcast", "3")],

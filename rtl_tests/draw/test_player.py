@@ -8,12 +8,11 @@ from helpers import program_of
 
 from torusfabric.draw.animate import animation
 
-sync_api = pytest.importorskip("playwright.sync_api")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="no Playwright: pip install playwright (extra test)"
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
-]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
