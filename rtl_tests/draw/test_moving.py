@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from helpers import program_of
 
+import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.draw.moving import moving_picture
 from torusfabric.errors import InputError
@@ -27,19 +28,19 @@ def shown(text):
 
 
 @pytest.mark.parametrize(
-    ("topology", "collective", "algorithm", "node"),
+    ("selection", "node"),
     [
-        ("4x5", "allgather", "hamiltonian", 0),
-        ("4x4", "allgather", "matching", 7),
-        ("3x3", "alltoall", "matching", 4),
-        ("5x5", "broadcast", "diagonal", 0),
-        ("arrowhead:2", "broadcast", "wormhole-forest", 0),
-        ("3x4", "allgather@1", "hamiltonian", 5),
+        ("4x5 allgather:hamiltonian", 0),
+        ("4x4 allgather:matching", 7),
+        ("3x3 alltoall:matching", 4),
+        ("5x5 broadcast:diagonal", 0),
+        ("arrowhead:2 broadcast:wormhole-forest", 0),
+        ("3x4 allgather@1:hamiltonian", 5),
     ],
 )
-def test_hops_are_those_of_the_schedule(topology, collective, algorithm, node):
+def test_hops_are_those_of_the_schedule(selection, node):
     """As many lines as hops (two for one that is drawn as stubs), and each node once."""
-    program = program_of(topology, collective, algorithm)
+    program = tf.compile(tf.plan(*selection.split()))
     blocks = program.blocks
     moves = [
         move
