@@ -2,24 +2,23 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...analysis.bounds import bound
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
 from ...rtl.streams import Clocks
-from ...rtl.streams.ports import STATUS
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport
 from .amaranth_streams import AmaranthStreams
+from .comparison import Comparison
 from .engine import StreamEngine
 from .limits import sustained_rate
-from .messages import Exchange, Packet, draw_exchange, is_barrier
+from .messages import Exchange, draw_exchange, is_barrier
 from .report import StreamReport
-from .traffic import STATUS_SINK, Arrival, Log, traffic_of
+from .traffic import Log, traffic_of
 
 __all__ = ["check_stall", "simulate_streams", "stream_jobs"]
 
@@ -96,11 +95,8 @@ def simulate_streams(
     if fabric.top is not Top.STREAM:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
     check_stall(stall)
-    tried = stream_jobs(fabric, 3, seed=seed) if jobs is None else tuple(jobs)
-    check_jobs(fabric, [job for job in tried if not is_barrier(fabric, job)])
-    tried = (
-        tuple(job if is_barrier(fabric, job) else completed(fabric, job) for job in tried) * repeat
-    )
+    usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
+    tried = _checked_jobs(fabric, usual) * repeat
     exchanges = [draw_exchange(fabric, job, seed=seed + k) for k, job in enumerate(tried)]
     engine = engine or AmaranthStreams(fabric)
     planned = [_planned_cycles(fabric, job) for job in tried]
@@ -108,15 +104,8 @@ def simulate_streams(
     began = time.perf_counter()
     log = engine.run(traffic, progress)
     seconds = time.perf_counter() - began
-    found = _Comparison(exchanges, log)
+    found = Comparison(exchanges, log)
     found.compare_statuses(log, planned)
-    # A barrier is no run of the program.
-    taken = iter([cycles for _, cycles in log.runs])
-    reports = tuple(
-        _barrier_report(job, number, found) if is_barrier(fabric, job)
-        else _job_report(fabric, job, number, found, next(taken, -1))
-        for number, job in enumerate(tried)
-    )  # fmt: skip
     rate = None
     if fabric.clocks is Clocks.ONE:
         ends = _ends(exchanges, log)
@@ -127,14 +116,20 @@ def simulate_streams(
         engine=engine.name,
         stall=stall,
         rate=rate,
-        jobs=reports,
+        jobs=_job_reports(fabric, tried, found, log),
         seconds=round(seconds, 3),
         clocks=log.clocks,
     )
 
 
+def _checked_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Jobs that a fabric can carry out, with nothing left open; a barrier leaves nothing."""
+    check_jobs(fabric, [job for job in jobs if not is_barrier(fabric, job)])
+    return tuple(job if is_barrier(fabric, job) else completed(fabric, job) for job in jobs)
+
+
 def _report(
-    fabric: Fabric, found: "_Comparison", *, jobs: tuple[JobReport, ...], **others: Any
+    fabric: Fabric, found: Comparison, *, jobs: tuple[JobReport, ...], **others: Any
 ) -> StreamReport:
     """The report of some runs."""
     program = fabric.program
@@ -172,69 +167,24 @@ def _ends(exchanges: Sequence[Exchange], log: Log) -> list[int]:
     return ends
 
 
-class _Comparison:
-    """What came compared with what should have come.
-
-    Attributes
-    ----------
-    checked, wrong : list of int
-        Words of each run.
-    first_wrong : str or None
-    """
-
-    def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
-        self.checked, self.wrong = [0] * len(exchanges), [0] * len(exchanges)
-        self.first_wrong: str | None = None
-        for node in range(len(exchanges[0].received)):
-            self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
-
-    def compare_statuses(self, log: Log, cycles: Sequence[int]) -> None:
-        """Compare what is said of each run, if anything is: its tag, no error, its cycles."""
-        words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
-        for run, count in enumerate(cycles[: len(words) // len(STATUS)]):
-            got, right = words[len(STATUS) * run :][: len(STATUS)], [run, 0, count]
-            if got != right:
-                self._note(run, f"status of run {run} is {got}, not {right}")
-
-    def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
-        """Compare the words of a node."""
-        coming = iter(arrivals)
-        for run, exchange in enumerate(exchanges):
-            for packet in exchange.received[node]:
-                for k, (right, got) in enumerate(_pairs(packet, coming)):
-                    self.checked[run] += 1
-                    if got[:3] != right:
-                        where = f"word {k} of node {packet.number} at node {node} in run {run}"
-                        self._note(run, f"{where} is {_shown(got)}, not {_shown(right)}")
-        for extra in coming:
-            text = f"node {node} must receive no more words, not {_shown(extra)}"
-            self._note(len(exchanges) - 1, text)
-
-    def _note(self, run: int, text: str) -> None:
-        self.wrong[run] += 1
-        self.first_wrong = self.first_wrong or text
-
-
-def _pairs(
-    packet: Packet, coming: Iterator[Arrival]
-) -> Iterator[tuple[tuple[int, bool, int], Arrival]]:
-    """What each word of a packet should be, and what came."""
-    count = len(packet.words)
-    right = ((word, k == count - 1, packet.number) for k, word in enumerate(packet.words))
-    return zip(right, islice(coming, count), strict=True)
-
-
-def _shown(beat: tuple[int, ...]) -> str:
-    word, last, number, *_ = beat
-    return f"{word:#x} of {number}" + ", the last" * bool(last)
-
-
 def _planned_cycles(fabric: Fabric, job: Job) -> int:
     """The cycles of a run, from its start to its end; a barrier has none."""
     return 0 if is_barrier(fabric, job) else fabric.program.cycles(job.length, mode=job.mode)
 
 
-def _barrier_report(job: Job, number: int, found: _Comparison) -> JobReport:
+def _job_reports(
+    fabric: Fabric, jobs: Sequence[Job], found: Comparison, log: Log
+) -> tuple[JobReport, ...]:
+    """What came of each run; a barrier is no run of the program, and takes none of its cycles."""
+    taken = iter([cycles for _, cycles in log.runs])
+    return tuple(
+        _barrier_report(job, number, found) if is_barrier(fabric, job)
+        else _job_report(fabric, job, number, found, next(taken, -1))
+        for number, job in enumerate(jobs)
+    )  # fmt: skip
+
+
+def _barrier_report(job: Job, number: int, found: Comparison) -> JobReport:
     """What came of a barrier."""
     return JobReport(
         mode=job.mode or 0, collective="barrier", length=1, root=None, operation=None, cycles=0,
@@ -243,7 +193,7 @@ def _barrier_report(job: Job, number: int, found: _Comparison) -> JobReport:
 
 
 def _job_report(
-    fabric: Fabric, job: Job, number: int, found: _Comparison, measured: int
+    fabric: Fabric, job: Job, number: int, found: Comparison, measured: int
 ) -> JobReport:
     """What came of a run, that took some cycles."""
     program, mode = fabric.program, fabric.program.modes[job.mode or 0]

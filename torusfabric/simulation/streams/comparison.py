@@ -1,0 +1,67 @@
+"""What came out of streams compared with what should have come, word by word."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ...rtl.streams.ports import STATUS
+from .messages import Exchange, Packet
+from .traffic import STATUS_SINK, Arrival, Log
+
+__all__ = ["Comparison"]
+
+
+class Comparison:
+    """What came compared with what should have come.
+
+    Attributes
+    ----------
+    checked, wrong : list of int
+        Words of each run.
+    first_wrong : str or None
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
+        self.checked, self.wrong = [0] * len(exchanges), [0] * len(exchanges)
+        self.first_wrong: str | None = None
+        for node in range(len(exchanges[0].received)):
+            self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
+
+    def compare_statuses(self, log: Log, cycles: Sequence[int]) -> None:
+        """Compare what is said of each run, if anything is: its tag, no error, its cycles."""
+        words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
+        for run, count in enumerate(cycles[: len(words) // len(STATUS)]):
+            got, right = words[len(STATUS) * run :][: len(STATUS)], [run, 0, count]
+            if got != right:
+                self._note(run, f"status of run {run} is {got}, not {right}")
+
+    def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
+        """Compare the words of a node."""
+        coming = iter(arrivals)
+        for run, exchange in enumerate(exchanges):
+            for packet in exchange.received[node]:
+                for k, (right, got) in enumerate(_pairs(packet, coming)):
+                    self.checked[run] += 1
+                    if got[:3] != right:
+                        where = f"word {k} of node {packet.number} at node {node} in run {run}"
+                        self._note(run, f"{where} is {_shown(got)}, not {_shown(right)}")
+        for extra in coming:
+            text = f"node {node} must receive no more words, not {_shown(extra)}"
+            self._note(len(exchanges) - 1, text)
+
+    def _note(self, run: int, text: str) -> None:
+        self.wrong[run] += 1
+        self.first_wrong = self.first_wrong or text
+
+
+def _pairs(
+    packet: Packet, coming: Iterator[Arrival]
+) -> Iterator[tuple[tuple[int, bool, int], Arrival]]:
+    """What each word of a packet should be, and what came."""
+    count = len(packet.words)
+    right = ((word, k == count - 1, packet.number) for k, word in enumerate(packet.words))
+    return zip(right, islice(coming, count), strict=True)
+
+
+def _shown(beat: tuple[int, ...]) -> str:
+    word, last, number, *_ = beat
+    return f"{word:#x} of {number}" + ", the last" * bool(last)
