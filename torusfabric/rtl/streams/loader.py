@@ -168,7 +168,7 @@ class Loader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self._shape
-        occupied, section = Signal(2), Signal(2)
+        occupied, section = Signal(2, name="occupied"), Signal(2, name="section")
         self._mode = of_run(self, "load_mode", section[0], shape.facts.mode_bits)
         sends, may, beat = Signal(name="sends_now"), Signal(name="may_load"), Signal(name="beat")
         m.d.comb += [
@@ -186,7 +186,8 @@ class Loader(Leaf):
             beyond | (ends_packet & unequal),
             self._wrong_destination(m, ends_packet, ends_message),
         )
-        found, so_far, ends = Signal(2), Signal(2), Signal(name="ends_message")
+        found, ends = Signal(2, name="wrong"), Signal(name="ends_message")
+        so_far = Signal(2, name="wrong_so_far")
         # Who sends nothing has nothing to wait for.
         m.d.comb += [found.eq(so_far | bad), ends.eq(ends_message | (may & ~sends))]
         m.d.sync += so_far.eq(Mux(ends_message, 0, Mux(beat, found, so_far)))

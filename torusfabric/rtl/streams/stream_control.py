@@ -89,7 +89,8 @@ class StreamControl(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the decision, and what nodes are told of runs."""
         m = Module()
-        wait, odd, was_busy = Signal(range(self._round_trip + 1)), Signal(), Signal()
+        wait = Signal(range(self._round_trip + 1), name="left_to_wait")
+        odd, was_busy = Signal(name="odd"), Signal(name="was_busy")
         busy, bad = self.value("busy"), self._bad()
         may, go, over = Signal(), Signal(), Signal()
         idle = self.value("barrier") if self._barrier else Const(0)

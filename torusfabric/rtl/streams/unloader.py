@@ -158,7 +158,8 @@ class Unloader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build what counts runs and words, and the pipeline that reads them."""
         m, shape = Module(), self._shape
-        run, complete, claimed = Signal(2, name="run"), Signal(2), Signal(2)
+        run, complete = Signal(2, name="run"), Signal(2, name="complete")
+        claimed = Signal(2, name="claimed")
         advance, finishes, done = Signal(), Signal(name="finishes"), Signal(name="done")
         there, skips, ends_packet = Signal(), Signal(), Signal()
         self._mode = self._mode_of(run[0])
