@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..toolchain.processes import ending_signals
 from . import (
+    animate,
     board,
     boards,
     cache,
@@ -56,6 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
     compare.add_commands(commands)
     foreign.add_commands(commands)
     simulation.add_commands(commands)
+    animate.add_commands(commands)
     hardware.add_commands(commands)
     prove.add_commands(commands)
     boards.add_commands(commands)

@@ -12,7 +12,8 @@ from ..fpga.selftest import BAUD
 from ..toolchain.notices import say
 from .arguments import folder, positive
 from .command import Commands, add_command
-from .fabric import add_fabric_options, make_fabric
+from .fabric import make_fabric
+from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
 from .selection import add_selection

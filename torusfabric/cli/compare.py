@@ -13,8 +13,8 @@ from ..toolchain.files import writable, write_file
 from ..toolchain.reading import listed_files
 from .command import Commands, add_command
 from .compare_together import compare_fabrics
-from .fabric import add_fabric_options, operators_of
 from .foreign import add_import_options
+from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .selection import add_selection, parse_plan, parse_selection
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..draw.bars import bar_charts
 from ..planning import Selection, require_hardware
 from ..toolchain.files import write_file
-from .fabric import operators_of
+from .hardware_options import operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .selection import parse_selection
 from .several import each_selection

@@ -1,23 +1,20 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
-import argparse
 import shlex
 from argparse import Namespace
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..analysis.facts import facts_together, schedule_facts
-from ..collective import OPERATORS, SIGNED, Collective, Operator
+from ..collective import Operator
 from ..errors import InputError
 from ..planning import compile, require_hardware
-from .arguments import natural
+from .hardware_options import hardware_words, operators_of
 from .output import progress_bar
 from .selection import Chosen
 from .several import choose_schedules, joined_words
 
-__all__ = ["Made", "add_fabric_options", "add_flits_option", "make_fabric", "operators_of"]
-
+__all__ = ["Made", "make_fabric"]
 
 #: What stands for a barrier among collectives.
 BARRIER = "barrier"
@@ -48,89 +45,6 @@ class Made(NamedTuple):
         for name, value in others.items():
             words += [f"--{name}", str(value)]
         return shlex.join(words)
-
-
-def add_fabric_options(
-    parser: argparse.ArgumentParser, *, width: int = 32, any_length: bool = False
-) -> None:
-    """Add the arguments that say what hardware to build of a selection."""
-    group = parser.add_argument_group("hardware")
-    group.add_argument(
-        "--width",
-        metavar="W",
-        type=natural,
-        default=width,
-        help=f"bits of a flit, 1 to 1024 (default {width})",
-    )
-    add_flits_option(group)
-    if any_length:
-        group.add_argument(
-            "--max-flits",
-            metavar="L",
-            type=natural,
-            help="in place of --flits: the length is chosen for each run, up to so many flits",
-        )
-        group.add_argument(
-            "--periodic",
-            action="store_true",
-            help="begin again as long as the input run is high: results are read, and messages "
-            "written and committed, meanwhile",
-        )
-        group.add_argument(
-            "--barrier",
-            action="store_true",
-            help="with --top stream and --max-flits: a mode more, after all others, in which every "
-            "node sends a word and receives one when all have come",
-        )
-    group.add_argument(
-        "--op",
-        metavar="NAME",
-        help=f"how a reduction combines words: {', '.join(OPERATORS)} (default add), or "
-        f"{' or '.join(SIGNED)} of two's complement"
-        + "; several (add,max,max:signed) are chosen among for each run"
-        * any_length,
-    )
-    group.add_argument(
-        "--signed", action="store_true", help="min and max are min:signed and max:signed"
-    )
-
-
-def add_flits_option(group: Any) -> None:
-    """Add the argument that says how long a message is."""
-    group.add_argument(
-        "--flits",
-        metavar="L",
-        type=natural,
-        help="flits of a message (default one for each chunk)",
-    )
-
-
-def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
-    """The operators that were asked for, or none for a collective without one.
-
-    Raises
-    ------
-    InputError
-        If there is no such operator, or it is of no use, or there are several for a command that
-        makes no fabrics with choices.
-    """
-    if not collective.reducing:
-        for name in ("op", "signed"):
-            if getattr(arguments, name):
-                raise InputError(
-                    f"--{name} must be left out for {collective.kind}, which combines nothing "
-                    "(reduce, reduce-scatter and allreduce do)"
-                )
-        return ()
-    operators = tuple(map(Operator.parse, (arguments.op or "add").split(",")))
-    if arguments.signed:
-        for name in (operator.name for operator in operators):
-            if name not in ("min", "max"):
-                raise InputError(f"--signed must come with --op min or --op max, not with {name}")
-        operators = tuple(replace(operator, signed=True) for operator in operators)
-    if len(operators) > 1 and "max_flits" not in arguments:
-        raise InputError(f"--op must be one operator for {arguments.command}, not {arguments.op}")
-    return operators
 
 
 def _with_barrier(arguments: Namespace) -> Namespace:
@@ -167,22 +81,11 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     InputError
         If something is unknown, does not fit, or cannot be built.
     """
-    from ..rtl import Fabric
     from ..rtl.fabric import check_prefix
 
     arguments = _with_barrier(arguments)
-    top, prefix = getattr(arguments, "top", ""), getattr(arguments, "prefix", "")
-    bus, periodic = getattr(arguments, "bus", None), getattr(arguments, "periodic", False)
-    clocks = getattr(arguments, "clocks", "one")
-    check_prefix(prefix)
-    runs = getattr(arguments, "repeat", 0)
-    lengths = {"flits": arguments.flits, "max_flits": getattr(arguments, "max_flits", None)}
-    most = lengths["max_flits"] or arguments.flits
-    before = partial(require_hardware, flits=most, runs=runs)
-    any_length = lengths["max_flits"] is not None
-    chosen = choose_schedules(
-        arguments, any_root=any_root, flits=most, any_length=any_length, before=before
-    )
+    check_prefix(getattr(arguments, "prefix", ""))
+    chosen = _chosen(arguments, any_root=any_root)
     schedules = [one.schedule for one in chosen]
     reducing = [s.collective for s in schedules if s.collective.reducing]
     operators = operators_of(arguments, (reducing or [schedules[0].collective])[0])
@@ -191,28 +94,36 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
         with progress_bar("checking") as progress:
             found.append(schedule_facts(schedule, progress))
     with progress_bar("compiling"):
-        root = next((one.root for one in chosen if one.root), None)
-        whole = schedules if len(schedules) > 1 else schedules[0]
-        barrier = getattr(arguments, "barrier", False)
-        program = compile(whole, **lengths, operators=operators, root=root, barrier=barrier)
-        fabric = Fabric(
-            program,
-            width=arguments.width,
-            top=top or "host",
-            prefix=prefix,
-            bus=bus,
-            periodic=periodic,
-            clocks=clocks,
-        )
-    facts = facts_together(found)
-    hardware = ["--op", arguments.op] if arguments.op else []
-    hardware += ["--signed"] * arguments.signed
-    hardware += ["--width", str(fabric.width)]
-    hardware += ["--max-flits" if program.any_length else "--flits", str(fabric.flits)]
-    hardware += ["--top", top] if top else []
-    hardware += ["--bus", bus] if bus else []
-    hardware += ["--prefix", prefix] if prefix else []
-    hardware += ["--periodic"] * periodic
-    hardware += ["--barrier"] * barrier
-    hardware += ["--clocks", clocks] if clocks != "one" else []
-    return Made(fabric, facts, chosen, tuple(hardware))
+        fabric = _compiled(arguments, chosen, operators)
+    words = hardware_words(arguments, width=fabric.width, length=fabric.flits)
+    return Made(fabric, facts_together(found), chosen, words)
+
+
+def _chosen(arguments: Namespace, *, any_root: bool) -> tuple[Chosen, ...]:
+    """The schedules, each refused before it is planned if its hardware would be too large."""
+    most = getattr(arguments, "max_flits", None)
+    flits = most or arguments.flits
+    before = partial(require_hardware, flits=flits, runs=getattr(arguments, "repeat", 0))
+    return choose_schedules(
+        arguments, any_root=any_root, flits=flits, any_length=most is not None, before=before
+    )
+
+
+def _compiled(
+    arguments: Namespace, chosen: tuple[Chosen, ...], operators: tuple[Operator, ...]
+) -> Any:
+    """The fabric of some schedules, with what the arguments say of it and the defaults else."""
+    from ..rtl import Fabric
+
+    given = vars(arguments)
+    program = compile(
+        [one.schedule for one in chosen] if len(chosen) > 1 else chosen[0].schedule,
+        flits=arguments.flits,
+        max_flits=given.get("max_flits"),
+        operators=operators,
+        root=next((one.root for one in chosen if one.root), None),
+        barrier=given.get("barrier", False),
+    )
+    ports = ("top", "prefix", "bus", "periodic", "clocks")
+    how = {name: given[name] for name in ports if name in given}
+    return Fabric(program, width=arguments.width, **how)

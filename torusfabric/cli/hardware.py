@@ -1,6 +1,6 @@
 """The commands that make hardware: verilog, synth."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from ..analysis.facts import in_words
@@ -8,7 +8,8 @@ from ..planning import announce, require_placements
 from ..toolchain.notices import say
 from .arguments import folder, positive
 from .command import Commands, add_command
-from .fabric import add_fabric_options, make_fabric
+from .fabric import make_fabric
+from .hardware_options import add_fabric_options, add_top_options
 from .mode_cost import mode_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .root_cost import in_a_line, root_cost
@@ -36,25 +37,18 @@ def add_commands(commands: Commands) -> None:
     for parser in (verilog, synth):
         add_selection(parser, several=True)
         add_fabric_options(parser, any_length=True)
-        parser.add_argument(
-            "--top",
-            choices=("host", "core", "stream"),
-            default="host",
-            help="behind one memory-mapped port, with ports for each node, or with a stream each "
-            "way at each node (default host)",
-        )
+        add_top_options(parser, "host", "core", "stream")
         parser.add_argument(
             "--bus",
             choices=("wishbone", "axi-lite"),
             help="put the host port behind a bus: registers, and windows onto the memories",
         )
-        parser.add_argument(
-            "--clocks",
-            choices=("one", "per-node"),
-            default="one",
-            help="with --top stream, give the streams of each node a clock of their own "
-            "(default one for all)",
-        )
+    _add_verilog_options(verilog)
+    _add_synth_options(synth)
+
+
+def _add_verilog_options(verilog: ArgumentParser) -> None:
+    """Add the arguments that say what to write."""
     verilog.add_argument(
         "--prefix",
         metavar="NAME",
@@ -69,6 +63,10 @@ def add_commands(commands: Commands) -> None:
     verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
+
+
+def _add_synth_options(synth: ArgumentParser) -> None:
+    """Add the arguments that say how to synthesize."""
     synth.add_argument(
         "--target",
         required=True,

@@ -3,9 +3,10 @@
 from argparse import Namespace
 
 from ..analysis.facts import in_words
-from ..errors import InputError, WorkFailed
+from ..errors import InputError
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
+from .simulated import raise_if_wrong, simulated
 
 __all__ = ["run_periodic"]
 
@@ -33,8 +34,7 @@ def run_periodic(arguments: Namespace) -> None:
             wave=arguments.wave,
             progress=progress,
         )
-    known = ("unit", "bound_where", "delta", "tau", "tau_bound")
-    result = report.to_json() | {name: made.facts[name] for name in known if name in made.facts}
+    result = simulated(report, made.facts)
     if arguments.json:
         print_json(result)
     else:
@@ -49,10 +49,7 @@ def run_periodic(arguments: Namespace) -> None:
             }
             | {"periods": counted, "throughput": speed}
         )
-    if not report.passed:
-        length = f"Period must be {report.predicted_cycles} cycles, not {report.cycles}"
-        found = f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
-        raise WorkFailed(found + report.first_wrong if report.first_wrong else length)
+    raise_if_wrong(report, "Period must be {} cycles")
 
 
 #: What is shown under other names.

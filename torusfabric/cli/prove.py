@@ -4,7 +4,8 @@ from argparse import Namespace
 
 from ..errors import WorkFailed
 from .command import Commands, add_command
-from .fabric import add_fabric_options, make_fabric
+from .fabric import make_fabric
+from .hardware_options import add_fabric_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .selection import add_selection
 

@@ -4,9 +4,10 @@ from argparse import Namespace
 from typing import Any
 
 from ..analysis.facts import in_words
-from ..errors import InputError, WorkFailed
+from ..errors import InputError
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
+from .simulated import raise_if_wrong, simulated
 
 __all__ = ["run_streams"]
 
@@ -46,24 +47,18 @@ def run_streams(arguments: Namespace) -> None:
             engine=engine,
             progress=progress,
         )
-    known = ("unit", "bound_where", "delta", "tau", "tau_bound", "modes")
-    result = report.to_json() | {
-        **{name: made.facts[name] for name in known if name in made.facts},
-        "engine_reason": reason,
-        "build_seconds": round(engine.build_seconds, 3),
-        "wave": arguments.wave,
-    }
+    result = simulated(
+        report,
+        made.facts,
+        engine_reason=reason,
+        build_seconds=round(engine.build_seconds, 3),
+        wave=arguments.wave,
+    )
     if arguments.json:
         print_json(result)
     else:
         print_facts(_shown(result))
-    if report.first_wrong:
-        raise WorkFailed(
-            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
-            f"{report.first_wrong}"
-        )
-    if not report.passed:
-        raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
+    raise_if_wrong(report)
 
 
 def _shown(result: dict[str, Any]) -> dict[str, Any]:

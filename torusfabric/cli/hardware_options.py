@@ -1,0 +1,156 @@
+"""The options that say what hardware to build, and the words that say it again."""
+
+import argparse
+from argparse import Namespace
+from dataclasses import replace
+from typing import Any
+
+from ..collective import OPERATORS, SIGNED, Collective, Operator
+from ..errors import InputError
+from .arguments import natural
+
+__all__ = [
+    "add_fabric_options",
+    "add_flits_option",
+    "add_top_options",
+    "hardware_words",
+    "operators_of",
+]
+
+#: The tops of a fabric, and how one meets it.
+TOPS = {
+    "host": "behind one memory-mapped port",
+    "core": "with ports for each node",
+    "stream": "with a stream each way at each node",
+}
+
+
+def add_fabric_options(
+    parser: argparse.ArgumentParser, *, width: int = 32, any_length: bool = False
+) -> None:
+    """Add the arguments that say what hardware to build of a selection."""
+    group = parser.add_argument_group("hardware")
+    group.add_argument(
+        "--width",
+        metavar="W",
+        type=natural,
+        default=width,
+        help=f"bits of a flit, 1 to 1024 (default {width})",
+    )
+    add_flits_option(group)
+    if any_length:
+        group.add_argument(
+            "--max-flits",
+            metavar="L",
+            type=natural,
+            help="in place of --flits: the length is chosen for each run, up to so many flits",
+        )
+        group.add_argument(
+            "--periodic",
+            action="store_true",
+            help="begin again as long as the input run is high: results are read, and messages "
+            "written and committed, meanwhile",
+        )
+        group.add_argument(
+            "--barrier",
+            action="store_true",
+            help="with --top stream and --max-flits: a mode more, after all others, in which every "
+            "node sends a word and receives one when all have come",
+        )
+    group.add_argument(
+        "--op",
+        metavar="NAME",
+        help=f"how a reduction combines words: {', '.join(OPERATORS)} (default add), or "
+        f"{' or '.join(SIGNED)} of two's complement"
+        + "; several (add,max,max:signed) are chosen among for each run"
+        * any_length,
+    )
+    group.add_argument(
+        "--signed", action="store_true", help="min and max are min:signed and max:signed"
+    )
+
+
+def add_flits_option(group: Any) -> None:
+    """Add the argument that says how long a message is."""
+    group.add_argument(
+        "--flits",
+        metavar="L",
+        type=natural,
+        help="flits of a message (default one for each chunk)",
+    )
+
+
+def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
+    """Add the arguments that say how one meets the fabric, in some of its tops.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    *tops : str
+        Keys of `TOPS`; the first is the default.
+    """
+    group = parser.add_argument_group("ports")
+    ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
+    group.add_argument("--top", choices=tops, default=tops[0], help=f"{ways} (default {tops[0]})")
+    group.add_argument(
+        "--clocks",
+        choices=("one", "per-node"),
+        default="one",
+        help="with --top stream, give the streams of each node a clock of their own, unrelated to "
+        "all others (default one for all)",
+    )
+
+
+def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
+    """The operators that were asked for, or none for a collective without one.
+
+    Raises
+    ------
+    InputError
+        If there is no such operator, or it is of no use, or there are several for a command that
+        makes no fabrics with choices.
+    """
+    if not collective.reducing:
+        for name in ("op", "signed"):
+            if getattr(arguments, name):
+                raise InputError(
+                    f"--{name} must be left out for {collective.kind}, which combines nothing "
+                    "(reduce, reduce-scatter and allreduce do)"
+                )
+        return ()
+    operators = tuple(map(Operator.parse, (arguments.op or "add").split(",")))
+    if arguments.signed:
+        for name in (operator.name for operator in operators):
+            if name not in ("min", "max"):
+                raise InputError(f"--signed must come with --op min or --op max, not with {name}")
+        operators = tuple(replace(operator, signed=True) for operator in operators)
+    if len(operators) > 1 and "max_flits" not in arguments:
+        raise InputError(f"--op must be one operator for {arguments.command}, not {arguments.op}")
+    return operators
+
+
+def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[str, ...]:
+    """The words on a command line that say what hardware to build, in a fixed order.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Of a parser to which `add_fabric_options` added, and maybe `add_top_options`.
+    width, length : int
+        Bits of a flit, and flits of a message, or of the longest.
+    """
+    given = vars(arguments)
+    most = given.get("max_flits") is not None
+    values = {
+        "op": arguments.op,
+        "signed": arguments.signed,
+        "width": width,
+        "max-flits" if most else "flits": length,
+        **{name: given.get(name) for name in ("top", "bus", "prefix", "periodic", "barrier")},
+        "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
+    }
+    words: list[str] = []
+    for name, value in values.items():
+        if value:
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return tuple(words)

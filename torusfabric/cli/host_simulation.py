@@ -1,0 +1,168 @@
+"""The simulation of a fabric behind a host port."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.facts import in_words
+from ..errors import InputError
+from ..planning import announce, require_jobs
+from .fabric import make_fabric
+from .output import print_facts, print_json, progress_bar
+from .simulated import raise_if_wrong, simulated
+
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+    from ..simulation.engines import Job
+
+__all__ = ["run_host"]
+
+#: Random jobs of a simulation, where there is a choice.
+RANDOM_JOBS = 20
+
+
+def run_host(arguments: Namespace) -> None:
+    """Simulate runs; the status is 2 if a word is wrong or the cycles are not those predicted."""
+    from ..simulation.engines import check_wave, choose_engine
+    from ..simulation.engines.choice import estimate
+    from ..simulation.simulate import simulate_runs
+    from ..toolchain.files import writable
+
+    check_wave(arguments.wave)
+    if arguments.trace and arguments.root == "any":
+        raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
+    for path in filter(None, (arguments.wave, arguments.trace)):
+        writable(path)
+    made = make_fabric(arguments, any_root=True)
+    fabric, facts = made.fabric, made.facts
+    jobs = _jobs(arguments, fabric)
+    with progress_bar("building the engine"):
+        engine, reason = choose_engine(
+            fabric, arguments.engine, wave=arguments.wave, repeat=len(jobs) * arguments.repeat
+        )
+    if engine.name == "amaranth":
+        announce("Simulating", estimate(fabric, arguments.repeat)[0])
+    with progress_bar("simulating") as progress:
+        report = simulate_runs(
+            fabric,
+            seed=arguments.data_seed,
+            jobs=jobs,
+            repeat=arguments.repeat,
+            engine=engine,
+            progress=progress,
+        )
+    if arguments.trace:
+        from ..program.trace import write_trace
+
+        with progress_bar("writing the trace"):
+            write_trace(fabric.program, arguments.trace)
+    result = simulated(
+        report,
+        facts,
+        engine_reason=reason,
+        build_seconds=round(engine.build_seconds, 3),
+        latency=made.chosen[0].latency,
+        wave=arguments.wave,
+        trace=arguments.trace,
+    )
+    if arguments.json:
+        print_json(result)
+    else:
+        print_facts(_shown(result | {"origins": report.origins}))
+    raise_if_wrong(report)
+
+
+def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
+    """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
+    from ..simulation.jobs import default_jobs, random_jobs
+
+    jobs = default_jobs(fabric)
+    if not fabric.program.any_length and len(fabric.program.operators) < 2:
+        if arguments.jobs is not None:
+            raise InputError(
+                "--jobs must be left out without --max-flits or several operators, which leave a "
+                "choice"
+            )
+        return jobs
+    count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
+    require_jobs(count)
+    return jobs + random_jobs(fabric, count, seed=arguments.data_seed)
+
+
+#: What is shown of a simulation of one collective, in this order.
+NAMES = (
+    "topology",
+    "collective",
+    "operator",
+    "algorithm",
+    "engine",
+    "nodes",
+    "width",
+    "flits",
+    "router_classes",
+    "origins",
+    "latency",
+    "rounds",
+    "bound",
+    "delta",
+    "tau",
+    "cycles",
+    "predicted_cycles",
+    "cost_formula",
+    "roots",
+    "words_checked",
+    "words_wrong",
+)
+
+
+def _shown(result: dict[str, Any]) -> dict[str, Any]:
+    """What a simulation found, for people."""
+    shown = _of_several(result) if "modes" in result else _of_one(result)
+    built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
+    shown["time"] = (
+        f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks, "
+        f"{result['node_cycles_per_second']:,} node cycles a second"
+    )
+    return shown | {name: result[name] for name in ("wave", "trace") if result[name]}
+
+
+def _of_one(result: dict[str, Any]) -> dict[str, Any]:
+    """What a simulation of one collective found."""
+    said = in_words(result)
+    steps = result["unit"].partition(" of ")[0]
+    shown = {}
+    for name in NAMES:
+        name = steps if name == "rounds" else name
+        shown[name.replace("_", " ")] = said[name]
+    if shown["operator"] is None:
+        del shown["operator"], shown["latency"]
+    if result["jobs"]:
+        lengths = [job["length"] for job in result["jobs"]]
+        shown["jobs"] = f"{len(lengths)}, of lengths from {min(lengths)} to {max(lengths)} flits"
+    roots = shown.pop("roots")
+    if roots:
+        shown["roots"] = " ".join(map(str, roots))
+    shown["lower bound"] = shown.pop("bound")
+    shown["engine"] += f" ({result['engine_reason']})"
+    shown["throughput"] = (
+        f"{result['throughput']:g} words a cycle a node, at most {result['throughput_bound']:g}"
+    )
+    return shown
+
+
+def _of_several(result: dict[str, Any]) -> dict[str, Any]:
+    """What a simulation of several collectives found."""
+    names = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
+             "words_checked", "words_wrong")  # fmt: skip
+    shown = {name.replace("_", " "): result[name] for name in names}
+    for number, mode in enumerate(result["modes"]):
+        jobs = [job for job in result["jobs"] if job["mode"] == number]
+        wrong = sum(job["words_wrong"] for job in jobs)
+        checked = sum(job["words_checked"] for job in jobs)
+        shown[f"mode {number}"] = (
+            f"{mode['collective']} by {mode['algorithm']}, {mode['rounds']} {mode['unit']} (lower "
+            f"bound {mode['bound']}): {len(jobs)} runs, {wrong} of {checked} words wrong"
+        )
+    shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
+    return shown
