@@ -13,65 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .gates import Bit, Gate, GateModule, Ram
+from .cones import cone
+from .gates import Bit, Gate, GateModule
+from .memories import Memory, memory_of
 from .symbols import UNKNOWN, both, either, multiplexed, negated, parity
 
-__all__ = ["Cone", "GateProgram", "State", "cone"]
+__all__ = ["GateProgram", "State"]
 
 #: Numbers of the bits that are constant.
 CONSTANTS: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
-
-
-class Cone(NamedTuple):
-    """What some bits depend on.
-
-    Parameters
-    ----------
-    bits : set of int
-    rams : dict of int to (set of int)
-        Of each memory, the positions in its word.
-    """
-
-    bits: set[int]
-    rams: dict[int, set[int]]
-
-
-def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True) -> Cone:
-    """What bits of a module depend on, at once or over time.
-
-    Parameters
-    ----------
-    module : GateModule
-    wanted : collection of Bit
-    through_flops : bool
-        Whether also over time; else registers and memories are where it ends.
-    """
-    gate_of = {gate.y: gate for gate in module.gates}
-    flop_of = {flop.q: flop.d for flop in module.flops} if through_flops else {}
-    read_of = {
-        bit: (number, address, k)
-        for number, ram in enumerate(module.rams)
-        for address, data in ram.reads
-        for k, bit in enumerate(data)
-    }
-    found, left = Cone(set(), defaultdict(set)), list(wanted)
-    while left:
-        bit = left.pop()
-        if isinstance(bit, str) or bit in found.bits:
-            continue
-        found.bits.add(bit)
-        if bit in gate_of:
-            left += gate_of[bit][2:]
-        elif bit in flop_of:
-            left.append(flop_of[bit])
-        elif bit in read_of:
-            number, address, k = read_of[bit]
-            left += address
-            found.rams[number].add(k)
-            for at, data, enable in module.rams[number].writes:
-                left += [*at, enable[k]]
-                left += [data[k]] if through_flops else []
-    return found
 
 
 class State(NamedTuple):
@@ -95,16 +45,6 @@ class _Batch(NamedTuple):
     a: IntArray
     b: IntArray
     s: IntArray
-
-
-class _Ports(NamedTuple):
-    """The live part of a memory: numbers of bits."""
-
-    size: int
-    reads: list[tuple[IntArray, IntArray]]
-    writes: list[tuple[IntArray, IntArray, IntArray]]
-    contents: IntArray | None
-    collides: bool
 
 
 class GateProgram:
@@ -180,7 +120,7 @@ class GateProgram:
             ]
             gives[number] = [data[k] for _, data in ram.reads for k in sorted(live.rams[number])]
         level = self._levels(needs, gives)
-        self._ports: dict[int, _Ports] = {}
+        self._memories: dict[int, Memory] = {}
         by_level: dict[int, dict[str, list[Gate]]] = defaultdict(lambda: defaultdict(list))
         for item, depth in level.items():
             if isinstance(item, Gate):
@@ -190,7 +130,7 @@ class GateProgram:
             for bit in gives[item]:
                 self._add(bit)
         for number in self.rams:
-            self._ports[number] = self._ports_of(module.rams[number], live.rams[number])
+            self._memories[number] = memory_of(module.rams[number], live.rams[number], self._of)
         for depth in sorted(by_level):
             for kind, gates in by_level[depth].items():
                 if kind.startswith("ram "):
@@ -223,23 +163,6 @@ class GateProgram:
                     stack.pop()
         return level
 
-    def _ports_of(self, ram: Ram, bits: set[int]) -> _Ports:
-        """The live part of a memory."""
-        chosen = sorted(bits)
-        pick = lambda row: self._of([row[k] for k in chosen])
-        contents = None
-        if not ram.writes:
-            text = ram.initial[::-1].ljust(ram.size * ram.width, "x")
-            table = [[text[w * ram.width + k] for k in chosen] for w in range(ram.size)]
-            contents = np.array([[_constant(char) for char in row] for row in table], np.int32)
-        return _Ports(
-            ram.size,
-            [(self._of(address), pick(data)) for address, data in ram.reads],
-            [(self._of(at), pick(data), pick(enable)) for at, data, enable in ram.writes],
-            contents,
-            ram.collides,
-        )
-
     def comb_inputs(self) -> dict[tuple[str, int], set[tuple[str, int]]]:
         """The input bits that each output bit depends on within a cycle."""
         inputs = self.module.inputs
@@ -254,13 +177,7 @@ class GateProgram:
     def unknown(self, instances: int) -> State:
         """A state of which nothing is known."""
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
-        return State(flops, [self._ram(self._ports[n], instances) for n in self.rams])
-
-    def _ram(self, ports: _Ports, instances: int) -> IntArray:
-        if ports.contents is not None:
-            return np.broadcast_to(ports.contents[:, :, None], (*ports.contents.shape, 1))
-        width = len(ports.reads[0][1])
-        return np.full((ports.size, width, instances), UNKNOWN, np.int32)
+        return State(flops, [self._memories[n].unknown(instances) for n in self.rams])
 
     def values(self, state: State, inputs: Mapping[str, IntArray]) -> IntArray:
         """All bits in a cycle.
@@ -279,7 +196,7 @@ class GateProgram:
         v[self._q] = state.flops
         for step in self._steps:
             if isinstance(step, int):
-                self._read(step, v, state.rams[self.rams.index(step)])
+                self._memories[step].read(v, state.rams[self.rams.index(step)])
             else:
                 v[step.y] = _carried_out(step, v)
         return v
@@ -306,22 +223,8 @@ class GateProgram:
     def after(self, v: IntArray, state: State) -> State:
         """The state after the next edge; memories are changed in place."""
         for number, words in zip(self.rams, state.rams, strict=True):
-            for address, data, enable in self._ports[number].writes:
-                _write(words, v[address], v[data], v[enable])
+            self._memories[number].write(v, words)
         return State(v[self._d], state.rams)
-
-    def _read(self, number: int, v: IntArray, words: IntArray) -> None:
-        """Give what is read from a memory."""
-        ports = self._ports[number]
-        for address, data in ports.reads:
-            at = _address(v[address])
-            known = (at >= 0) & (at < ports.size)
-            lanes = np.arange(v.shape[1]) if words.shape[2] > 1 else np.zeros(v.shape[1], int)
-            read = words[np.where(known, at, 0), :, lanes].T
-            for into, _, enable in ports.writes if ports.collides else ():
-                there = _address(v[into])
-                known = known & ~((v[enable] != 0).any(axis=0) & ((there == at) | (there < 0)))
-            v[data] = np.where(known, read, UNKNOWN)
 
 
 def _carried_out(step: _Batch, v: IntArray) -> IntArray:
@@ -337,26 +240,3 @@ def _carried_out(step: _Batch, v: IntArray) -> IntArray:
         case "XOR":
             return parity(a, v[step.b])
     return multiplexed(v[step.s], a, v[step.b])
-
-
-def _address(bits: IntArray) -> IntArray:
-    """Addresses as numbers; -1 where not all bits are known."""
-    weights = 1 << np.arange(len(bits))
-    return np.where(((bits == 0) | (bits == 1)).all(axis=0), weights @ bits, -1)
-
-
-def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
-    """Write into memories, in place."""
-    at = _address(address)
-    active = (enable != 0).any(axis=0)
-    for lane in np.nonzero(active & (at < 0))[0]:
-        # It may be written anywhere.
-        words[:, enable[:, lane] != 0, lane] = UNKNOWN
-    lanes = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
-    if len(lanes):
-        old, e, new = words[at[lanes], :, lanes].T, enable[:, lanes], data[:, lanes]
-        words[at[lanes], :, lanes] = multiplexed(e, old, new).T
-
-
-def _constant(char: str) -> int:
-    return {"0": 0, "1": 1}.get(char, UNKNOWN)

@@ -15,8 +15,9 @@ import numpy as np
 from ..rtl.host import merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray
+from .cones import cone
 from .faults import refuted
-from .gate_program import GateProgram, cone
+from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText
 from .messages import Run, received_places, sent_places
 

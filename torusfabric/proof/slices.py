@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeAlias
 
+from .cones import cone
 from .faults import refuted
-from .gate_program import cone
 from .gates import Bit, Gate, GateModule
 
 __all__ = ["alike"]
