@@ -3,13 +3,11 @@
 All of them: ``python -m pytest rtl_tests/proof/test_planted_faults.py -m "long or not long"``.
 """
 
-import re
 from dataclasses import replace
-from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from planted import CHOICE, OTHER_WAY, Fault, fabric_of, names, refutation
 
 import torusfabric as tf
 from torusfabric.proof import prove
@@ -17,66 +15,6 @@ from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
 pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
-
-
-@cache
-def fabric_of(name):
-    """A small fabric, by what it is for."""
-    plans = {
-        "table": ("2x3", ["alltoall"], {"flits": 2}),
-        "pattern": ("3x3", ["allgather"], {"flits": 2}),
-        "rounds": ("3x3", ["broadcast"], {"flits": 3}),
-        "sums": ("2x3", ["allreduce"], {"flits": 6, "operators": ["add", "max"]}),
-        "lengths": ("3", ["allgather"], {"max_flits": 5}),
-        "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}),
-    }
-    topology, collectives, options = plans[name]
-    schedules = [tf.plan(topology, collective) for collective in collectives]
-    whole = schedules if len(schedules) > 1 else schedules[0]
-    return tf.Fabric(tf.compile(whole, **options), width=3)
-
-
-@cache
-def text_of(name):
-    return tf.emit(fabric_of(name))
-
-
-class Fault(NamedTuple):
-    """A part of the text of a module, and what takes its place.
-
-    Parameters
-    ----------
-    fabric, module : str
-    old : str
-        A pattern.
-    new : str
-    number : int
-        Which of the places that the pattern matches, from 0.
-    """
-
-    fabric: str
-    module: str
-    old: str
-    new: str
-    number: int = 0
-
-
-def planted(fault):
-    """The text with a fault."""
-    design = text_of(fault.fabric)
-    text = design.modules[fault.module]
-    place = list(re.finditer(fault.old, text, re.M))[fault.number]
-    changed = text[: place.start()] + place.expand(fault.new) + text[place.end() :]
-    assert changed != text
-    return replace(design, modules=design.modules | {fault.module: changed})
-
-
-def refutation(fault):
-    return prove(fabric_of(fault.fabric), design=planted(fault), cache=Cache()).counterexample
-
-
-#: A choice between two values, and the same the other way round.
-CHOICE, OTHER_WAY = r"= ([^?=]+\?) (.*?) : (.*?);", r"= \1 \3 : \2;"
 
 QUICK = (
     Fault("table", "fabric", r"\.rx\(\{(\S+), (\S+), ", r".rx({\2, \1, ", 2),
@@ -89,6 +27,7 @@ QUICK = (
 WIRES = (
     Fault("table", "fabric", r"\.rx\(\{tx_(\d)", ".rx({tx_0"),
     Fault("table", "fabric", r"\.node\(3'd2\)", ".node(3'd3)"),
+    Fault("table", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
     Fault(
         "table", "fabric", r"\.write_data\(write_data_near_1\)", ".write_data(~write_data_near_1)"
     ),
@@ -186,10 +125,6 @@ OTHERS = (
 )
 
 
-def names(faults):
-    return [f"{fault.fabric} {fault.module} {fault.old}" for fault in faults]
-
-
 @pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))
 def test_a_fault_in_the_text_is_refuted(fault):
     assert refutation(fault) is not None
@@ -250,13 +185,3 @@ PROGRAMS = {
 def test_a_fault_in_the_program_is_refuted(what):
     program = PROGRAMS[what](fabric_of("table").program)
     assert prove(tf.Fabric(program, width=3), cache=Cache()).counterexample is not None
-
-
-def without_faults(name):
-    return prove(fabric_of(name), cache=Cache()).counterexample
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["table", "pattern", "rounds", "sums", "lengths", "engine"])
-def test_without_a_fault_all_is_proved(name):
-    assert without_faults(name) is None

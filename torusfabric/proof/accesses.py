@@ -1,134 +1,170 @@
-"""What the host does to the nodes, as the nodes are given it: a write, or a read, a cycle.
+"""What is given to nodes from outside: their messages, and requests for what they have received.
 
-All nodes are written, or read, at once: each is given a write or a read that is for itself.
+All nodes are written, or read, at once: each is given a write or a read of its own in every step.
+What nodes are given besides, and when, is a matter of the top: `Access` has a subclass for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..rtl.host import suffix
+from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Run, received_places, sent_places, sent_words
+from .messages import Run, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
-    from ..program import Program
-    from .machine import Override
+    from ..rtl import Fabric
+    from .machine import Machine, Override
+    from .snapshot import Snapshot
 
-__all__ = ["Bits", "Reads", "Writes"]
-
-#: Numbers as the bits of a port of a module that matter; -1 is not known.
-Bits = Callable[[str, str, IntArray], IntArray]
+__all__ = ["Access", "Steps", "of_runs"]
 
 
-class Writes:
-    """Writes of what nodes send in some runs, which all end at once.
+@dataclass(frozen=True)
+class Steps:
+    """What the inputs of nodes are given, step by step, in some runs.
 
     Parameters
     ----------
-    program : Program
-    runs : sequence of Run
-    endpoints : dict of str to (list of int)
-        The nodes of each module.
-    bits : Bits
+    count : int
+    numbers : dict of str to ndarray of int, shape (steps, nodes, runs)
+        By port; -1 where it is not known.
+    words : dict of str to ndarray of int, shape (steps, nodes, runs)
+        By port that brings words: the bits that stand for them.
+    always : dict of str to ndarray of int, shape (nodes,)
+        By port, what each node is given in all steps.
+    otherwise : dict of str to int
+        By port, what all nodes are given before the first step and after the last.
+    known : dict of str to ndarray of int, shape (runs,)
+        How many bits of some ports are known.
+    """
+
+    count: int
+    numbers: Mapping[str, IntArray]
+    words: Mapping[str, IntArray] = field(default_factory=dict)
+    always: Mapping[str, IntArray] = field(default_factory=dict)
+    otherwise: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, IntArray] = field(default_factory=dict)
+
+
+class Access(ABC):
+    """How the nodes of a fabric are written and read.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    machine : Machine
 
     Attributes
     ----------
-    count : int
-        The most writes of a run.
+    nodes : dict of str to (list of int)
+        Of each module of endpoints.
     """
 
-    def __init__(
-        self, program: Program, runs: Sequence[Run], endpoints: dict[str, list[int]], bits: Bits
-    ) -> None:
-        self._endpoints, self._bits = endpoints, bits
-        words = [sent_words(program, run) for run in runs]
-        places = [sent_places(program, run) for run in runs]
-        self.count = max(of_run.shape[1] for of_run in words)
-        shape = self.count, program.topology.nodes, len(runs)
-        self._data = np.full(shape, UNKNOWN, np.int32)
-        self._layouts = 1 + max(mode.layout for mode in program.modes)
-        self._bank, self._address = (np.full((self._layouts, *shape), -1) for _ in range(2))
-        self._enable = np.zeros(shape, np.int32)
-        for k, (run, word, place) in enumerate(zip(runs, words, places, strict=True)):
-            layout = program.modes[run.mode].layout
-            number = np.full(len(program.memories), -1)
-            own = [n for n, m in enumerate(program.memories) if m.own and m.layout == layout]
-            number[own] = np.arange(len(own))
-            there = slice(self.count - word.shape[1], None)
-            self._data[there, :, k] = word.T
-            self._bank[layout, there, :, k] = number[place.memory].T
-            self._address[layout, there, :, k] = place.address.T
-            self._enable[there, :, k] = place.address.T >= 0
+    #: Steps of writes that are left when a run starts as early as it may.
+    overlap = 0
 
-    def at(self, step: int) -> dict[str, Override]:
-        """What nodes are given in a step: the write of it, and the data of the one before."""
-        return {module: self._of(module, nodes, step) for module, nodes in self._endpoints.items()}
+    def __init__(self, fabric: Fabric, machine: Machine) -> None:
+        self.program, self.machine = fabric.program, machine
+        roles, prefix = fabric.netlist.roles, fabric.prefix
+        self.nodes = {
+            module: [int(name.rsplit("_", 1)[1]) for name in group.names]
+            for module, group in machine.groups.items()
+            if roles[module.removeprefix(prefix)] is Role.ENDPOINT
+        }
 
-    def _of(self, module: str, nodes: list[int], step: int) -> Override:
+    @property
+    @abstractmethod
+    def answer(self) -> int:
+        """Cycles from a read at the inputs of a node to its word."""
+
+    @abstractmethod
+    def writes(self, runs: Sequence[Run]) -> Steps:
+        """What nodes send is written, all of it ending at once."""
+
+    @abstractmethod
+    def reads(self, runs: Sequence[Run]) -> Steps:
+        """What nodes have received is read, in the order of a receive memory."""
+
+    def idle(self) -> dict[str, IntArray]:
+        """What drives nets of the top while nobody writes."""
+        return {}
+
+    def check_rest(self, rest: Snapshot) -> int:
+        """Check what else must be so at rest; returns how many things were compared.
+
+        Raises
+        ------
+        Refuted
+            If one is not so.
+        """
+        del rest
+        return 0
+
+    def check_others(self, begin: Snapshot) -> None:
+        """Check that writes for other nodes change nothing that a node holds.
+
+        Raises
+        ------
+        Refuted
+            If they do.
+        """
+        del begin
+
+    def at(self, steps: Steps, step: int) -> dict[str, Override]:
+        """What the modules of endpoints are given in a step."""
+        return {module: self._of(steps, module, step) for module in self.nodes}
+
+    def _of(self, steps: Steps, module: str, step: int) -> Override:
         """What the nodes of a module are given."""
-        numbers = np.array(nodes)[:, None]
-        given = {"write_node": self._bits(module, "write_node", numbers)}
-        there = 0 <= step < self.count
-        given["write_enable"] = np.zeros((1, 1, 1), np.int32)
-        if there:
-            given["write_enable"] = self._enable[step][nodes][None]
-        for layout in range(self._layouts):
-            for name, values in (("write_bank", self._bank), ("write_address", self._address)):
-                port = name + suffix(layout)
-                if there:
-                    given[port] = self._bits(module, port, values[layout, step][nodes])
-        if 0 <= step - 1 < self.count:
-            given["write_data"] = self._data[step - 1][nodes][None]
-        return given
+        nodes = self.nodes[module]
+        given = {p: self.bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
+        if not 0 <= step < steps.count:
+            for port, value in steps.otherwise.items():
+                given[port] = self.bits(module, port, np.full((1, 1), value))
+            return given
+        for port, values in steps.numbers.items():
+            bits = self.bits(module, port, values[step][nodes])
+            if port in steps.known:
+                beyond = np.arange(len(bits))[:, None, None] >= steps.known[port]
+                bits = np.where(beyond, UNKNOWN, bits)
+            given[port] = bits
+        return given | {port: words[step][nodes][None] for port, words in steps.words.items()}
+
+    def bits(self, module: str, port: str, values: IntArray) -> IntArray:
+        """Numbers as the bits of a port of a module that matter; -1 is not known."""
+        bits = self.machine.groups[module].program.inputs.get(port, [])
+        shifts = np.array(bits, int)[:, None, None]
+        return np.where(values[None] < 0, UNKNOWN, values[None] >> shifts & 1)
+
+    def sent(self, runs: Sequence[Run]) -> IntArray:
+        """The words of messages, shape (steps, nodes, runs)."""
+        return of_runs([sent_words(self.program, run) for run in runs], ends_at_once=True)
 
 
-class Reads:
-    """Reads of what nodes have received in some runs.
+def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
+    """What there is of each node and step in some runs, shape (steps, nodes, runs).
 
     Parameters
     ----------
-    program : Program
-    runs : sequence of Run
-    endpoints, bits
-        As for `Writes`.
+    values : sequence of ndarray of int, shape (nodes, steps)
+    ends_at_once : bool
+        Whether they end, rather than begin, in the same step; where there is none it is -1.
 
-    Attributes
-    ----------
-    count : int
-        The most reads of a run.
+    Examples
+    --------
+    >>> of_runs([np.array([[5, 6]]), np.array([[7]])], ends_at_once=True)[:, 0].tolist()
+    [[5, -1], [6, 7]]
     """
-
-    def __init__(
-        self, program: Program, runs: Sequence[Run], endpoints: dict[str, list[int]], bits: Bits
-    ) -> None:
-        self._endpoints, self._bits = endpoints, bits
-        places = [received_places(program, run) for run in runs]
-        self.count = max(place.address.shape[1] for place in places)
-        shape = self.count, program.topology.nodes, len(runs)
-        self._memory, self._address = np.full(shape, -1), np.full(shape, -1)
-        self._given = np.array([place.bits for place in places])
-        for k, place in enumerate(places):
-            there = slice(0, place.address.shape[1])
-            self._address[there, :, k] = place.address.T
-            self._memory[there, :, k] = np.where(place.address >= 0, place.memory, -1).T
-
-    def at(self, step: int) -> dict[str, Override]:
-        """What nodes are asked in a step."""
-        return {module: self._of(module, nodes, step) for module, nodes in self._endpoints.items()}
-
-    def _of(self, module: str, nodes: list[int], step: int) -> Override:
-        """What the nodes of a module are asked; at rest the sequencer passes addresses on."""
-        given = {"read_node": self._bits(module, "read_node", np.array(nodes)[:, None])}
-        if step < self.count:
-            address = self._address[step][nodes]
-            given["read_bank"] = self._bits(module, "read_bank", self._memory[step][nodes])
-            for port in ("read_address", *(f"read_{k}" for k in range(64))):
-                known = self._bits(module, port, address)
-                beyond = np.arange(len(known))[:, None, None] >= self._given
-                given[port] = np.where(beyond, UNKNOWN, known)
-        return given
+    count = max(of_run.shape[1] for of_run in values)
+    found: IntArray = np.full((count, len(values[0]), len(values)), -1)
+    for k, of_run in enumerate(values):
+        first = count - of_run.shape[1] if ends_at_once else 0
+        found[first : first + of_run.shape[1], :, k] = of_run.T
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from ..program import Program
     from .sums import Sums
 
-__all__ = ["Places", "Run", "owed_words", "received_places", "sent_places", "sent_words"]
+__all__ = ["Listed", "Places", "Run", "listed_places", "owed_words", "received_places",
+           "sent_places", "sent_words"]  # fmt: skip
+
+#: Bank and first address of each block of each node, as the map of a core lists them.
+Listed: TypeAlias = list[list[list[int] | None]]
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,18 @@ def received_places(program: Program, run: Run) -> Places:
     if mode.by_offset and isinstance(mapped, DirectMap) and mapped.base:
         return replace(places, bits=(mapped.base - 1).bit_length())
     return places
+
+
+def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> Places:
+    """Where the address map of a core says that words lie: a block's one after the other."""
+    layout = program.part(run.mode).layout
+    words = layout.send_words(run.length) if sent else layout.recv_words(run.length)
+    part, within = np.divmod(np.arange(words), layout.part_flits(run.length))
+    chunk, flit = np.divmod(within, layout.block_flits(run.length))
+    first = np.array([[entry or (-1, -1) for entry in of_node] for of_node in listed])
+    first = first[:, part * layout.part_chunks + chunk]
+    base = first[..., 1]
+    return Places(first[..., 0], np.where(base >= 0, base + flit, -1))
 
 
 def _places(program: Program, run: Run, memory: IntArray, base: IntArray, flit: IntArray) -> Places:

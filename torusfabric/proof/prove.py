@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache as once
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..rtl.control import plan_control
 from ..rtl.fabric import Top
-from ..rtl.netlist import Role
 from ..toolchain.cache import Cache, digest
 from ..toolchain.processes import parallel
 from ..verilog import emit
 from .faults import Refuted, refuted
 from .gates import read_gates
-from .host import check_distribution, check_host, check_tree
-from .machine import WORDS
+from .lemmas import Lemma, Subject, lemmas
 from .modules import harnesses
 from .report import ModuleProof, Proof
-from .roms import check_roms
-from .slices import alike
 from .solver import Harness, solve
-from .whole import Whole
-from .wiring import check_wiring
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -40,12 +34,8 @@ ASSUMPTIONS = (
     "Yosys reads the text as synthesis and simulators do; Yosys, z3 and this prover are right.",
     "Synthesis, place and route, the device and its clock do what the text says.",
     "A reset lasts at least 16 clock edges, and comes before the first start.",
-    "The host writes nothing from the start of a run until it is done, and reads nothing that it "
-    "wants to know.",
+    "Nobody writes messages from the start of a run until it is done, or reads what it brings.",
 )
-
-#: The ports in which words come and go.
-WORD_PORTS = WORDS | {"rx", "write_data"}
 
 
 def prove(
@@ -84,8 +74,8 @@ def prove(
     >>> prove(fabric).proved
     True
     """
-    if fabric.top is not Top.HOST or fabric.periods:
-        raise InputError("Fabric to be proved must have a host port and not be periodic")
+    if fabric.top is Top.STREAM or fabric.periods:
+        raise InputError("Fabric to be proved must not be periodic, nor have streams")
     if any(len(readers) > 1 for readers in fabric.program.loop.injections):
         raise InputError(
             "Reduction to be proved must combine words behind in-ports (as --algorithm matching "
@@ -106,82 +96,40 @@ class _Steps:
     def __init__(
         self, fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
     ) -> None:
-        self._fabric, self._design = fabric, design
-        self._cache, self._progress = cache, progress
-        self._control = plan_control(fabric.program)
         leaves = [fabric.prefix + name for name in fabric.netlist.modules]
-        self._text = read_gates(design, leaves, cache)
+        text = read_gates(design, leaves, cache)
+        self._subject = Subject(fabric, design, plan_control(fabric.program), text, cache, progress)
 
     def all(self) -> Iterator[ModuleProof]:
-        """Everything."""
-        fabric, text = self._fabric, self._text
-        yield self._known(
-            "wiring", "comparison", lambda: check_wiring(fabric, text)
-            + check_distribution(fabric, text),
-            "each in-port is wired to the opposite out-port of the neighbour there, and each node "
-            "to the host port",
-        )  # fmt: skip
-        yield self._known(
-            "host", "all addresses", lambda: check_host(fabric, text),
-            "a word that the host writes, or asks for, is where the address map says, with every "
-            "edge another",
-        )  # fmt: skip
-        yield self._known(
-            "read tree", "comparison", lambda: check_tree(fabric, text),
-            "the word of the node that is asked comes to the host port",
-        )  # fmt: skip
-        if fabric.prefix + "rom" in self._design.modules:
-            yield self._known(
-                "rom", "all addresses", lambda: check_roms(text, self._design, self._cache),
-                "a cycle later it shows the row at its address",
-            )  # fmt: skip
-        yield from self._alike()
-        yield from self._solved(harnesses(fabric, self._design, self._control))
-        whole = Whole(fabric, self._control, text)
-        yield self._known(
-            "whole runs", "symbolic execution to the end", lambda: whole.prove(self._progress),
-            whole.says, whole.key(),
-        )  # fmt: skip
+        """Everything, whole runs last."""
+        subject = self._subject
+        *first, whole = lemmas(subject)
+        yield from map(self._known, first)
+        yield from self._solved(harnesses(subject.fabric, subject.design, subject.control))
+        yield self._known(whole)
 
-    def _known(
-        self, name: str, method: str, check: Callable[[], int], says: str, *key: str
-    ) -> ModuleProof:
+    def _known(self, lemma: Lemma) -> ModuleProof:
         """What is proved, or was."""
-        self._progress(0, 0, name)
-        place = digest("proved", name, self._design.text, self._of_program, _own_digest(), key)
-        known = self._cache.get(place) if self._cache else None
+        subject = self._subject
+        subject.progress(0, 0, lemma.name)
+        program = subject.fabric.program.digest
+        key = digest("proved", lemma.name, subject.design.text, program, _own_digest(), *lemma.key)
+        known = subject.cache.get(key) if subject.cache else None
         if known is None:
             began = time.monotonic()
-            known = {"properties": check(), "seconds": round(time.monotonic() - began, 2)}
-            if self._cache:
-                self._cache.put(place, known)
-        return ModuleProof(name, method, says=says, **known)
-
-    @property
-    def _of_program(self) -> str:
-        """The program, by its content."""
-        return self._fabric.program.digest
-
-    def _alike(self) -> Iterator[ModuleProof]:
-        """That all bits of words are treated alike, so that one of them stands for all."""
-        fabric = self._fabric
-        for name, role in fabric.netlist.roles.items():
-            if role in (Role.ROUTER, Role.ENDPOINT):
-                module = self._text.modules[fabric.prefix + name]
-                check = lambda module=module: alike(module, WORD_PORTS, fabric.width)
-                yield self._known(
-                    name, "comparison of structure", check,
-                    "all bits of words are treated alike",
-                )  # fmt: skip
+            known = {"properties": lemma.check(), "seconds": round(time.monotonic() - began, 2)}
+            if subject.cache:
+                subject.cache.put(key, known)
+        return ModuleProof(lemma.name, lemma.method, says=lemma.says, **known)
 
     def _solved(self, todo: list[Harness]) -> Iterator[ModuleProof]:
         """What is proved by induction."""
-        solved = parallel(lambda harness: solve(harness, self._cache), todo)
+        solved = parallel(lambda harness: solve(harness, self._subject.cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if wrong := result.failed:
                 message = f"{harness.name}: {wrong.name} does not hold (cycle {wrong.cycle})"
                 raise refuted(harness.name, wrong.name, message, cycle=wrong.cycle, wave=wrong.wave)
-            self._progress(number + 1, len(todo), "routers and operators")
+            self._subject.progress(number + 1, len(todo), "routers and operators")
             yield ModuleProof(
                 harness.name, "induction over time", harness.properties, result.seconds,
                 "for all words and settings, at all times, each output holds the source, or the "
@@ -193,7 +141,7 @@ class _Steps:
 def _own_digest() -> str:
     """A name for the content of the prover."""
     own = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         own.update(path.read_bytes())
     return own.hexdigest()
 

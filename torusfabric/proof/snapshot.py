@@ -9,10 +9,13 @@ import numpy as np
 
 from ..topology import BoolArray, IntArray
 from .gate_program import State
-from .symbols import UNKNOWN, joined
+from .symbols import UNKNOWN, joined, word
 
-__all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked", "same",
-           "spread", "unchanged", "with_arrays", "with_either"]  # fmt: skip
+__all__ = ["STANDS", "Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked",
+           "same", "spread", "unchanged", "with_arrays", "with_either", "with_numbers"]  # fmt: skip
+
+#: Words from this number on are none of any message.
+STANDS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,17 @@ def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
 def with_either(a: Snapshot, b: Snapshot) -> Snapshot:
     """What is known if either is the case."""
     return with_arrays(a, [joined(x, y) for x, y in zip(arrays(a), arrays(b), strict=True)])
+
+
+def with_numbers(now: Snapshot) -> Snapshot:
+    """A state in which what is not known of the registers of modules stands for whatever it is."""
+    states, count = {}, STANDS
+    for module, state in now.states.items():
+        numbers = word(count + np.arange(state.flops.size).reshape(state.flops.shape))
+        flops = np.where(state.flops == UNKNOWN, numbers, state.flops).astype(np.int32)
+        states[module] = State(flops, state.rams)
+        count += flops.size
+    return Snapshot(states, now.roms, now.adders)
 
 
 def same(a: Snapshot, b: Snapshot) -> bool:

@@ -61,6 +61,8 @@ class Sums:
         """The sums of words, each shown by one of its bits."""
         result = np.full(a.shape, UNKNOWN, np.int32)
         there = (a > 1) & (b > 1) & (a % 2 == 0) & (b % 2 == 0)
+        # What registers hold at rest is no word of a message.
+        there &= np.maximum(a, b) < 2 * (self.words + len(self._parts)) + 2
         pairs = np.stack([a[there], b[there]])
         if pairs.size:
             unique, inverse = np.unique(pairs, axis=1, return_inverse=True)

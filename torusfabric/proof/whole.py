@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from ..rtl.fabric import Top
 from ..rtl.netlist import Role
+from .core_access import CoreAccess
 from .faults import Refuted
 from .gates import GateText
+from .host_access import HostAccess
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
 from .modules import SLICE, adders
-from .runs import Runs
+from .runs import MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
+from .starts import Starts
+from .streaming import NoAccess, StreamingRuns
 from .sums import Sums
 from .waves import Recorder
 
@@ -30,7 +36,7 @@ __all__ = ["Whole", "all_runs"]
 LANES = 4096
 
 #: What is not carried out: arguments of their own cover it.
-APART = {Role.HOST, Role.READ_TREE, Role.BUS}
+APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 
 
 def all_runs(fabric: Fabric) -> list[Run]:
@@ -42,6 +48,17 @@ def all_runs(fabric: Fabric) -> list[Run]:
         operations = range(max(len(mode.operators), 1))
         found += [Run(number, *choice) for choice in product(lengths, roots, operations)]
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
+
+
+def _runs(fabric: Fabric, machine: Machine, control: Control) -> Runs:
+    """How runs of a fabric are carried out, by its top."""
+    program = fabric.program
+    if fabric.streaming:
+        outside = NoAccess(fabric, machine)
+        return StreamingRuns(fabric, Starts(program, outside), outside)
+    by_top = {Top.HOST: HostAccess, Top.CORE: CoreAccess}
+    access = by_top[fabric.top](fabric, machine, control)
+    return MemoryRuns(program, Starts(program, access), access)
 
 
 class Whole:
@@ -73,17 +90,14 @@ class Whole:
             adders=adders(fabric, control, sums),
             left_out=[name for name, role in role_of.items() if role in APART],
         )
-        self._runs = Runs(
-            fabric,
-            machine,
-            answer=control.endpoints.answer,
-            write_cycles=fabric.netlist.modules["host"]().write_cycles,
-        )
+        self._runs = _runs(fabric, machine, control)
         self._sums = sums
 
     def key(self) -> str:
         """What the proof depends on, besides the text."""
         own, program = hashlib.sha256(), self._fabric.program
+        if self._fabric.top is Top.CORE:
+            own.update(json.dumps(self._fabric.address_map()).encode())
         for run in self._all:
             sent, received = sent_places(program, run), received_places(program, run)
             words, receives = owed_words(program, run, self._sums)
@@ -132,14 +146,14 @@ class Whole:
         Refutation
             If one of them is not as it should be.
         """
-        rest = self._runs.rest()
+        rest = self._runs.starts.rest()
         # What runs leave is at rest too; a few of them show nearly all of it.
         while not same(reached := self._left([(self._few, False)], rest), rest):
-            rest = self._runs.rest(reached)
+            rest = self._runs.starts.rest(reached)
         while not same(reached := self._left(self._batches(), rest, progress), rest):
-            rest = self._runs.rest(reached)
-        refused, _ = self._runs.refuse(rest)
-        compared = refused + self._runs.check_rest(rest)
+            rest = self._runs.starts.rest(reached)
+        refused, _ = self._runs.starts.refuse(rest)
+        compared = refused + self._runs.access.check_rest(rest)
         return compared + sum(map(self._checks, [*self._all, *self._extreme]))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, *, early: bool) -> Refuted:
@@ -165,7 +179,7 @@ class Whole:
     ) -> Snapshot:
         """What is at rest, and what runs from it, and starts that are refused, leave."""
         done, total = 0, len(self._all) + len(self._extreme)
-        _, reached = self._runs.refuse(rest)
+        _, reached = self._runs.starts.refuse(rest)
         for runs, early in batches:
             try:
                 left = self._runs.prove(runs, rest, early=early)

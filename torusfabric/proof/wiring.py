@@ -12,7 +12,10 @@ from .gates import Bit, GateText
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["check_wiring"]
+__all__ = ["check_wiring", "check_words"]
+
+#: The ports in which words come to instances.
+WORDS_IN = ("rx", "inject", "write_data")
 
 
 def check_wiring(fabric: Fabric, text: GateText) -> int:
@@ -65,6 +68,43 @@ def _expected(fabric: Fabric, text: GateText) -> Iterator[tuple[str, str, list[B
         if "node" in pins:
             bits = pins["node"]
             yield name, "node", bits, [str(node >> k & 1) for k in range(len(bits))]
+
+
+def check_words(fabric: Fabric, text: GateText) -> int:
+    """Check that all bits of a word come from one word, in their order.
+
+    Returns
+    -------
+    int
+        How many words were compared.
+
+    Raises
+    ------
+    Refuted
+        If one is made of bits of several, or in another order.
+    """
+    made = {name: each for name, each in text.instances.items() if each.rom is None}
+    driver = {
+        bit: (name, port, k)
+        for name, instance in made.items()
+        for port in text.modules[instance.module].outputs
+        for k, bit in enumerate(instance.pins[port])
+    }
+    driver |= {bit: ("", port, k) for port, bits in text.inputs.items()
+               for k, bit in enumerate(bits)}  # fmt: skip
+    count, width = 0, fabric.width
+    for name, instance in made.items():
+        for port in WORDS_IN:
+            bits = instance.pins.get(port, [])
+            for start in range(0, len(bits) - width + 1, width):
+                found = [driver.get(bit) for bit in bits[start : start + width]]
+                first = found[0] or ("", "", 0)
+                wanted = [(*first[:2], first[2] + k) for k in range(width)]
+                if found != wanted or first[2] % width:
+                    message = f"Word {start // width} of {port} of {name} must be one word"
+                    raise refuted("wiring", f"{name}.{port}", message)
+                count += 1
+    return count
 
 
 def _named(text: GateText, bit: Bit) -> str:

@@ -1,0 +1,63 @@
+"""Faults that are planted in the text of fabrics of other tops are all refuted.
+
+All of them: ``python -m pytest rtl_tests/proof/test_planted_top_faults.py -m "long or not long"``.
+"""
+
+import pytest
+from planted import FABRICS, Fault, fabric_of, names, refutation
+
+from torusfabric.proof import prove
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+
+CORES = (
+    Fault("core", "fabric", r"\.write_bank\(write_bank_0\)", ".write_bank(write_bank_1)"),
+    Fault("core", "fabric", r"\.read_address\(read_address_2\)", ".read_address(~read_address_2)"),
+    Fault("core", "fabric", r"\.write_node\(3'd1\)", ".write_node(3'd2)"),
+    Fault("core", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
+    Fault("core", "endpoint_0", r"write_enable & ", "write_enable | "),
+    Fault("core", "endpoint_0", r"bank_4\[(\S+) \] <=", r"bank_4[~\1 ] <="),
+    Fault("core", "endpoint_0", r"read_data <= (\S+);", r"read_data <= \1 | 3'h4;"),
+    Fault("core", "sequencer", r"done <= (\S+);", r"done <= \1 | running;"),
+    Fault("core of any root", "sequencer", r"root >= ", "root > "),
+    Fault("core of any root", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),
+)
+
+STREAMING = (
+    Fault("streaming core", "fabric", r"receive_0 = \{(\S+), (\S+),", r"receive_0 = {\2, \1,"),
+    Fault("streaming core", "fabric", r"receive_4 = \{", "receive_4 = {~"),
+    Fault(
+        "streaming core", "fabric", r"tx_address = tx_address_now", "tx_address = tx_address_early"
+    ),
+    Fault("streaming core", "fabric", r"inject_0\[2:0\]", "inject_0[0], inject_0[2:1]"),
+    Fault("streaming core", "fabric", r"\.next\(store_0\)", ".next(~store_0)"),
+    Fault("streaming core", "sequencer", r"store_0 <= (\S+) ;", r"store_0 <= ~\1 ;"),
+    Fault("streaming core", "sequencer", r"write_0 <= (\S+) ;", r"write_0 <= ~\1 ;"),
+    Fault("streaming core", "router_0", r"inject\[2:0\]", "inject[5:3]"),
+)
+
+QUICK = (CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+
+EVERY = CORES + STREAMING
+
+
+@pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))
+def test_a_fault_in_another_top_is_refuted(fault):
+    assert refutation(fault) is not None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", EVERY, ids=names(EVERY))
+def test_every_fault_in_another_top_is_refuted(fault):
+    wrong = refutation(fault)
+    assert wrong is not None
+    assert wrong.module
+    assert wrong.signal
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FABRICS)
+def test_without_a_fault_all_is_proved(name):
+    assert prove(fabric_of(name), cache=Cache()).counterexample is None

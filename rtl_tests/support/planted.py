@@ -1,0 +1,88 @@
+"""Faults that are planted in the text of small fabrics, for the prover to refute."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import torusfabric as tf
+from torusfabric.proof import prove
+from torusfabric.toolchain.cache import Cache
+
+__all__ = ["CHOICE", "FABRICS", "OTHER_WAY", "Fault", "fabric_of", "names", "refutation"]
+
+#: A choice between two values, and the same the other way round.
+CHOICE, OTHER_WAY = r"= ([^?=]+\?) (.*?) : (.*?);", r"= \1 \3 : \2;"
+
+#: Small fabrics, by what they are for: topology, collectives, what they are compiled with, and what
+#: hardware they are.
+FABRICS = {
+    "table": ("2x3", ["alltoall"], {"flits": 2}, {}),
+    "pattern": ("3x3", ["allgather"], {"flits": 2}, {}),
+    "rounds": ("3x3", ["broadcast"], {"flits": 3}, {}),
+    "sums": ("2x3", ["allreduce"], {"flits": 6, "operators": ["add", "max"]}, {}),
+    "lengths": ("3", ["allgather"], {"max_flits": 5}, {}),
+    "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
+    "core": ("2x3", ["alltoall"], {"flits": 2}, {"top": "core"}),
+    "core of any root": ("3x3", ["gather"], {"flits": 2, "root": "any"}, {"top": "core"}),
+    "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
+}
+
+
+@cache
+def fabric_of(name):
+    """A small fabric, by what it is for."""
+    topology, collectives, options, hardware = FABRICS[name]
+    schedules = []
+    for collective in collectives:
+        kind, _, algorithm = collective.partition(":")
+        chosen = {"algorithm": algorithm} if algorithm else {}
+        schedules.append(tf.plan(topology, kind, **chosen))
+    whole = schedules if len(schedules) > 1 else schedules[0]
+    return tf.Fabric(tf.compile(whole, **options), width=3, **hardware)
+
+
+@cache
+def text_of(name):
+    """Its text."""
+    return tf.emit(fabric_of(name))
+
+
+class Fault(NamedTuple):
+    """A part of the text of a module, and what takes its place.
+
+    Parameters
+    ----------
+    fabric, module : str
+    old : str
+        A pattern.
+    new : str
+    number : int
+        Which of the places that the pattern matches, from 0.
+    """
+
+    fabric: str
+    module: str
+    old: str
+    new: str
+    number: int = 0
+
+
+def planted(fault):
+    """The text with a fault."""
+    design = text_of(fault.fabric)
+    text = design.modules[fault.module]
+    place = list(re.finditer(fault.old, text, re.M))[fault.number]
+    changed = text[: place.start()] + place.expand(fault.new) + text[place.end() :]
+    assert changed != text
+    return replace(design, modules=design.modules | {fault.module: changed})
+
+
+def refutation(fault):
+    """What is found of a text with a fault, or None."""
+    return prove(fabric_of(fault.fabric), design=planted(fault), cache=Cache()).counterexample
+
+
+def names(faults):
+    """Names of faults, for tests."""
+    return [f"{fault.fabric} {fault.module} {fault.old}" for fault in faults]

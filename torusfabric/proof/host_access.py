@@ -1,0 +1,162 @@
+"""What the host port gives to nodes, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..program.timing import WRITE
+from ..rtl.host import suffix
+from ..topology import IntArray
+from .accesses import Access, Steps, of_runs
+from .faults import refuted
+from .messages import Run, received_places, sent_places
+from .snapshot import Snapshot, copied, holds_words, spread
+from .symbols import UNKNOWN, word
+
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+    from ..rtl.control import Control
+    from .machine import Machine, Override
+
+__all__ = ["HostAccess"]
+
+
+class HostAccess(Access):
+    """One port serves all nodes: each is told which is meant.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    machine : Machine
+    control : Control
+    """
+
+    def __init__(self, fabric: Fabric, machine: Machine, control: Control) -> None:
+        super().__init__(fabric, machine)
+        self._answer = control.endpoints.answer
+        # Writes wait for the registers of the host port, and data for one more.
+        self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
+
+    @property
+    def answer(self) -> int:
+        """Cycles from a read at the inputs of a node to its word."""
+        return self._answer
+
+    def idle(self) -> dict[str, IntArray]:
+        """What drives nets of the top while nobody writes."""
+        return {"write_enable": np.array([[0]])}
+
+    @property
+    def _everyone(self) -> IntArray:
+        return np.arange(self.program.topology.nodes)
+
+    def writes(self, runs: Sequence[Run]) -> Steps:
+        """Writes of what nodes send: data come a step after their address."""
+        program = self.program
+        places = [sent_places(program, run) for run in runs]
+        address = of_runs([place.address for place in places], ends_at_once=True)
+        memory = of_runs([place.memory for place in places], ends_at_once=True)
+        of_run = np.array([program.modes[run.mode].layout for run in runs])
+        none = np.full((1, *address.shape[1:]), -1)
+        numbers = {"write_enable": np.concatenate([(address >= 0).astype(int), 0 * none])}
+        for layout in range(1 + max(mode.layout for mode in program.modes)):
+            own = [n for n, m in enumerate(program.memories) if m.own and m.layout == layout]
+            number = np.full(len(program.memories) + 1, -1)
+            number[own] = np.arange(len(own))
+            here = of_run == layout
+            for name, values in (("bank", number[memory]), ("address", address)):
+                there = np.concatenate([np.where(here, values, -1), none])
+                numbers[f"write_{name}{suffix(layout)}"] = there
+        words = np.concatenate([none, self.sent(runs)])
+        return Steps(len(words), numbers, {"write_data": words},
+                     {"write_node": self._everyone}, {"write_enable": 0})  # fmt: skip
+
+    def reads(self, runs: Sequence[Run]) -> Steps:
+        """Reads of what nodes have received; at rest the sequencer passes addresses on."""
+        places = [received_places(self.program, run) for run in runs]
+        address = of_runs([place.address for place in places])
+        memory = of_runs([np.where(p.address >= 0, p.memory, -1) for p in places])
+        ports = ["read_address", *self._passed]
+        known = np.array([place.bits for place in places])
+        return Steps(
+            len(address),
+            {"read_bank": memory} | dict.fromkeys(ports, address),
+            always={"read_node": self._everyone},
+            known=dict.fromkeys(ports, known),
+        )
+
+    @property
+    def _passed(self) -> list[str]:
+        """The addresses that the sequencer gives."""
+        return [n for n in self.machine.text.nets if n.removeprefix("read_").isdigit()]
+
+    def check_rest(self, rest: Snapshot) -> int:
+        """Check that a node that is not asked shows 0, and that addresses of the host pass."""
+        machine, count = self.machine, 0
+        machine.prepare(1)
+        bits = machine.text.nets.get("read_address", [])
+        address = word(np.arange(len(bits)))[:, None]
+        machine.settle(rest, self._at_rest() | {"read_address": address})
+        for name in self._passed:
+            shown = machine.shown(name)
+            count += len(shown)
+            _require(name, (shown == address[: len(shown)]).all(), "pass the address on")
+        if self.program.topology.nodes == 1:
+            return count
+        for position in self._number_bits:
+            now = spread(rest, 1)
+            others = {module: {"read_node": self._others(module, "read_node", position)}
+                      for module in self.nodes}  # fmt: skip
+            for _ in range(self.answer):
+                machine.settle(now, self._at_rest(), others)
+                now = machine.after(now)
+            machine.settle(now, self._at_rest(), others)
+            for module in self.nodes:
+                shown = machine.output(module, "read_data")
+                count += shown.size
+                _require(f"read_data of {module}", (shown == 0).all(), "be 0 if not asked")
+        return count
+
+    def check_others(self, begin: Snapshot) -> None:
+        """Check that writes for other nodes change nothing that a node holds."""
+        if self.program.topology.nodes == 1:
+            return
+        machine, now = self.machine, copied(begin)
+        machine.settle(now, self._at_rest())
+        machine.forget_words()
+        written: dict[str, Override]
+        for position in [*self._number_bits, None]:
+            written = {}
+            for module in self.nodes if position is not None else ():
+                others = self._others(module, "write_node", position)
+                written[module] = {"write_node": others, "write_enable": np.ones((1, 1, 1), int)}
+            for _ in range(WRITE):
+                machine.settle(now, self._at_rest(), written, only=self.nodes)
+                now = machine.after(now)
+        _require("a node", holds_words(now, begin), "keep its words when others are written")
+
+    @property
+    def _number_bits(self) -> range:
+        """The bits of the number of a node."""
+        return range(max(self.program.topology.nodes - 1, 1).bit_length())
+
+    def _others(self, module: str, port: str, position: int | None) -> IntArray:
+        """All numbers of nodes that differ from a node's own at one bit of them."""
+        own = self.bits(module, port, np.array(self.nodes[module])[:, None])
+        others = np.full_like(own, UNKNOWN)
+        if len(own):
+            others[position] = 1 - own[position]
+        return others
+
+    def _at_rest(self) -> dict[str, IntArray]:
+        """What drives the fabric while nobody starts a run."""
+        return {"rst": np.array([[0]]), "start": np.array([[0]])} | self.idle()
+
+
+def _require(signal: str, holds: object, what: str) -> None:
+    """Raise a refutation unless something holds at rest."""
+    if not holds:
+        raise refuted("whole runs", signal, f"{signal} at rest must {what}")

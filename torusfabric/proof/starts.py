@@ -1,0 +1,151 @@
+"""The states in which a fabric is at rest, and what starts, and does not start, a run from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..topology import IntArray
+from .faults import refuted
+from .refusals import Refused, refused_starts
+from .snapshot import Snapshot, forgetful, of_all, same, spread, with_either, with_numbers
+from .symbols import UNKNOWN
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from .accesses import Access
+    from .messages import Run
+
+__all__ = ["RESET", "Starts"]
+
+#: Clock edges for which a reset lasts.
+RESET = 16
+
+#: Starts that are carried out at once.
+STARTS = 256
+
+#: The inputs that are sampled with the start.
+CHOICES = ("mode", "length", "root", "operation")
+
+
+class Starts:
+    """How runs of a fabric are started.
+
+    Parameters
+    ----------
+    program : Program
+    access : Access
+
+    Attributes
+    ----------
+    chosen : list of str
+        The inputs that are sampled with the start.
+    """
+
+    def __init__(self, program: Program, access: Access) -> None:
+        self._program, self._access, self._machine = program, access, access.machine
+        self.chosen = [name for name in CHOICES if name in self._machine.text.nets]
+
+    def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
+        """What drives the fabric while nobody writes."""
+        pulse = np.broadcast_to(np.asarray(start), (1, self._machine.runs))
+        return {"rst": np.array([[rst]]), "start": pulse} | self._access.idle()
+
+    def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+        """What drives the fabric when runs are started."""
+        return self.given(start=1) | self._numbers(
+            {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
+        )
+
+    def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
+        """Numbers as the bits of inputs."""
+        nets = self._machine.text.nets
+        return {
+            name: of_name[None] >> np.arange(len(nets[name]))[:, None] & 1
+            for name, of_name in values.items()
+        }
+
+    def rest(self, before: Snapshot | None = None) -> Snapshot:
+        """What follows a reset, and a state before, while nobody starts a run."""
+        machine = self._machine
+        machine.prepare(1)
+        now = machine.unknown()
+        for _ in range(RESET):
+            machine.settle(now, self.given(rst=1, start=UNKNOWN))
+            now = machine.after(now)
+        now = now if before is None else with_either(now, before)
+        while True:
+            machine.settle(now, self.given())
+            later = with_either(now, forgetful(machine.after(now)))
+            if same(now, later):
+                return now
+            now = later
+
+    def refuse(self, rest: Snapshot) -> tuple[int, Snapshot]:
+        """Start with what there is not: that is refused, the error says why, and nothing changes.
+
+        Returns
+        -------
+        count : int
+            How many starts were carried out.
+        left : Snapshot
+            What is known of the fabric at rest or after any of them.
+
+        Raises
+        ------
+        Refuted
+            If one of them is not refused.
+        """
+        machine, numbered = self._machine, with_numbers(rest)
+        bits = {name: len(machine.text.nets[name]) for name in self.chosen}
+        count, left, starts = 0, rest, refused_starts(self._program, bits)
+        stays = self._next(numbered, 1)
+        while batch := list(islice(starts, STARTS)):
+            asked = {n: np.array([start.inputs[n] for start in batch]) for n in bits}
+            now = self._next(numbered, len(batch), start=1, asked=self._numbers(asked))
+            machine.settle(now, self.given())
+            if machine.shown("busy").any():
+                raise refuted("whole runs", "busy", "busy must stay low if a start is refused")
+            self._check_errors(batch)
+            if name := self._changed(spread(stays, len(batch)), now):
+                raise refuted("whole runs", name, f"{name} must stay if a start is refused")
+            left = with_either(left, of_all(now, len(batch)))
+            count += len(batch)
+        return count, left
+
+    def _next(
+        self,
+        rest: Snapshot,
+        runs: int,
+        *,
+        start: int = 0,
+        asked: Mapping[str, IntArray] = MappingProxyType({}),
+    ) -> Snapshot:
+        """The state after the next edge, of so many runs."""
+        self._machine.prepare(runs)
+        now = spread(rest, runs)
+        self._machine.settle(now, self.given(start=start) | {**asked})
+        return self._machine.after(now)
+
+    def _check_errors(self, batch: list[Refused]) -> None:
+        """Check that the error that is shown is one of those of a start."""
+        error = self._machine.shown("error")
+        for k, start in enumerate(batch):
+            shown = sum(int(bit) << j for j, bit in enumerate(error[:, k]))
+            if shown not in start.errors:
+                said = f"one of {sorted(start.errors)} for {start.inputs}, not {shown}"
+                raise refuted("whole runs", "error", f"error at rest must be {said}")
+
+    def _changed(self, stays: Snapshot, now: Snapshot) -> str | None:
+        """A register, but for the error, that does not stay as it would have been."""
+        for module, state in stays.states.items():
+            changed = (state.flops != now.states[module].flops) & (state.flops != UNKNOWN)
+            for k in np.nonzero(changed.any(axis=1))[0].tolist():
+                name = self._machine.groups[module].program.names[k]
+                if not name.startswith("error"):
+                    return f"{name or 'a register'} of {module}"
+        return None

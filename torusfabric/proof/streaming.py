@@ -1,0 +1,151 @@
+"""Runs of a core without memories: words enter and leave in the cycles that the manifest says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..topology import IntArray
+from ..verilog.interface import interface
+from .accesses import Access, Steps
+from .messages import Run, owed_words, sent_words
+from .modules import SLICE
+from .runs import Meanwhile, Runs, run_refuted
+from .snapshot import Snapshot, of_all, spread
+from .symbols import UNKNOWN, named
+
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+    from .starts import Starts
+
+__all__ = ["NoAccess", "StreamingRuns"]
+
+
+class NoAccess(Access):
+    """Nodes have no memories that could be written or read."""
+
+    answer = 0
+
+    def writes(self, runs: Sequence[Run]) -> Steps:
+        """Nothing."""
+        raise NotImplementedError
+
+    reads = writes
+
+
+class StreamingRuns(Runs):
+    """Runs of a core whose nodes inject and receive words in cycles that are known.
+
+    An injected word is known in the one cycle in which it counts.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    starts : Starts
+    access : Access
+    """
+
+    def __init__(self, fabric: Fabric, starts: Starts, access: Access) -> None:
+        super().__init__(fabric.program, starts, access)
+        self._width, self._nodes = fabric.width, fabric.nodes
+        self._arrivals = fabric.address_map()["arrivals"]
+        facts = interface(fabric)["streams"]
+        self._steps, self._flits = facts["steps"], facts["block_flits"]
+        self._shows = facts["tx_address_cycle"]
+        self._injects, self._receives = facts["inject_cycle"], facts["receive_cycle"]
+        self._layout = fabric.program.layout
+
+    def prove(self, runs: Sequence[Run], rest: Snapshot, *, early: bool = False) -> Snapshot:
+        """Carry out runs; they may start at any time."""
+        del early
+        cycles = self._prepare(runs)
+        for run in runs:
+            found = self._own(run)
+            meanwhile = Meanwhile(
+                driven=partial(self._injected, run), look=partial(self._look, run, found)
+            )
+            _, left = self._run(runs, cycles, spread(rest, len(runs)), meanwhile)
+            self._compare(run, found, int(cycles[0]))
+        return of_all(left, len(runs))
+
+    def _flit_of(self, cycle: int, first: int, *, every: int) -> int | None:
+        """Which flit counts in a cycle, given when the first one does; None if none does."""
+        flit, rest = divmod(cycle - first, self._steps)
+        return flit if 0 <= flit < self._flits and rest < every else None
+
+    def _index(self, part: int, chunk: int, flit: int) -> int | None:
+        """The number of a word among those of a memory of a host; None beyond the end."""
+        length = self._layout.part_flits(self.program.flits)
+        word = chunk * self._flits + flit
+        return part * length + word if word < length else None
+
+    def _injected(self, run: Run, cycle: int) -> dict[str, IntArray]:
+        """What nodes inject in a cycle."""
+        flit = self._flit_of(cycle, self._injects, every=1)
+        if flit is None:
+            return {}
+        sent, given = sent_words(self.program, run), {}
+        for node in range(self._nodes):
+            name = f"inject_{node}"
+            bits = np.full((len(self.machine.text.nets[name]), 1), UNKNOWN)
+            for chunk in range(len(bits) // self._width):
+                index = self._index(0, chunk, flit)
+                if index is not None:
+                    bits[chunk * self._width + SLICE] = sent[node, index]
+            given[name] = bits
+        return given
+
+    def _look(self, run: Run, found: IntArray, cycle: int) -> None:
+        """Check what the core says of a cycle, and take what has arrived."""
+        shown = self._flit_of(cycle, self._shows, every=self._steps)
+        if shown is not None:
+            self._require(run, cycle, "tx_address", shown)
+        at = cycle - self._receives
+        here = 0 <= at < self._steps * self._flits
+        self._require(run, cycle, "rx_enable", int(here))
+        if not here:
+            return
+        self._require(run, cycle, "rx_address", at)
+        flit, step = divmod(at, self._steps)
+        for node, ports in enumerate(self._arrivals):
+            words = self.machine.shown(f"receive_{node}")[SLICE :: self._width, 0]
+            for port, names in enumerate(ports):
+                if names[step] is not None:
+                    origin, chunk = names[step]
+                    index = self._index(origin if self._parts > 1 else 0, chunk, flit)
+                    if index is not None:
+                        found[node, index] = words[port]
+
+    @property
+    def _parts(self) -> int:
+        """Parts of what is received."""
+        return self._layout.recv_parts
+
+    def _own(self, run: Run) -> IntArray:
+        """What nodes receive, of which they have their own at first."""
+        program = self.program
+        found = np.full((self._nodes, self._layout.recv_words(run.length)), UNKNOWN)
+        sent, position = sent_words(program, run), program.groups.position
+        for node in range(self._nodes):
+            part = int(position[node]) if self._parts > 1 else 0
+            found[node, part * sent.shape[1] : (part + 1) * sent.shape[1]] = sent[node]
+        return found
+
+    def _require(self, run: Run, cycle: int, signal: str, wanted: int) -> None:
+        """Refute a number that the top does not show."""
+        bits = self.machine.shown(signal)[:, 0]
+        if (bits != (wanted >> np.arange(len(bits)) & 1)).any():
+            said = "".join(named(int(bit))[0] for bit in bits[::-1])
+            raise run_refuted(run, cycle, signal, f"must be {wanted}, not {said} in binary")
+
+    def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
+        """Compare what has arrived with what is owed."""
+        words, receives = owed_words(self.program, run, self.machine.sums)
+        wrong = (found != words) & receives[:, None]
+        if wrong.any():
+            node, at = (int(index[0]) for index in np.nonzero(wrong))
+            message = f"must be {named(int(words[node, at]))}, not {named(int(found[node, at]))}"
+            raise run_refuted(run, cycle, f"received word {at}", message, node)
