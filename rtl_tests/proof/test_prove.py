@@ -46,6 +46,14 @@ def test_every_form_is_proved(topology, collectives, options):
     assert proof_of(topology, *collectives, **options).proved
 
 
+def test_cores_are_proved_with_memories_and_without():
+    for collective, words in (("alltoall", "address map"), ("allgather", "manifest")):
+        program = tf.compile(tf.plan("3x3", collective), flits=2)
+        proof = prove(tf.Fabric(program, width=2, top="core"), cache=Cache())
+        assert proof.proved
+        assert words in proof.conclusion
+
+
 def test_the_command_says_what_is_proved_and_what_is_assumed(capsys):
     assert main(["prove", "3x3", "alltoall", "--width", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -156,8 +156,10 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
 def _conclusion(fabric: Fabric) -> str:
     """What follows, in words."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
+    where = "then holds what the collective owes it where the address map says"
+    if fabric.streaming:
+        where = "has received what the collective owes it in the cycles that the manifest says"
     return (
         f"After a start at rest{chosen} the text is done after exactly the forecast number of "
-        "clock edges, every node then holds what the collective owes it where the address map "
-        "says, for all data, and the fabric is at rest again."
+        f"clock edges, every node {where}, for all data, and the fabric is at rest again."
     )
