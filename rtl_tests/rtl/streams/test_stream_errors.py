@@ -86,3 +86,17 @@ def test_statuses_say_why():
     assert bench.statuses == [
         [10, 6, 0], [11, 7, 0], [12, 0, cycles[0]], [13, 6, 0], [14, 6, 0], [15, 0, cycles[1]]
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("between", ["a dropped message", "a reduce"])
+def test_the_last_word_waits_for_a_slow_receiver(between):
+    """A run that brings a node nothing gives no room to the next before that word is read."""
+    plans = [tf.plan("3", "allgather"), tf.plan("3", "reduce")]
+    dropped = between == "a dropped message"
+    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream")
+    jobs = [Job(mode=k % 2 * (not dropped), length=2 - k % 2) for k in range(12)]
+    messages = messages_of(fabric, jobs)
+    for message in messages[1::2] if dropped else []:
+        longer(message.sent, 0)
+        message.fails(6)
+    assert StreamBench(fabric, (0.0, 0.8), seed=2).run(messages) == []

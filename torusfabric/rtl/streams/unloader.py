@@ -160,7 +160,7 @@ class Unloader(Leaf):
         m, shape = Module(), self._shape
         run, complete = Signal(2, name="run"), Signal(2, name="complete")
         claimed = Signal(2, name="claimed")
-        advance, finishes, done = Signal(), Signal(name="finishes"), Signal(name="done")
+        advance, finishes, held = Signal(), Signal(name="finishes"), Signal(name="held")
         there, skips, ends_packet = Signal(), Signal(), Signal()
         self._mode = self._mode_of(run[0])
         brought = self._receives(run[0]) & ~self.value("run_empty").bit_select(run[0], 1)
@@ -168,7 +168,7 @@ class Unloader(Leaf):
             advance.eq(~self.tvalid | self.value("tready")),
             self.read_advance.eq(advance),
             there.eq((complete != 0) & brought),
-            skips.eq((complete != 0) & ~brought & ~done),
+            skips.eq((complete != 0) & ~brought & ~held),
         ]
         step = there & advance
         counter = WordCounter(m, shape.words, self._mode, beat=step, restart=ends_packet)
@@ -182,8 +182,9 @@ class Unloader(Leaf):
         self._address(m, advance, counter, run)
         tags = Cat(ends_packet, self._id(packet, run[0]))
         asked = self._stage(m, advance, there, Cat(finishes, tags), "asked")
-        # The last word of a run leaves its memory.
-        m.d.comb += done.eq(advance & asked[0] & asked[1])
+        # The last word of a run has not left its memory; no run may take its place, nor that of a
+        # run that brings nothing.
+        m.d.comb += held.eq(asked[0] & asked[1])
         read = self._stage(m, advance, asked[0], asked[2:], "read")
         shown = self._stage(m, advance, read[0], read[1:], "shown")
         m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
@@ -191,7 +192,7 @@ class Unloader(Leaf):
         m.d.sync += [
             run.eq(next_run),
             complete.eq(complete + self.value("run_ends") - passes),
-            claimed.eq(claimed + self.value("run_begins") - (done | skips)),
+            claimed.eq(claimed + self.value("run_begins") - ((held & advance) | skips)),
         ]
         return m
 
