@@ -1,8 +1,9 @@
 """Give bad input to everything that takes any, and see that it is taken or refused in one line.
 
-Schedule files, MSCCL XML, sweep files, command lines, bytes on the serial line (both ways) and
-accesses to registers are made at random; `rtl_tests/support/fuzzing` says how, and what is wrong
-with an answer. A case is made by the seed and its number alone, and `--case` makes it again.
+Schedule files, MSCCL XML, sweep files, command lines, bytes on the serial line (both ways),
+accesses to registers and packets of streams are made at random; `rtl_tests/support/fuzzing` says
+how, and what is wrong with an answer. A case is made by the seed and its number alone, and
+`--case` makes it again.
 
 Example::
 

@@ -9,6 +9,7 @@ from .buses import BusFuzzer
 from .lines import LineFuzzer
 from .msccl import MscclFuzzer
 from .oracle import Fault, Fuzzer, run_cases
+from .packets import PacketFuzzer
 from .schedules import ScheduleFuzzer
 from .sweeps import SweepFuzzer
 
@@ -19,5 +20,6 @@ FUZZERS: dict[str, type[Fuzzer]] = {
     fuzzer.name: fuzzer
     for fuzzer in (
         ScheduleFuzzer, MscclFuzzer, SweepFuzzer, LineFuzzer, BoardFuzzer, ImageFuzzer, BusFuzzer,
+        PacketFuzzer,
     )
 }  # fmt: skip

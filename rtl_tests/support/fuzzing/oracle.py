@@ -65,7 +65,7 @@ class Fuzzer:
     weight: ClassVar[int] = 1
 
     #: How many cases are made at once, where that saves time.
-    batch: ClassVar[int] = 1
+    batch: int = 1
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,0 +1,240 @@
+"""Packets and commands into the streams of fabrics, in simulation, right and wrong."""
+
+import random
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torusfabric as tf
+from torusfabric.errors import WorkFailed
+from torusfabric.simulation.streams.choice import choose_stream_engine
+from torusfabric.simulation.streams.engine import StreamEngine
+from torusfabric.simulation.streams.traffic import Beat, Log, Sink, Source, Traffic, beats_of
+
+from .oracle import Fuzzer
+from .packet_model import Command, Packet, Streams
+
+__all__ = ["PacketFuzzer"]
+
+WIDTH = 12
+
+#: What is simulated, and how it is compiled.
+FABRICS: tuple[tuple[Streams, dict[str, Any]], ...] = (
+    (Streams(3, WIDTH, ("allgather",), 3), {"flits": 3}),
+    (Streams(3, WIDTH, ("alltoall",), 4, any_length=True), {"max_flits": 4}),
+    (
+        Streams(
+            3, WIDTH, ("allgather", "broadcast", "allreduce", "scatter", "reduce-scatter",
+                       "gather", "barrier"),
+            4, any_length=True, any_root=True, operators=2, commands=True,
+        ),
+        {"max_flits": 4, "operators": ["add", "max"], "root": "any", "barrier": True},
+    ),
+)  # fmt: skip
+
+#: Numbers that are no choice, if anything is chosen; of 32 bits.
+BEYOND = (3, 4, 5, 7, 8, 16, 255, 256, 2**16, 2**31, 2**32 - 1)
+
+#: How likely it is that a port rests in a cycle: never, now and then, for long.
+RESTS = (0.0, 0.0, 0.1, 0.5, 0.95)
+
+#: Cycles without a word after which none comes any more.
+PATIENCE = 20_000
+
+
+class Run(NamedTuple):
+    """A command, as it is and as it is sent, and the packets of each node."""
+
+    command: Command
+    beats: tuple[int, ...]
+    sent: list[list[Packet]]
+
+
+class Runs(NamedTuple):
+    """Runs that follow one another after a reset."""
+
+    fabric: int
+    runs: list[Run]
+    rests: list[float]
+    seed: int
+
+
+class PacketFuzzer(Fuzzer):
+    """Each run is carried out, or dropped for the right reason, and no word is lost."""
+
+    name = "packet"
+    weight = 500
+    batch = 500
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.programs = []
+        for streams, options in FABRICS:
+            plans = [tf.plan("3", name) for name in streams.modes if name != "barrier"]
+            given = plans if streams.commands else plans[0]
+            self.programs.append(tf.compile(given, **options))
+        self.engines: dict[int, StreamEngine] = {}
+
+    def make(self, draw: random.Random) -> Runs:
+        number = draw.randrange(len(FABRICS))
+        streams, _ = FABRICS[number]
+        self._engine(number)  # building it is no part of what must not take long
+        runs = [_run(streams, draw) for _ in range(self.batch)]
+        rests = [draw.choice(RESTS) for _ in range(2 * streams.nodes + 2)]
+        return Runs(number, runs, rests, draw.getrandbits(16))
+
+    def run(self, given: Runs) -> None:
+        streams, _ = FABRICS[given.fabric]
+        expected = _expected(streams, given, self.programs[given.fabric])
+        traffic = _traffic(streams, given, expected)
+        try:
+            log = self._engine(given.fabric).run(traffic)
+        except WorkFailed as error:
+            raise AssertionError(str(error)) from error
+        _compare(streams, expected, log)
+
+    def _engine(self, number: int) -> StreamEngine:
+        """The engine of a fabric, compiled if that pays."""
+        if number not in self.engines:
+            fabric = tf.Fabric(self.programs[number], width=WIDTH, top="stream")
+            self.engines[number] = choose_stream_engine(fabric, runs=self.batch).engine
+        return self.engines[number]
+
+    def show(self, given: Runs) -> str:
+        streams, _ = FABRICS[given.fabric]
+        return f"{len(given.runs)} runs of {','.join(streams.modes)}: {given.runs[:1]} .."
+
+
+def _run(streams: Streams, draw: random.Random) -> Run:
+    """A run, with a command that may be refused, and packets that may be dropped."""
+    command = Command(
+        draw.randrange(len(streams.modes)),
+        draw.choice([0, draw.randint(1, streams.most)]) if streams.any_length else 0,
+        draw.randrange(streams.nodes),
+        draw.randrange(streams.operators),
+        draw.getrandbits(32),
+    )
+    if not streams.commands:
+        return Run(Command(), (), _messages(streams, Command(), draw))
+    if draw.random() < 0.2:
+        field = draw.choice(Command._fields)
+        command = command._replace(**{field: draw.choice(BEYOND)})
+    beats = tuple(command)
+    if draw.random() < 0.05:  # beats that lack are 0, and further ones are ignored
+        beats = (beats + tuple(draw.choices(BEYOND, k=3)))[: draw.randint(1, 8)]
+        command = Command(*(*beats, *[0] * 5)[:5])
+    if streams.refusal(command):
+        return Run(command, beats, [[] for _ in range(streams.nodes)])
+    return Run(command, beats, _messages(streams, command, draw))
+
+
+def _messages(streams: Streams, command: Command, draw: random.Random) -> list[list[Packet]]:
+    """What the nodes send for a run."""
+    length = command.length or (
+        draw.randint(1, streams.most) if streams.any_length else streams.most
+    )
+    if streams.modes[command.mode] == "barrier":
+        length = 1
+    spoils = draw.random() < 0.4
+    sent = []
+    for node in range(streams.nodes):
+        count = streams.packets(command, node)
+        packets = [Packet(k, _words(length, draw)) for k in draw.sample(range(count), count)]
+        if packets and spoils and draw.random() < 0.5:
+            packets = _spoiled(packets, streams, draw)
+        sent.append(packets)
+    return sent
+
+
+def _spoiled(packets: list[Packet], streams: Streams, draw: random.Random) -> list[Packet]:
+    """As many packets, of which some are not as they must be."""
+    count, place = len(packets), draw.randrange(len(packets))
+    number, words = packets[place]
+    match draw.randrange(6):
+        case 0:  # of any length
+            length = draw.choice([1, len(words) + 1, streams.most + 1, draw.randint(1, 40)])
+            packets[place] = Packet(number, _words(length, draw))
+        case 1 | 2:  # to anywhere
+            packets[place] = Packet(draw.randrange(4), words)
+        case 3:  # tlast is missing
+            lost = packets[place : place + 2]
+            packets[place : place + 2] = [Packet(number, sum((p.words for p in lost), ()))]
+        case 4 if len(words) > 1:  # tlast is early
+            cut = draw.randint(1, len(words) - 1)
+            packets[place : place + 1] = [Packet(number, words[:cut]), Packet(number, words[cut:])]
+        case _:  # one is lost
+            del packets[place]
+    while len(packets) < count:
+        packets.append(Packet(draw.randrange(4), _words(draw.randint(1, streams.most), draw)))
+    return packets[:count]
+
+
+def _words(length: int, draw: random.Random) -> tuple[int, ...]:
+    """Words of whole bytes, of which the upper bits do not count."""
+    return tuple(draw.choices(range(1 << 16), k=length))
+
+
+class _Expected(NamedTuple):
+    """What must come: the words of each node, the statuses, and the cycles of runs."""
+
+    words: list[list[tuple[int, bool, int]]]
+    statuses: list[int]
+    cycles: list[int]
+
+
+def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
+    """What must come of some runs."""
+    expected = _Expected([[] for _ in range(streams.nodes)], [], [])
+    for run in given.runs:
+        error, cycles = streams.refusal(run.command), 0
+        if not error:
+            outcome = streams.outcome(run.command, run.sent)
+            error = outcome.error
+            if not error and streams.modes[run.command.mode] != "barrier":
+                mode = run.command.mode if streams.commands else None
+                length = outcome.length if streams.any_length else None
+                cycles = program.cycles(length, mode=mode)
+                expected.cycles.append(cycles)
+            for words, packets in zip(expected.words, outcome.received, strict=True):
+                words += ((b.word, b.last, b.dest) for b in beats_of(packets))
+        expected.statuses.extend((run.command.tag, error, cycles))
+    return expected
+
+
+def _traffic(streams: Streams, given: Runs, expected: _Expected) -> Traffic:
+    """All that is sent."""
+    rests = iter(given.rests)
+    sources, sinks = [], []
+    for node, words in enumerate(expected.words):
+        beats = [beat for run in given.runs for beat in beats_of(run.sent[node])]
+        sources.append(Source(f"s_axis_{node}", beats, next(rests)))
+        sinks.append(Sink(f"m_axis_{node}", len(words), next(rests)))
+    if streams.commands:
+        beats = [
+            Beat(word, k == len(run.beats) - 1)
+            for run in given.runs
+            for k, word in enumerate(run.beats)
+        ]
+        sources.append(Source("s_axis_cmd", beats, next(rests)))
+        sinks.append(Sink("m_axis_status", len(expected.statuses), next(rests)))
+    return Traffic(sources, sinks, given.seed, PATIENCE)
+
+
+def _compare(streams: Streams, expected: _Expected, log: Log) -> None:
+    """What came must be what must come."""
+    for node, words in enumerate(expected.words):
+        got = [arrival[:3] for arrival in log.arrivals[f"m_axis_{node}"]]
+        _same(f"words of node {node}", got, words)
+    if streams.commands:
+        got = [arrival.word for arrival in log.arrivals["m_axis_status"]]
+        _same("statuses", got, expected.statuses)
+    _same("cycles", [cycles for _, cycles in log.runs], expected.cycles)
+
+
+def _same(what: str, got: list[Any], right: list[Any]) -> None:
+    """Two lists must be equal; says where they are not."""
+    if got == right:
+        return
+    pairs = enumerate(zip(got, right, strict=False))
+    place = next((k for k, (a, b) in pairs if a != b), min(len(got), len(right)))
+    here = slice(max(place - 2, 0), place + 4)
+    raise AssertionError(f"{what} from {here.start} are {got[here]}, not {right[here]}")
