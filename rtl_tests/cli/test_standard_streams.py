@@ -33,7 +33,8 @@ def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
     error = capsys.readouterr().err
     text = "File must be writable, not standard output (No space left on device)"
     if "--json" in words:
-        assert json.loads(error)["error"] == {"message": text, "status": 1}
+        found = json.loads(error)["error"]
+        assert (found["message"], found["status"]) == (text, 1)
     else:
         assert error == f"torusfabric: {text}\n"
 
@@ -185,13 +186,16 @@ def fail_with(error, monkeypatch):
 )  # fmt: skip
 @pytest.mark.parametrize("as_json", [False, True])
 def test_errors_as_lines_and_as_objects(error, status, text, as_json, monkeypatch, capsys):
-    """An object under --json is one line, has a version, and holds message and status."""
+    """An object under --json is one line, has a version, message, status and where to read on."""
     fail_with(error, monkeypatch)
     assert main(["plan"] + ["--json"] * as_json) == status
     out, err = capsys.readouterr()
     assert out == ""
     if as_json:
-        assert json.loads(err) == {"version": 1, "error": {"message": text, "status": status}}
+        found = json.loads(err)
+        assert found.pop("version") == 1
+        assert found["error"].pop("page").startswith("docs/reference/errors.md#")
+        assert found == {"error": {"message": text, "status": status}}
         assert err.count("\n") == 1
     else:
         shown = text.replace("\n", r"\n")

@@ -38,6 +38,7 @@ examples:
 
 exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing,
   130 interrupted, 143 terminated
+errors: one line; with --verbose a second one names the place in docs/reference/errors.md
 """
 
 
@@ -84,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = told(error)
         if found is None:
             raise
-        print_error(found.message, status=found.status, as_json="--json" in words)
+        print_error(found, words)
         return found.status
     finally:
         flush_or_drop()

@@ -16,6 +16,7 @@ from rich.table import Table
 from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
 from ..toolchain.progress import Progress, progress_bar
+from .streams import Told
 
 __all__ = [
     "JSON_VERSION",
@@ -108,13 +109,18 @@ def print_json(value: Mapping[str, Any]) -> None:
         print(text, file=stream)
 
 
-def print_error(message: str, *, status: int, as_json: bool) -> None:
-    """Print an error to standard error: a line, or an object in a line."""
-    if as_json:
-        error = {"version": JSON_VERSION, "error": {"message": message, "status": status}}
-        message = json.dumps(error)
+def print_error(error: Told, words: Sequence[str]) -> None:
+    """Print an error to standard error: a line, or an object in a line, as the words ask for.
+
+    Where the documentation explains it is in the object, and in a second line if they ask for all
+    there is to say.
+    """
+    if "--json" in words:
+        message = json.dumps({"version": JSON_VERSION, "error": error._asdict()})
     else:
-        message = f"torusfabric: {_in_one_line(message)}"
+        message = f"torusfabric: {_in_one_line(error.message)}"
+        if "--verbose" in words:
+            message += f"\n  see {error.page}"
     with contextlib.suppress(OSError, ValueError):  # if it cannot be said, the status says it
         print(message, file=sys.stderr, flush=True)
 

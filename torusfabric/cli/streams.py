@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..errors import InputError, TorusfabricError, WorkFailed
 from ..toolchain.destinations import is_standard_output
 from ..toolchain.processes import Interrupted
+from .error_pages import page_of
 
 __all__ = ["Told", "flush_or_drop", "prepare_streams", "told", "writes_to_standard_output"]
 
@@ -24,10 +25,11 @@ _OF_THE_MACHINE = {
 
 
 class Told(NamedTuple):
-    """What is said of an error, and the exit status."""
+    """What is said of an error, the exit status, and where the documentation explains it."""
 
     message: str
     status: int
+    page: str
 
 
 def prepare_streams() -> None:
@@ -84,20 +86,26 @@ def flush_or_drop() -> None:
 
 def told(error: BaseException) -> Told | None:
     """What is said of an error; None of one that should not be, which deserves a traceback."""
+    found = _told(error)
+    return None if found is None else Told(*found, page_of(error))
+
+
+def _told(error: BaseException) -> tuple[str, int] | None:
+    """What is said of an error, and the exit status."""
     if isinstance(error, TorusfabricError):
-        return Told(str(error), error.status)
+        return str(error), error.status
     if isinstance(error, Interrupted):
         # Amaranth complains of components that are left unused.
         warnings.filterwarnings("ignore", message=".* created but never used")
-        return Told(str(error), error.status)
+        return str(error), error.status
     if isinstance(error, KeyboardInterrupt):
-        return Told("interrupted", 130)
+        return "interrupted", 130
     if isinstance(error, MemoryError):
-        return Told("Memory must suffice for all data, which it does not", WorkFailed.status)
+        return "Memory must suffice for all data, which it does not", WorkFailed.status
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
         reason = error.strerror
         if error.filename is not None:
             name = os.fsdecode(error.filename)
-            return Told(f"File must be usable, not {name} ({reason})", WorkFailed.status)
-        return Told(f"Disk must have room for all files, not fail ({reason})", WorkFailed.status)
+            return f"File must be usable, not {name} ({reason})", WorkFailed.status
+        return f"Disk must have room for all files, not fail ({reason})", WorkFailed.status
     return None
