@@ -38,9 +38,36 @@ STREAMING = (
     Fault("streaming core", "router_0", r"inject\[2:0\]", "inject[5:3]"),
 )
 
-QUICK = (CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+STREAMS = (
+    Fault(
+        "streams",
+        "fabric",
+        r"\.write_address\(write_address_1\)",
+        ".write_address(write_address_2)",
+    ),
+    Fault(
+        "streams", "fabric", r"\.read_section\(read_section_1\)", ".read_section(~read_section_1)"
+    ),
+    Fault("streams", "fabric", r"(endpoint_at_0 \([^;]*\.run_begins)\(\w+", r"\1(busy_near_0"),
+    Fault("streams", "endpoint_0", r"half <= (\S+);", r"half <= ~\1;"),
+    Fault("streams", "endpoint_0", r"bank_0\[\{ half, ", "bank_0[{ ~half, "),
+    Fault("streams", "endpoint_0", r"bank_2\[\{ half, ", "bank_2[{ 1'h0, "),
+    Fault("streams", "endpoint_0", r"bank_4\[\{ write_section\[0\]", "bank_4[{ write_section[1]"),
+    Fault("streams", "endpoint_0", r"bank_4\[\{ half, ", "bank_4[{ ~half, "),
+    Fault("streams", "endpoint_0", r"if \(write_kept\)", "if (write_enable)"),
+    Fault("streams", "endpoint_0", r"kept\[\{ write_section, ", "kept[{ 1'h0, write_section[0], "),
+    Fault("streams", "endpoint_0", r"if \(read_advance", "if (~read_advance"),
+    Fault("streams", "endpoint_0", r"unloaded\[0\] \?", "unloaded[2] ?"),
+    Fault("streams of any root", "endpoint_0", r"bank_0_sent_1\[\{ half", "bank_0_sent_1[{ ~half"),
+    Fault(
+        "streams of any root", "endpoint_0", r"unloaded \? (\S+)  : (\S+);", r"unloaded ? \2 : \1 ;"
+    ),
+    Fault("streams of any root", "sequencer", r"root >= ", "root > "),
+)
 
-EVERY = CORES + STREAMING
+QUICK = (STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+
+EVERY = CORES + STREAMING + STREAMS
 
 
 @pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))

@@ -54,6 +54,23 @@ def test_cores_are_proved_with_memories_and_without():
         assert words in proof.conclusion
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("topology", "collectives", "options"),
+    [
+        ("3x3", ["allgather"], {"flits": 3}),
+        ("2x3", ["allreduce"], {"flits": 6}),
+        ("3x3", ["gather"], {"flits": 2, "root": "any"}),
+        ("3x3", ["scatter"], {"max_flits": 3, "root": "any"}),
+        ("2x3", ["alltoall", "broadcast", "allreduce"], {"max_flits": 4, "root": "any"}),
+    ],
+)
+def test_nodes_with_streams_are_proved(topology, collectives, options):
+    schedules = [tf.plan(topology, collective) for collective in collectives]
+    program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
+    assert prove(tf.Fabric(program, width=2, top="stream"), cache=Cache()).proved
+
+
 def test_the_command_says_what_is_proved_and_what_is_assumed(capsys):
     assert main(["prove", "3x3", "alltoall", "--width", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -25,6 +25,13 @@ FABRICS = {
     "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
     "core": ("2x3", ["alltoall"], {"flits": 2}, {"top": "core"}),
     "core of any root": ("3x3", ["gather"], {"flits": 2, "root": "any"}, {"top": "core"}),
+    "streams": ("2x3", ["alltoall"], {"flits": 2}, {"top": "stream"}),
+    "streams of any root": (
+        "3x3",
+        ["broadcast"],
+        {"max_flits": 3, "root": "any"},
+        {"top": "stream"},
+    ),
     "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
 }
 

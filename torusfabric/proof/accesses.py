@@ -96,6 +96,10 @@ class Access(ABC):
         """What drives nets of the top while nobody writes."""
         return {}
 
+    def begins(self) -> dict[str, IntArray]:
+        """What drives nets of the top, besides, when a run begins."""
+        return {}
+
     def check_rest(self, rest: Snapshot) -> int:
         """Check what else must be so at rest; returns how many things were compared.
 

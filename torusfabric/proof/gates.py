@@ -7,8 +7,8 @@ flattened; the ROM stays a black box whose contents are read where it is instant
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..toolchain import tools
@@ -167,7 +167,13 @@ class GateText:
     nets: dict[str, list[Bit]]
 
 
-def read_gates(design: Design, leaves: Iterable[str], cache: Cache | None = None) -> GateText:
+def read_gates(
+    design: Design,
+    leaves: Iterable[str],
+    cache: Cache | None = None,
+    *,
+    closed: Collection[str] = (),
+) -> GateText:
     """Read the text of a fabric.
 
     Parameters
@@ -176,13 +182,15 @@ def read_gates(design: Design, leaves: Iterable[str], cache: Cache | None = None
     leaves : iterable of str
         The modules of which the top has instances, but for the ROM.
     cache : Cache, optional
+    closed : collection of str
+        Modules of which nothing but the ports matters.
     """
     script = SCRIPT.format(top=design.top, kept=" ".join(leaves)) + TO_GATES
     modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
     text = "\n".join(modules.values())
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get_file(key, "gates.json"):
-        return _parse(json.loads(kept.read_text(encoding="utf-8")), design)
+        return _parse(json.loads(kept.read_text(encoding="utf-8")), design, closed)
     with work_folder("gates") as folder:
         (folder / "text.v").write_text(text, encoding="utf-8")
         (folder / "script.ys").write_text(script, encoding="utf-8")
@@ -190,14 +198,17 @@ def read_gates(design: Design, leaves: Iterable[str], cache: Cache | None = None
                   what="the emitted text", makes=["gates.json"])  # fmt: skip
         if cache:
             cache.put_file(key, "gates.json", folder / "gates.json")
-        return _parse(json.loads((folder / "gates.json").read_text(encoding="utf-8")), design)
+        found = json.loads((folder / "gates.json").read_text(encoding="utf-8"))
+        return _parse(found, design, closed)
 
 
-def _parse(found: dict[str, Any], design: Design) -> GateText:
+def _parse(found: dict[str, Any], design: Design, closed: Collection[str]) -> GateText:
     """What Yosys wrote, as values."""
     top = found["modules"][design.top]
     modules = {
-        name: as_module(name, entry)
+        name: GateModule(name, *_ports(entry["ports"]))
+        if name in closed
+        else as_module(name, entry)
         for name, entry in found["modules"].items()
         if name not in (design.top, design.rom)
     }
@@ -253,7 +264,30 @@ def as_module(name: str, entry: dict[str, Any]) -> GateModule:
             module.gates.append(Gate(kind.strip("$_"), pins["Y"][0], **bits))
         elif kind != "$scopeinfo":
             raise ValueError(f"Cell of module {name} must be a gate, not {kind}")
+    module.rams[:] = _while_enabled(module)
     return module
+
+
+def _while_enabled(module: GateModule) -> list[Ram]:
+    """Memories with what addresses and data of writes are while these are enabled.
+
+    Yosys has them as a choice by the enable of the port, where the other side is of no matter.
+    """
+    gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates if gate.kind == "MUX"}
+
+    def chosen(bit: Bit, enables: set[Bit]) -> Bit:
+        gate = gate_of.get(bit)
+        return gate.b if gate and enables <= {gate.s, "0"} else bit
+
+    found = []
+    for ram in module.rams:
+        writes = []
+        for address, data, enable in ram.writes:
+            enables = set(enable)
+            writes.append(([chosen(bit, enables) for bit in address],
+                           [chosen(bit, enables) for bit in data], enable))  # fmt: skip
+        found.append(replace(ram, writes=writes))
+    return found
 
 
 def _ram(cell: dict[str, Any]) -> Ram:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
-from .core_ports import check_core_ports
 from .host import check_host
 from .host_tree import check_distribution, check_tree
 from .machine import WORDS
+from .modules import harnesses
+from .node_ports import check_core_ports, check_stream_ends
 from .roms import check_roms
 from .slices import alike
 from .whole import Whole
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
     from .gates import GateText
+    from .solver import Harness
 
-__all__ = ["Lemma", "Subject", "lemmas"]
+__all__ = ["Lemma", "Subject", "by_induction", "lemmas"]
 
 #: The ports in which words come and go.
 WORD_PORTS = WORDS | {"rx", "write_data"}
@@ -115,6 +117,13 @@ def lemmas(subject: Subject) -> Iterator[Lemma]:
     )
 
 
+def by_induction(subject: Subject) -> list[Harness]:
+    """What is proved of a fabric by the solver."""
+    found = harnesses(subject.fabric, subject.design, subject.control)
+    more = INDUCTION_OF_TOP.get(subject.fabric.top)
+    return found + (more(subject) if more else [])
+
+
 def _of_host(subject: Subject) -> Iterator[Lemma]:
     """The host port, and what is between it and the nodes."""
     fabric, text = subject.fabric, subject.text
@@ -149,5 +158,22 @@ def _of_core(subject: Subject) -> Iterator[Lemma]:
     )
 
 
+def _of_streams(subject: Subject) -> Iterator[Lemma]:
+    """Loaders and unloaders."""
+    yield Lemma(
+        "node ports",
+        "comparison",
+        "the loader and the unloader of each node write and read that node",
+        partial(check_stream_ends, subject.fabric, subject.text),
+    )
+
+
 #: What is proved besides, by top.
-OF_TOP: dict[Top, Callable[[Subject], Iterator[Lemma]]] = {Top.HOST: _of_host, Top.CORE: _of_core}
+OF_TOP: dict[Top, Callable[[Subject], Iterator[Lemma]]] = {
+    Top.HOST: _of_host,
+    Top.CORE: _of_core,
+    Top.STREAM: _of_streams,
+}
+
+#: What is proved by induction besides, by top.
+INDUCTION_OF_TOP: dict[Top, Callable[[Subject], list[Harness]]] = {}

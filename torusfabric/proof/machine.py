@@ -302,7 +302,11 @@ class Machine:
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""
-        return self.nets[[self._number.get(bit, 2) for bit in self.text.nets[name]]]
+        return self.nets[self.text_places(name)]
+
+    def text_places(self, name: str) -> list[int]:
+        """Where the bits of a net of the top are among the nets."""
+        return [self._number.get(bit, 2) for bit in self.text.nets[name]]
 
     def output(self, module: str, port: str) -> IntArray:
         """An output of all instances of a module, shape (bits that matter, instances, runs)."""

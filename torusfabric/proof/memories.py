@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..topology import IntArray
+from ..topology import BoolArray, IntArray
 from .gates import Bit, Ram
 from .symbols import UNKNOWN, multiplexed
 
@@ -53,8 +53,7 @@ class Memory:
             lanes = np.arange(values.shape[1]) if words.shape[2] > 1 else 0
             read = words[np.where(known, at, 0), :, lanes].T
             for into, _, enable in self.writes if self.collides else ():
-                there = _address(values[into])
-                known &= ~((values[enable] != 0).any(axis=0) & ((there == at) | (there < 0)))
+                known &= ~((values[enable] != 0).any(axis=0) & _may_meet(values, address, into))
             values[data] = np.where(known, read, UNKNOWN)
 
     def write(self, values: IntArray, words: IntArray) -> None:
@@ -102,13 +101,35 @@ def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray)
     """Write into memories, in place."""
     at = _address(address)
     active = (enable != 0).any(axis=0)
-    for lane in np.nonzero(active & (at < 0))[0]:
-        # It may be written anywhere.
-        words[:, enable[:, lane] != 0, lane] = UNKNOWN
+    _forget(words, address, enable, np.nonzero(active & (at < 0))[0])
     lanes = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
     if len(lanes):
         old, e, new = words[at[lanes], :, lanes].T, enable[:, lanes], data[:, lanes]
         words[at[lanes], :, lanes] = multiplexed(e, old, new).T
+
+
+def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
+    """Whether two addresses can be the same, by what is known of them."""
+    common = min(len(a), len(b))
+    apart = (values[a[:common]] ^ values[b[:common]]) == 1
+    for rest in (a[common:], b[common:]):
+        apart = np.concatenate([apart, values[rest] == 1])
+    may_meet: BoolArray = ~apart.any(axis=0)
+    return may_meet
+
+
+def _forget(words: IntArray, address: IntArray, enable: IntArray, lanes: IntArray) -> None:
+    """Write anything wherever addresses can lead, by what is known of them, in place."""
+    bits = address[:, lanes]
+    numbers = np.arange(len(words))[None] >> np.arange(len(address))[:, None] & 1
+    forms, form_of = np.unique(np.where((bits == 0) | (bits == 1), bits, -1), axis=1,
+                               return_inverse=True)  # fmt: skip
+    for number, form in enumerate(forms.T):
+        there = np.nonzero(((form[:, None] < 0) | (form[:, None] == numbers)).all(axis=0))[0]
+        here = lanes[form_of.ravel() == number]
+        for k in range(words.shape[1]):
+            written = here[enable[k, here] != 0]
+            words[there[:, None], k, written] = UNKNOWN
 
 
 def _constant(char: str) -> int:

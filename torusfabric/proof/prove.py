@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..rtl.control import plan_control
 from ..rtl.fabric import Top
+from ..rtl.netlist import Role
 from ..toolchain.cache import Cache, digest
 from ..toolchain.processes import parallel
 from ..verilog import emit
 from .faults import Refuted, refuted
 from .gates import read_gates
-from .lemmas import Lemma, Subject, lemmas
-from .modules import harnesses
+from .lemmas import Lemma, Subject, by_induction, lemmas
 from .report import ModuleProof, Proof
 from .solver import Harness, solve
 
@@ -74,8 +74,8 @@ def prove(
     >>> prove(fabric).proved
     True
     """
-    if fabric.top is Top.STREAM or fabric.periods:
-        raise InputError("Fabric to be proved must not be periodic, nor have streams")
+    if fabric.periods:
+        raise InputError("Fabric to be proved must not be periodic")
     if any(len(readers) > 1 for readers in fabric.program.loop.injections):
         raise InputError(
             "Reduction to be proved must combine words behind in-ports (as --algorithm matching "
@@ -96,8 +96,9 @@ class _Steps:
     def __init__(
         self, fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
     ) -> None:
-        leaves = [fabric.prefix + name for name in fabric.netlist.modules]
-        text = read_gates(design, leaves, cache)
+        roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
+        closed = [name for name, role in roles.items() if role is Role.STREAM]
+        text = read_gates(design, roles, cache, closed=closed)
         self._subject = Subject(fabric, design, plan_control(fabric.program), text, cache, progress)
 
     def all(self) -> Iterator[ModuleProof]:
@@ -105,7 +106,7 @@ class _Steps:
         subject = self._subject
         *first, whole = lemmas(subject)
         yield from map(self._known, first)
-        yield from self._solved(harnesses(subject.fabric, subject.design, subject.control))
+        yield from self._solved(by_induction(subject))
         yield self._known(whole)
 
     def _known(self, lemma: Lemma) -> ModuleProof:
@@ -151,12 +152,19 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     yield from ASSUMPTIONS
     if fabric.bus:
         yield "The bus does with the host port what its master asks for."
+    if fabric.top is Top.STREAM:
+        yield (
+            "Loaders write, and unloaders read, the words of packets where the address map says; a "
+            "run begins when all messages are loaded and there is room for what it brings."
+        )
 
 
 def _conclusion(fabric: Fabric) -> str:
     """What follows, in words."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
     where = "then holds what the collective owes it where the address map says"
+    if fabric.top is Top.STREAM:
+        where = "is unloaded what the collective owes it, while other runs go on"
     if fabric.streaming:
         where = "has received what the collective owes it in the cycles that the manifest says"
     return (

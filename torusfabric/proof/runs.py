@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .machine import Override
     from .starts import Starts
 
-__all__ = ["Meanwhile", "MemoryRuns", "Runs", "run_refuted"]
+__all__ = ["Meanwhile", "MemoryRuns", "Runs", "Variant", "run_refuted"]
 
 #: Cycles within which nothing changes any more after a run.
 RESTING = 100
@@ -51,6 +51,20 @@ def run_refuted(
     at = "" if node is None else f" of node {node}"
     text = f"{signal[:1].upper()}{signal[1:]}{at} {message} (cycle {cycle} of {run})"
     return Refuted(Counterexample("whole runs", signal + at, cycle, text), run)
+
+
+class Variant(NamedTuple):
+    """A way in which runs can come about.
+
+    Parameters
+    ----------
+    number : int
+    every : bool
+        Whether all runs are carried out in it, or those of the shortest and longest messages.
+    """
+
+    number: int
+    every: bool
 
 
 class Meanwhile(NamedTuple):
@@ -85,8 +99,11 @@ class Runs(ABC):
         self.machine, self.program = access.machine, program
         self.starts, self.access = starts, access
 
+    #: The ways in which runs can come about.
+    variants: tuple[Variant, ...] = (Variant(0, every=True),)
+
     @abstractmethod
-    def prove(self, runs: Sequence[Run], rest: Snapshot, *, early: bool = False) -> Snapshot:
+    def prove(self, runs: Sequence[Run], rest: Snapshot, variant: int = 0) -> Snapshot:
         """Carry out runs.
 
         Parameters
@@ -94,9 +111,8 @@ class Runs(ABC):
         runs : sequence of Run
         rest : Snapshot
             What is at rest, as `Starts.rest` gives it.
-        early : bool
-            Whether runs start with the edge after the last write, rather than at any time after
-            all that was written is in the memories.
+        variant : int
+            The number of one of the ways in which they can come about.
 
         Returns
         -------
@@ -139,7 +155,7 @@ class Runs(ABC):
             meanwhile.look(edge)
             self._check(runs, edge, "busy", under_way)
             self._check(runs, edge, "done", ~under_way)
-            errors = machine.shown("error") if not edge and self.starts.chosen else ()
+            errors = machine.shown(self.starts.error) if not edge and self.starts.chosen else ()
             for k, shown in enumerate(errors):
                 self._report(runs, edge, f"error[{k}]", shown != 0, shown, 0)
             ending: BoolArray = np.equal(cycles, edge)
@@ -187,10 +203,16 @@ class Runs(ABC):
 
 
 class MemoryRuns(Runs):
-    """Runs of a fabric whose nodes have memories: written before, and read after."""
+    """Runs of a fabric whose nodes have memories: written before, and read after.
 
-    def prove(self, runs: Sequence[Run], rest: Snapshot, *, early: bool = False) -> Snapshot:
-        """Carry out runs."""
+    They start at any time after all that was written is in the memories, or as early as they may.
+    """
+
+    variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
+
+    def prove(self, runs: Sequence[Run], rest: Snapshot, variant: int = 0) -> Snapshot:
+        """Carry out runs, in variant 1 as early as they may start."""
+        early = variant == 1
         cycles = self._prepare(runs)
         access, begin = self.access, spread(rest, len(runs))
         writes = access.writes(runs)
@@ -243,7 +265,7 @@ class MemoryRuns(Runs):
             The state in the end, and each run's when it was done.
         """
         machine, access = self.machine, self.access
-        owed = [owed_words(self.program, run, machine.sums) for run in runs]
+        owed = self._owed(runs)
         reads: Steps = access.reads(runs)
         now = unchanged(self._rested(now), left)
         machine.forget_words()
@@ -251,12 +273,25 @@ class MemoryRuns(Runs):
             asked = access.at(reads, step)
             machine.settle(now, self.starts.given(), asked, only=access.nodes)
             if step >= access.answer:
-                for k, (words, receives) in enumerate(owed):
-                    at = step - access.answer
-                    if at < words.shape[1]:
-                        wanted = np.where(receives, words[:, at], UNKNOWN)
-                        self._compare(runs[k], k, wanted, int(cycles[k]), at)
+                self._compare_step(runs, cycles, owed, step - access.answer)
             now = machine.after(now)
+
+    def _owed(self, runs: Sequence[Run]) -> list[tuple[IntArray, BoolArray]]:
+        """What each run owes, and whom."""
+        return [owed_words(self.program, run, self.machine.sums) for run in runs]
+
+    def _compare_step(
+        self,
+        runs: Sequence[Run],
+        cycles: IntArray,
+        owed: list[tuple[IntArray, BoolArray]],
+        at: int,
+    ) -> None:
+        """Compare a word of each run."""
+        for k, (words, receives) in enumerate(owed):
+            if at < words.shape[1]:
+                wanted = np.where(receives, words[:, at], UNKNOWN)
+                self._compare(runs[k], k, wanted, int(cycles[k]), at)
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
         """Compare a word of all nodes that are owed it."""

@@ -85,7 +85,7 @@ class _Slice:
             (port, bits[k])
             for port, bits in module.outputs.items()
             if port in words
-            for k in range(position, len(bits), width)
+            for k in range(position, len(bits) - len(bits) % width, width)
         ]
         self.ports = [port for port, _ in outputs]
         self._bits = [bit for _, bit in outputs]

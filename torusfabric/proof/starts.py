@@ -44,11 +44,16 @@ class Starts:
     ----------
     chosen : list of str
         The inputs that are sampled with the start.
+    error : str
+        The net that says why a start was refused.
     """
 
     def __init__(self, program: Program, access: Access) -> None:
         self._program, self._access, self._machine = program, access, access.machine
-        self.chosen = [name for name in CHOICES if name in self._machine.text.nets]
+        nets = self._machine.text.nets
+        self.chosen = [name for name in CHOICES if name in nets]
+        # With streams it is a matter of the control what `error` says of a start.
+        self.error = "start_error" if "start_error" in nets else "error"
 
     def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
         """What drives the fabric while nobody writes."""
@@ -57,9 +62,8 @@ class Starts:
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
-        return self.given(start=1) | self._numbers(
-            {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
-        )
+        asked = {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
+        return self.given(start=1) | self._access.begins() | self._numbers(asked)
 
     def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
         """Numbers as the bits of inputs."""
@@ -133,7 +137,7 @@ class Starts:
 
     def _check_errors(self, batch: list[Refused]) -> None:
         """Check that the error that is shown is one of those of a start."""
-        error = self._machine.shown("error")
+        error = self._machine.shown(self.error)
         for k, start in enumerate(batch):
             shown = sum(int(bit) << j for j, bit in enumerate(error[:, k]))
             if shown not in start.errors:

@@ -58,9 +58,9 @@ class StreamingRuns(Runs):
         self._injects, self._receives = facts["inject_cycle"], facts["receive_cycle"]
         self._layout = fabric.program.layout
 
-    def prove(self, runs: Sequence[Run], rest: Snapshot, *, early: bool = False) -> Snapshot:
+    def prove(self, runs: Sequence[Run], rest: Snapshot, variant: int = 0) -> Snapshot:
         """Carry out runs; they may start at any time."""
-        del early
+        del variant
         cycles = self._prepare(runs)
         for run in runs:
             found = self._own(run)

@@ -21,6 +21,8 @@ from .modules import SLICE, adders
 from .runs import MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
 from .starts import Starts
+from .stream_access import StreamAccess
+from .stream_runs import StreamRuns
 from .streaming import NoAccess, StreamingRuns
 from .sums import Sums
 from .waves import Recorder
@@ -56,6 +58,9 @@ def _runs(fabric: Fabric, machine: Machine, control: Control) -> Runs:
     if fabric.streaming:
         outside = NoAccess(fabric, machine)
         return StreamingRuns(fabric, Starts(program, outside), outside)
+    if fabric.top is Top.STREAM:
+        streams = StreamAccess(fabric, machine)
+        return StreamRuns(program, Starts(program, streams), streams)
     by_top = {Top.HOST: HostAccess, Top.CORE: CoreAccess}
     access = by_top[fabric.top](fabric, machine, control)
     return MemoryRuns(program, Starts(program, access), access)
@@ -81,7 +86,8 @@ class Whole:
         role_of = {prefix + name: role for name, role in roles.items()}
 
         def outputs(module: str, port: str, bits: int) -> list[int]:
-            return [*range(SLICE, bits, fabric.width)] if port in WORDS else [*range(bits)]
+            whole = bits - bits % fabric.width
+            return [*range(SLICE, whole, fabric.width)] if port in WORDS else [*range(bits)]
 
         machine = Machine(
             text,
@@ -107,12 +113,18 @@ class Whole:
             own.update(f"{run} {program.cycles(run.length, mode=run.mode)}".encode())
         return own.hexdigest()
 
-    def _batches(self) -> Iterator[tuple[list[Run], bool]]:
-        """Runs that are carried out at once, and whether they start early."""
+    def _batches(self) -> Iterator[tuple[list[Run], int]]:
+        """Runs that are carried out at once, and in which variant."""
         size = max(1, LANES // self._fabric.nodes)
-        for early, runs in ((False, self._all), (True, self._extreme)):
+        for variant in self._runs.variants:
+            runs = self._all if variant.every else self._extreme
             for start in range(0, len(runs), size):
-                yield runs[start : start + size], early
+                yield runs[start : start + size], variant.number
+
+    @property
+    def _total(self) -> list[Run]:
+        """The runs of all variants."""
+        return [r for v in self._runs.variants for r in (self._all if v.every else self._extreme)]
 
     @property
     def _extreme(self) -> list[Run]:
@@ -148,15 +160,16 @@ class Whole:
         """
         rest = self._runs.starts.rest()
         # What runs leave is at rest too; a few of them show nearly all of it.
-        while not same(reached := self._left([(self._few, False)], rest), rest):
+        few = [(self._few, variant.number) for variant in self._runs.variants if variant.every]
+        while not same(reached := self._left(few, rest), rest):
             rest = self._runs.starts.rest(reached)
         while not same(reached := self._left(self._batches(), rest, progress), rest):
             rest = self._runs.starts.rest(reached)
         refused, _ = self._runs.starts.refuse(rest)
         compared = refused + self._runs.access.check_rest(rest)
-        return compared + sum(map(self._checks, [*self._all, *self._extreme]))
+        return compared + sum(map(self._checks, self._total))
 
-    def _with_waves(self, error: Refuted, rest: Snapshot, *, early: bool) -> Refuted:
+    def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
         """A refutation with the waves of its run, from the writes of messages on."""
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
@@ -164,7 +177,7 @@ class Whole:
         recorder = Recorder(machine.text, machine.places, width=self._fabric.width, position=SLICE)
         machine.watch = recorder.record
         try:
-            self._runs.prove([run], rest, early=early)
+            self._runs.prove([run], rest, variant)
         except Refuted as again:
             error = again
         finally:
@@ -173,18 +186,18 @@ class Whole:
 
     def _left(
         self,
-        batches: Iterable[tuple[list[Run], bool]],
+        batches: Iterable[tuple[list[Run], int]],
         rest: Snapshot,
         progress: Progress = lambda *_: None,
     ) -> Snapshot:
         """What is at rest, and what runs from it, and starts that are refused, leave."""
-        done, total = 0, len(self._all) + len(self._extreme)
+        done, total = 0, len(self._total)
         _, reached = self._runs.starts.refuse(rest)
-        for runs, early in batches:
+        for runs, variant in batches:
             try:
-                left = self._runs.prove(runs, rest, early=early)
+                left = self._runs.prove(runs, rest, variant)
             except Refuted as error:
-                raise self._with_waves(error, rest, early=early) from None
+                raise self._with_waves(error, rest, variant) from None
             reached = with_either(reached, left)
             done += len(runs)
             progress(done, total, "whole runs")
