@@ -105,7 +105,7 @@ class BoardFuzzer(Fuzzer):
     """A host takes what a board says for what it is, or refuses it."""
 
     name = "board"
-    weight = 8
+    weight = 100
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -43,7 +43,7 @@ class BusFuzzer(Fuzzer):
     """Each access is answered, in time and by the protocol, and afterwards runs are right."""
 
     name = "bus"
-    weight = 4
+    weight = 15
     batch = 250
 
     def __init__(self, folder: Path) -> None:

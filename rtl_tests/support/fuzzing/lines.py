@@ -128,6 +128,7 @@ class LineFuzzer(Fuzzer):
     """Tools are missing, so that what is asked for takes no long; small fabrics are simulated."""
 
     name = "line"
+    weight = 24
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -1,5 +1,6 @@
 """Files of MSCCL: XML with something changed."""
 
+import copy
 import random
 from pathlib import Path
 from typing import NamedTuple
@@ -52,7 +53,7 @@ class MscclFuzzer(Fuzzer):
     """What is taken passes the check."""
 
     name = "msccl"
-    weight = 4
+    weight = 70
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -99,8 +100,8 @@ def _change(root: ElementTree.Element, draw: random.Random) -> None:
         case 1 if len(parent):
             parent.remove(draw.choice([*parent]))
         case 2 if len(parent):
-            copied = ElementTree.tostring(draw.choice([*parent]))
-            parent.insert(draw.randrange(len(parent) + 1), ElementTree.fromstring(copied))
+            copied = copy.deepcopy(draw.choice([*parent]))
+            parent.insert(draw.randrange(len(parent) + 1), copied)
         case 3:
             element.tag = draw.choice(["algo", "gpu", "tb", "step", "copy", "x"])
         case _:

@@ -1,6 +1,7 @@
 """Runs cases, and judges what comes of each."""
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -12,8 +13,9 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+from unittest import mock
 
-from torusfabric.cli import main
+from torusfabric import cli
 from torusfabric.errors import MissingTool, TorusfabricError
 
 __all__ = ["Fault", "Fuzzer", "run_cases", "run_line"]
@@ -26,6 +28,9 @@ LONGEST = 2000
 
 #: Exit statuses of commands: done, bad input, the work failed, a tool is missing.
 STATUSES = (0, 1, 2, 3)
+
+#: Made once: it takes longer than many a command.
+_parser = functools.cache(cli.make_parser)
 
 
 class Hang(BaseException):
@@ -61,7 +66,7 @@ class Fuzzer:
 
     name: ClassVar[str]
 
-    #: How many cases of this sort are made, in proportion to others.
+    #: How many cases of this sort are made, in proportion to others: the more, the less each costs.
     weight: ClassVar[int] = 1
 
     #: How many cases are made at once, where that saves time.
@@ -166,10 +171,11 @@ def run_line(words: list[str], folder: Path) -> tuple[int, str]:
     with tempfile.TemporaryDirectory(dir=folder) as own, contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
+        stack.enter_context(mock.patch.object(cli, "make_parser", _parser))
         usual, sys.stdin = sys.stdin, io.StringIO()
         os.chdir(own)
         try:
-            status = main(words)
+            status = cli.main(words)
         except SystemExit as error:  # after --help
             status = int(error.code or 0)
         finally:

@@ -62,7 +62,7 @@ class PacketFuzzer(Fuzzer):
     """Each run is carried out, or dropped for the right reason, and no word is lost."""
 
     name = "packet"
-    weight = 500
+    weight = 640
     batch = 500
 
     def __init__(self, folder: Path) -> None:

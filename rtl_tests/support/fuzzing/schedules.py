@@ -41,7 +41,7 @@ class ScheduleFuzzer(Fuzzer):
     """What is taken passes the check or fails it, and is the same once it is written again."""
 
     name = "schedule"
-    weight = 4
+    weight = 80
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -40,7 +40,7 @@ class SweepFuzzer(Fuzzer):
     """What is taken is a list of things to do."""
 
     name = "sweep"
-    weight = 2
+    weight = 70
 
     def make(self, draw: random.Random) -> bytes:
         value = draw.choice(SWEEPS)
