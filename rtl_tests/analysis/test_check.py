@@ -173,3 +173,14 @@ def test_several_passes_find_the_same(monkeypatch):
         check(broken)
     monkeypatch.setattr("torusfabric.analysis.check.sums.BUDGET", 1)
     check(explicit((2,), "reduce-scatter", moves((0, [0], [1]), (1, [0], [2]))))
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce"])
+def test_many_passes_end_with_the_first_fault(collective, monkeypatch):
+    """Where blocks need many passes, none is made after one that finds a fault."""
+    module = "blocks" if collective == "allgather" else "sums"
+    monkeypatch.setattr(f"torusfabric.analysis.check.{module}.BUDGET", 1)
+    schedule, seen = explicit((700,), collective, moves((0, [0]))), []
+    with pytest.raises(ScheduleError, match=r"^After 1 round: node .* ends without block"):
+        check(schedule, progress=lambda *args: seen.append(args))
+    assert len(seen) == 1

@@ -18,14 +18,14 @@ def folder(text: str) -> str:
 
 def natural(text: str) -> int:
     """An integer of at least 0."""
-    if not re.fullmatch(r"\d+", text):
+    if not re.fullmatch(r"\d{1,4000}", text):
         raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)
 
 
 def positive(text: str) -> int:
     """An integer of at least 1."""
-    if not re.fullmatch(r"\d+", text) or int(text) < 1:
+    if not re.fullmatch(r"\d{1,4000}", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
     return int(text)
 
@@ -42,7 +42,7 @@ def node_or_any(text: str) -> int | Literal["any"]:
     """A node number, or the word any."""
     if text == "any":
         return "any"
-    if not re.fullmatch(r"\d+", text):
+    if not re.fullmatch(r"\d{1,4000}", text):
         raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
     return int(text)
 

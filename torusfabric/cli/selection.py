@@ -369,7 +369,7 @@ def _broken_links(topology: Topology, arguments: Namespace) -> tuple[tuple[int, 
 def _arc(topology: Topology, text: str) -> tuple[int, int]:
     """An arc written NODE:PORT."""
     node, _, port = text.partition(":")
-    if not re.fullmatch(r"\d+", node) or not port or int(node) >= topology.nodes:
+    if not re.fullmatch(r"\d{1,18}", node) or not port or int(node) >= topology.nodes:
         raise InputError(
             f"Broken link must be NODE:PORT with a node below {topology.nodes}, not {text!r}"
         )

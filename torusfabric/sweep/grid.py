@@ -35,6 +35,7 @@ What failed is printed and not kept, so it is tried again. Only one sweep at a t
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -66,6 +67,9 @@ STEPS = ("plan", "simulate", "synth")
 
 #: Of the file that describes a sweep.
 MOST_BYTES = 2**20
+
+#: Keys within keys, which a sweep has none of; many take a reader of TOML hours.
+NESTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+\s*\.\s*){32}""")
 
 #: More things to do are not worth a try.
 MOST_POINTS = 2**20
@@ -139,6 +143,8 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
         If it cannot be read, or something in it is not valid.
     """
     text = read_text(path, "Sweep file", most=MOST_BYTES)
+    if NESTED.search(text):
+        raise InputError(f"Sweep file {path} must have keys of one word, not keys within keys")
     try:
         given = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

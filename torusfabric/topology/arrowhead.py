@@ -75,7 +75,7 @@ class Arrowhead(Topology):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
-        match = re.fullmatch(r"arrowhead:(\d+)", text)
+        match = re.fullmatch(r"arrowhead:(\d{1,18})", text)
         return cls(int(match[1])) if match else None
 
     @classmethod

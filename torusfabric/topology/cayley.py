@@ -142,7 +142,7 @@ class Topology(ABC):
         """
         if name in self.port_names:
             return self.port_names.index(str(name))
-        if re.fullmatch(r"\d+", str(name)) and int(name) < self.ports:
+        if re.fullmatch(r"\d{1,9}", str(name)) and int(name) < self.ports:
             return int(name)
         raise no_such("Port", name, self.port_names)
 

@@ -54,7 +54,8 @@ class Torus(Topology):
         self.sides = _sides(sides)
         if math.prod(self.sides) > MAX_NODES:
             nodes = math.prod(self.sides)
-            raise InputError(f"Torus must have at most {MAX_NODES} nodes, not {nodes}")
+            number = nodes if nodes < 10**20 else f"some 10^{int(math.log10(nodes))}"
+            raise InputError(f"Torus must have at most {MAX_NODES} nodes, not {number}")
         self.name = "x".join(map(str, self.sides))
         self.nodes = math.prod(self.sides)
         self.ports = 2 * len(self.sides)
@@ -64,7 +65,7 @@ class Torus(Topology):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
-        if not re.fullmatch(r"\d+(x\d+)*", text):
+        if not re.fullmatch(r"\d{1,18}(x\d{1,18})*", text):
             return None
         return cls([int(side) for side in text.split("x")])
 

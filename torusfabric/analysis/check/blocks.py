@@ -16,13 +16,16 @@ from .fault import fault, unfinished
 from .progress import Progress
 from .traffic import Tally
 
-__all__ = ["Words", "popcount", "track_blocks"]
+__all__ = ["MANY", "Words", "popcount", "track_blocks"]
 
 #: Bits of blocks.
 Words: TypeAlias = NDArray[np.uint64]
 
 #: Bytes of state that a pass may keep.
 BUDGET = 2**28
+
+#: Passes beyond which the first that finds a fault is the last: a small file may ask for millions.
+MANY = 8
 
 #: Words of state that are moved at a time: small enough for a cache.
 CHUNK = 2**17
@@ -61,7 +64,8 @@ def track_blocks(
     Raises
     ------
     ScheduleError
-        At the first block that its sender does not hold or, with ``finish``, that is missing.
+        At the first block that its sender does not hold or, with ``finish``, that is missing; in
+        more than `MANY` passes at the first among the blocks followed so far.
     """
     nodes, words = schedule.topology.nodes, -(-schedule.blocks.count // 64)
     step = max(1, BUDGET // (nodes * 8))
@@ -75,6 +79,9 @@ def track_blocks(
                 progress(done * limit + number, len(passes) * limit)
         if finish:
             window.finish(found)
+        if len(passes) > MANY and (found.sending or found.missing):
+            found.sizes.clear()  # what no pass has found yet may come
+            break
     return found.conclude()
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
 from ...topology import BoolArray, IntArray
+from .blocks import MANY
 from .fault import fault, unfinished
 from .progress import Progress
 from .structure import ranks
@@ -49,7 +50,8 @@ def track_sums(
     ------
     ScheduleError
         At the first transfer that carries other than one whole sum of each of its keys, adds a
-        contribution a second time or, with ``finish``, at the first complete sum that is missing.
+        contribution a second time or, with ``finish``, at the first complete sum that is missing;
+        in more than `MANY` passes at the first among the sums followed so far.
     """
     nodes, keys = schedule.topology.nodes, schedule.blocks.count // schedule.blocks.nodes
     step = max(1, BUDGET // nodes)
@@ -72,6 +74,9 @@ def track_sums(
         else:
             if finish:
                 faults += [(np.inf, *found) for found in window.missing()]
+        if faults and len(passes) > MANY:
+            sizes.clear()  # what no pass has found yet may come
+            break
     _raise_first(schedule, faults, sizes)
     for number, (_, moved) in sizes.items():
         tally.round_blocks[number - 1] = int(moved.max(initial=0))

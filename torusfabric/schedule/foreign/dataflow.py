@@ -5,6 +5,7 @@ done before; when they are done, and along which links, is left open.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -146,7 +147,7 @@ def _collective(file: MscclFile, root: int | None) -> Collective:
         return parse_collective(collective.kind, root=root)
     if root is None and "root" in file.facts:
         text = file.facts["root"]
-        root = int(text) if text.isascii() and text.isdigit() else -1
+        root = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else -1
     if root is None:
         root = _root(file, collective)
     if not 0 <= root < file.gpus:
