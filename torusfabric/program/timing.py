@@ -134,6 +134,11 @@ class Timing:
         return max(self.write_delay - EARLY_START, self.run_setup)
 
     @property
+    def spare(self) -> int:
+        """Cycles from the write of what the host wrote last, just before, to the first read."""
+        return self.wait + EARLY_START - self.write_delay
+
+    @property
     def cycles(self) -> int:
         """Clock edges from the start pulse to done."""
         return self.wait + self.loop.slots(self.flits) + self.loop.drain

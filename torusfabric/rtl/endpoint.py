@@ -65,6 +65,8 @@ class EndpointSettings:
         With any root: bits of the offset of a node from it.
     unit : OperatorUnit or None
         How the words of the readers of an injection port are combined.
+    spare : bool
+        Whether what was written last is there a cycle before the first read of any run.
     """
 
     ports: int
@@ -84,6 +86,7 @@ class EndpointSettings:
     half_modes: tuple[int, ...] = ()
     offset_bits: int = 0
     unit: OperatorUnit | None = None
+    spare: bool = False
 
     @property
     def words(self) -> int:

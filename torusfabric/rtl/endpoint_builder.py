@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Copy", "EndpointBuilder", "asked"]
 
 
+#: Bits from which a memory is taken for a block RAM.
+BLOCK_RAM = 2048
+
+
 class Copy(NamedTuple):
     """A copy of a memory, the readers that it serves, and the word read from it."""
 
@@ -113,17 +117,34 @@ class EndpointBuilder:
             served = [reading]
             if len(group) > 1:
                 served = [memory.groups[0] if memory.groups else () for memory in group]
+            name = f"bank_{first.number}" + (f"_copy_{number}" if number else "")
+            early = self._early(group, reading)
             word = add_memory(
                 self._m,
-                f"bank_{first.number}" + (f"_copy_{number}" if number else ""),
+                name,
                 width=self._width * len(group),
                 depth=self._words(first),
                 write=write,
-                read=self._read(first, [readers[index] for index in reading], copy=number),
+                read=self._read(first, [readers[i] for i in reading], copy=number, early=early),
                 granularity=granularity,
             )
+            if early:
+                word = delayed(self._m, word, 1)
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
                 yield Copy(memory, indices, word[k * self._width : (k + 1) * self._width])
+
+    def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
+        """Whether memories are read a cycle early, and a register takes the word.
+
+        A block RAM is slow to show a word, and has its own register for addresses. So the register
+        in front of it goes behind it. What is stored could then not be read as soon, so that this
+        is for memories that a run only writes, and for those that it only reads, if what the host
+        wrote last is there in time.
+        """
+        words = self._words(group[0])
+        large = words > 1 and self._width * len(group) * words >= BLOCK_RAM
+        stored = any(memory.sources for memory in group)
+        return large and (not reading or (self._settings.spare and not stored))
 
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built."""
@@ -225,7 +246,9 @@ class EndpointBuilder:
             return made[: self._width]
         return self._endpoint.words("rx", self._width)[self._settings.word_of(source)]
 
-    def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
+    def _read(
+        self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
+    ) -> ReadPort:
         """The read port of a copy of a memory; the host reads the first copy."""
         busy, host = self._value("busy"), self._host
         host_reads = memory.host_reads and not copy
@@ -238,9 +261,17 @@ class EndpointBuilder:
                 address = Mux(busy, address, host.address)
         if memory.depth == 1:
             return ReadPort(Const(0, 1), NEVER)
-        bits = address_width(memory.depth)
+        address = address[: address_width(memory.depth)]
+        return self._port(address, enable, memory, copy=copy, early=early)
+
+    def _port(
+        self, address: Value, enable: Value, memory: EndpointMemory, *, copy: int, early: bool
+    ) -> ReadPort:
+        """The read port of a copy that is given an address: in this cycle if early, or the next."""
+        if early:
+            return ReadPort(address, enable)
         name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "")
-        held = self._held(Cat(address[:bits], enable), f"{name}_here")
+        held = self._held(Cat(address, enable), f"{name}_here")
         return ReadPort(held[:-1], held[-1])
 
     def _passes_host(self, readers: list[Reader]) -> bool:

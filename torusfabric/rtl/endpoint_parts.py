@@ -90,6 +90,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
         half_modes=tuple(int(each > 0) for each in halves),
         offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
         unit=_adding(plan),
+        spare=_spare(plan),
     )
 
 
@@ -99,6 +100,14 @@ def _half(mode: Mode) -> int:
     if isinstance(mapped, RenumberedMap):
         mapped = mapped.mapped
     return mapped.base if mode.by_offset and isinstance(mapped, DirectMap) else 0
+
+
+def _spare(plan: Blueprint) -> bool:
+    """Whether what was written last is there a cycle before the first read of any run."""
+    if plan.top is Top.HOST:
+        return all(mode.timing.spare for mode in plan.program.modes)
+    # A run begins some cycles after a message was loaded; but in the cycle after a write of a core.
+    return plan.top is Top.STREAM
 
 
 def _adding(plan: Blueprint) -> OperatorUnit | None:

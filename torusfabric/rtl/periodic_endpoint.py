@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 
 from .delays import delayed, pulsed
 from .endpoint_builder import EndpointBuilder, asked
@@ -69,7 +69,8 @@ class PeriodicEndpointBuilder(EndpointBuilder):
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
-        self._active = Signal(name="active")
+        #: The half that readers read of what is sent, and what it is a cycle later.
+        self._active, self._next_active = Signal(name="active"), Signal(name="next_active")
 
     def build(self) -> Module:
         """The module."""
@@ -83,7 +84,8 @@ class PeriodicEndpointBuilder(EndpointBuilder):
         commit = pulsed(m, self._value("write_commit") & meant, 1, name="commit")
         swap = pulsed(m, self._value("swap"), 1, name="swap_here")
         m.d.sync += pending.eq((pending | commit) & ~swap)
-        m.d.sync += self._active.eq(self._active ^ (swap & (pending | commit)))
+        m.d.comb += self._next_active.eq(self._active ^ (swap & (pending | commit)))
+        m.d.sync += self._active.eq(self._next_active)
 
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built; the second half begins at a power of two."""
@@ -95,26 +97,22 @@ class PeriodicEndpointBuilder(EndpointBuilder):
         half = ~self._active if memory.own is not None else self._storing
         return port._replace(address=in_half(port.address, memory.depth, half))
 
-    def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
+    def _read(
+        self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
+    ) -> ReadPort:
         """The read port of a copy: of the readers, or of the host."""
         if readers:
             address, enable = asked(memory, readers), self._value("busy")
-            half = self._active if memory.own is not None else self._reading
+            half = self._next_active if memory.own is not None else self._value("read_half")
         else:
             address, enable = self._host.address, self._host.chosen
             # As late as the host's question itself.
             late = self._settings.host_stages - self._shape.read_stages
-            half = delayed(self._m, ~self._storing, late)
-        name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "") + "_here"
-        held = self._held(Cat(address[: half_bits(memory.depth)], enable), name)
-        return ReadPort(in_half(held[:-1], memory.depth, half), held[-1])
+            half = delayed(self._m, ~self._value("store_half"), late)
+        address = in_half(address, memory.depth, half)
+        return self._port(address, enable, memory, copy=copy, early=early)
 
     @property
     def _storing(self) -> Value:
         """The half in which arriving words are stored."""
         return self._held(self._value("store_half"), "store_half_here")
-
-    @property
-    def _reading(self) -> Value:
-        """The half in which readers find what has arrived."""
-        return self._held(self._value("read_half"), "read_half_here")

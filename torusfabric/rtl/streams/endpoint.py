@@ -152,13 +152,13 @@ class StreamEndpointBuilder(EndpointBuilder):
     def __init__(self, endpoint: StreamEndpoint) -> None:
         super().__init__(endpoint)
         self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
-        # Of the run under way; the first one begins by turning it to 0.
-        self._half = Signal(name="half", init=1)
+        # Of the run under way, and a cycle later; the first one begins by turning it to 0.
+        self._half, self._next_half = Signal(name="half", init=1), Signal(name="next_half")
 
     def build(self) -> Module:
         """The module."""
-        with self._m.If(self._value("run_begins")):
-            self._m.d.sync += self._half.eq(~self._half)
+        self._m.d.comb += self._next_half.eq(self._half ^ self._value("run_begins"))
+        self._m.d.sync += self._half.eq(self._next_half)
         return super().build()
 
     def _memories(
@@ -174,7 +174,9 @@ class StreamEndpointBuilder(EndpointBuilder):
             return
         bits = half_bits(memory.depth) - 1
         for number, reading in enumerate(memory.groups):
-            here = self._read(memory, [readers[index] for index in reading], copy=number)
+            here = self._read(
+                memory, [readers[index] for index in reading], copy=number, early=False
+            )
             stored = self._part(memory, f"copy_{number}", here, self._stored(memory), self._half)
             if not reading:
                 yield Copy(memory, reading, stored)
@@ -227,16 +229,20 @@ class StreamEndpointBuilder(EndpointBuilder):
         """The number of a memory among those of what is sent."""
         return self._streams.own.index(memory.number)
 
-    def _read(self, memory: EndpointMemory, readers: list[Reader], *, copy: int) -> ReadPort:
+    def _read(
+        self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
+    ) -> ReadPort:
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
             half = self._value("read_section")[0]
             address = in_half(self._value("read_address"), memory.depth, half)
             return ReadPort(address, self._value("read_advance"))
-        bits = half_bits(memory.depth)
-        name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "") + "_here"
-        held = self._held(Cat(asked(memory, readers)[:bits], self._value("busy")), name)
-        return ReadPort(in_half(held[:-1], memory.depth, self._half), held[-1])
+        address = in_half(asked(memory, readers), memory.depth, self._next_half)
+        return self._port(address, self._value("busy"), memory, copy=copy, early=early)
+
+    def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
+        """Whether readers read a cycle early; the unloader has a register behind its choice."""
+        return bool(reading) and super()._early(group, reading)
 
     def _show(self, read: list[Value], words: dict[int, Value]) -> None:
         """Show the word that is unloaded."""
