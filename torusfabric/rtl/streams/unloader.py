@@ -156,45 +156,69 @@ class Unloader(Leaf):
         self._mode: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
-        """Build what counts runs and words, and the pipeline that reads them."""
+        """Build what counts runs and words, and the pipeline that reads them.
+
+        What the receiver says decides only whether stages go on, and never what goes into them.
+        """
         m, shape = Module(), self._shape
-        run, complete = Signal(2, name="run"), Signal(2, name="complete")
-        claimed = Signal(2, name="claimed")
-        advance, finishes, held = Signal(), Signal(name="finishes"), Signal(name="held")
-        there, skips, ends_packet = Signal(), Signal(), Signal()
+        run, there = Signal(2, name="run"), Signal(name="there")
+        advance, passes = Signal(name="advance"), Signal(name="passes")
         self._mode = self._mode_of(run[0])
-        brought = self._receives(run[0]) & ~self.value("run_empty").bit_select(run[0], 1)
         m.d.comb += [
             advance.eq(~self.tvalid | self.value("tready")),
             self.read_advance.eq(advance),
-            there.eq((complete != 0) & brought),
-            skips.eq((complete != 0) & ~brought & ~held),
         ]
-        step = there & advance
+        step, ends_packet = there & advance, Signal(name="ends_packet")
         counter = WordCounter(m, shape.words, self._mode, beat=step, restart=ends_packet)
         m.d.comb += ends_packet.eq(counter.index == self._last(run[0]))
-        packet, next_packet, last_packet = self._packets(m, step & ends_packet)
-        m.d.comb += finishes.eq(ends_packet & last_packet)
-        passes, next_run = Signal(name="passes"), Signal(2, name="next_run")
-        m.d.comb += [passes.eq((step & finishes) | skips), next_run.eq(run + passes)]
+        packet, last_packet = self._packets(m, step & ends_packet)
+        finishes = ends_packet & last_packet
         if shape.key_bits:
-            m.d.comb += self.key.eq(self._key(counter.next_chunk, next_packet, next_run[0]))
+            m.d.comb += self.key.eq(self._key(counter.chunk, packet, run[0]))
+        tags = Cat(finishes, ends_packet, self._id(packet, run[0]))
+        sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, run)
-        tags = Cat(ends_packet, self._id(packet, run[0]))
-        asked = self._stage(m, advance, there, Cat(finishes, tags), "asked")
-        # The last word of a run has not left its memory; no run may take its place, nor that of a
-        # run that brings nothing.
-        m.d.comb += held.eq(asked[0] & asked[1])
+        asked = self._stage(m, advance, sought[0], sought[1:], "asked")
         read = self._stage(m, advance, asked[0], asked[2:], "read")
         shown = self._stage(m, advance, read[0], read[1:], "shown")
         m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
-        m.d.comb += self.free.eq(claimed != 2)
-        m.d.sync += [
-            run.eq(next_run),
-            complete.eq(complete + self.value("run_ends") - passes),
-            claimed.eq(claimed + self.value("run_begins") - ((held & advance) | skips)),
-        ]
+        # No run is passed over while a word of another is on its way to memory.
+        skips = self._runs(m, run, there, passes, at_rest=~sought[0] & ~asked[0])
+        m.d.comb += passes.eq((step & finishes) | skips)
+        m.d.sync += run.eq(run + passes)
+        # The last word of a run leaves its memory.
+        self._claims(m, (advance & asked[0] & asked[1]) | skips)
         return m
+
+    def _runs(
+        self, m: Module, run: Value, there: Signal, passes: Value, *, at_rest: Value
+    ) -> Value:
+        """Count runs that are complete, and find out whether there is anything of the next.
+
+        Returns
+        -------
+        Value
+            High in the cycle in which a run is passed over that has brought nothing.
+        """
+        complete = Signal(2, name="complete")
+        ends = self.value("run_ends")
+        with m.If(passes):
+            m.d.sync += there.eq(((complete[1] != 0) | ends) & self._brought(run[0] ^ 1))
+        with m.Else():
+            m.d.sync += there.eq(((complete != 0) | ends) & self._brought(run[0]))
+        m.d.sync += complete.eq(complete + ends - passes)
+        return (complete != 0) & ~there & at_rest
+
+    def _claims(self, m: Module, leaves: Value) -> None:
+        """Count runs from their begin until they have left memory."""
+        claimed = Signal(2, name="claimed")
+        m.d.sync += claimed.eq(claimed + self.value("run_begins") - leaves)
+        m.d.comb += self.free.eq(claimed != 2)
+
+    def _brought(self, odd: Value) -> Value:
+        """Whether a run that is complete has brought anything."""
+        empty = self.value("run_empty").bit_select(odd, 1)
+        return self._receives(odd) & ~empty
 
     def _mode_of(self, odd: Value) -> Value:
         """The mode of a run."""
@@ -206,12 +230,12 @@ class Unloader(Leaf):
 
     def _receives(self, odd: Value) -> Value:
         """Whether the node receives anything of a run."""
-        shape = self._shape
-        receives = self.value("receives").bit_select(self._mode, 1)
+        shape, mode = self._shape, self._mode_of(odd)
+        receives = self.value("receives").bit_select(mode, 1)
         if not any(shape.at_root):
             return receives
-        position = self.value("position").word_select(self._mode, shape.facts.position_bits)
-        return Mux(by_mode(shape.at_root, self._mode), self._root_of(odd) == position, receives)
+        position = self.value("position").word_select(mode, shape.facts.position_bits)
+        return Mux(by_mode(shape.at_root, mode), self._root_of(odd) == position, receives)
 
     def _last(self, odd: Value) -> Value:
         """The number of the last word of the packets of a run."""
@@ -220,17 +244,16 @@ class Unloader(Leaf):
             return Const(words.most - 1)
         return self.value("run_last").word_select(odd, words.index_bits)
 
-    def _packets(self, m: Module, ends: Value) -> tuple[Value, Value, Value]:
-        """The packet, that of the next word, and whether it is the last of a run."""
+    def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
+        """The packet, and whether it is the last of a run."""
         packets = self._shape.packets
         if max(packets) == 1:
-            return Const(0, 1), Const(0, 1), Const(1)
-        packet = Signal(range(max(packets)), name="packet")
-        following, last = Signal.like(packet, name="next_packet"), Signal(name="last_packet")
+            return Const(0, 1), Const(1)
+        packet, last = Signal(range(max(packets)), name="packet"), Signal(name="last_packet")
         m.d.comb += last.eq(packet == by_mode([count - 1 for count in packets], self._mode))
-        m.d.comb += following.eq(Mux(ends, Mux(last, 0, packet + 1), packet))
-        m.d.sync += packet.eq(following)
-        return packet, following, last
+        with m.If(ends):
+            m.d.sync += packet.eq(Mux(last, 0, packet + 1))
+        return packet, last
 
     def _id(self, packet: Value, odd: Value) -> Value:
         """The origin of a packet; modes of a root have but one."""
@@ -241,7 +264,7 @@ class Unloader(Leaf):
         return number[: shape.id_bits]
 
     def _key(self, chunk: Value, packet: Value, odd: Value) -> Value:
-        """What the ROM is asked for, of the run whose word is the next."""
+        """What the ROM is asked for."""
         shape, mode = self._shape, self._mode_of(odd)
         key = [chunk] if shape.words.chunk_bits else []
         if any(shape.by_root):
@@ -254,17 +277,47 @@ class Unloader(Leaf):
     def _address(self, m: Module, advance: Value, counter: WordCounter, run: Value) -> None:
         """Ask for a word: where its chunk begins, and how far it is from there."""
         shape = self._shape
-        within, base = counter.within, Const(0)
+        by_word = bool(shape.kept and shape.row_bits) and counter.within is not counter.index
+        known = Cat(run, counter.within, counter.index if by_word else Const(0, 0))
+        section, within, index = self._place(m, advance, known, len(counter.within))
+        base = Const(0)
         if shape.row_bits:
-            row = self.value("row")
+            row = self._held_row(m, advance)
             base = row[shape.kept_bits + shape.code_bits :]
-            if shape.kept and counter.within is not counter.index:
-                within = Mux(row[0], counter.index, within)
+            if by_word:
+                within = Mux(row[0], index, within)
         with m.If(advance):
-            m.d.sync += self.read_address.eq(base + within if shape.base_bits else within)
-            m.d.sync += self.read_section.eq(run)
+            m.d.sync += self.read_address.eq(self._sum(base, within))
+            m.d.sync += self.read_section.eq(section)
             if shape.code_bits:
                 m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.code_bits])
+
+    def _sum(self, base: Value, within: Value) -> Value:
+        """An address; where words lie farther apart than bases, no carry is needed for it."""
+        shape = self._shape
+        if not shape.base_bits:
+            return within
+        apart = all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch)
+        return base | within if apart else base + within
+
+    @staticmethod
+    def _place(m: Module, advance: Value, known: Value, bits: int) -> tuple[Value, Value, Value]:
+        """The run of the word whose row is there, its place in its chunk and in its packet."""
+        place = Signal(len(known), name="place", reset_less=True)
+        with m.If(advance):
+            m.d.sync += place.eq(known)
+        return place[:2], place[2 : 2 + bits], place[2 + bits :]
+
+    def _held_row(self, m: Module, advance: Value) -> Value:
+        """The row of a word, as long as it waits; the ROM shows it for the first cycle of that."""
+        row = self.value("row")
+        if not self._shape.key_bits:
+            return row
+        fresh, held = Signal(name="fresh"), Signal(len(row), name="held_row", reset_less=True)
+        m.d.sync += fresh.eq(advance)
+        with m.If(fresh):
+            m.d.sync += held.eq(row)
+        return Mux(fresh, row, held)
 
     @staticmethod
     def _stage(m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:

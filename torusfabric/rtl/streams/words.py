@@ -83,8 +83,6 @@ class WordCounter:
         That of its chunk.
     within : Value
         Its address, counted from that of the first word of the chunk.
-    next_chunk : Value
-        The chunk of the next word, or of this one if it does not pass.
     """
 
     def __init__(
@@ -95,7 +93,6 @@ class WordCounter:
         self.index = Signal(shape.index_bits, name="index")
         self._count(self.index, Const(1), beat, restart)
         self.chunk: Value = Const(0, 1)
-        self.next_chunk: Value = Const(0, 1)
         self.within: Value = self.index
         if shape.chunk_bits:
             self._divide(mode)
@@ -114,7 +111,7 @@ class WordCounter:
         within = Signal(shape.within_bits, name="within")
         ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")
         following = Signal.like(chunk, name="next_chunk")
-        self.chunk, self.within, self.next_chunk = chunk, within, following
+        self.chunk, self.within = chunk, within
         if shape.in_turn:
             m.d.comb += ends.eq(chunk == by_mode([chunks - 1 for chunks in shape.chunks], mode))
             m.d.comb += following.eq(Mux(ends | restart, 0, chunk + 1))
@@ -125,4 +122,3 @@ class WordCounter:
             self._count(within, self._pitch, self._beat, restart | ends)
         with m.If(self._beat):
             m.d.sync += chunk.eq(following)
-        self.next_chunk = Mux(self._beat, following, chunk)
