@@ -20,6 +20,7 @@ from .netlist import Fixed, Leaf, Part, Parts, Role
 from .periodic_sequencer import PeriodicSequencer
 from .root_unit import RootUnit
 from .sequencer import Sequencer
+from .streams.sequencer import StreamSequencer
 
 if TYPE_CHECKING:
     from ..program import AddressMap
@@ -145,7 +146,8 @@ def add_sequencer(plan: Blueprint) -> None:
     if plan.periods:
         _add_periodic_sequencer(plan, plan.periods)
         return
-    make = lambda: Sequencer(
+    kind = StreamSequencer if plan.top is Top.STREAM else Sequencer
+    make = lambda: kind(
         [mode.timing for mode in plan.program.modes],
         plan.control,
         plan.choices,
@@ -155,6 +157,8 @@ def add_sequencer(plan: Blueprint) -> None:
         name: net.low(name, bits) for name, bits in {"start": 1, **plan.choices.inputs}.items()
     }
     inputs["idle_address"] = address
+    if plan.top is Top.STREAM:
+        inputs["over"] = (Part("over", 0, 1),)
     # With streams it is not the sequencer that finds out why a run cannot be carried out.
     renamed = {"error": "start_error"} if plan.top is Top.STREAM else {}
     given = add_single(plan, "sequencer", Role.SEQUENCER, make, inputs, renamed)

@@ -150,19 +150,31 @@ class Sequencer(Leaf):
         begin = self._run(m, last)
         go = self._go(m, begin)
         slots = self._slots(m, begin, go)
-        drains = [loop.drain for loop in self._loops.loops]
-        # A slot is under way in stage 0; the run ends when the last one has left the last stage.
-        stages = Signal(max(drains) + 1)
-        m.d.sync += stages.eq(Cat(go | slots.running, stages))
+        stages = self._stages(m, begin, go | slots.running)
+        self._end(m, last, stages)
+        slots.valid = stages[1]
+        self._show(m, slots)
+        return m
+
+    def _stages(self, m: Module, begin: Value, goes_on: Value) -> Value:
+        """Whether a slot follows, is under way, and was so many cycles ago."""
+        stages = Signal(max(loop.drain for loop in self._loops.loops) + 1)
+        m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._loops.several:
             # What the run before has left in stages beyond its last one.
             with m.If(begin):
                 m.d.sync += stages.eq(0)
-        ends = [stages[drain] & ~stages[drain - 1] for drain in drains]
-        m.d.comb += last.eq(self._of_mode(drains, ends))
-        slots.valid = stages[0]
-        self._show(m, slots)
-        return m
+        return Cat(goes_on, stages)
+
+    def _end(self, m: Module, last: Signal, stages: Value) -> None:
+        """Find out the last cycle of a run: its last slot has left the last stage."""
+        m.d.comb += last.eq(self._ended(stages, 0))
+
+    def _ended(self, stages: Value, early: int) -> Value:
+        """High in the cycle that is so many cycles before the last one of a run."""
+        drains = [loop.drain for loop in self._loops.loops]
+        ends = [stages[drain + 1 - early] & ~stages[drain - early] for drain in drains]
+        return self._of_mode(drains, ends)
 
     def _show(self, m: Module, slots: Slots) -> None:
         """Give nodes what follows from the slots."""
@@ -196,23 +208,36 @@ class Sequencer(Leaf):
         Value
             High in the cycle in which a start is accepted.
         """
-        start, begin = self.value("start"), self.value("start") & ~self.busy
+        start, free = self.value("start"), self._free()
+        begin = start & free
         if "error" in self._has:
             wrong = self._choices.error(self.value)
             with m.If(start):
-                m.d.sync += self.error.eq(Mux(self.busy, RunError.BUSY, wrong))
+                m.d.sync += self.error.eq(Mux(free, wrong, RunError.BUSY))
             begin = begin & (wrong == RunError.NONE)
         if "accepted" in self._has:
             m.d.comb += self.accepted.eq(begin)
         self._sample_operator(m, begin)
-        count = self.cycles[: self._count_bits]
+        self._show_run(m, begin, last)
+        return begin
+
+    def _free(self) -> Value:
+        """Whether a start is accepted."""
+        return ~self.busy
+
+    def _show_run(self, m: Module, begin: Value, last: Value) -> None:
+        """Show whether a run is under way, and its cycles."""
         with m.If(begin):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), count.eq(0)]
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(0)]
         with m.Elif(self.busy):
-            m.d.sync += count.eq(count + 1)
+            m.d.sync += self._count.eq(self._count + 1)
             with m.If(last):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
-        return begin
+
+    @property
+    def _count(self) -> Value:
+        """The part of `cycles` that counts."""
+        return self.cycles[: self._count_bits]
 
     @property
     def _count_bits(self) -> int:

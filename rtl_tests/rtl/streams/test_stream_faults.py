@@ -20,6 +20,10 @@ def streams(topology, collective, flits):
 PORTS = {"allgather": (1, 4), "broadcast": (1, 1), "scatter": (4, 1), "gather": (1, 4)}
 
 
+#: Runs of some nine cycles, in which no node sends or receives as many words.
+SHORT = [("2", "allgather", 1), ("2x2", "scatter", 1), ("2x3", "broadcast", 2)]
+
+
 @pytest.mark.parametrize("collective", PORTS)
 def test_runs_follow_one_another_without_a_pause(collective):
     fabric = streams("2x2", collective, 24)
@@ -28,6 +32,16 @@ def test_runs_follow_one_another_without_a_pause(collective):
     period = (bench.ends[-1] - bench.ends[2]) / 3
     most = max(fabric.predicted_cycles, *(24 * words for words in PORTS[collective]))
     assert period <= most / 0.95
+
+
+@pytest.mark.parametrize(("topology", "collective", "flits"), SHORT)
+def test_short_runs_follow_one_another_without_a_pause(topology, collective, flits):
+    """Where runs take longest, each begins in the last cycle of the one before."""
+    fabric = streams(topology, collective, flits)
+    bench = StreamBench(fabric)
+    assert bench.run(messages_of(fabric, 6)) == []
+    assert bench.runs == [fabric.predicted_cycles] * 6
+    assert bench.ends[-1] - bench.ends[2] == 3 * fabric.predicted_cycles
 
 
 def given(monkeypatch, leaf, name, change):

@@ -77,7 +77,7 @@ class Commands(Leaf):
     status_tdata, status_tvalid, status_tlast : Out
     status_tready : In(1)
         The stream of statuses.
-    run_begins, run_ends : In(1)
+    run_begins, run_over : In(1)
         High for a cycle when a run begins, and when one has ended.
     error, cycles : In
         Of the run that has ended.
@@ -111,7 +111,7 @@ class Commands(Leaf):
                 "status_tready": In(1),
                 "status_tlast": Out(1),
                 "run_begins": In(1),
-                "run_ends": In(1),
+                "run_over": In(1),
                 "error": In(ERROR_BITS),
                 "cycles": In(32),
                 "wanted": Out(shape.bits["length"]),
@@ -132,7 +132,7 @@ class Commands(Leaf):
         error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
         m.d.comb += [error.eq(self._error(command)), fine.eq(error == RunError.NONE)]
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
-        under_way, ends = Signal(2, name="under_way"), self.value("run_ends")
+        under_way, ends = Signal(2, name="under_way"), self.value("run_over")
         m.d.comb += [
             put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
             # Statuses come in the order of commands.
@@ -195,7 +195,9 @@ class Commands(Leaf):
             Whether it is a barrier, in which the fabric does nothing.
         """
         begins, following = self.value("run_begins"), self._next_odd
-        tag = Signal(COMMAND_BITS, name="run_tag")
+        # In its first cycle, a run may be told that the one before has ended.
+        tag, begun = Signal(COMMAND_BITS, name="run_tag"), Signal(name="has_begun")
+        m.d.sync += begun.eq(begins)
         with m.If(begins):
             m.d.sync += self.load_valid.bit_select(following, 1).eq(0)
             m.d.sync += following.eq(~following)
@@ -211,8 +213,8 @@ class Commands(Leaf):
                 m.d.sync += both.word_select(odd, bits).eq(command[name][:bits])
             chosen = both.word_select(following, bits)
             if name == "tag":
-                with m.If(begins):
-                    m.d.sync += tag.eq(chosen)
+                with m.If(begun):
+                    m.d.sync += tag.eq(both.word_select(~following, bits))
                 continue
             if name == "mode" and self._shape.barrier:
                 waits, idle = chosen == len(self._shape.roots) - 1, Signal(name="run_idle")
@@ -243,7 +245,7 @@ class Commands(Leaf):
         words = [tag, rest[:ERROR_BITS], rest[ERROR_BITS:]]
         moves = self.status_tvalid & self.value("status_tready")
         m.d.comb += [
-            comes.eq(self.value("run_ends") | refused),
+            comes.eq(self.value("run_over") | refused),
             leaves.eq(moves & self.status_tlast),
             self.status_tvalid.eq(there != 0),
             self.status_tlast.eq(beat == len(STATUS) - 1),

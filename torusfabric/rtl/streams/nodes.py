@@ -52,6 +52,7 @@ def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
         f"bad_{depth - 1}_0": ("bad", 2),
         f"length_{depth - 1}_0": ("last", loader.length_bits),
         "busy": ("busy", 1),
+        "idle": ("idle", 1),
         "may_begin": ("may_begin", 1),
         "wanted": ("wanted", length_bits),
         "barrier": ("barrier", 1),
@@ -74,7 +75,7 @@ def _add_commands(plan: Blueprint, shape: CommandShape) -> None:
         for name in members
         if members[name].flow is In and _port_of(name)
     }
-    for name, width in (("run_begins", 1), ("run_ends", 1), ("error", ERROR_BITS), ("cycles", 32)):
+    for name, width in (("run_begins", 1), ("run_over", 1), ("error", ERROR_BITS), ("cycles", 32)):
         inputs[name] = (Part(name, 0, width),)
     renamed = {
         name: _port_of(name) for name in members if members[name].flow is Out and _port_of(name)

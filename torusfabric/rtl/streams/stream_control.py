@@ -34,8 +34,8 @@ class StreamControl(Leaf):
         What is wrong with any message.
     last : In
         The number of the last word of their packets.
-    busy : In(1)
-        Whether a run is under way.
+    busy, idle : In(1)
+        Whether a run is under way, and whether another may begin: also in the last cycle of one.
     may_begin : In(1)
         Whether a run may begin; with commands.
     wanted : In
@@ -45,9 +45,13 @@ class StreamControl(Leaf):
     start : Out(1)
     length : Out
         Of the run that is started.
-    run_begins, run_ends : Out(1)
-        High for a cycle when a run begins, and when one has ended. A message that is dropped is a
-        run that ends at once.
+    run_begins : Out(1)
+        High for a cycle when a run begins.
+    over : Out(1)
+        High for a cycle when a run has ended in which nodes do nothing: messages are dropped, or it
+        is a barrier.
+    run_over : Out(1)
+        High for a cycle when any run has ended; with commands.
     run_empty : Out(2)
         Of runs of even and of odd numbers, whether the last one brings nothing.
     run_last : Out
@@ -67,7 +71,8 @@ class StreamControl(Leaf):
     ) -> None:
         self._round_trip, self._bits = round_trip, last_bits if length_bits else 0
         self._commanded, self._barrier = commanded, barrier
-        of_command = {"may_begin": In(1), "wanted": In(length_bits)} if commanded else {}
+        of_command = {"may_begin": In(1), "wanted": In(length_bits), "run_over": Out(1)}
+        of_command = of_command if commanded else {}
         of_length = {"last": In(last_bits), "length": Out(length_bits),
                      "run_last": Out(2 * last_bits)}  # fmt: skip
         super().__init__(
@@ -75,9 +80,10 @@ class StreamControl(Leaf):
                 "ready": In(1),
                 "bad": In(2),
                 "busy": In(1),
+                "idle": In(1),
                 "start": Out(1),
                 "run_begins": Out(1),
-                "run_ends": Out(1),
+                "over": Out(1),
                 "run_empty": Out(2),
                 "error": Out(ERROR_BITS),
             }
@@ -90,18 +96,21 @@ class StreamControl(Leaf):
         """Build the decision, and what nodes are told of runs."""
         m = Module()
         wait = Signal(range(self._round_trip + 1), name="left_to_wait")
-        odd, was_busy = Signal(name="odd"), Signal(name="was_busy")
-        busy, bad = self.value("busy"), self._bad()
-        may, go, over = Signal(), Signal(), Signal()
-        idle = self.value("barrier") if self._barrier else Const(0)
+        odd, bad = Signal(name="odd"), self._bad()
+        may, fine, go = Signal(), Signal(), Signal()
         m.d.comb += [
             may.eq(self.value("ready") & (wait == 0) & self._allowed()),
-            self.start.eq(may & (bad == 0) & ~idle),
-            go.eq(may & ~busy),
+            fine.eq((bad == 0) & ~(self.value("barrier") if self._barrier else Const(0))),
+            self.start.eq(may & fine),
+            # What is over at once waits until a run that is under way has ended.
+            go.eq(may & self.value("idle") & (fine | ~self.value("busy"))),
             self.run_begins.eq(go),
-            self.run_ends.eq((was_busy & ~busy) | over),
         ]
-        m.d.sync += [was_busy.eq(busy), over.eq(go & ((bad != 0) | idle))]
+        m.d.sync += self.over.eq(go & ~fine)
+        if self._commanded:
+            was_busy, late = Signal(name="was_busy"), Signal(name="was_over")
+            m.d.sync += [was_busy.eq(self.value("busy")), late.eq(self.over)]
+            m.d.comb += self.run_over.eq((was_busy & ~self.value("busy")) | late)
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         with m.If(go):
