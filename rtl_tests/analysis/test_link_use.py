@@ -58,6 +58,9 @@ def test_in_words():
     facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
     assert facts["links"]["by_round"] == [48, 64, 64, 64]
     assert in_words(facts)["links"] == "93.8 % of their time used, most idle in step 1: 16 arcs"
+    schedule = tf.plan("3x4", "alltoall@1")
+    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
+    assert ", 24 of 48 arcs never" in in_words(facts)["links"]
 
 
 def test_heat_map(tmp_path, capsys):

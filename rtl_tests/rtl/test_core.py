@@ -45,3 +45,9 @@ def test_core_of_any_root(topology, algorithm, flits, root):
     messages = random_messages(fabric, 1)
     words, _ = expected_words(fabric.program, messages, root)
     assert (run_core(fabric, messages, root=root) == words).all()
+
+
+def test_numbers_of_what_arrives_fit():
+    """Where all in-ports store at once, what arrives is counted through all steps of all flits."""
+    outputs = fabric_of("3x3", "allgather", "hamiltonian", flits=6, top="core").netlist.outputs
+    assert (outputs["tx_address"], outputs["rx_address"]) == (2, (4 * 3 - 1).bit_length())

@@ -7,7 +7,14 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.crossbar import bit_count, cascade, plan_crossbar, select_bits
+from torusfabric.rtl.crossbar import (
+    SLICE,
+    bit_count,
+    cascade,
+    plan_crossbar,
+    select_bits,
+    select_registers,
+)
 
 
 def selected(inputs, bits, width):
@@ -76,3 +83,12 @@ def test_rom_selects_what_the_program_says(data):
                 bits = [int(crossbar.rom[setting, bit]) for bit in output.bits]
                 inputs = [values[s] for s in output.sources]
                 assert selected(inputs, bits, 8) == values[source]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_slices_have_select_bits_of_their_own(alone):
+    """In a text there is a register for each slice of a word, in simulation one for all."""
+    crossbar = plan_crossbar(np.array([[0, 1], [1, 0]]))
+    early = [Signal() for _ in range(crossbar.rom.shape[1])]
+    registers = select_registers(Module(), crossbar.outputs, early, 2 * SLICE + 1, alone=alone)
+    assert [len(slices) for slices in registers] == [3 if alone else 1] * 2

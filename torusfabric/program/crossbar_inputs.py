@@ -74,10 +74,7 @@ def _used(program: Program, mode: Mode) -> BoolArray:
     select = mode.loop.select
     sources = max(int(each.loop.select.max()) for each in program.modes) + 1
     of_variant = np.stack([(select == source).any(axis=0) for source in range(sources)], axis=-1)
-    if of_variant.shape[0] == 1:
-        of_nodes = np.broadcast_to(of_variant, (program.topology.nodes, *of_variant.shape[1:]))
-    else:
-        of_nodes = of_variant[program.variant_at if mode.by_offset else program.variant_of]
+    of_nodes = of_variant[program.variant_at if mode.by_offset else program.variant_of]
     if not program.by_offset:
         return of_nodes
     return np.broadcast_to(of_nodes.any(axis=0), of_nodes.shape)

@@ -1,0 +1,33 @@
+"""What a fabric stores, counted."""
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.rtl.inventory import take_inventory
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "rom_bits", "memories", "memory_bits"),
+    [
+        # Both settings of all routers follow from whether a row is the first: no ROM. What arrives
+        # is one memory, and a single word of its own is a register.
+        ("4x4", "allgather", "one-packet", 0, 1, None),
+        # All in-ports store at the same address: one memory, as wide as all of them.
+        ("5x5", "allgather", "bufferless", None, 1, 25 * 8 * 24),
+        # The root broadcasts one word: nobody has a memory.
+        ("3x3", "broadcast", "max-flow", None, 0, 0),
+    ],
+)
+def test_inventory(topology, collective, algorithm, rom_bits, memories, memory_bits):
+    found = take_inventory(fabric_of(topology, collective, algorithm, width=8))
+    for value, wanted in zip(found, (rom_bits, memories, memory_bits), strict=True):
+        assert wanted is None or value == wanted
+
+
+def test_inventory_counts_rows():
+    """Twice as many steps are twice as many rows of the one ROM, or a little more."""
+    few, many = (
+        take_inventory(fabric_of("4x4", "alltoall", "matching", chunks=chunks)).rom_bits
+        for chunks in (1, 2)
+    )
+    assert few < many < 4 * few
