@@ -45,6 +45,24 @@ def check_places(program, mapped=None):
     held = received(program)[np.broadcast_to(nodes, port.shape), port, base]
     assert (held == blocks)[~own].all()
     assert (memory - program.ports == program.blocks.chunk(blocks))[own].all()
+    if mapped is None:
+        check_first(program, memory, base)
+
+
+def check_first(program, memory, base):
+    """Of several routes by which a block comes to a node, the map names the first."""
+    mapped = program.mode.receive_map
+    if not isinstance(mapped, RouteMap):
+        return
+    nodes, index = np.indices(base.shape)
+    part, chunk = np.divmod(index, program.layout.part_chunks)
+    first, port = np.where(nodes == part, 1, 0), memory
+    for route in reversed(mapped.routes):
+        step = route.step(nodes, part, chunk)
+        comes = (nodes != part) & (step >= 1) & (step <= mapped.steps)
+        first, port = np.where(comes, step, first), np.where(comes, route.port[nodes], port)
+    assert (base == first - 1).all()
+    assert (memory == port).all()
 
 
 @pytest.mark.parametrize("sides", [*product(range(2, 10), repeat=2)])
