@@ -15,24 +15,29 @@ function tip(node) {
   const tip = $("tip");
   if (node < 0) { tip.style.display = "none"; return; }
   const ids = [...held[node]].sort((a, b) => b[1] - a[1]);
-  const most = hovered < 0 ? 3 : canvas.clientHeight < 360 ? 4 : 12;
+  // Of a node that is followed no more than can stay without being in the way.
+  const most = hovered < 0 ? 0 : canvas.clientHeight < 360 ? 4 : 12;
   const rows = ids.slice(0, most).map(([id, when]) =>
     `${name(id)} <span>${when ? `${unit} ${when}` : "its own"}</span>`);
-  if (ids.length > most) rows.push(`<span>and ${ids.length - most} more</span>`);
-  tip.innerHTML = `<b>node ${node} ${names[node]}</b><br>holds ${ids.length} of the ` +
-    `${final[node]} ${data.things} it ends with<br>` + rows.join("<br>");
+  if (most && ids.length > most) rows.push(`<span>and ${ids.length - most} more</span>`);
+  tip.innerHTML = [`<b>node ${node} ${names[node]}</b>`,
+    `holds ${ids.length} of the ${final[node]} ${data.things} it ends with`, ...rows].join("<br>");
   const [x, y] = at(nodes[node]);
   tip.style.display = "block";
   const w = tip.offsetWidth, h = tip.offsetHeight;
-  tip.style.left = `${Math.max(4, x + 24 + w < canvas.clientWidth ? x + 24 : x - 24 - w)}px`;
-  tip.style.top = `${Math.max(6, Math.min(y - h / 2, canvas.clientHeight - h - 6))}px`;
+  const above = Math.min(...nodes.map(p => at(p)[1])) - h > 24;  // there is room over the picture
+  tip.style.left = `${Math.max(4, above ? (canvas.clientWidth - w) / 2
+    : x + 24 + w < canvas.clientWidth ? x + 24 : x - 24 - w)}px`;
+  tip.style.top = `${above ? 6 : Math.max(6, Math.min(y - h / 2, canvas.clientHeight - h - 6))}px`;
 }
 
 function go(to) { place = Math.max(0, Math.min(last, to)); draw(); }
 function pause() { playing = false; }
 function frame(time) {
   if (!playing) return;
-  place += Math.min(time - before, 100) / 1000 * 2 ** Number($("speed").value);
+  // A frame may be of a time before the key that started it.
+  const passed = Math.max(0, Math.min(time - before, 100));
+  place += passed / 1000 * 2 ** Number($("speed").value);
   before = time;
   if (place >= last) { place = last; pause(); }
   draw();
