@@ -35,6 +35,7 @@ def test_doctor_lists_what_is_there(capsys):
     assert tools.keys() == TOOLS.keys()
     assert tools["yosys"]["version"] == "yosys 1.2"
     assert tools["yosys"]["required"]
+    assert not tools["z3"]["required"]
     assert tools["iceprog"]["version"] == "installed"
     assert tools["iverilog"]["version"] is None
     assert tools["iverilog"]["install"] == "install the package iverilog of your system"

@@ -61,7 +61,8 @@ def tools_found() -> list[Found]:
 
 def _tool(tool: Tool) -> Found:
     """Whether a program is there and runs."""
-    comes_along = tool.package_script is not None and "gowin" not in tool.install
+    required = {name for name, extra in _requirements() if not extra}
+    comes_along = tool.install.removeprefix("pip install ") in required
     version = problem = None
     try:
         version = _version(tool.name)
