@@ -37,7 +37,8 @@ TARGET = "ecp5-25k"
 #: Router classes of a fabric that are placed and routed.
 CLASSES = 4
 
-#: Routers of other networks on chip, quoted: LUT4 and MHz with the same tools at 32 bits, ECP5-6.
+#: Routers of other networks on chip: LUT4 and MHz, measured once with the same tools at 32 bits,
+#: ECP5-6, and quoted here. That of Mocarabe has three ports.
 REFERENCES = {
     "Mocarabe": (272, 148),
     "S4NoC": (539, 184),
@@ -280,8 +281,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--placements", type=int, default=16, help="of each fabric (default 16)")
     parser.add_argument("--only", metavar="TEXT", default="", help="routers with this in the name")
+    parser.add_argument("--routers", action="store_true", help="single routers, no whole fabrics")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
+    engines, fabrics = ((), ()) if arguments.routers else (ENGINES, FABRICS)
     found = []
     with notices_shown():
         for case in (case for case in CASES if arguments.only in case.name):
@@ -290,13 +293,13 @@ def main():
                     done, steps, f"{c.name}, {text}"
                 )
                 found += rows(case, arguments.placements, progress)
-        for several in (several for several in ENGINES if arguments.only in several.name):
+        for several in (several for several in engines if arguments.only in several.name):
             with progress_bar(several.name) as bar:
                 progress = lambda done, steps, text, b=bar, c=several: b(
                     done, steps, f"{c.name}, {text}"
                 )
                 found.append(engine_row(several, progress))
-        for whole in (whole for whole in FABRICS if arguments.only in whole.name):
+        for whole in (whole for whole in fabrics if arguments.only in whole.name):
             with progress_bar(whole.name) as bar:
                 progress = lambda done, steps, text, b=bar, c=whole: b(
                     done, steps, f"{c.name}, {text}"

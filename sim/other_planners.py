@@ -69,9 +69,9 @@ PUBLISHED = [
 def tacos_row(name, figures):
     """Steps and seconds of both, for one torus."""
     steps, tries, seconds = figures
-    began = time.perf_counter()
+    began = time.process_time()
     ours = tf.plan(name, "allgather", algorithm="matching", check=False)
-    mine = time.perf_counter() - began
+    mine = time.process_time() - began
     return {
         "torus": name,
         "bound": tf.bound(ours),

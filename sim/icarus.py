@@ -1,0 +1,71 @@
+"""Icarus Verilog on the emitted text, as the measure of a simulator that anyone has."""
+
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torusfabric as tf
+from torusfabric.toolchain import tools
+
+#: Starts run after run, without looking at words.
+BENCH = """\
+module bench;
+  reg clk = 0, rst = 1, start = 0;
+  wire done;
+  integer run;
+  always #1 clk = ~clk;
+  fabric net(.clk(clk), .rst(rst), .start(start), .done(done), .host_we(1'b0));
+  initial begin
+    repeat (2) @(negedge clk);
+    rst = 0;
+    for (run = 0; run < {runs}; run = run + 1) begin
+      start = 1; @(negedge clk);
+      start = 0; @(negedge clk);
+      while (!done) @(negedge clk);
+    end
+    $finish;
+  end
+endmodule
+"""
+
+
+class Icarus:
+    """A fabric in Icarus Verilog.
+
+    Parameters
+    ----------
+    fabric : tf.Fabric
+    """
+
+    def __init__(self, fabric):
+        self._fabric = fabric
+        self._folder = tempfile.TemporaryDirectory(prefix="icarus-")
+        tf.emit(fabric).write(self._folder.name)
+        self._compile(1)
+
+    def _compile(self, runs):
+        """Compile the text with a bench of so many runs."""
+        (Path(self._folder.name) / "bench.v").write_text(BENCH.format(runs=runs))
+        command = [tools.require("iverilog"), "-g2005", "-s", "bench", "-o", "bench.vvp",
+                   "fabric.v", "bench.v"]  # fmt: skip
+        subprocess.run(command, cwd=self._folder.name, check=True)
+
+    def measure(self, runs):
+        """Cycles, and the seconds of processor time that they took.
+
+        Parameters
+        ----------
+        runs : int
+
+        Returns
+        -------
+        cycles : int
+        seconds : float
+        """
+        self._compile(runs)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        command = [tools.require("vvp"), "-n", "bench.vvp"]
+        subprocess.run(command, cwd=self._folder.name, check=True, stdout=subprocess.DEVNULL)
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        return runs * self._fabric.predicted_cycles, spent
