@@ -1,5 +1,6 @@
 """How Sphinx builds the documentation; `bash scripts/docs` runs it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -38,6 +39,12 @@ napoleon_use_param = False
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+
+# The kernel of the notebook warns of the port by which it is spoken to; errors are shown.
+os.environ["IPYTHONDIR"] = str(ROOT / "docs" / "_build" / "ipython")
+profile = ROOT / "docs" / "_build" / "ipython" / "profile_default"
+profile.mkdir(parents=True, exist_ok=True)
+(profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
 
 html_theme = "furo"
 html_show_copyright = False

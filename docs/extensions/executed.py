@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dark import dark
 from pages import Block, Shown, blocks_of, parts_of
+from shown import MADE, files_of, text_of
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -24,8 +24,8 @@ __all__ = ["setup"]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-#: Beside the pages: pictures and animations that pages have made. Below the build: results.
-MADE, KEPT = "_made", "executed"
+#: The folder, beside the built pages, of what pages printed and made.
+KEPT = "executed"
 
 
 def digest_of_package() -> str:
@@ -41,8 +41,9 @@ def digest_of_package() -> str:
 def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, list[Any]]:
     """The folder of what a page has made, and what its blocks printed."""
     blocks = json.dumps([block.as_json() for block in blocks_of(text)])
-    shown = [part.name for _, part in parts_of(text) if isinstance(part, Shown)]
-    key = hashlib.sha256("\n".join([package, blocks, *shown]).encode()).hexdigest()[:24]
+    shown = [part for _, part in parts_of(text) if isinstance(part, Shown)]
+    names = [part.name for part in shown]
+    key = hashlib.sha256("\n".join([package, blocks, *names]).encode()).hexdigest()[:24]
     folder = kept / key
     if not (folder / "printed.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -50,7 +51,7 @@ def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, l
     return folder, json.loads((folder / "printed.json").read_text())
 
 
-def _carry_out(page: str, blocks: str, shown: list[str], folder: Path) -> None:
+def _carry_out(page: str, blocks: str, shown: list[Shown], folder: Path) -> None:
     """Run the blocks in a folder that goes away; keep what the page shows."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     packages = os.pathsep.join(
@@ -70,11 +71,13 @@ def _carry_out(page: str, blocks: str, shown: list[str], folder: Path) -> None:
                               env=environ, capture_output=True, text=True, check=False)  # fmt: skip
         if done.returncode:
             raise ExtensionError(f"{page} does not run as it stands:\n{done.stderr}")
-        missing = [name for name in shown if not (Path(work) / name).exists()]
+        names = [name for part in shown for name in files_of(part, Path(work))]
+        missing = [name for name in names if not (Path(work) / name).exists()]
         if missing:
             raise ExtensionError(f"{page} shows what no block has written: {', '.join(missing)}")
         folder.mkdir(parents=True)
-        for name in shown:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(Path(work) / name, folder / name)
     (folder / "printed.json").write_text(done.stdout)
 
@@ -91,7 +94,7 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
     for (first, last), part in parts_of(text):
         shown = _block(part, next(outputs)) if isinstance(part, Block) else None
         if isinstance(part, Shown):
-            shown = _shown(app, page, part, folder)
+            shown = text_of(part, page, folder, Path(app.srcdir))
         if shown is not None:
             pieces += [text[end:first], shown]
             end = last
@@ -117,28 +120,6 @@ def _cut(said: str, lines: int | None) -> str:
     if lines is not None and len(rows) > lines:
         rows = [*rows[:lines], ".."] if lines else []
     return "".join(f"{row}\n" for row in rows)
-
-
-def _shown(app: Sphinx, page: str, part: Shown, folder: Path) -> str:
-    """The text that shows a picture or an animation."""
-    target = Path(app.srcdir) / MADE / page
-    target.mkdir(parents=True, exist_ok=True)
-    if part.what == "animation":
-        shutil.copy(folder / part.name, target)
-        address = f"{'../' * page.count('/')}{MADE}/{page}/{part.name}"
-        return (
-            f'<iframe class="animation" src="{address}" title="{part.caption}"></iframe>\n\n'
-            f'*{part.caption}* <a href="{address}">On a page of its own</a>\n'
-        )
-    svg = (folder / part.name).read_text(encoding="utf-8")
-    stem = Path(part.name).stem
-    (target / f"{stem}.svg").write_text(svg, encoding="utf-8")
-    (target / f"{stem}-dark.svg").write_text(dark(svg), encoding="utf-8")
-    place = f"/{MADE}/{page}/{stem}"
-    return (
-        f"![{part.caption}]({place}.svg){{.only-light}}\n"
-        f"![{part.caption}]({place}-dark.svg){{.only-dark}}\n\n*{part.caption}*\n"
-    )
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

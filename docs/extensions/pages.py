@@ -8,6 +8,7 @@ A comment before a block, or on a line of its own, says what is special about it
     <!-- output: 12 lines -->      only the first lines of the output are shown; `none`: nothing
     <!-- figure: net.svg A caption. -->        shows a picture that a block has written
     <!-- animation: net.html A caption. -->    shows a page that a block has written
+    <!-- page: out/docs/signals.md -->         the text of a page that a block has written
 
 Blocks of ``sh`` and ``python`` run unless they are files or something says that they do not.
 """
@@ -22,7 +23,7 @@ __all__ = ["Block", "Shown", "blocks_of", "parts_of"]
 #: A fenced block of a language, with the comments right before it; or a picture or page to show.
 PART = re.compile(
     r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w+)\n(?P<text>.*?)^```\n"
-    r"|^<!-- (?P<what>figure|animation): (?P<name>\S+) (?P<caption>.*?) -->\n",
+    r"|^<!-- (?P<what>figure|animation|page): (?P<name>\S+) (?P<caption>.*?)-->\n",
     re.DOTALL | re.MULTILINE,
 )
 REMARK = re.compile(r"<!-- ([\w ]+): (.*?) -->")
@@ -67,7 +68,7 @@ class Shown:
     Parameters
     ----------
     what : str
-        ``figure`` or ``animation``.
+        ``figure``, ``animation`` or ``page``.
     name : str
         Of the file.
     caption : str
@@ -82,7 +83,7 @@ def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | Shown]]:
     """The blocks of a page and what it shows, each with its place in the text."""
     for match in PART.finditer(text):
         if match["what"]:
-            yield match.span(), Shown(match["what"], match["name"], match["caption"])
+            yield match.span(), Shown(match["what"], match["name"], match["caption"].rstrip())
             continue
         remarks = dict(REMARK.findall(match["comments"]))
         output = remarks.get("output", "")

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from commands import command_reference
-from dark import dark
+from dark import dark, light
 from pages import Block, Shown, blocks_of, parts_of
 from session import Failed, carry_out
+from shown import files_of, text_of
 
 from torusfabric.cli import make_parser
 from torusfabric.cli.purposes import PURPOSES
@@ -148,6 +149,31 @@ def test_dark_pictures_keep_hues():
     assert max(paper) < 40
     assert min(ink) > 200
     assert red[0] > 150 > max(red[1:])
+
+
+def test_pictures_follow_the_page_alone():
+    """Not the system of the reader; names of parts are no colours."""
+    rule = "<style>@media(prefers-color-scheme:dark){:root{filter:invert(1)}}</style>"
+    picture = f'<svg >{rule}<g id="000"/><use href="#000" fill="#000"/></svg>'
+    assert light(picture) == picture.replace(rule, "")
+    assert dark(picture).endswith('<g id="000"/><use href="#000" fill="#ffffff"/></svg>')
+
+
+def test_a_page_that_a_block_has_written(tmp_path):
+    """Its tables and pictures are shown, light and dark; what it says of itself is left out."""
+    made = tmp_path / "made" / "out" / "docs"
+    made.mkdir(parents=True)
+    (made / "run.svg").write_text("<svg ></svg>")
+    text = "# The ports\n\nMade by `x`.\n\n| port |\n|---|\n| `clk` |\n\n## In time\n\nWords.\n\n"
+    (made / "signals.md").write_text(f"{text}### A run\n\nIt runs.\n\n![A run](run.svg)\n")
+    ((_, part),) = parts_of("<!-- page: out/docs/signals.md -->\n")
+    assert isinstance(part, Shown)
+    assert files_of(part, tmp_path / "made") == ["out/docs/signals.md", "out/docs/run.svg"]
+    shown = text_of(part, "reference/signals", tmp_path / "made", tmp_path)
+    assert shown.startswith("| port |")
+    assert "### A run\n\nIt runs.\n\n![A run](/_made/reference/signals/out-docs-run.svg)" in shown
+    assert not {"# The ports", "Made by", "In time", "Words."} & {*shown.splitlines()}
+    assert (tmp_path / "_made/reference/signals/out-docs-run-dark.svg").exists()
 
 
 @pytest.mark.long
