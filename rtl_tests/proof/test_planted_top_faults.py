@@ -65,9 +65,18 @@ STREAMS = (
     Fault("streams of any root", "sequencer", r"root >= ", "root > "),
 )
 
-QUICK = (STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+SUMS = (
+    Fault("injected sums", "endpoint_0_operator_0_0", r"a \+ b", "a - b"),
+    Fault("injected sums", "endpoint_0_operator_0_0", r"_00_ >= _01_", "_00_ < _01_"),
+    Fault("injected sums", "endpoint_0", r"\.b\(b\)", ".b(a)"),
+    Fault("injected sums", "endpoint_0", r"\.code\(code\)", ".code(~code)"),
+    Fault("injected sums", "endpoint_0", r"\.a\(a\)", ".a({a[0], a[1], a[2]})"),
+    Fault("injected sums", "endpoint_0", r"\? rx\[2:0\] : inject", "? inject : rx[2:0]"),
+)
 
-EVERY = CORES + STREAMING + STREAMS
+QUICK = (SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+
+EVERY = CORES + STREAMING + STREAMS + SUMS
 
 
 @pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))

@@ -23,6 +23,12 @@ FABRICS = {
     "sums": ("2x3", ["allreduce"], {"flits": 6, "operators": ["add", "max"]}, {}),
     "lengths": ("3", ["allgather"], {"max_flits": 5}, {}),
     "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
+    "injected sums": (
+        "3x3",
+        ["reduce:max-flow"],
+        {"flits": 2, "operators": ["add", "max:signed"]},
+        {},
+    ),
     "core": ("2x3", ["alltoall"], {"flits": 2}, {"top": "core"}),
     "core of any root": ("3x3", ["gather"], {"flits": 2, "root": "any"}, {"top": "core"}),
     "streams": ("2x3", ["alltoall"], {"flits": 2}, {"top": "stream"}),

@@ -16,6 +16,7 @@ from ..topology import BoolArray, IntArray
 from .cones import cone
 from .gates import Bit, Gate, GateModule
 from .memories import Memory, memory_of
+from .sums import NEUTRAL, Sums
 from .symbols import UNKNOWN, both, either, multiplexed, negated, parity
 
 __all__ = ["GateProgram", "State"]
@@ -57,6 +58,8 @@ class GateProgram:
         Of each output, the bits that are wanted.
     kept_as : type
         Of numpy; one of few bits is enough where there are no words.
+    sums : Sums, optional
+        What operators make, if there are any.
 
     Attributes
     ----------
@@ -70,8 +73,9 @@ class GateProgram:
         outputs: Mapping[str, list[int]],
         *,
         kept_as: type[np.signedinteger[Any]] = np.int32,
+        sums: Sums | None = None,
     ) -> None:
-        self._type = kept_as
+        self._type, self._sums = kept_as, sums
         self.module, self.outputs = module, dict(outputs)
         wanted = [module.outputs[name][k] for name, bits in outputs.items() for k in bits]
         live = cone(module, wanted)
@@ -198,8 +202,29 @@ class GateProgram:
             if isinstance(step, int):
                 self._memories[step].read(v, state.rams[self.rams.index(step)])
             else:
-                v[step.y] = _carried_out(step, v)
+                v[step.y] = self._carried_out(step, v)
         return v
+
+    def _carried_out(self, step: _Batch, v: IntArray) -> IntArray:
+        """What a batch of gates makes of the bits so far."""
+        a = v[step.a]
+        match step.kind:
+            case "NOT":
+                return negated(a)
+            case "AND":
+                return both(a, v[step.b])
+            case "OR":
+                return either(a, v[step.b])
+            case "XOR":
+                return parity(a, v[step.b])
+            case "SUM":
+                assert self._sums is not None
+                return self._sums.combined_bits(a, v[step.b])
+            case "NEUTRAL":
+                return np.full_like(a, NEUTRAL)
+            case "SAME":
+                return np.where((v[step.b] == v[step.s]) & (v[step.b] >> 1 == 0), a, UNKNOWN)
+        return multiplexed(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
         """The bits of an output that matter."""
@@ -225,18 +250,3 @@ class GateProgram:
         for number, words in zip(self.rams, state.rams, strict=True):
             self._memories[number].write(v, words)
         return State(v[self._d], state.rams)
-
-
-def _carried_out(step: _Batch, v: IntArray) -> IntArray:
-    """What a batch of gates makes of the bits so far."""
-    a = v[step.a]
-    match step.kind:
-        case "NOT":
-            return negated(a)
-        case "AND":
-            return both(a, v[step.b])
-        case "OR":
-            return either(a, v[step.b])
-        case "XOR":
-            return parity(a, v[step.b])
-    return multiplexed(v[step.s], a, v[step.b])

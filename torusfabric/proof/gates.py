@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, NamedTuple
 
 from ..toolchain import tools
@@ -16,8 +17,8 @@ from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 from ..verilog.design import Design
 
-__all__ = ["Bit", "Flop", "Gate", "GateModule", "GateText", "Ram", "RomParameters", "TO_GATES",
-           "TopInstance", "as_module", "read_gates"]  # fmt: skip
+__all__ = ["CHOSEN", "TO_GATES", "Bit", "Flop", "Gate", "GateModule", "GateText", "Ram",
+           "RomParameters", "TopInstance", "as_module", "read_gates"]  # fmt: skip
 
 #: From processes to gates, registers and memories; the first pass may turn a product into adders.
 TO_GATES = """\
@@ -57,8 +58,19 @@ endmodule
 """
 
 
+#: Bits from this number on are none of Yosys.
+FRESH = 1 << 32
+
+#: Inputs of modules that say what each control bit of operators is for the operator of the run.
+CHOSEN = "chosen operator "
+
+
 class Gate(NamedTuple):
-    """A gate: AND, OR, XOR, NOT, or MUX, which gives b where s is 1."""
+    """A gate: AND, OR, XOR, NOT, or MUX, which gives b where s is 1.
+
+    Or what is proved by itself, bit by bit: SUM of two words, or NEUTRAL, the word that changes
+    none, at position s of words; and SAME, which gives a, of which nothing is known unless b is s.
+    """
 
     kind: str
     y: int
@@ -173,6 +185,7 @@ def read_gates(
     cache: Cache | None = None,
     *,
     closed: Collection[str] = (),
+    units: Collection[str] = (),
 ) -> GateText:
     """Read the text of a fabric.
 
@@ -184,13 +197,15 @@ def read_gates(
     cache : Cache, optional
     closed : collection of str
         Modules of which nothing but the ports matters.
+    units : collection of str
+        Modules of operators, inside others.
     """
-    script = SCRIPT.format(top=design.top, kept=" ".join(leaves)) + TO_GATES
+    script = SCRIPT.format(top=design.top, kept=" ".join([*leaves, *units])) + TO_GATES
     modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
     text = "\n".join(modules.values())
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get_file(key, "gates.json"):
-        return _parse(json.loads(kept.read_text(encoding="utf-8")), design, closed)
+        return _parse(json.loads(kept.read_text(encoding="utf-8")), design, closed, units)
     with work_folder("gates") as folder:
         (folder / "text.v").write_text(text, encoding="utf-8")
         (folder / "script.ys").write_text(script, encoding="utf-8")
@@ -199,16 +214,18 @@ def read_gates(
         if cache:
             cache.put_file(key, "gates.json", folder / "gates.json")
         found = json.loads((folder / "gates.json").read_text(encoding="utf-8"))
-        return _parse(found, design, closed)
+        return _parse(found, design, closed, units)
 
 
-def _parse(found: dict[str, Any], design: Design, closed: Collection[str]) -> GateText:
+def _parse(
+    found: dict[str, Any], design: Design, closed: Collection[str], units: Collection[str]
+) -> GateText:
     """What Yosys wrote, as values."""
     top = found["modules"][design.top]
     modules = {
         name: GateModule(name, *_ports(entry["ports"]))
         if name in closed
-        else as_module(name, entry)
+        else as_module(name, entry, units)
         for name, entry in found["modules"].items()
         if name not in (design.top, design.rom)
     }
@@ -245,8 +262,8 @@ def _number(value: Any) -> int:
     return int(value.replace("x", "0"), 2) if isinstance(value, str) else int(value)
 
 
-def as_module(name: str, entry: dict[str, Any]) -> GateModule:
-    """A module that Yosys wrote, as a value."""
+def as_module(name: str, entry: dict[str, Any], units: Collection[str] = ()) -> GateModule:
+    """A module that Yosys wrote, as a value; with instances of units of operators as gates."""
     inputs, outputs = _ports(entry["ports"])
     module = GateModule(name, inputs, outputs)
     for net, facts in entry["netnames"].items():
@@ -262,10 +279,26 @@ def as_module(name: str, entry: dict[str, Any]) -> GateModule:
         elif kind in ("$_AND_", "$_OR_", "$_XOR_", "$_NOT_", "$_MUX_"):
             bits = {pin.lower(): pins[pin][0] for pin in "ABS" if pin in pins}
             module.gates.append(Gate(kind.strip("$_"), pins["Y"][0], **bits))
+        elif kind in units:
+            _add_unit(module, pins)
         elif kind != "$scopeinfo":
             raise ValueError(f"Cell of module {name} must be a gate, not {kind}")
     module.rams[:] = _while_enabled(module)
     return module
+
+
+def _add_unit(module: GateModule, pins: dict[str, list[Bit]]) -> None:
+    """Add a unit of operators, which is what it is with the control bits of the run."""
+    code, new = pins.get("code", []), count(FRESH + len(module.gates))
+    right = [module.inputs.setdefault(f"{CHOSEN}{k}", [next(new)])[0] for k in range(len(code))]
+    for position, bit in enumerate(pins["result"]):
+        words = [pins[port][position] for port in ("a", "b") if port in pins]
+        a, b = words or ("0", "0")
+        steps = [*(next(new) for _ in code), bit]
+        made = Gate("SUM" if words else "NEUTRAL", int(steps[0]), a, b, str(position))
+        module.gates.append(made)
+        for k, control in enumerate(code):
+            module.gates.append(Gate("SAME", int(steps[k + 1]), steps[k], control, right[k]))
 
 
 def _while_enabled(module: GateModule) -> list[Ram]:

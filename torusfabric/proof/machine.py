@@ -17,7 +17,7 @@ import numpy as np
 
 from ..topology import IntArray
 from .gate_program import GateProgram
-from .gates import Bit, GateText
+from .gates import CHOSEN, Bit, GateText
 from .snapshot import Snapshot
 from .sums import Adder, Sums
 from .symbols import UNKNOWN
@@ -65,6 +65,8 @@ class Machine:
         The modules of operators, by what is proved of them.
     left_out : collection of str
         Modules that are not carried out; somebody else drives their nets.
+    codes : sequence of int
+        The control bits of each operator.
 
     Attributes
     ----------
@@ -84,8 +86,10 @@ class Machine:
         sums: Sums,
         adders: Mapping[str, Adder],
         left_out: Sequence[str],
+        codes: Sequence[int] = (),
     ) -> None:
-        self.text, self.runs = text, 1
+        self.text, self.runs, self._codes = text, 1, codes
+        self._code: IntArray | None = None
         self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
         self.adders, self.sums = dict(adders), sums
         self.groups: dict[str, _Group] = {}
@@ -116,8 +120,16 @@ class Machine:
         self.runs = runs
         self.nets: IntArray = np.full((len(set(self._number.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
+        self._code = None
         for adder in self.adders.values():
             adder.prepare(runs)
+
+    def choose(self, operations: Sequence[int]) -> None:
+        """Choose the operator of each run."""
+        if self._codes:
+            self._code = np.array([self._codes[number] for number in operations])
+        for adder in self.adders.values():
+            adder.choose(operations)
 
     def _net(self, bit: Bit) -> int:
         """The number of a bit of the top."""
@@ -129,7 +141,7 @@ class Machine:
         """Add the instances of a module."""
         found = self.text.modules[module]
         wanted = {port: outputs(module, port, len(bits)) for port, bits in found.outputs.items()}
-        program = GateProgram(found, wanted)
+        program = GateProgram(found, wanted, sums=self.sums)
         pins = [self.text.instances[name].pins for name in names]
 
         def places(ports: Mapping[str, list[int]]) -> dict[str, IntArray]:
@@ -256,6 +268,11 @@ class Machine:
             if port in override:
                 values = np.broadcast_to(override[port], shape)
             given[port] = values.reshape(len(numbers), -1)
+        if self._code is not None:
+            for port in group.program.inputs:
+                if port.startswith(CHOSEN):
+                    bits = self._code >> int(port.removeprefix(CHOSEN)) & 1
+                    given[port] = np.tile(bits, len(group.names))[None]
         v = group.program.values(now.states[module], given)
         self.values[module] = v
         for port, numbers in group.outputs.items():

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..rtl.crossbar import select_bits
 from ..rtl.netlist import Role
+from ..rtl.operator_pair import NEUTRAL_WORD, PAIR
 from ..rtl.operator_unit import OperatorUnit
-from .routers import Words, combiner_harness, router_harness
+from .routers import Words, combiner_harness, router_harness, unit_harness
 from .solver import Harness
 from .sums import Adder, Operand, Sums
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..verilog.design import Design
     from .harness import HarnessText
 
-__all__ = ["SLICE", "adders", "harnesses"]
+__all__ = ["SLICE", "adders", "harnesses", "operator_modules"]
 
 #: The bit of each word that is carried out.
 SLICE = 0
@@ -38,6 +39,32 @@ def harnesses(fabric: Fabric, design: Design, control: Control) -> list[Harness]
         words = Words(ports, loop.delayed_results, len(loop.injections), width)
         text = combiner_harness(control, OperatorUnit(program.operators), words)
         found.append(_harness(text, fabric, design))
+    return found + _operators(fabric, design)
+
+
+def operator_modules(fabric: Fabric, design: Design) -> list[str]:
+    """The modules of operators inside endpoints."""
+    ends = [fabric.prefix + n for n, role in fabric.netlist.roles.items() if role is Role.ENDPOINT]
+    return [child for end in ends for child in design.instances.get(end, {})
+            if child.removeprefix(end).startswith((f"_{PAIR}_", f"_{NEUTRAL_WORD}"))]  # fmt: skip
+
+
+def _operators(fabric: Fabric, design: Design) -> list[Harness]:
+    """What is proved of the operators inside endpoints; of those of one text once."""
+    different: dict[object, str] = {}
+    for name in operator_modules(fabric, design):
+        text = design.modules[name]
+        lines = text.replace(name, "").splitlines()[1:]
+        # The order of lines matters to nothing but processes.
+        different.setdefault(text if "always" in text else tuple(sorted(lines)), name)
+    found = []
+    unit = OperatorUnit(fabric.program.operators) if different else None
+    for name in different.values():
+        assert unit is not None
+        neutral = NEUTRAL_WORD in name.removeprefix(fabric.prefix)
+        inner = name.removeprefix(fabric.prefix)
+        harness = unit_harness(inner, unit, fabric.width, neutral=neutral)
+        found.append(_harness(harness, fabric, design))
     return found
 
 

@@ -19,6 +19,7 @@ from ..verilog import emit
 from .faults import Refuted, refuted
 from .gates import read_gates
 from .lemmas import Lemma, Subject, by_induction, lemmas
+from .modules import operator_modules
 from .report import ModuleProof, Proof
 from .solver import Harness, solve
 
@@ -76,10 +77,13 @@ def prove(
     """
     if fabric.periods:
         raise InputError("Fabric to be proved must not be periodic")
-    if any(len(readers) > 1 for readers in fabric.program.loop.injections):
+    loops = [mode.loop for mode in fabric.program.modes]
+    before_injection = any(len(readers) > 1 for loop in loops for readers in loop.injections)
+    identities = {operator.identity(2) for operator in fabric.program.operators}
+    if before_injection and identities in ({1}, {2}):
         raise InputError(
-            "Reduction to be proved must combine words behind in-ports (as --algorithm matching "
-            "does), not in front of injection ports"
+            "Operator to be proved in front of injection ports must not be min or max of signed "
+            "words alone (with add beside it, or by --algorithm matching, it is proved)"
         )
     proofs: list[ModuleProof] = []
     wrong = None
@@ -98,7 +102,8 @@ class _Steps:
     ) -> None:
         roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
         closed = [name for name, role in roles.items() if role is Role.STREAM]
-        text = read_gates(design, roles, cache, closed=closed)
+        units = operator_modules(fabric, design)
+        text = read_gates(design, roles, cache, closed=closed, units=units)
         self._subject = Subject(fabric, design, plan_control(fabric.program), text, cache, progress)
 
     def all(self) -> Iterator[ModuleProof]:

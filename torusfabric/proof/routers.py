@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..rtl.crossbar import Crossbar
     from ..rtl.operator_unit import OperatorUnit
 
-__all__ = ["Words", "combiner_harness", "router_harness"]
+__all__ = ["Words", "combiner_harness", "router_harness", "unit_harness"]
 
 #: Cycles from the select bits at the inputs to what they select at the outputs.
 LATENCY = 2
@@ -184,6 +184,34 @@ def _add_results(
                 f"{text.word('result', port, width)} == {wanted}",
                 ago=2,
             )
+
+
+def unit_harness(name: str, unit: OperatorUnit, width: int, *, neutral: bool) -> HarnessText:
+    """What is asserted of a module of operators: of each operator, for all words.
+
+    Parameters
+    ----------
+    name : str
+    unit : OperatorUnit
+        Claims which control bits stand for which operator.
+    width : int
+        Bits of a word.
+    neutral : bool
+        Whether it has the word that changes nothing, rather than what two words make.
+    """
+    text = HarnessText(name)
+    for word in () if neutral else ("a", "b"):
+        text.input(word, width)
+    if unit.bits:
+        text.input("code", unit.bits)
+    text.output("result", width)
+    for code, operator in zip(unit.codes, unit.operators, strict=True):
+        wanted = f"{width}'d{operator.identity(width)}" if neutral else ""
+        wanted = wanted or combined(operator, "a", "b", width)
+        chosen = f"code == {code}" if unit.bits else "1'b1"
+        said = f"{operator.name}{'_signed' * operator.signed}"
+        text.claim(f"result_is_{said}", f"!({chosen}) || result == {wanted}", ago=0)
+    return text
 
 
 def combined(operator: Operator, a: str, b: str, width: int) -> str:

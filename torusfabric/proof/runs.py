@@ -128,8 +128,7 @@ class Runs(ABC):
     def _prepare(self, runs: Sequence[Run]) -> IntArray:
         """Get ready for runs; returns the cycles that each takes."""
         self.machine.prepare(len(runs))
-        for adder in self.machine.adders.values():
-            adder.choose([run.operation for run in runs])
+        self.machine.choose([run.operation for run in runs])
         return np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
 
     def _run(

@@ -9,13 +9,10 @@ import numpy as np
 
 from ..topology import BoolArray, IntArray
 from .gate_program import State
-from .symbols import UNKNOWN, joined, word
+from .symbols import STANDS, UNKNOWN, joined, word
 
-__all__ = ["STANDS", "Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked",
+__all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked",
            "same", "spread", "unchanged", "with_arrays", "with_either", "with_numbers"]  # fmt: skip
-
-#: Words from this number on are none of any message.
-STANDS = 1 << 24
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,12 @@ import numpy as np
 
 from ..topology import IntArray
 from .gates import Bit, GateText
-from .symbols import UNKNOWN, multiplexed
+from .symbols import STANDS, UNKNOWN, multiplexed
 
-__all__ = ["Adder", "Operand", "Sums"]
+__all__ = ["NEUTRAL", "Adder", "Operand", "Sums"]
+
+#: The bit of the word that changes nothing; it has the number of no other word.
+NEUTRAL = 2 * STANDS
 
 
 @dataclass
@@ -25,6 +28,8 @@ class Sums:
     ----------
     words : int
         Words with numbers from 0 on; those of sums follow.
+    neutral : int, optional
+        What all bits are of the word that changes nothing, where that is a constant.
 
     Examples
     --------
@@ -36,6 +41,7 @@ class Sums:
     """
 
     words: int
+    neutral: int | None = None
     _parts: list[tuple[int, ...]] = field(default_factory=list)
     _known: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -57,9 +63,19 @@ class Sums:
         """The sum of two words or sums."""
         return self.of(self.parts(a) + self.parts(b))
 
+    def combined_bits(self, a: IntArray, b: IntArray) -> IntArray:
+        """The sums of words of which either may be the constant that changes nothing.
+
+        That all bits of such a word are alike follows from the structure of what gives them.
+        """
+        if self.neutral is None:
+            return self.added_bits(a, b)
+        a, b = (np.where(word == self.neutral, NEUTRAL, word) for word in (a, b))
+        return self.added_bits(a, b)
+
     def added_bits(self, a: IntArray, b: IntArray) -> IntArray:
         """The sums of words, each shown by one of its bits."""
-        result = np.full(a.shape, UNKNOWN, np.int32)
+        result = np.where(a == NEUTRAL, b, np.where(b == NEUTRAL, a, UNKNOWN)).astype(np.int32)
         there = (a > 1) & (b > 1) & (a % 2 == 0) & (b % 2 == 0)
         # What registers hold at rest is no word of a message.
         there &= np.maximum(a, b) < 2 * (self.words + len(self._parts)) + 2

@@ -12,11 +12,14 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["UNKNOWN", "both", "either", "joined", "multiplexed", "named", "negated", "parity",
-           "word"]  # fmt: skip
+__all__ = ["STANDS", "UNKNOWN", "both", "either", "joined", "multiplexed", "named", "negated",
+           "parity", "word"]  # fmt: skip
 
 #: A bit of which nothing is known.
 UNKNOWN = -1
+
+#: Words from this number on are none of any message.
+STANDS = 1 << 24
 
 
 def word(number: IntArray) -> IntArray:

@@ -16,6 +16,7 @@ from .endpoint_shape import Address, EndpointMemory, EndpointShape
 from .host import suffix
 from .host_reads import HostReads
 from .memories import ReadPort, WritePort, add_memory, address_width, choose
+from .operator_pair import add_neutral, add_pair
 from .reader import NEVER, Inputs, Reader, add_reader
 
 if TYPE_CHECKING:
@@ -75,16 +76,16 @@ class EndpointBuilder:
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
                     for_host.setdefault(memory.number, word)
-        if self._settings.unit and shape.combines:
-            neutral = self._settings.unit.identity(self._code(), self._width)
-            words |= {(NEUTRAL, index): neutral for index in range(len(readers))}
+        waiting = [k for k, reader in enumerate(shape.readers) if NEUTRAL in reader.memories]
+        if waiting:
+            words |= dict.fromkeys(((NEUTRAL, index) for index in waiting), self._neutral())
         host = shape.host_reader
         read = [
             self._word_read(index, reader, words, for_host=index == host)
             for index, reader in enumerate(readers)
         ]
         for number, members in enumerate(shape.injections):
-            word = self._combined([read[index] for index in members])
+            word = self._combined([read[index] for index in members], number)
             m.d.comb += self._endpoint.inject.word_select(number, self._width).eq(word)
         self._show(read, for_host)
         return m
@@ -304,18 +305,26 @@ class EndpointBuilder:
         count = -(-self._width // SLICE) if self._endpoint.alone else 1
         return [[*self._held(early, f"{name}_{k}")] for k in range(count)]
 
-    def _combined(self, words: list[Value]) -> Value:
+    def _combined(self, words: list[Value], injection: int) -> Value:
         """What the readers of an injection port read, combined in a tree."""
         if not words:
             return Const(0, self._width)
-        level, unit = words, self._settings.unit
+        level, unit, made = words, self._settings.unit, 0
         while len(level) > 1:
             assert unit is not None
-            pairs = zip(level[::2], level[1::2], strict=False)
-            rest = level[-1:] if len(level) % 2 else []
-            code, width = self._code(), self._width
-            level = [unit.combine(self._m, a, b, code, width) for a, b in pairs] + rest
+            rest, pairs = level[-1:] if len(level) % 2 else [], []
+            for pair in zip(level[::2], level[1::2], strict=False):
+                name = f"{injection}_{made}" if self._endpoint.alone else None
+                pairs.append(add_pair(self._m, unit, pair, self._code(), name=name))
+                made += 1
+            level = pairs + rest
         return level[0]
+
+    def _neutral(self) -> Value:
+        """The word that changes nothing."""
+        unit = self._settings.unit
+        assert unit is not None
+        return add_neutral(self._m, unit, self._code(), self._width, alone=self._endpoint.alone)
 
     def _code(self) -> Value:
         """The control bits of the operator."""
