@@ -7,7 +7,7 @@ from ..planning import compile
 from .command import Commands, add_command
 from .hardware_options import add_flits_option
 from .output import print_facts, print_json, progress_bar
-from .selection import add_selection
+from .selection_options import add_selection
 from .several import add_mode, choose_mode
 
 __all__ = ["add_commands"]

@@ -16,7 +16,7 @@ from .fabric import make_fabric
 from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
-from .selection import add_selection
+from .selection_options import add_selection
 
 if TYPE_CHECKING:
     from ..fpga.board import Board, Built, Step

@@ -42,7 +42,7 @@ def add_command(
     ArgumentParser
     """
     parser = commands.add_parser(
-        name, help=text, description=text.capitalize() + ".", epilog=f"example: {example}"
+        name, help=text, description=text[0].upper() + text[1:] + ".", epilog=f"example: {example}"
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"

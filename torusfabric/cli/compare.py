@@ -16,7 +16,8 @@ from .compare_together import compare_fabrics
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
-from .selection import add_selection, parse_plan, parse_selection
+from .selection import parse_plan, parse_selection
+from .selection_options import add_selection
 
 if TYPE_CHECKING:
     from ..sweep.compare import Comparison, Entry

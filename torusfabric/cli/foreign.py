@@ -14,7 +14,8 @@ from .arguments import natural
 from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, progress_bar
-from .selection import FILE_OR_TOPOLOGY, add_selection, choose_file_or_selection
+from .selection import choose_file_or_selection
+from .selection_options import FILE_OR_TOPOLOGY, add_selection
 
 __all__ = ["add_commands", "add_import_options"]
 

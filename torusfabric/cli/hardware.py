@@ -13,7 +13,7 @@ from .hardware_options import add_fabric_options, add_top_options
 from .mode_cost import mode_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .root_cost import in_a_line, root_cost
-from .selection import add_selection
+from .selection_options import add_selection
 
 __all__ = ["add_commands"]
 

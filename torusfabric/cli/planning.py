@@ -17,7 +17,8 @@ from .arguments import natural
 from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, print_table, progress_bar
-from .selection import FILE_OR_TOPOLOGY, add_selection, file_for_topology
+from .selection import file_for_topology
+from .selection_options import FILE_OR_TOPOLOGY, add_selection
 from .several import add_mode, choose_mode, choose_schedules
 
 __all__ = ["add_commands"]

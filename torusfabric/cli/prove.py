@@ -7,7 +7,7 @@ from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import add_fabric_options, add_top_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
-from .selection import add_selection
+from .selection_options import add_selection
 
 __all__ = ["add_commands"]
 

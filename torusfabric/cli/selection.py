@@ -5,15 +5,13 @@ collective is written ``COLLECTIVE[@AXES][:ALGORITHM]``; several that make one f
 by commas, and so are files.
 """
 
-import argparse
-import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from ..collective import COLLECTIVES, Collective, parse_collective
+from ..collective import Collective, parse_collective
 from ..errors import InputError
 from ..planning import (
     PlanOptions,
@@ -23,95 +21,22 @@ from ..planning import (
     resolve,
     select,
 )
-from ..schedule import Duplex, Schedule
+from ..schedule import Schedule
 from ..schedule.file import load
-from ..toolchain.reading import read_text
 from ..topology import Topology, parse_topology
-from .arguments import latency_or_auto, natural, node_or_any, positive
+from .broken_links import broken_links
 from .output import progress_bar
+from .selection_options import given_options
 
 __all__ = [
-    "FILE_OR_TOPOLOGY",
     "Before",
     "Chosen",
-    "add_selection",
     "choose_file_or_selection",
     "choose_schedule",
     "file_for_topology",
     "parse_plan",
     "parse_selection",
 ]
-
-#: What TOPOLOGY is for a command that takes a schedule file in place of it.
-FILE_OR_TOPOLOGY = (
-    "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is left out, a "
-    "schedule file, as after --plan"
-)
-
-#: Bytes of a file of broken links.
-MOST_LINKS = 2**24
-
-#: What a user may ask of an algorithm.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--root": {
-        "metavar": "NODE",
-        "type": node_or_any,
-        "help": "node that sends or receives (default 0), or any: hardware in which it is chosen "
-        "at the start",
-    },
-    "--ports": {
-        "metavar": "A",
-        "type": positive,
-        "help": "messages a node may send at once (default all)",
-    },
-    "--chunks": {"metavar": "C", "type": positive, "help": "parts that a message is cut into"},
-    "--large": {
-        "action": "store_true",
-        "help": "more rounds with shorter messages (lee-code)",
-    },
-    "--seed": {
-        "metavar": "N",
-        "type": natural,
-        "default": 0,
-        "help": "where a search starts (default 0); only for algorithms that search",
-    },
-    "--latency": {
-        "metavar": "K",
-        "type": latency_or_auto,
-        "default": 1,
-        "help": "steps from the arrival of a block to its departure (default 1), or auto: for a "
-        "table of sums, what needs the fewest cycles in hardware",
-    },
-    "--duplex": {
-        "choices": tuple(map(str, Duplex)),
-        "default": "full",
-        "help": "whether a link carries a message each way at once (default full)",
-    },
-    "--trees": {
-        "metavar": "T",
-        "type": positive,
-        "help": "spanning trees used at once, 1 or 2 (spanning-tree)",
-    },
-    "--packets": {
-        "metavar": "P",
-        "type": positive,
-        "help": "packets a tree's share is cut into",
-    },
-    "--times": {
-        "metavar": ("BETA", "TAU", "LENGTH"),
-        "nargs": 3,
-        "type": float,
-        "help": "times to start a step and to send a unit, and units of a message: "
-        "take the number of packets that is best for them (spanning-tree)",
-    },
-    "--broken-link": {
-        "metavar": "NODE:PORT",
-        "action": "append",
-        "default": [],
-        "help": "a link out of order, e.g. 9:+0; may be repeated (max-flow)",
-    },
-    "--broken-links": {"metavar": "FILE", "help": "file with one NODE:PORT a line"},
-}
 
 
 @dataclass(frozen=True)
@@ -132,54 +57,6 @@ class Chosen:
     words: tuple[str, ...]
     root: Literal["any"] | None = None
     latency: int | None = None
-
-
-def add_selection(
-    parser: argparse.ArgumentParser,
-    *,
-    algorithm: bool = True,
-    plan: bool = True,
-    several: bool = False,
-    topology_help: str = "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
-) -> None:
-    """Add the arguments that select what to plan.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    algorithm : bool
-        Whether one algorithm is selected, not all that fit.
-    plan : bool
-        Whether a schedule file may be given instead.
-    several : bool
-        Whether there may be several collectives, or files.
-    topology_help : str
-    """
-    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; followed by @ and "
-    kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and "
-    kinds += "by : and an algorithm"
-    if several:
-        kinds += "; several, separated by commas, in one fabric"
-    for name, text in (("topology", topology_help), ("collective", kinds)):
-        positional = parser.add_argument(name, metavar=name.upper(), help=text)
-        # With nargs="?" it could not stand behind an option that follows the other one.
-        positional.required = not plan
-    group = parser.add_argument_group("selection")
-    if plan:
-        group.add_argument(
-            "--plan",
-            metavar="FILE[,FILE..]" if several else "FILE",
-            help="a schedule file, in place of TOPOLOGY COLLECTIVE"
-            + "; several are separated by commas" * several,
-        )
-    if algorithm:
-        group.add_argument(
-            "--algorithm",
-            metavar="NAME",
-            help="by default the best that fits; see the algorithms command",
-        )
-    for name, settings in OPTIONS.items():
-        group.add_argument(name, **settings)
 
 
 #: Refuses what cannot be done with a schedule later.
@@ -270,21 +147,12 @@ def parse_plan(
                 f"(see torusfabric {arguments.command} --help)"
             )
         return None
-    for name, value in (names | dict(_given(arguments))).items():
+    for name, value in (names | dict(given_options(arguments))).items():
         if value is not None and not (name == "--root" and value == "any" and any_root):
             raise InputError(f"{name} must be left out with --plan, whose file holds a whole plan")
     if "," in path and not several and not Path(path).exists():
         raise InputError(f"Plan must be one file for {arguments.command}, not {path}")
     return path
-
-
-def _given(arguments: Namespace) -> Iterator[tuple[str, Any]]:
-    """The options of planning that differ from their default."""
-    for name in ("--algorithm", *OPTIONS):
-        value = getattr(arguments, name[2:].replace("-", "_"), None)
-        default = OPTIONS.get(name, {}).get("default")
-        if value != default and value is not False:
-            yield name, value
 
 
 def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selection:
@@ -302,7 +170,7 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
         root = _open_root(arguments, collective, allowed=any_root)
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets")
     options = {name: getattr(arguments, name) for name in names} | {
-        "broken_links": _broken_links(topology, arguments),
+        "broken_links": broken_links(topology, arguments),
         "times": tuple(arguments.times) if arguments.times else None,
     }
     return select(
@@ -353,27 +221,6 @@ def _check_open(collective: Collective) -> None:
         )
     if collective.root:
         raise InputError(f"Root any must be for a plan from node 0, not {collective.root}")
-
-
-def _broken_links(topology: Topology, arguments: Namespace) -> tuple[tuple[int, int], ...]:
-    """The links that are out of order, as arcs."""
-    texts = list(arguments.broken_link)
-    if arguments.broken_links:
-        lines = read_text(
-            arguments.broken_links, "File of broken links", most=MOST_LINKS
-        ).splitlines()
-        texts += [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
-    return tuple(_arc(topology, text) for text in texts)
-
-
-def _arc(topology: Topology, text: str) -> tuple[int, int]:
-    """An arc written NODE:PORT."""
-    node, _, port = text.partition(":")
-    if not re.fullmatch(r"\d{1,18}", node) or not port or int(node) >= topology.nodes:
-        raise InputError(
-            f"Broken link must be NODE:PORT with a node below {topology.nodes}, not {text!r}"
-        )
-    return int(node), topology.port(port)
 
 
 def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:

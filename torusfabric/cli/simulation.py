@@ -8,7 +8,7 @@ from .command import Commands, add_command
 from .hardware_options import add_fabric_options, add_top_options
 from .host_simulation import run_host
 from .periods import run_periodic
-from .selection import add_selection
+from .selection_options import add_selection
 from .stream_simulation import run_streams
 
 __all__ = ["add_commands"]

@@ -1,0 +1,137 @@
+"""The options by which a user says what to plan: the same in every command."""
+
+import argparse
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from ..collective import COLLECTIVES
+from ..schedule import Duplex
+from .arguments import latency_or_auto, natural, node_or_any, positive
+
+__all__ = ["FILE_OR_TOPOLOGY", "add_selection", "given_options"]
+
+#: What TOPOLOGY is for a command that takes a schedule file in place of it.
+FILE_OR_TOPOLOGY = (
+    "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is left out, a "
+    "schedule file, as after --plan"
+)
+
+#: What a user may ask of an algorithm.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--root": {
+        "metavar": "NODE",
+        "type": node_or_any,
+        "help": "node that sends or receives (default 0), or any: hardware in which it is chosen "
+        "at the start",
+    },
+    "--ports": {
+        "metavar": "A",
+        "type": positive,
+        "help": "messages a node may send at once (default all)",
+    },
+    "--chunks": {"metavar": "C", "type": positive, "help": "parts that a message is cut into"},
+    "--large": {
+        "action": "store_true",
+        "help": "more rounds with shorter messages (lee-code)",
+    },
+    "--seed": {
+        "metavar": "N",
+        "type": natural,
+        "default": 0,
+        "help": "where a search starts (default 0); only for algorithms that search",
+    },
+    "--latency": {
+        "metavar": "K",
+        "type": latency_or_auto,
+        "default": 1,
+        "help": "steps from the arrival of a block to its departure (default 1), or auto: for a "
+        "table of sums, what needs the fewest cycles in hardware",
+    },
+    "--duplex": {
+        "choices": tuple(map(str, Duplex)),
+        "default": "full",
+        "help": "whether a link carries a message each way at once (default full)",
+    },
+    "--trees": {
+        "metavar": "T",
+        "type": positive,
+        "help": "spanning trees used at once, 1 or 2 (spanning-tree)",
+    },
+    "--packets": {
+        "metavar": "P",
+        "type": positive,
+        "help": "packets a tree's share is cut into",
+    },
+    "--times": {
+        "metavar": ("BETA", "TAU", "LENGTH"),
+        "nargs": 3,
+        "type": float,
+        "help": "times to start a step and to send a unit, and units of a message: "
+        "take the number of packets that is best for them (spanning-tree)",
+    },
+    "--broken-link": {
+        "metavar": "NODE:PORT",
+        "action": "append",
+        "default": [],
+        "help": "a link out of order, e.g. 9:+0; may be repeated (max-flow)",
+    },
+    "--broken-links": {"metavar": "FILE", "help": "file with one NODE:PORT a line"},
+}
+
+
+def add_selection(
+    parser: argparse.ArgumentParser,
+    *,
+    algorithm: bool = True,
+    plan: bool = True,
+    several: bool = False,
+    topology_help: str = "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
+) -> None:
+    """Add the arguments that select what to plan.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    algorithm : bool
+        Whether one algorithm is selected, not all that fit.
+    plan : bool
+        Whether a schedule file may be given instead.
+    several : bool
+        Whether there may be several collectives, or files.
+    topology_help : str
+    """
+    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; followed by @ and "
+    kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and "
+    kinds += "by : and an algorithm"
+    if several:
+        kinds += "; several, separated by commas, in one fabric"
+    for name, text in (("topology", topology_help), ("collective", kinds)):
+        positional = parser.add_argument(name, metavar=name.upper(), help=text)
+        # With nargs="?" it could not stand behind an option that follows the other one.
+        positional.required = not plan
+    group = parser.add_argument_group("selection")
+    if plan:
+        group.add_argument(
+            "--plan",
+            metavar="FILE[,FILE..]" if several else "FILE",
+            help="a schedule file, in place of TOPOLOGY COLLECTIVE"
+            + "; several are separated by commas" * several,
+        )
+    if algorithm:
+        group.add_argument(
+            "--algorithm",
+            metavar="NAME",
+            help="by default the best that fits; see the algorithms command",
+        )
+    for name, settings in OPTIONS.items():
+        group.add_argument(name, **settings)
+
+
+def given_options(arguments: Namespace) -> Iterator[tuple[str, Any]]:
+    """The options of planning that differ from their default."""
+    for name in ("--algorithm", *OPTIONS):
+        value = getattr(arguments, name[2:].replace("-", "_"), None)
+        default = OPTIONS.get(name, {}).get("default")
+        if value != default and value is not False:
+            yield name, value
