@@ -7,90 +7,18 @@ way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
-from .run_facts import RunFacts, of_run
-from .words import WordCounter, WordShape, by_mode
+from .run_facts import of_run
+from .shapes import LoaderShape
+from .words import WordCounter, by_mode
 
-__all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader", "LoaderShape"]
+__all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 
 #: The bits of what is wrong with a message: of its lengths, and of its destinations.
 BAD_LENGTH, BAD_DESTINATION = 0, 1
-
-
-@dataclass(frozen=True)
-class LoaderShape:
-    """What all loaders of a fabric have in common.
-
-    Parameters
-    ----------
-    width, data_bits : int
-        Bits of a flit, and of the data of a stream.
-    words : WordShape
-        How the words of a packet are divided into chunks.
-    facts : RunFacts
-        What commands say of a run.
-    packets : tuple of int
-        Packets of a message in each mode.
-    named : tuple of bool
-        Of each mode, whether packets have destinations.
-    at_root : tuple of bool
-        Of each mode, whether the root of the run alone sends.
-    any_length : bool
-        Whether packets may be shorter.
-    some : bool
-        Whether any nodes send nothing in any mode.
-    dest_bits : int
-        Bits of a destination; 0 where no message has several.
-    bank_bits, base_bits : int
-        Bits of the number of a memory, and of the address at which a chunk begins, as a ROM gives
-        them; 0 where there is nothing to look up.
-    address_bits : int
-        Bits of the address of a memory.
-    kept : bool
-        Whether any node gets anything from itself.
-    """
-
-    width: int
-    data_bits: int
-    words: WordShape
-    facts: RunFacts
-    packets: tuple[int, ...]
-    named: tuple[bool, ...]
-    at_root: tuple[bool, ...]
-    any_length: bool
-    some: bool
-    dest_bits: int
-    bank_bits: int
-    base_bits: int
-    address_bits: int
-    kept: bool
-
-    @property
-    def row_bits(self) -> int:
-        """Bits of a row of the ROM."""
-        return self.bank_bits + self.base_bits
-
-    @property
-    def key_bits(self) -> int:
-        """Bits of the address of the ROM: chunk, destination, mode; 0 for a single row."""
-        bits = self.words.chunk_bits + self.dest_bits + self.facts.mode_bits
-        return bits * (self.row_bits > 0)
-
-    @property
-    def position_bits(self) -> int:
-        """Bits of the positions of a node in the groups of each mode, where they matter."""
-        needed = self.dest_bits or any(self.at_root)
-        return self.facts.position_bits * len(self.packets) if needed else 0
-
-    @property
-    def length_bits(self) -> int:
-        """Bits of the number of the last word of a packet, where that is to be found out."""
-        return self.words.index_bits if self.any_length else 0
 
 
 class Loader(Leaf):

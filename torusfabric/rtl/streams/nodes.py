@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
     from ..blueprint import Blueprint
     from ..leaf import Leaf
-    from .loader import LoaderShape
     from .packets import Packets
     from .plan import StreamPlan
-    from .unloader import UnloaderShape
+    from .shapes import LoaderShape, UnloaderShape
 
 __all__ = ["add_stream_control", "add_stream_nodes"]
 

@@ -13,7 +13,6 @@ from ..crossbar import bit_count, select_code
 from ..memories import address_width
 from .commands import CommandShape
 from .endpoint import StreamSettings, doubled, unloaded
-from .loader import LoaderShape
 from .packets import (
     KEPT,
     NOWHERE,
@@ -24,7 +23,7 @@ from .packets import (
 )
 from .ports import Clocks, needs_commands, stream_ports
 from .run_facts import RunFacts
-from .unloader import UnloaderShape
+from .shapes import LoaderShape, UnloaderShape
 from .words import WordShape
 
 if TYPE_CHECKING:

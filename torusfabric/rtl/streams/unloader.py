@@ -1,92 +1,21 @@
 """The unloader: sends on what a node has received, packet by packet.
 
 While a run goes on, what the one before has brought is unloaded from the other half of the
-memories. A word takes three cycles: its address, the memory, and the choice of the memory. All of
-them wait while the receiver does, so that no word needs a place in between.
+memories. A word takes four cycles: its row of the ROM, its address, the memory, and the choice of
+the memory. All of them wait while the receiver does, so that no word needs a place in between.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
-from .run_facts import RunFacts, of_run
-from .words import WordCounter, WordShape, by_mode
+from .run_facts import of_run
+from .shapes import UnloaderShape
+from .words import WordCounter, by_mode
 
-__all__ = ["Unloader", "UnloaderShape"]
-
-
-@dataclass(frozen=True)
-class UnloaderShape:
-    """What all unloaders of a fabric have in common.
-
-    Parameters
-    ----------
-    words : WordShape
-        How the words of a packet are divided into chunks.
-    facts : RunFacts
-        What commands say of a run.
-    packets : tuple of int
-        Packets that a node receives in each mode.
-    at_root : tuple of bool
-        Of each mode, whether the root of the run alone receives.
-    by_root : tuple of bool
-        Of each mode, whether there is one packet, of the root of the run, and its row that of the
-        root's number.
-    roots : tuple of int
-        The origin of the first packet in each other mode.
-    any_length : bool
-        Whether packets may be shorter.
-    id_bits : int
-        Bits of an origin.
-    packet_bits : int
-        Bits of the number of a packet, or of a root by which rows are found; 0 for only one.
-    code_bits, base_bits : int
-        Bits of a row of the ROM: of the select bits of a memory, and of the address at which a
-        chunk begins.
-    address_bits : int
-        Bits of the address of a memory.
-    kept : bool
-        Whether the lowest bit of a row says that the node has it from itself, word by word.
-    """
-
-    words: WordShape
-    facts: RunFacts
-    packets: tuple[int, ...]
-    at_root: tuple[bool, ...]
-    by_root: tuple[bool, ...]
-    roots: tuple[int, ...]
-    any_length: bool
-    id_bits: int
-    packet_bits: int
-    code_bits: int
-    base_bits: int
-    address_bits: int
-    kept: bool
-
-    @property
-    def kept_bits(self) -> int:
-        """Bits of a row that say that the node has something from itself."""
-        return int(self.kept)
-
-    @property
-    def row_bits(self) -> int:
-        """Bits of a row of the ROM."""
-        return self.kept_bits + self.code_bits + self.base_bits
-
-    @property
-    def key_bits(self) -> int:
-        """Bits of the address of the ROM: chunk, packet, mode; 0 for a single row."""
-        bits = self.words.chunk_bits + self.packet_bits + self.facts.mode_bits
-        return bits * (self.row_bits > 0)
-
-    @property
-    def position_bits(self) -> int:
-        """Bits of the positions of a node in the groups of each mode, where they matter."""
-        return self.facts.position_bits * len(self.packets) if any(self.at_root) else 0
+__all__ = ["Unloader"]
 
 
 class Unloader(Leaf):
@@ -169,8 +98,8 @@ class Unloader(Leaf):
             self.read_advance.eq(advance),
         ]
         step, ends_packet = there & advance, Signal(name="ends_packet")
-        counter = WordCounter(m, shape.words, self._mode, beat=step, restart=ends_packet)
-        m.d.comb += ends_packet.eq(counter.index == self._last(run[0]))
+        first_follows = ends_packet | ~there
+        counter = WordCounter(m, shape.words, self._mode, beat=step, restart=first_follows)
         packet, last_packet = self._packets(m, step & ends_packet)
         finishes = ends_packet & last_packet
         if shape.key_bits:
@@ -184,8 +113,12 @@ class Unloader(Leaf):
         m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
         # No run is passed over while a word of another is on its way to memory.
         skips = self._runs(m, run, there, passes, at_rest=~sought[0] & ~asked[0])
+        following = run[0] ^ ((there & finishes) | skips)
+        with m.If(step | ~there):
+            m.d.sync += ends_packet.eq(counter.next_index == self._last(following))
         m.d.comb += passes.eq((step & finishes) | skips)
-        m.d.sync += run.eq(run + passes)
+        with m.If(passes):
+            m.d.sync += run.eq(run + 1)
         # The last word of a run leaves its memory.
         self._claims(m, (advance & asked[0] & asked[1]) | skips)
         return m
@@ -200,14 +133,17 @@ class Unloader(Leaf):
         Value
             High in the cycle in which a run is passed over that has brought nothing.
         """
-        complete = Signal(2, name="complete")
+        complete, skips = Signal(2, name="complete"), Signal(name="skips")
         ends = self.value("run_ends")
         with m.If(passes):
-            m.d.sync += there.eq(((complete[1] != 0) | ends) & self._brought(run[0] ^ 1))
+            m.d.sync += there.eq((complete[1] | ends) & self._brought(run[0] ^ 1))
         with m.Else():
             m.d.sync += there.eq(((complete != 0) | ends) & self._brought(run[0]))
-        m.d.sync += complete.eq(complete + ends - passes)
-        return (complete != 0) & ~there & at_rest
+        m.d.sync += [
+            complete.eq(complete + ends - passes),
+            skips.eq((complete != 0) & ~there & at_rest & ~skips),
+        ]
+        return skips
 
     def _claims(self, m: Module, leaves: Value) -> None:
         """Count runs from their begin until they have left memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..memories import address_width, choose
 
@@ -60,6 +60,30 @@ class WordShape:
         words = self.most if max(self.chunks) == 1 else self.block
         return address_width((words - 1) * max(self.pitch) + 1)
 
+    @property
+    def divisor_bits(self) -> int | None:
+        """Bits of the number of a word below the place where a division by a power of two cuts it.
+
+        None where there is nothing to divide, or not by a power of two.
+
+        Examples
+        --------
+        >>> WordShape(16, chunks=(2,), block=8).divisor_bits
+        3
+        >>> WordShape(16, chunks=(2, 3), block=8).divisor_bits is None
+        True
+        """
+        divisor = self.chunks[0] if self.in_turn else self.block
+        same = len(set(self.chunks)) == len(set(self.pitch)) == 1
+        if not (self.chunk_bits and same and _is_power(divisor) and _is_power(self.pitch[0])):
+            return None
+        return divisor.bit_length() - 1
+
+
+def _is_power(number: int) -> bool:
+    """Whether a number is a power of two."""
+    return number.bit_count() == 1
+
 
 class WordCounter:
     """Counts words.
@@ -77,8 +101,8 @@ class WordCounter:
 
     Attributes
     ----------
-    index : Signal
-        The number of the word.
+    index, next_index : Signal
+        The number of the word, and of the next.
     chunk : Value
         That of its chunk.
     within : Value
@@ -91,10 +115,15 @@ class WordCounter:
         self._m, self._shape, self._beat, self._restart = m, shape, beat, restart
         self._pitch = by_mode(shape.pitch, mode)
         self.index = Signal(shape.index_bits, name="index")
-        self._count(self.index, Const(1), beat, restart)
+        self.next_index = Signal(shape.index_bits, name="next_index")
+        m.d.comb += self.next_index.eq(Mux(restart, 0, self.index + 1))
+        with m.If(beat):
+            m.d.sync += self.index.eq(self.next_index)
         self.chunk: Value = Const(0, 1)
         self.within: Value = self.index
-        if shape.chunk_bits:
+        if shape.divisor_bits is not None:
+            self._split(shape.divisor_bits)
+        elif shape.chunk_bits:
             self._divide(mode)
         elif max(shape.pitch) > 1:
             self.within = Signal(shape.within_bits, name="within")
@@ -103,6 +132,15 @@ class WordCounter:
     def _count(self, count: Signal, step: Value, passes: Value, restart: Value) -> None:
         with self._m.If(passes):
             self._m.d.sync += count.eq(Mux(restart, 0, count + step))
+
+    def _split(self, bits: int) -> None:
+        """Take chunks, and words within them, from the bits of the number of a word."""
+        shape = self._shape
+        low, high = self.index[:bits], self.index[bits:]
+        chunk, within = (low, high) if shape.in_turn else (high, low)
+        pad = lambda value, width: Cat(value, Const(0, max(width - len(value), 0)))[:width]
+        self.chunk = pad(chunk, shape.chunk_bits)
+        self.within = pad(Cat(Const(0, shape.pitch[0].bit_length() - 1), within), shape.within_bits)
 
     def _divide(self, mode: Value) -> None:
         """Count chunks, and words within them."""
