@@ -24,6 +24,12 @@ def sums_per_owner(schedule: Table) -> int:
     """How many sums belong to a node: the chunks of its share.
 
     0 for other collectives than reduce-scatter and all-reduce, and where shares are not equal.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> sums_per_owner(tf.plan("4", "allreduce", algorithm="matching", chunks=8))
+    2
     """
     if not schedule.collective.reducing or schedule.collective.rooted:
         return 0
