@@ -74,6 +74,13 @@ def _add_runs(simulate: ArgumentParser) -> None:
         help="with --top stream: how likely it is that a port rests in a cycle, 0 to 0.95 "
         "(default 0)",
     )
+    simulate.add_argument(
+        "--faults",
+        metavar="P",
+        type=real,
+        help="with --top stream: how likely it is that a packet of a run, or its command, is no "
+        "good, so that the fabric must drop it, 0 to 1 (default 0)",
+    )
 
 
 def run_simulate(arguments: Namespace) -> None:
@@ -82,6 +89,8 @@ def run_simulate(arguments: Namespace) -> None:
         run_streams(arguments)
     elif arguments.stall is not None:
         raise InputError("--stall must come with --top stream, whose ports can rest")
+    elif arguments.faults is not None:
+        raise InputError("--faults must come with --top stream, which drops what is no good")
     elif arguments.periodic:
         run_periodic(arguments)
     else:

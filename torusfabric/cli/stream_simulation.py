@@ -17,7 +17,7 @@ RUNS = 20
 
 def run_streams(arguments: Namespace) -> None:
     """Simulate packets; returns 2 if a word or a cycle is wrong."""
-    from ..simulation.streams import check_stall, simulate_streams, stream_jobs
+    from ..simulation.streams import check_faults, check_stall, simulate_streams, stream_jobs
     from ..simulation.streams.choice import choose_stream_engine
     from ..toolchain.files import writable
 
@@ -25,24 +25,26 @@ def run_streams(arguments: Namespace) -> None:
         raise InputError("--trace must be left out for --top stream")
     stall = arguments.stall or 0.0
     check_stall(stall)
+    faults = arguments.faults or 0.0
+    check_faults(faults)
     if arguments.wave:
         writable(arguments.wave)
     made = make_fabric(arguments, any_root=True)
     count = RUNS if arguments.jobs is None else arguments.jobs
-    jobs = stream_jobs(made.fabric, count, seed=arguments.data_seed)
+    jobs = stream_jobs(made.fabric, count, seed=arguments.data_seed) * arguments.repeat
     with progress_bar("building the engine"):
         engine, reason = choose_stream_engine(
             made.fabric,
             arguments.engine,
             wave=arguments.wave,
-            runs=len(jobs) * arguments.repeat,
+            runs=len(jobs),
         )
     with progress_bar("simulating") as progress:
         report = simulate_streams(
             made.fabric,
             jobs=jobs,
-            repeat=arguments.repeat,
             stall=stall,
+            faults=faults,
             seed=arguments.data_seed,
             engine=engine,
             progress=progress,
@@ -73,7 +75,11 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
         steps = result["unit"].partition(" of ")[0]
         shown |= {steps: words[steps], "lower bound": words["bound"]}
     lengths = [job["length"] for job in result["jobs"]]
-    shown["runs"] = f"{len(lengths)}, of lengths from {min(lengths)} to {max(lengths)} flits"
+    between = f", of lengths from {min(lengths)} to {max(lengths)} flits" if lengths else ""
+    shown["runs"] = f"{len(lengths)}{between}"
+    if result["dropped"]:
+        errors = (f"{count} for error {error}" for error, count in result["dropped"].items())
+        shown["dropped"] = ", ".join(errors)
     for name in ("cycles", "predicted_cycles", "words_checked", "words_wrong", "stall"):
         shown[name.replace("_", " ")] = result[name]
     shown |= _rate(result["rate"]) if result["rate"] else {}

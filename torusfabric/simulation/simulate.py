@@ -13,7 +13,7 @@ from ..rtl.fabric import Fabric, Top
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .jobs import check_jobs, completed, default_jobs
 from .report import JobReport, SimulationReport, WrongWord
-from .streams import StreamEngine, StreamReport, simulate_streams
+from .streams import StreamEngine, StreamReport, simulate_streams, stream_jobs
 from .throughput import throughput, throughput_bound
 
 __all__ = ["SimulationReport", "StreamReport", "WrongWord", "simulate", "simulate_runs"]
@@ -82,10 +82,10 @@ def simulate(
     if stall is not None or fabric.top is Top.STREAM:
         if engine is not None and not isinstance(engine, StreamEngine):
             raise InputError(f"Engine of streams must be a StreamEngine, not {engine.name}")
+        runs = tuple(stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs) * repeat
         return simulate_streams(
-            fabric, jobs=jobs, repeat=repeat, stall=stall or 0.0, seed=seed, engine=engine,
-            progress=progress,
-        )  # fmt: skip
+            fabric, jobs=runs, stall=stall or 0.0, seed=seed, engine=engine, progress=progress
+        )
     if isinstance(engine, StreamEngine):
         raise InputError("Engine of a host port must be an Engine, not a StreamEngine")
     return simulate_runs(

@@ -56,6 +56,9 @@ struct StreamTask {
     const uint32_t *busy, *cycles;
     uint32_t *runs;  // of each run that ended, the cycle and the cycles it took
     uint64_t run_capacity, run_count;
+    const uint32_t *error;
+    uint32_t *errors;  // what `error` has become, each time that it has changed
+    uint64_t error_capacity, error_count;
     uint64_t patience, settling, seed;
     uint64_t clocks, run_ns;
     uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
@@ -158,6 +161,7 @@ int drive_streams(Machine &machine, StreamTask &task) {
     for (uint64_t k = 0; k < task.sink_count; k++)
         left += task.sinks[k].expected;
     bool was_busy = false;
+    uint32_t last_error = 0;
     int outcome = DONE;
     while (outcome == DONE && quiet < (left ? task.patience : task.settling)) {
         for (Driver &driver : drivers)
@@ -180,6 +184,9 @@ int drive_streams(Machine &machine, StreamTask &task) {
             task.runs[2 * task.run_count++ + 1] = *task.cycles;
         }
         was_busy = busy;
+        if (*task.error != last_error && task.error_count < task.error_capacity)
+            task.errors[task.error_count++] = *task.error;
+        last_error = *task.error;
         machine.finish();
         task.clocks++;
         left -= passed < left ? passed : left;

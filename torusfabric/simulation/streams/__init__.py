@@ -2,6 +2,13 @@
 
 from .engine import StreamEngine
 from .report import StreamReport
-from .simulate import check_stall, simulate_streams, stream_jobs
+from .simulate import check_faults, check_stall, simulate_streams, stream_jobs
 
-__all__ = ["StreamEngine", "StreamReport", "check_stall", "simulate_streams", "stream_jobs"]
+__all__ = [
+    "StreamEngine",
+    "StreamReport",
+    "check_faults",
+    "check_stall",
+    "simulate_streams",
+    "stream_jobs",
+]

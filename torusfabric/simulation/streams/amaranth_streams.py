@@ -68,6 +68,7 @@ class StreamBench:
         sinks = [_Taker(ctx, design, sink, random, log) for sink in traffic.sinks]
         self._ports: list[_Port] = [*self._sources, *sinks]
         self._left, self._quiet, self._was_busy = traffic.beats, 0, False
+        self._error = 0
 
     @property
     def unsent(self) -> int:
@@ -101,12 +102,16 @@ class StreamBench:
             self._quiet = -1  # up to the end of this cycle
 
     def tick(self) -> None:
-        """Note the end of a run, and that the fabric has one cycle less to go."""
+        """Note the end of a run, and errors, and that the fabric has one cycle less to go."""
         log, traffic = self._log, self._traffic
         busy = bool(self._ctx.get(self._design.busy))
         if self._was_busy and not busy:
             log.runs.append((log.clocks, int(self._ctx.get(self._design.cycles))))
         self._was_busy = busy
+        error = int(self._ctx.get(self._design.error))
+        if error != self._error:
+            log.errors.append(error)
+        self._error = error
         log.clocks += 1
         self._quiet += 1
         if log.clocks % REPORT == 0:

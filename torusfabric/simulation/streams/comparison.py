@@ -1,7 +1,7 @@
 """What came out of streams compared with what should have come, word by word."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice, zip_longest
 
 from ...rtl.streams.ports import STATUS
 from .messages import Exchange, Packet
@@ -26,13 +26,21 @@ class Comparison:
         for node in range(len(exchanges[0].received)):
             self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
 
-    def compare_statuses(self, log: Log, cycles: Sequence[int]) -> None:
-        """Compare what is said of each run, if anything is: its tag, no error, its cycles."""
+    def compare_statuses(self, log: Log, errors: Sequence[int], cycles: Sequence[int]) -> None:
+        """Compare what is said of each run, if anything is: its tag, its error, its cycles."""
         words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
-        for run, count in enumerate(cycles[: len(words) // len(STATUS)]):
-            got, right = words[len(STATUS) * run :][: len(STATUS)], [run, 0, count]
-            if got != right:
+        for run, (error, count) in enumerate(zip(errors, cycles, strict=True)):
+            got, right = words[len(STATUS) * run :][: len(STATUS)], [run, error, count]
+            if words and got != right:
                 self._note(run, f"status of run {run} is {got}, not {right}")
+
+    def compare_errors(self, log: Log, errors: Sequence[int]) -> None:
+        """Compare what the fabric shows as its error, one run after another."""
+        shown = [error for error, _ in groupby([0, *errors])][1:]
+        for place, (got, right) in enumerate(zip_longest(log.errors, shown)):
+            if got != right:
+                self._note(0, f"error {place} that is shown is {got}, not {right}")
+                return
 
     def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
         """Compare the words of a node."""

@@ -69,7 +69,10 @@ class CStreamTask(ctypes.Structure):
         ("busy", ctypes.c_void_p),
         ("cycles", ctypes.c_void_p),
         ("runs", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("run_capacity", "run_count", "patience",
+        *((name, ctypes.c_uint64) for name in ("run_capacity", "run_count")),
+        ("error", ctypes.c_void_p),
+        ("errors", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("error_capacity", "error_count", "patience",
                                                "settling", "seed", "clocks", "run_ns", "unsteady",
                                                "done", "stop", "file_error")),
     ]  # fmt: skip
@@ -142,11 +145,14 @@ class _Task:
         self._sources = (CSource * len(sources))(*sources)
         self._sinks = (CSink * len(sinks))(*sinks)
         self._runs = np.zeros((sum(len(s.beats) for s in traffic.sources) + MORE, 2), np.uint32)
+        self._errors = np.zeros(len(self._runs), np.uint32)
         self.task = CStreamTask(
             sources=ctypes.addressof(self._sources), source_count=len(sources),
             sinks=ctypes.addressof(self._sinks), sink_count=len(sinks),
             busy=session.address("busy"), cycles=session.address("cycles"),
             runs=self._runs.ctypes.data, run_capacity=len(self._runs),
+            error=session.address("error"), errors=self._errors.ctypes.data,
+            error_capacity=len(self._errors),
             patience=traffic.patience, settling=traffic.settling, seed=traffic.seed,
         )  # fmt: skip
 
@@ -160,6 +166,7 @@ class _Task:
         task, traffic = self.task, self._traffic
         log = Log(clocks=task.clocks, seconds=task.run_ns / 1e9)
         log.runs = [tuple(run) for run in self._runs[: task.run_count].tolist()]
+        log.errors = self._errors[: task.error_count].tolist()
         for sink, made, room in zip(traffic.sinks, self._sinks, self._received, strict=True):
             count = min(made.count, made.capacity)
             log.arrivals[sink.prefix] = self._arrivals(sink.prefix, room[:count])

@@ -19,8 +19,10 @@ class StreamReport(Subject):
         How likely it was that a port rested in a cycle.
     cycles, predicted_cycles : int
         Of all runs, from their starts to their ends: measured and planned.
+    dropped : dict of int to int
+        Runs that were no good, by their error.
     rate : Rate or None
-        How fast runs followed one another.
+        How fast runs followed one another, if none was dropped.
     jobs : tuple of JobReport
     words_checked, words_wrong : int
     first_wrong : str or None
@@ -33,6 +35,7 @@ class StreamReport(Subject):
     stall: float
     cycles: int
     predicted_cycles: int
+    dropped: dict[int, int]
     rate: Rate | None
     jobs: tuple[JobReport, ...]
     words_checked: int

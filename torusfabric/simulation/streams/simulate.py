@@ -2,25 +2,29 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ...analysis.bounds import bound
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
-from ...rtl.streams import Clocks
+from ...rtl.streams import Clocks, needs_commands
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport
 from .amaranth_streams import AmaranthStreams
 from .comparison import Comparison
 from .engine import StreamEngine
+from .faults import Planned, spoiled
 from .limits import sustained_rate
 from .messages import Exchange, draw_exchange, is_barrier
 from .report import StreamReport
 from .traffic import Log, traffic_of
 
-__all__ = ["check_stall", "simulate_streams", "stream_jobs"]
+__all__ = ["check_faults", "check_stall", "simulate_streams", "stream_jobs"]
 
 #: The most that a port can rest.
 MOST_STALL = 0.95
@@ -36,6 +40,18 @@ def check_stall(stall: float) -> None:
     """
     if not (math.isfinite(stall) and 0 <= stall <= MOST_STALL):
         raise InputError(f"Stall must be from 0 to {MOST_STALL}, not {stall:g}")
+
+
+def check_faults(faults: float) -> None:
+    """Check how likely it is that a run is no good.
+
+    Raises
+    ------
+    InputError
+        If it is not from 0 to 1.
+    """
+    if not 0 <= faults <= 1:
+        raise InputError(f"Share of faults must be from 0 to 1, not {faults:g}")
 
 
 def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
@@ -59,8 +75,8 @@ def simulate_streams(
     fabric: Fabric,
     *,
     jobs: Sequence[Job] | None = None,
-    repeat: int = 1,
     stall: float = 0.0,
+    faults: float = 0.0,
     seed: int = 1,
     engine: StreamEngine | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -68,16 +84,17 @@ def simulate_streams(
     """Send random packets through a fabric with streams, and compare every word that comes.
 
     Runs follow one another as fast as they can: the next messages are sent while a run goes on.
+    Those that are no good must be dropped, for the right reason, and leave all others as they are.
 
     Parameters
     ----------
     fabric : Fabric
     jobs : sequence of Job, optional
         One run for each of these; by default some of each mode and of several lengths.
-    repeat : int
-        How often to do all of them.
     stall : float
         How likely it is that a port rests in a cycle, 0 to 0.95.
+    faults : float
+        How likely it is that a packet or the command of a run is no good, 0 to 1.
     seed : int
         Of the words, and of what rests when.
     engine : StreamEngine, optional
@@ -87,7 +104,7 @@ def simulate_streams(
     Raises
     ------
     InputError
-        If the fabric has no streams, the stall is out of range, or a job chooses what the fabric
+        If the fabric has no streams, a share is out of range, or a job chooses what the fabric
         leaves no choice of, or is not made for.
     WorkFailed
         If the fabric does not take and give all words.
@@ -95,19 +112,22 @@ def simulate_streams(
     if fabric.top is not Top.STREAM:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
     check_stall(stall)
+    check_faults(faults)
     usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
-    tried = _checked_jobs(fabric, usual) * repeat
-    exchanges = [draw_exchange(fabric, job, seed=seed + k) for k, job in enumerate(tried)]
+    runs = _planned_runs(fabric, _checked_jobs(fabric, usual), faults=faults, seed=seed)
+    exchanges = [run.exchange for run in runs]
     engine = engine or AmaranthStreams(fabric)
-    planned = [_planned_cycles(fabric, job) for job in tried]
-    traffic = traffic_of(fabric, tried, exchanges, stall=stall, seed=seed, cycles=max(planned))
+    planned = [_planned_cycles(fabric, run) for run in runs]
+    traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(planned))
     began = time.perf_counter()
     log = engine.run(traffic, progress)
     seconds = time.perf_counter() - began
-    found = Comparison(exchanges, log)
-    found.compare_statuses(log, planned)
+    found, errors = Comparison(exchanges, log), [run.error for run in runs]
+    found.compare_statuses(log, errors, planned)
+    if not needs_commands(fabric.program):
+        found.compare_errors(log, errors)
     rate = None
-    if fabric.clocks is Clocks.ONE:
+    if fabric.clocks is Clocks.ONE and not any(errors):
         ends = _ends(exchanges, log)
         rate = sustained_rate(exchanges, planned, ends, stall=stall, width=fabric.width)
     return _report(
@@ -115,8 +135,9 @@ def simulate_streams(
         found,
         engine=engine.name,
         stall=stall,
+        dropped=dict(sorted(Counter(int(error) for error in errors if error).items())),
         rate=rate,
-        jobs=_job_reports(fabric, tried, found, log),
+        jobs=_job_reports(fabric, runs, found, log),
         seconds=round(seconds, 3),
         clocks=log.clocks,
     )
@@ -167,20 +188,38 @@ def _ends(exchanges: Sequence[Exchange], log: Log) -> list[int]:
     return ends
 
 
-def _planned_cycles(fabric: Fabric, job: Job) -> int:
-    """The cycles of a run, from its start to its end; a barrier has none."""
-    return 0 if is_barrier(fabric, job) else fabric.program.cycles(job.length, mode=job.mode)
+def _planned_runs(
+    fabric: Fabric, jobs: Sequence[Job], *, faults: float, seed: int
+) -> list[Planned]:
+    """What is sent for each job, and what has to become of it."""
+    random = np.random.default_rng(seed)
+    runs = []
+    for number, job in enumerate(jobs):
+        exchange = draw_exchange(fabric, job, seed=seed + number)
+        good = random.random() >= faults
+        runs.append(Planned(job, exchange) if good else spoiled(fabric, job, exchange, random))
+    return runs
+
+
+def _planned_cycles(fabric: Fabric, run: Planned) -> int:
+    """The cycles of a run, from its start to its end; none of a barrier, or of one dropped."""
+    if run.error or is_barrier(fabric, run.job):
+        return 0
+    return fabric.program.cycles(run.job.length, mode=run.job.mode)
 
 
 def _job_reports(
-    fabric: Fabric, jobs: Sequence[Job], found: Comparison, log: Log
+    fabric: Fabric, runs: Sequence[Planned], found: Comparison, log: Log
 ) -> tuple[JobReport, ...]:
-    """What came of each run; a barrier is no run of the program, and takes none of its cycles."""
+    """What came of each run that was to be carried out.
+
+    A barrier is no run of the program, and takes none of its cycles.
+    """
     taken = iter([cycles for _, cycles in log.runs])
     return tuple(
-        _barrier_report(job, number, found) if is_barrier(fabric, job)
-        else _job_report(fabric, job, number, found, next(taken, -1))
-        for number, job in enumerate(jobs)
+        _barrier_report(run.job, number, found) if is_barrier(fabric, run.job)
+        else _job_report(fabric, run.job, number, found, next(taken, -1))
+        for number, run in enumerate(runs) if not run.error
     )  # fmt: skip
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...rtl.fabric import Fabric
+from ...rtl.run_choices import RunError
 from ...rtl.streams import needs_commands
 from ...rtl.streams.ports import COMMAND, STATUS
 from ..engines.base import Job
-from .messages import Exchange, Packet
+from .faults import Planned
+from .messages import Packet
 
 __all__ = [
     "STATUS_SINK",
@@ -121,6 +123,8 @@ class Log:
         Of each sink, by its prefix.
     runs : list of (int, int)
         Of each run that ended, the cycle after which it was not busy, and the cycles that it took.
+    errors : list of int
+        What the fabric has shown as its error, each time that it has changed.
     clocks : int
         Cycles in all.
     seconds : float
@@ -131,6 +135,7 @@ class Log:
 
     arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
     runs: list[tuple[int, int]] = field(default_factory=list)
+    errors: list[int] = field(default_factory=list)
     clocks: int = 0
     seconds: float = 0.0
     unsteady: str | None = None
@@ -138,8 +143,7 @@ class Log:
 
 def traffic_of(
     fabric: Fabric,
-    jobs: Sequence[Job],
-    exchanges: Sequence[Exchange],
+    runs: Sequence[Planned],
     *,
     stall: float,
     seed: int,
@@ -150,15 +154,15 @@ def traffic_of(
     Parameters
     ----------
     fabric : Fabric
-    jobs : sequence of Job
-        Of which the commands are, if the fabric takes any.
-    exchanges : sequence of Exchange
+    runs : sequence of Planned
+        Of whose jobs the commands are, if the fabric takes any.
     stall : float
         How likely it is that any port rests in a cycle.
     seed : int
     cycles : int
         Those of the longest run.
     """
+    exchanges = [run.exchange for run in runs]
     sources, sinks = [], []
     for node in range(fabric.nodes):
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
@@ -167,17 +171,21 @@ def traffic_of(
         count = sum(len(packet.words) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
     if needs_commands(fabric.program):
-        commands = [beat for number, job in enumerate(jobs) for beat in command_of(number, job)]
+        commands = [
+            beat
+            for number, run in enumerate(runs)
+            for beat in command_of(number, run.job, run.error)
+        ]
         sources.append(Source("s_axis_cmd", commands, stall))
-        sinks.append(Sink(STATUS_SINK, len(STATUS) * len(jobs), stall))
+        sinks.append(Sink(STATUS_SINK, len(STATUS) * len(runs), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
     return Traffic(sources, sinks, seed, patience)
 
 
-def command_of(number: int, job: Job) -> Iterable[Beat]:
+def command_of(number: int, job: Job, error: RunError = RunError.NONE) -> Iterable[Beat]:
     """The beats of the command of a run; every second one leaves the length to the packets."""
     words = {name: value or 0 for name, value in job._asdict().items()} | {"tag": number}
-    if number % 2:
+    if number % 2 and error is not RunError.LENGTH:
         words["length"] = 0
     return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
 
