@@ -54,6 +54,11 @@ def test_cores_are_proved_with_memories_and_without():
         assert words in proof.conclusion
 
 
+def test_the_smallest_nodes_with_streams_are_proved():
+    program = tf.compile(tf.plan("2", "allgather"))
+    assert prove(tf.Fabric(program, width=1, top="stream"), cache=Cache()).proved
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("topology", "collectives", "options"),

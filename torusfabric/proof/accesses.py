@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .machine import Machine, Override
     from .snapshot import Snapshot
 
-__all__ = ["Access", "Steps", "of_runs"]
+__all__ = ["Access", "Steps", "of_runs", "side_by_side"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,22 @@ class Steps:
     always: Mapping[str, IntArray] = field(default_factory=dict)
     otherwise: Mapping[str, int] = field(default_factory=dict)
     known: Mapping[str, IntArray] = field(default_factory=dict)
+
+
+def side_by_side(steps: Steps, first: int, count: int) -> Steps:
+    """Some steps at once, each in a run of its own; those of one run follow one another."""
+
+    def lanes(values: IntArray) -> IntArray:
+        return np.moveaxis(values[first : first + count], 0, -1).reshape(1, values.shape[1], -1)
+
+    return Steps(
+        1,
+        {port: lanes(values) for port, values in steps.numbers.items()},
+        {port: lanes(values) for port, values in steps.words.items()},
+        steps.always,
+        steps.otherwise,
+        {port: np.repeat(known, count) for port, known in steps.known.items()},
+    )
 
 
 class Access(ABC):

@@ -97,6 +97,7 @@ class GateProgram:
         self._q, self._d = (self._of([flop[k] for flop in flops]) for k in (0, 1))
         self._in = {n: self._of([module.inputs[n][k] for k in b]) for n, b in self.inputs.items()}
         self._out = {n: self._of([module.outputs[n][k] for k in b]) for n, b in outputs.items()}
+        self._direct = self._kept_outputs()
 
     def _add(self, bit: Bit) -> None:
         """Give a bit the next number."""
@@ -232,17 +233,20 @@ class GateProgram:
 
     def direct(self, state: State) -> dict[str, tuple[BoolArray, IntArray]]:
         """Of each output, which of the bits are registers or constants, and what they are."""
+        found = {}
+        for name, (here, constants, places) in self._direct.items():
+            held = state.flops[places] if len(state.flops) else 0
+            found[name] = here, np.where(constants <= 1, constants, held)
+        return found
+
+    def _kept_outputs(self) -> dict[str, tuple[BoolArray, IntArray, IntArray]]:
+        """Of each output: which bits are registers or constants; these, and their registers."""
         place = np.full(self.bits, -1)
         place[self._q] = np.arange(len(self._q))
         found = {}
         for name, numbers in self._out.items():
-            here = (place[numbers] >= 0) | (numbers <= 1)
-            values = np.where(
-                (numbers[here] <= 1)[:, None],
-                numbers[here][:, None],
-                state.flops[place[numbers[here]]] if len(state.flops) else 0,
-            )
-            found[name] = here, values
+            here: BoolArray = (place[numbers] >= 0) | (numbers <= 1)
+            found[name] = here, numbers[here][:, None], place[numbers[here]]
         return found
 
     def after(self, v: IntArray, state: State) -> State:

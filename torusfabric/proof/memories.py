@@ -53,7 +53,9 @@ class Memory:
             lanes = np.arange(values.shape[1]) if words.shape[2] > 1 else 0
             read = words[np.where(known, at, 0), :, lanes].T
             for into, _, enable in self.writes if self.collides else ():
-                known &= ~((values[enable] != 0).any(axis=0) & _may_meet(values, address, into))
+                writing = (values[enable] != 0).any(axis=0)
+                if writing.any():
+                    known &= ~(writing & _may_meet(values, address, into))
             values[data] = np.where(known, read, UNKNOWN)
 
     def write(self, values: IntArray, words: IntArray) -> None:
@@ -99,9 +101,13 @@ def _address(bits: IntArray) -> IntArray:
 
 def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
     """Write into memories, in place."""
-    at = _address(address)
     active = (enable != 0).any(axis=0)
-    _forget(words, address, enable, np.nonzero(active & (at < 0))[0])
+    if not active.any():
+        return
+    at = _address(address)
+    open_ = np.nonzero(active & (at < 0))[0]
+    if len(open_):
+        _forget(words, address, enable, open_)
     lanes = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
     if len(lanes):
         old, e, new = words[at[lanes], :, lanes].T, enable[:, lanes], data[:, lanes]

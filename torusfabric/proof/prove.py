@@ -162,6 +162,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
             "Loaders write, and unloaders read, the words of packets where the address map says; a "
             "run begins when all messages are loaded and there is room for what it brings."
         )
+        yield "A run that begins in the last cycle of another does what it does after a rest."
 
 
 def _conclusion(fabric: Fabric) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..program.timing import WRITE
 from ..topology import BoolArray, IntArray
+from .accesses import side_by_side
 from .faults import Refuted, refuted
 from .messages import Run, owed_words
 from .report import Counterexample
@@ -25,6 +26,7 @@ from .snapshot import (
     arrays,
     of_all,
     picked,
+    repeated,
     same,
     spread,
     unchanged,
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
     from .machine import Override
     from .starts import Starts
 
-__all__ = ["Meanwhile", "MemoryRuns", "Runs", "Variant", "run_refuted"]
+__all__ = ["LANES", "Meanwhile", "MemoryRuns", "Runs", "Variant", "run_refuted"]
+
+#: Nodes times runs that are carried out at once.
+LANES = 4096
 
 #: Cycles within which nothing changes any more after a run.
 RESTING = 100
@@ -101,9 +106,13 @@ class Runs(ABC):
 
     #: The ways in which runs can come about.
     variants: tuple[Variant, ...] = (Variant(0, every=True),)
+    #: In how many of the last cycles of a run the next one may begin.
+    follows = 0
 
     @abstractmethod
-    def prove(self, runs: Sequence[Run], rest: Snapshot, variant: int = 0) -> Snapshot:
+    def prove(
+        self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
+    ) -> Snapshot:
         """Carry out runs.
 
         Parameters
@@ -113,6 +122,8 @@ class Runs(ABC):
             What is at rest, as `Starts.rest` gives it.
         variant : int
             The number of one of the ways in which they can come about.
+        compares : bool
+            Whether words are compared in the end; else they are carried out for what they leave.
 
         Returns
         -------
@@ -149,7 +160,8 @@ class Runs(ABC):
         for edge in range(int(cycles.max()) + 1):
             under_way: BoolArray = edge < cycles
             # Whatever the start is meanwhile, it is ignored.
-            given = self.starts.given(start=np.where(under_way, UNKNOWN, 0))
+            ignored = edge < cycles - self.follows
+            given = self.starts.given(start=np.where(ignored, UNKNOWN, 0))
             machine.settle(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
             meanwhile.look(edge)
             self._check(runs, edge, "busy", under_way)
@@ -209,7 +221,9 @@ class MemoryRuns(Runs):
 
     variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
 
-    def prove(self, runs: Sequence[Run], rest: Snapshot, variant: int = 0) -> Snapshot:
+    def prove(
+        self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
+    ) -> Snapshot:
         """Carry out runs, in variant 1 as early as they may start."""
         early = variant == 1
         cycles = self._prepare(runs)
@@ -229,7 +243,8 @@ class MemoryRuns(Runs):
             access.check_others(begin)
         meanwhile = Meanwhile(overrides=lambda cycle: access.at(writes, first + 1 + cycle))
         now, left = self._run(runs, cycles, begin, meanwhile)
-        self._read(runs, cycles, now, left)
+        if compares:
+            self._read(runs, cycles, now, left)
         return of_all(left, len(runs))
 
     def _settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
@@ -264,16 +279,24 @@ class MemoryRuns(Runs):
             The state in the end, and each run's when it was done.
         """
         machine, access = self.machine, self.access
-        owed = self._owed(runs)
         reads: Steps = access.reads(runs)
-        now = unchanged(self._rested(now), left)
-        machine.forget_words()
-        for step in range(reads.count + access.answer):
-            asked = access.at(reads, step)
-            machine.settle(now, self.starts.given(), asked, only=access.nodes)
-            if step >= access.answer:
-                self._compare_step(runs, cycles, owed, step - access.answer)
-            now = machine.after(now)
+        now, owed = unchanged(self._rested(now), left), self._owed(runs)
+        # Reads are carried out side by side, with nothing known of those before and after.
+        most = max(1, LANES // (self.program.topology.nodes * len(runs)))
+        for first in range(0, reads.count, most):
+            count = min(most, reads.count - first)
+            machine.prepare(len(runs) * count)
+            each, asked = repeated(now, count), side_by_side(reads, first, count)
+            machine.settle(each, self.starts.given())
+            machine.forget_words()
+            for step in range(access.answer + 1):
+                given = access.at(asked, step)
+                machine.settle(each, self.starts.given(), given, only=access.nodes)
+                if step < access.answer:
+                    each = machine.after(each)
+            for at in range(first, first + count):
+                lanes = slice(at - first, None, count)
+                self._compare_step(runs, cycles, owed, at, lanes)
 
     def _owed(self, runs: Sequence[Run]) -> list[tuple[IntArray, BoolArray]]:
         """What each run owes, and whom."""
@@ -285,12 +308,15 @@ class MemoryRuns(Runs):
         cycles: IntArray,
         owed: list[tuple[IntArray, BoolArray]],
         at: int,
+        lanes: slice = slice(None),
     ) -> None:
-        """Compare a word of each run."""
+        """Compare a word of each run; which lanes are theirs may be said."""
         for k, (words, receives) in enumerate(owed):
             if at < words.shape[1]:
                 wanted = np.where(receives, words[:, at], UNKNOWN)
-                self._compare(runs[k], k, wanted, int(cycles[k]), at)
+                self._compare(
+                    runs[k], range(self.machine.runs)[lanes][k], wanted, int(cycles[k]), at
+                )
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
         """Compare a word of all nodes that are owed it."""

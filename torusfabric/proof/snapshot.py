@@ -12,7 +12,8 @@ from .gate_program import State
 from .symbols import STANDS, UNKNOWN, joined, word
 
 __all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked",
-           "same", "spread", "unchanged", "with_arrays", "with_either", "with_numbers"]  # fmt: skip
+           "repeated", "same", "spread", "unchanged", "with_arrays", "with_either",
+           "with_numbers"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,15 @@ def spread(rest: Snapshot, runs: int) -> Snapshot:
                 shape = (*words.shape[:2], words.shape[2] * runs)
                 words = np.full(shape, UNKNOWN, np.int32)
             rams.append(words)
+        found.states[module] = State(state.flops, rams)
+    return found
+
+
+def repeated(now: Snapshot, count: int) -> Snapshot:
+    """A state of some runs as that of so many copies of each, which follow one another."""
+    found = with_arrays(now, [np.repeat(values, count, axis=-1) for values in arrays(now)])
+    for module, state in found.states.items():
+        rams = [np.repeat(w, count, axis=-1) if w.flags.writeable else w for w in state.rams]
         found.states[module] = State(state.flops, rams)
     return found
 

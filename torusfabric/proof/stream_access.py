@@ -52,7 +52,7 @@ class StreamAccess(Access):
         """What drives nets of the top while nobody writes and no run begins."""
         writes = ("write_enable_", "write_kept_")
         names = [name for name in self.machine.text.nets if name.startswith(writes)]
-        return dict.fromkeys([*names, "run_begins"], np.array([[0]]))
+        return dict.fromkeys([*names, "run_begins", "over"], np.array([[0]]))
 
     def begins(self) -> dict[str, IntArray]:
         """What drives nets of the top, besides, when a run begins."""

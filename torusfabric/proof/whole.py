@@ -19,7 +19,7 @@ from .host_access import HostAccess
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
 from .modules import SLICE, adders
-from .runs import MemoryRuns, Runs
+from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
 from .starts import Starts
 from .stream_access import StreamAccess
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from ..toolchain.progress import Progress
 
 __all__ = ["Whole", "all_runs"]
-
-#: Nodes times runs that are carried out at once.
-LANES = 4096
 
 #: What is not carried out: arguments of their own cover it.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
@@ -170,7 +167,7 @@ class Whole:
         rest = self._runs.starts.rest()
         # What runs leave is at rest too; a few of them show nearly all of it.
         few = [(self._few, variant.number) for variant in self._runs.variants if variant.every]
-        while not same(reached := self._left(few, rest), rest):
+        while not same(reached := self._left(few, rest, compares=False), rest):
             rest = self._runs.starts.rest(reached)
         while not same(reached := self._left(self._batches(), rest, progress), rest):
             rest = self._runs.starts.rest(reached)
@@ -198,13 +195,15 @@ class Whole:
         batches: Iterable[tuple[list[Run], int]],
         rest: Snapshot,
         progress: Progress = lambda *_: None,
+        *,
+        compares: bool = True,
     ) -> Snapshot:
         """What is at rest, and what runs from it, and starts that are refused, leave."""
         done, total = 0, len(self._total)
         _, reached = self._runs.starts.refuse(rest)
         for runs, variant in batches:
             try:
-                left = self._runs.prove(runs, rest, variant)
+                left = self._runs.prove(runs, rest, variant, compares=compares)
             except Refuted as error:
                 raise self._with_waves(error, rest, variant) from None
             reached = with_either(reached, left)

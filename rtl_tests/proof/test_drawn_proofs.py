@@ -1,0 +1,54 @@
+"""Selections drawn at random are proved, or refused with one line before any work."""
+
+import json
+import random
+
+import pytest
+
+from torusfabric.cli import main
+from torusfabric.toolchain import tools
+
+pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+
+TOPOLOGIES = ("2", "3", "5", "2x2", "2x3", "3x2", "4x2", "3x3", "2x5", "2x2x2", "2x3x2",
+              "arrowhead:1", "arrowhead:2")  # fmt: skip
+COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduce",
+               "reduce-scatter", "allreduce")  # fmt: skip
+ALGORITHMS = ("", "", "", "matching", "hamiltonian", "max-flow", "lee-code", "one-packet",
+              "necklace", "redistribute", "spanning-tree", "wormhole-forest")  # fmt: skip
+OPERATORS = ("add", "max", "add,min", "max:signed,add", "xor,and")
+
+
+def drawn(seed):
+    """A command line."""
+    chance = random.Random(seed)
+    several = chance.random() < 0.3
+    kinds = chance.sample(COLLECTIVES, chance.choice((2, 3)) if several else 1)
+    words = ["prove", chance.choice(TOPOLOGIES), ",".join(kinds), "--json"]
+    words += ["--width", str(chance.choice((1, 2, 3, 5)))]
+    if several or chance.random() < 0.3:
+        words += ["--max-flits", str(chance.randint(1, 4))]
+    else:
+        words += ["--flits", str(chance.randint(1, 9))]
+        algorithm = chance.choice(ALGORITHMS)
+        words += ["--algorithm", algorithm] if algorithm else []
+    if chance.random() < 0.4:
+        words += ["--root", "any"]
+    if any(kind.startswith(("reduce", "allr")) for kind in kinds):
+        words += ["--op", chance.choice(OPERATORS)]
+    words += ["--top", chance.choice(("host", "host", "core", "stream"))]
+    return words
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_drawn_is_proved_or_refused(seed, capsys):
+    status = main(drawn(seed))
+    out, err = capsys.readouterr()
+    if status:
+        assert status == 1
+        lines = [line for line in err.splitlines() if not line.endswith(" so far")]
+        assert len(lines) == 1
+        assert not out
+    else:
+        assert json.loads(out)["proved"]
