@@ -4,10 +4,12 @@ import json
 import re
 
 import pytest
+from amaranth.hdl import Const
 from helpers import misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
+from torusfabric.rtl.streams.loader import Loader
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 
@@ -50,7 +52,7 @@ def test_every_word_is_right(tmp_path, topology, collective, lengths):
     passed, text = run_bench(exported(tmp_path, topology, name, lengths), STALL=0.4)
     assert passed, text[-3000:]
     modes = 1 + collective.count(",") + lengths.get("barrier", 0)
-    assert re.search(rf"{3 * modes} runs: \d+ words", text)
+    assert re.search(rf"{3 * modes} runs: \d+ words; {2 * modes} dropped", text)
 
 
 def test_clocks_of_nodes(tmp_path):
@@ -68,6 +70,15 @@ def test_a_wrong_word_is_found(tmp_path):
     passed, text = run_bench(folder, RUNS=1)
     assert not passed
     assert re.search(r"packet \d at node \d is Packet", text)
+
+
+@pytest.mark.parametrize("faults", [1, pytest.param(0, marks=pytest.mark.long)])
+def test_a_destination_that_is_not_checked_is_found(tmp_path, monkeypatch, faults):
+    monkeypatch.setattr(Loader, "_wrong_destination", lambda *_: Const(0))
+    folder = exported(tmp_path, "3", "alltoall", {"flits": 1})
+    passed, text = run_bench(folder, RUNS=4, FAULTS=faults)
+    assert passed == (faults == 0)
+    assert faults == 0 or re.search(r"errors are|packet \d+ at node|must", text)
 
 
 def test_wrong_cycles_are_found(tmp_path):

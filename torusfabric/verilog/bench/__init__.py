@@ -15,7 +15,11 @@ COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py"
 PORTS = {
     "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
     "periodic": {"test_fabric.py": "test_periods.py", "direct_port.py": "direct_port.py"},
-    "stream": {"test_fabric.py": "test_streams.py", "stream_port.py": "stream_port.py"},
+    "stream": {
+        "test_fabric.py": "test_streams.py",
+        "stream_port.py": "stream_port.py",
+        "faults.py": "faults.py",
+    },
     "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
     "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},

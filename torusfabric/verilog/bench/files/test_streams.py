@@ -1,17 +1,22 @@
 """Sends random packets into the streams of the fabric, and checks every word and the cycles.
 
 What the fabric is, it finds in `manifest.json` alone. The environment variables `RUNS`, `SEED` and
-`STALL` say how many runs there are of each mode, which, and how often a port rests.
+`STALL` say how many runs there are of each mode, which, and how often a port rests; and `FAULTS`,
+how many there are besides that are no good, for each good one.
 """
 
+import math
+import os
 import random
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from collectives import Words
+from faults import Spoiled, spoiled
 from runs import MANIFEST, RUNS, SEED, Run, choose, delivered, draw_words, members
 from stalls import Stalls
 from stream_port import Packet, Sink, Source
@@ -23,6 +28,9 @@ COMMANDED = "command_words" in MANIFEST
 
 #: The mode that is a barrier, if there is one.
 BARRIER = MANIFEST.get("barrier")
+
+#: Runs that are no good, for each good one.
+FAULTS = float(os.environ.get("FAULTS") or 0.5)
 
 #: Cycles in which nothing comes any more, and after which something is missing.
 SETTLING, PATIENCE = 100, 5000
@@ -41,6 +49,7 @@ class Bench:
         self.commands = [Source(dut, PORTS, "s_axis_cmd", stalls)] if COMMANDED else []
         self.statuses = [Sink(dut, PORTS, "m_axis_status", stalls)] if COMMANDED else []
         self.cycles: list[int] = []
+        self.errors = [0]
 
     @property
     def streams(self) -> list[Source | Sink]:
@@ -68,7 +77,7 @@ class Bench:
         cocotb.start_soon(self.watch())
 
     async def watch(self) -> None:
-        """Note what `cycles` says at the end of each run."""
+        """Note what `cycles` says at the end of each run, and `error` when it changes."""
         was_busy = False
         while True:
             await RisingEdge(self.dut.clk)
@@ -76,14 +85,18 @@ class Bench:
             if was_busy and not busy:
                 self.cycles.append(int(self.dut.cycles.value))
             was_busy = busy
+            error = int(self.dut.error.value)
+            if error != self.errors[-1]:
+                self.errors.append(error)
 
     async def settle(self, expected: list[list[Packet]]) -> None:
-        """Wait until all has come that must, and a while longer."""
+        """Wait until all is sent, and has come that must, and a while longer."""
         quiet, before = 0, list[int]()
         while True:
             await RisingEdge(self.dut.clk)
             came = [len(sink.packets) for sink in self.sinks]
             complete = all(n >= len(e) for n, e in zip(came, expected, strict=True))
+            complete &= not any(source.packets for source in [*self.sources, *self.commands])
             waiting = [len(stream.packets) for stream in self.streams]
             quiet, before = (quiet + 1 if waiting == before else 0), waiting
             if quiet > (SETTLING if complete else PATIENCE):
@@ -97,9 +110,10 @@ def barrier() -> Run:
     return Run(mode | {"operators": []}, 1, 0, 0)
 
 
-def command(run: Run, tag: int) -> Packet:
+def command(sent: Spoiled, tag: int) -> Packet:
     """The command of a run; every second one leaves the length to the packets."""
-    words = run.inputs | {"length": run.length * (tag % 2), "tag": tag}
+    run = sent.run
+    words = run.inputs | {"length": run.length * (tag % 2), "tag": tag} | sent.chosen
     return Packet(0, tuple(words[name] for name in MANIFEST["command_words"]))
 
 
@@ -131,35 +145,70 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
     ]
 
 
+def draw(generator: random.Random) -> list[tuple[Spoiled, list[list[Packet]]]]:
+    """Runs in any order, good ones and others: what is sent, and what must be received."""
+    bad = math.ceil(FAULTS * RUNS)
+    runs = [
+        (choose(generator, mode, k), k < RUNS)
+        for mode in MANIFEST["modes"]
+        for k in range(RUNS + bad)
+    ]
+    if BARRIER is not None:
+        runs += [(barrier(), k < RUNS) for k in range(RUNS + bad)]
+    generator.shuffle(runs)
+    drawn: list[tuple[Spoiled, list[list[Packet]]]] = []
+    for run, good in runs:
+        words = draw_words(generator, run)
+        packets = sent_packets(run, words, generator)
+        if good:
+            drawn.append((Spoiled(run, 0, packets, {}), received_packets(run, words)))
+        else:
+            drawn.append((spoiled(generator, run, packets), [[] for _ in NODES]))
+    return drawn
+
+
 @cocotb.test()
 async def random_packets(dut: Any) -> None:
-    """Every word is right, runs take the cycles that were predicted, and nothing else comes."""
+    """Every word is right, runs take the cycles that were predicted, and nothing else comes.
+
+    What is no good is dropped, with its error.
+    """
     generator = random.Random(SEED)
     bench = Bench(dut)
     await bench.start()
-    runs = [choose(generator, mode, k) for mode in MANIFEST["modes"] for k in range(RUNS)]
-    if BARRIER is not None:
-        runs += [barrier()] * RUNS
-    generator.shuffle(runs)
+    drawn = draw(generator)
+    runs = [sent for sent, _ in drawn]
     expected: list[list[Packet]] = [[] for _ in NODES]
     for source in bench.commands:
         source.packets.extend(command(run, tag) for tag, run in enumerate(runs))
-    for run in runs:
-        words = draw_words(generator, run)
-        for source, packets in zip(bench.sources, sent_packets(run, words, generator), strict=True):
+    for run, received in drawn:
+        for source, packets in zip(bench.sources, run.packets, strict=True):
             source.packets.extend(packets)
-        for node, packets in enumerate(received_packets(run, words)):
+        for node, packets in enumerate(received):
             expected[node] += packets
     await bench.settle(expected)
     for node, sink in enumerate(bench.sinks):
         check_packets(node, sink.packets, expected[node])
-    for sink in bench.statuses:
-        said = [Packet(0, (tag, 0, run.cycles)) for tag, run in enumerate(runs)]
-        assert sink.packets == said, f"statuses are {sink.packets}, not {said}"
-    right = [run.cycles for run in runs if run.mode["mode"] != BARRIER]
+    check_errors(bench, runs)
+    good = [sent.run for sent in runs if not sent.error]
+    right = [run.cycles for run in good if run.mode["mode"] != BARRIER]
     assert bench.cycles == right, f"runs take {bench.cycles} cycles, not {right}"
     count = sum(len(packet.words) for packets in expected for packet in packets)
-    cocotb.log.info("%d runs: %d words", len(runs), count)
+    dropped = len(runs) - len(good)
+    cocotb.log.info("%d runs: %d words; %d dropped", len(good), count, dropped)
+
+
+def check_errors(bench: Bench, runs: list[Spoiled]) -> None:
+    """Compare what is said of each run."""
+    for sink in bench.statuses:
+        said = [
+            Packet(0, (tag, sent.error, 0 if sent.error else sent.run.cycles))
+            for tag, sent in enumerate(runs)
+        ]
+        assert sink.packets == said, f"statuses are {sink.packets}, not {said}"
+    if not bench.statuses:
+        errors = [error for error, _ in groupby([0, *(sent.error for sent in runs)])]
+        assert bench.errors == errors, f"errors are {bench.errors}, not {errors}"
 
 
 def check_packets(node: int, packets: list[Packet], expected: list[Packet]) -> None:
