@@ -1,6 +1,7 @@
 """What is proved of fabrics of every form, and what the command says."""
 
 import json
+import sys
 
 import pytest
 
@@ -82,3 +83,11 @@ def test_the_command_says_what_is_proved_and_what_is_assumed(capsys):
     assert found["proved"]
     assert found["assumptions"]
     assert all(module.keys() >= {"name", "properties", "seconds"} for module in found["modules"])
+
+
+def test_a_missing_solver_is_said_at_once(monkeypatch):
+    """Before anything is emitted."""
+    monkeypatch.setenv("Z3", "no-such-program")
+    monkeypatch.setattr(sys.modules["torusfabric.proof.prove"], "emit", None)
+    with pytest.raises(tf.MissingTool, match="z3"):
+        proof_of("2x2", "allgather")

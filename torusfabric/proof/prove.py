@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..rtl.control import plan_control
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
+from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.processes import parallel
 from ..verilog import emit
@@ -85,6 +86,8 @@ def prove(
             "Operator to be proved in front of injection ports must not be min or max of signed "
             "words alone (with add beside it, or by --algorithm matching, it is proved)"
         )
+    for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
+        tools.require(tool)
     proofs: list[ModuleProof] = []
     wrong = None
     try:
