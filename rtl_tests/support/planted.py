@@ -26,7 +26,7 @@ FABRICS = {
     "injected sums": (
         "3x3",
         ["reduce:max-flow"],
-        {"flits": 2, "operators": ["add", "max:signed"]},
+        {"flits": 2, "operators": ["add", "min"]},
         {},
     ),
     "core": ("2x3", ["alltoall"], {"flits": 2}, {"top": "core"}),

@@ -16,7 +16,7 @@ from ..topology import BoolArray, IntArray
 from .cones import cone
 from .gates import Bit, Gate, GateModule
 from .memories import Memory, memory_of
-from .sums import NEUTRAL, Sums
+from .sums import Sums
 from .symbols import UNKNOWN, both, either, multiplexed, negated, parity
 
 __all__ = ["GateProgram", "State"]
@@ -221,8 +221,6 @@ class GateProgram:
             case "SUM":
                 assert self._sums is not None
                 return self._sums.combined_bits(a, v[step.b])
-            case "NEUTRAL":
-                return np.full_like(a, NEUTRAL)
             case "SAME":
                 return np.where((v[step.b] == v[step.s]) & (v[step.b] >> 1 == 0), a, UNKNOWN)
         return multiplexed(v[step.s], a, v[step.b])

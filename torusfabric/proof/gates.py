@@ -68,8 +68,8 @@ CHOSEN = "chosen operator "
 class Gate(NamedTuple):
     """A gate: AND, OR, XOR, NOT, or MUX, which gives b where s is 1.
 
-    Or what is proved by itself, bit by bit: SUM of two words, or NEUTRAL, the word that changes
-    none, at position s of words; and SAME, which gives a, of which nothing is known unless b is s.
+    Or what is proved by itself, bit by bit: SUM of two words, at position s of them; and SAME,
+    which gives a, of which nothing is known unless b is s.
     """
 
     kind: str
@@ -292,10 +292,9 @@ def _add_unit(module: GateModule, pins: dict[str, list[Bit]]) -> None:
     code, new = pins.get("code", []), count(FRESH + len(module.gates))
     right = [module.inputs.setdefault(f"{CHOSEN}{k}", [next(new)])[0] for k in range(len(code))]
     for position, bit in enumerate(pins["result"]):
-        words = [pins[port][position] for port in ("a", "b") if port in pins]
-        a, b = words or ("0", "0")
         steps = [*(next(new) for _ in code), bit]
-        made = Gate("SUM" if words else "NEUTRAL", int(steps[0]), a, b, str(position))
+        a, b = (pins[port][position] for port in ("a", "b"))
+        made = Gate("SUM", int(steps[0]), a, b, str(position))
         module.gates.append(made)
         for k, control in enumerate(code):
             module.gates.append(Gate("SAME", int(steps[k + 1]), steps[k], control, right[k]))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from .gates import CHOSEN, Bit, GateText
 from .snapshot import Snapshot
 from .sums import Adder, Sums
 from .symbols import UNKNOWN
+
+if TYPE_CHECKING:
+    from ..rtl.operator_unit import OperatorUnit
 
 __all__ = ["WORDS", "Machine", "Override"]
 
@@ -65,8 +69,8 @@ class Machine:
         The modules of operators, by what is proved of them.
     left_out : collection of str
         Modules that are not carried out; somebody else drives their nets.
-    codes : sequence of int
-        The control bits of each operator.
+    unit : OperatorUnit, optional
+        Says which control bits, and which word that changes nothing, belong to each operator.
 
     Attributes
     ----------
@@ -86,9 +90,9 @@ class Machine:
         sums: Sums,
         adders: Mapping[str, Adder],
         left_out: Sequence[str],
-        codes: Sequence[int] = (),
+        unit: OperatorUnit | None = None,
     ) -> None:
-        self.text, self.runs, self._codes = text, 1, codes
+        self.text, self.runs, self._unit = text, 1, unit
         self._code: IntArray | None = None
         self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
         self.adders, self.sums = dict(adders), sums
@@ -120,14 +124,16 @@ class Machine:
         self.runs = runs
         self.nets: IntArray = np.full((len(set(self._number.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
-        self._code = None
+        self._code = self.sums.neutral = None
         for adder in self.adders.values():
             adder.prepare(runs)
 
     def choose(self, operations: Sequence[int]) -> None:
         """Choose the operator of each run."""
-        if self._codes:
-            self._code = np.array([self._codes[number] for number in operations])
+        if self._unit is not None:
+            self._code = np.array([self._unit.codes[number] for number in operations])
+            lowest = [operator.identity(1) for operator in self._unit.operators]
+            self.sums.neutral = np.array([lowest[number] for number in operations])
         for adder in self.adders.values():
             adder.choose(operations)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..rtl.crossbar import select_bits
 from ..rtl.netlist import Role
-from ..rtl.operator_pair import NEUTRAL_WORD, PAIR
+from ..rtl.operator_pair import PAIR
 from ..rtl.operator_unit import OperatorUnit
 from .routers import Words, combiner_harness, router_harness, unit_harness
 from .solver import Harness
@@ -46,7 +46,7 @@ def operator_modules(fabric: Fabric, design: Design) -> list[str]:
     """The modules of operators inside endpoints."""
     ends = [fabric.prefix + n for n, role in fabric.netlist.roles.items() if role is Role.ENDPOINT]
     return [child for end in ends for child in design.instances.get(end, {})
-            if child.removeprefix(end).startswith((f"_{PAIR}_", f"_{NEUTRAL_WORD}"))]  # fmt: skip
+            if child.removeprefix(end).startswith(f"_{PAIR}_")]  # fmt: skip
 
 
 def _operators(fabric: Fabric, design: Design) -> list[Harness]:
@@ -61,9 +61,8 @@ def _operators(fabric: Fabric, design: Design) -> list[Harness]:
     unit = OperatorUnit(fabric.program.operators) if different else None
     for name in different.values():
         assert unit is not None
-        neutral = NEUTRAL_WORD in name.removeprefix(fabric.prefix)
         inner = name.removeprefix(fabric.prefix)
-        harness = unit_harness(inner, unit, fabric.width, neutral=neutral)
+        harness = unit_harness(inner, unit, fabric.width)
         found.append(_harness(harness, fabric, design))
     return found
 

@@ -80,11 +80,10 @@ def prove(
         raise InputError("Fabric to be proved must not be periodic")
     loops = [mode.loop for mode in fabric.program.modes]
     before_injection = any(len(readers) > 1 for loop in loops for readers in loop.injections)
-    identities = {operator.identity(2) for operator in fabric.program.operators}
-    if before_injection and identities in ({1}, {2}):
+    if before_injection and any(operator.signed for operator in fabric.program.operators):
         raise InputError(
-            "Operator to be proved in front of injection ports must not be min or max of signed "
-            "words alone (with add beside it, or by --algorithm matching, it is proved)"
+            "Operators to be proved in front of injection ports must not be signed (by --algorithm "
+            "matching, which combines words behind in-ports, they are proved)"
         )
     for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
         tools.require(tool)

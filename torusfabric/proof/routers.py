@@ -186,7 +186,7 @@ def _add_results(
             )
 
 
-def unit_harness(name: str, unit: OperatorUnit, width: int, *, neutral: bool) -> HarnessText:
+def unit_harness(name: str, unit: OperatorUnit, width: int) -> HarnessText:
     """What is asserted of a module of operators: of each operator, for all words.
 
     Parameters
@@ -196,18 +196,15 @@ def unit_harness(name: str, unit: OperatorUnit, width: int, *, neutral: bool) ->
         Claims which control bits stand for which operator.
     width : int
         Bits of a word.
-    neutral : bool
-        Whether it has the word that changes nothing, rather than what two words make.
     """
     text = HarnessText(name)
-    for word in () if neutral else ("a", "b"):
+    for word in ("a", "b"):
         text.input(word, width)
     if unit.bits:
         text.input("code", unit.bits)
     text.output("result", width)
     for code, operator in zip(unit.codes, unit.operators, strict=True):
-        wanted = f"{width}'d{operator.identity(width)}" if neutral else ""
-        wanted = wanted or combined(operator, "a", "b", width)
+        wanted = combined(operator, "a", "b", width)
         chosen = f"code == {code}" if unit.bits else "1'b1"
         said = f"{operator.name}{'_signed' * operator.signed}"
         text.claim(f"result_is_{said}", f"!({chosen}) || result == {wanted}", ago=0)

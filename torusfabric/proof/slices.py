@@ -17,9 +17,6 @@ from .gates import Bit, Gate, GateModule
 
 __all__ = ["alike"]
 
-#: Gates that are units of whole words.
-UNITS = ("SUM", "NEUTRAL")
-
 #: What tells bits apart.
 Colour: TypeAlias = int
 
@@ -157,7 +154,7 @@ class _Slice:
         """What a bit depends on within a cycle."""
         if bit in self._gate_of:
             gate = self._gate_of[bit]
-            return list(gate[2:4] if gate.kind in UNITS else gate[2:])
+            return list(gate[2:4] if gate.kind == "SUM" else gate[2:])
         if bit in self._read_of:
             number, port, _ = self._read_of[bit]
             return list(self._module.rams[number].reads[port][0])
@@ -167,7 +164,7 @@ class _Slice:
         """What a bit is, given the colours of what it depends on."""
         gate = self._gate_of.get(bit)
         if gate is not None:
-            if gate.kind in UNITS and gate.s != str(self.position):
+            if gate.kind == "SUM" and gate.s != str(self.position):
                 message = f"Operators of {self._module.name} must combine bits of one position"
                 raise refuted(self._module.name, "result", message)
             return gate.kind, *needs

@@ -28,8 +28,8 @@ class Sums:
     ----------
     words : int
         Words with numbers from 0 on; those of sums follow.
-    neutral : int, optional
-        What all bits are of the word that changes nothing, where that is a constant.
+    neutral : ndarray of int, shape (runs,), optional
+        What all bits are of the word that changes nothing in each run.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Sums:
     """
 
     words: int
-    neutral: int | None = None
+    neutral: IntArray | None = None
     _parts: list[tuple[int, ...]] = field(default_factory=list)
     _known: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -64,13 +64,18 @@ class Sums:
         return self.of(self.parts(a) + self.parts(b))
 
     def combined_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """The sums of words of which either may be the constant that changes nothing.
+        """The sums of words of which either may be the one that changes nothing in its run.
 
         That all bits of such a word are alike follows from the structure of what gives them.
+
+        Parameters
+        ----------
+        a, b : ndarray of int, shape (words, instances and runs)
         """
         if self.neutral is None:
             return self.added_bits(a, b)
-        a, b = (np.where(word == self.neutral, NEUTRAL, word) for word in (a, b))
+        neutral = np.tile(self.neutral, a.shape[1] // len(self.neutral))
+        a, b = (np.where(word == neutral, NEUTRAL, word) for word in (a, b))
         return self.added_bits(a, b)
 
     def added_bits(self, a: IntArray, b: IntArray) -> IntArray:

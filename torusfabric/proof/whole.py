@@ -50,13 +50,6 @@ def all_runs(fabric: Fabric) -> list[Run]:
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-def _neutral_bit(fabric: Fabric) -> int | None:
-    """What all bits are of the word that changes nothing, where that is a constant."""
-    words = {operator.identity(fabric.width) for operator in fabric.program.operators}
-    every = (1 << fabric.width) - 1
-    return {0: 0, every: 1}.get(words.pop()) if len(words) == 1 else None
-
-
 def _runs(fabric: Fabric, machine: Machine, control: Control) -> Runs:
     """How runs of a fabric are carried out, by its top."""
     program = fabric.program
@@ -86,7 +79,7 @@ class Whole:
         self._all = all_runs(fabric)
         layouts = [program.part(mode).layout for mode in range(len(program.modes))]
         most = max(layout.send_words(program.flits) for layout in layouts)
-        sums = Sums(program.topology.nodes * most, _neutral_bit(fabric))
+        sums = Sums(program.topology.nodes * most)
         roles, prefix = fabric.netlist.roles, fabric.prefix
         role_of = {prefix + name: role for name, role in roles.items()}
 
@@ -100,7 +93,7 @@ class Whole:
             sums=sums,
             adders=adders(fabric, control, sums),
             left_out=[name for name, role in role_of.items() if role in APART],
-            codes=OperatorUnit(program.operators).codes if program.operators else (),
+            unit=OperatorUnit(program.operators) if program.operators else None,
         )
         self._runs = _runs(fabric, machine, control)
         self._sums = sums

@@ -16,7 +16,7 @@ from .endpoint_shape import Address, EndpointMemory, EndpointShape
 from .host import suffix
 from .host_reads import HostReads
 from .memories import ReadPort, WritePort, add_memory, address_width, choose
-from .operator_pair import add_neutral, add_pair
+from .operator_pair import add_pair
 from .reader import NEVER, Inputs, Reader, add_reader
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ class EndpointBuilder:
         """The word that changes nothing."""
         unit = self._settings.unit
         assert unit is not None
-        return add_neutral(self._m, unit, self._code(), self._width, alone=self._endpoint.alone)
+        return unit.identity(self._code(), self._width)
 
     def _code(self) -> Value:
         """The control bits of the operator."""
