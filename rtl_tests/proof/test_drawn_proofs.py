@@ -42,8 +42,8 @@ def drawn(seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_drawn_is_proved_or_refused(seed, capsys):
-    status = main(drawn(seed))
+def test_what_is_drawn_is_proved_or_refused(seed, capsys, tmp_path):
+    status = main([*drawn(seed), "--wave", str(tmp_path / "wrong.vcd")])
     out, err = capsys.readouterr()
     if status:
         assert status == 1
