@@ -124,6 +124,11 @@ class Commands(Leaf):
         )
         self._next_odd = Signal(name="next_odd")
 
+    @property
+    def shape(self) -> CommandShape:
+        """What it is made for."""
+        return self._shape
+
     def elaborate(self, platform: object) -> Module:
         """Build what takes commands, what is known of those under way, and the statuses."""
         m = Module()
@@ -237,7 +242,8 @@ class Commands(Leaf):
     def _report(self, m: Module, status: Value, refused: Value) -> None:
         """Send statuses; there is room for two, and no run begins that would find none."""
         promised, there = Signal(2, name="promised"), Signal(2, name="statuses")
-        into, out, beat = Signal(name="into"), Signal(name="out"), Signal(range(len(STATUS)))
+        into, out = Signal(name="into"), Signal(name="out")
+        beat = Signal(range(len(STATUS)), name="status_beat")
         kept = [Signal(len(status), name=f"status_{k}", reset_less=True) for k in range(2)]
         comes, leaves = Signal(name="comes"), Signal(name="leaves")
         shown = Mux(out, kept[1], kept[0])

@@ -93,6 +93,11 @@ class Loader(Leaf):
         )
         self._mode: Value = Const(0, 1)
 
+    @property
+    def shape(self) -> LoaderShape:
+        """What it is made for."""
+        return self._shape
+
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self._shape

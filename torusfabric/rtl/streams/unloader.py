@@ -84,6 +84,11 @@ class Unloader(Leaf):
         )
         self._mode: Value = Const(0, 1)
 
+    @property
+    def shape(self) -> UnloaderShape:
+        """What it is made for."""
+        return self._shape
+
     def elaborate(self, platform: object) -> Module:
         """Build what counts runs and words, and the pipeline that reads them.
 
