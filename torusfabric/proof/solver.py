@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import WorkFailed
@@ -23,7 +23,10 @@ __all__ = ["Failed", "Harness", "Solved", "solve"]
 
 #: From Verilog to the input of the solver.
 SCRIPT = """\
-read_verilog -sv -formal {files}
+read_verilog -sv -formal modules.v
+proc
+{shown}
+read_verilog -sv -formal harness.sv
 hierarchy -top harness
 proc
 flatten
@@ -33,6 +36,12 @@ opt_expr
 opt_clean
 formalff -clk2ff -setundef
 async2sync
+opt_expr -full
+techmap t:$shr t:$shift t:$shiftx t:$shl t:$mul
+opt_expr -full
+techmap
+opt -full
+opt_clean
 check -assert
 write_smt2 -wires harness.smt2
 """
@@ -57,6 +66,13 @@ class Harness:
         Number of assertions.
     cycles : int
         For which they are assumed, when they are proved for the next.
+    shown : tuple of str
+        Registers inside that the harness sees as ports, each ``module/register``.
+    depth : int
+        Cycles from the first that are searched for a counterexample where the proof fails; 0 where
+        any state can be the first.
+    says : str
+        What the assertions come to, in a line.
     """
 
     name: str
@@ -64,6 +80,12 @@ class Harness:
     modules: str
     properties: int
     cycles: int
+    shown: tuple[str, ...] = ()
+    depth: int = 0
+    says: str = (
+        "for all words and settings, at all times, each output holds the source, or the "
+        "combination, that its select bits stand for"
+    )
 
 
 @dataclass(frozen=True)
@@ -78,11 +100,14 @@ class Failed:
         From 0.
     wave : str
         Where it can be seen, as the text of a VCD file.
+    reached : bool
+        Whether the state in which it begins is known to be reached.
     """
 
     name: str
     cycle: int
     wave: str
+    reached: bool = True
 
 
 @dataclass(frozen=True)
@@ -118,7 +143,7 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
         If a tool fails.
     """
     versions = [tools.version(name) for name in ("yosys", "yosys-smtbmc", "z3")]
-    key = digest("proof", SCRIPT, harness.text, harness.modules, harness.cycles, versions)
+    key = digest("proof", _script(harness), harness.text, harness.modules, harness.cycles, versions)
     if cache and (known := cache.get(key)):
         return Solved(None, known["seconds"])
     began = time.monotonic()
@@ -129,15 +154,24 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
         failed = _check(folder, harness, ("-t", str(harness.cycles + 1)))
         if failed is None:
             failed = _check(folder, harness, ("-i", "-t", str(harness.cycles)))
+            if failed and harness.depth:
+                found = _check(folder, harness, ("-t", str(harness.depth)))
+                failed = found or replace(failed, reached=False)
     seconds = round(time.monotonic() - began, 2)
     if cache and failed is None:
         cache.put(key, {"seconds": seconds})
     return Solved(failed, seconds)
 
 
+def _script(harness: Harness) -> str:
+    """The commands that convert a harness."""
+    shown = f"expose {' '.join(harness.shown)}" if harness.shown else ""
+    return SCRIPT.format(shown=shown)
+
+
 def _convert(folder: Path, harness: Harness) -> None:
     """Write the input of the solver."""
-    (folder / "script.ys").write_text(SCRIPT.format(files="modules.v harness.sv"), encoding="utf-8")
+    (folder / "script.ys").write_text(_script(harness), encoding="utf-8")
     tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
               what=harness.name, makes=["harness.smt2"])  # fmt: skip
 
