@@ -16,6 +16,7 @@ from .modules import harnesses
 from .node_ports import check_core_ports, check_stream_ends
 from .roms import check_roms
 from .slices import alike
+from .streams import stream_harnesses
 from .whole import Whole
 from .wiring import check_wiring, check_words
 
@@ -176,4 +177,6 @@ OF_TOP: dict[Top, Callable[[Subject], Iterator[Lemma]]] = {
 }
 
 #: What is proved by induction besides, by top.
-INDUCTION_OF_TOP: dict[Top, Callable[[Subject], list[Harness]]] = {}
+INDUCTION_OF_TOP: dict[Top, Callable[[Subject], list[Harness]]] = {
+    Top.STREAM: lambda subject: stream_harnesses(subject.fabric, subject.design)
+}

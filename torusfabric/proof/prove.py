@@ -135,13 +135,13 @@ class _Steps:
         solved = parallel(lambda harness: solve(harness, self._subject.cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if wrong := result.failed:
-                message = f"{harness.name}: {wrong.name} does not hold (cycle {wrong.cycle})"
+                what = "does not hold" if wrong.reached else "cannot be proved by induction"
+                message = f"{harness.name}: {wrong.name} {what} (cycle {wrong.cycle})"
                 raise refuted(harness.name, wrong.name, message, cycle=wrong.cycle, wave=wrong.wave)
-            self._subject.progress(number + 1, len(todo), "routers and operators")
+            self._subject.progress(number + 1, len(todo), "what is proved by induction")
             yield ModuleProof(
                 harness.name, "induction over time", harness.properties, result.seconds,
-                "for all words and settings, at all times, each output holds the source, or the "
-                "combination, that its select bits stand for",
+                harness.says,
             )  # fmt: skip
 
 
@@ -161,8 +161,12 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
         yield "The bus does with the host port what its master asks for."
     if fabric.top is Top.STREAM:
         yield (
-            "Loaders write, and unloaders read, the words of packets where the address map says; a "
-            "run begins when all messages are loaded and there is room for what it brings."
+            "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "
+            "unloaders, commands and the control of streams are wired to each other and to ports."
+        )
+        yield (
+            "The sequencer tells the end of each run once: to commands not before it begins "
+            "another, and to nodes when what they then load and unload cannot meet it."
         )
         yield "A run that begins in the last cycle of another does what it does after a rest."
 

@@ -1,0 +1,116 @@
+"""Handshakes of streams are proved by induction, and faults that are planted in them refuted."""
+
+import pytest
+from planted import Fault, fabric_of, planted, text_of
+
+from torusfabric.proof.solver import solve
+from torusfabric.proof.streams import stream_harnesses
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+
+
+def harness_of(name, design, module):
+    """What is claimed of a module of a fabric."""
+    found = {harness.name: harness for harness in stream_harnesses(fabric_of(name), design)}
+    return found[module]
+
+
+def failure(fault):
+    """The claim that a fault breaks."""
+    harness = harness_of(fault.fabric, planted(fault), fault.module)
+    return solve(harness, Cache()).failed
+
+
+ALL, ROOT = "streams", "streams of any root"
+
+QUICK = {
+    "a word handed over is forgotten while the receiver waits": Fault(
+        ALL, "unloader", r"tvalid <= (\S+);", r"tvalid <= \1 & tready;"
+    ),
+    "a word that is not accepted is written": Fault(
+        ALL, "loader", r"assign beat = tvalid & tready", "assign beat = tvalid"
+    ),
+}
+
+LONG = {
+    "tlast comes a word late": Fault(
+        ALL, "unloader", r"ends_packet <= (\S+);", r"ends_packet <= \1 ^ there;"
+    ),
+    "words of the pipeline move while the receiver waits": Fault(
+        ALL, "unloader", r"= (\S+) \| tready;", r"= \1 | 1'b1;"
+    ),
+    "the last origin is left out": Fault(
+        ALL, "unloader", r"assign last_packet = (\S+) == 3'h5;", r"assign last_packet = \1 == 3'h4;"
+    ),
+    "a node has room for a third run": Fault(
+        ALL, "unloader", r"claimed != 2'h2", "claimed != 2'h3"
+    ),
+    "room is given back while the last word waits": Fault(
+        ROOT, "unloader", r"= read_advance & asked_valid;", "= asked_valid;"
+    ),
+    "a run is unloaded before it has ended": Fault(
+        ALL, "unloader", r"\+ run_ends", "+ run_begins"
+    ),
+    "a third message is accepted": Fault(ALL, "loader", r"occupied != 2'h2", "occupied != 2'h3"),
+    "a destination is compared with <= for <": Fault(
+        ALL, "loader", r"tdest >= 3'h6", "tdest > 3'h6"
+    ),
+    "a destination may come twice": Fault(ALL, "loader", r"sent >> tdest", "sent >> ~tdest"),
+    "the half is swapped a word early": Fault(
+        ALL, "loader", r"write_section <= (\S+);", r"write_section <= \1 + beat;"
+    ),
+    "a message is forgotten when a run begins": Fault(
+        ALL, "loader", r"first <= (\S+);", r"first <= run_begins ? 0 : \1;"
+    ),
+    "a packet that is too long passes": Fault(ALL, "loader", r"full <= (\S+);", "full <= 1'h0;"),
+    "a run begins while another is under way": Fault(
+        ALL, "stream_control", r"& idle;", "& 1'b1;"
+    ),
+    "a run begins a cycle too early": Fault(
+        ALL, "stream_control", r"left_to_wait <= (\S+);", r"left_to_wait <= \1 >> 1;"
+    ),
+    "a bad message is run": Fault(ALL, "stream_control", r"= ! bad;", "= ! bad[0];"),
+    "an error is that of the other kind": Fault(
+        ALL, "stream_control", r"3'h7 : 3'h6", "3'h6 : 3'h7"
+    ),
+    "a node is not asked": Fault(ALL, "readiness_4_of_nodes", r"& ready", "& ready[6:0]"),
+    "a command overtakes": Fault(
+        ROOT, "commands", r"odd <= (\S+);", r"odd <= \1 ^ (there & tvalid);"
+    ),
+    "a status is shown twice": Fault(
+        ROOT, "commands", r"out <= (\S+);", r"out <= \1 & ~run_over;"
+    ),
+    "a status does not wait": Fault(
+        ROOT, "commands", r"(status_tvalid) & status_tready", r"\1"
+    ),
+    "a root is compared with <= for <": Fault(
+        ROOT, "commands", r"command_root >= ", "command_root > "
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", QUICK)
+def test_a_fault_in_a_handshake_is_refuted(what):
+    found = failure(QUICK[what])
+    assert found is not None
+    assert found.reached
+    assert found.wave
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", LONG)
+def test_every_fault_in_a_handshake_is_refuted(what):
+    found = failure(LONG[what])
+    assert found is not None
+    assert found.reached
+    assert found.name
+    assert found.wave
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [ALL, ROOT])
+def test_without_a_fault_all_handshakes_are_proved(name):
+    for harness in stream_harnesses(fabric_of(name), text_of(name)):
+        assert solve(harness, Cache()).failed is None

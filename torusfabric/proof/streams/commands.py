@@ -1,0 +1,275 @@
+"""What is claimed of commands: each has one status, in their order, and is what its run is about.
+
+Any one command is followed from its last beat to the last beat of its status. The model knows how
+many are ahead of it, and so where it has to be: taken, waiting for its run, under way, or as a
+status that waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...rtl.run_choices import RunError
+from ...rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
+from .model import Model, by_value, within
+
+if TYPE_CHECKING:
+    from ...rtl.streams.commands import CommandShape
+    from ...verilog.design import Design
+    from ..solver import Harness
+
+__all__ = ["commands_harness"]
+
+#: Registers that claims refer to.
+REGISTERS = ("there", "number", "odd", "next_odd", "promised", "statuses", "into", "out",
+             "status_beat", "status_0", "status_1", "run_tag", "refusal", "tag_under_way",
+             "under_way", "has_begun", *(f"command_{name}" for name in COMMAND))  # fmt: skip
+
+
+def commands_harness(design: Design, module: str, shape: CommandShape) -> Harness:
+    """The harness around what takes commands and reports what became of them.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Its name in the text.
+    shape : CommandShape
+    """
+    bare = Model(design, module)
+    optional = [name for name in ("length_under_way", "operation_under_way", "run_idle")
+                if bare.has(name)]  # fmt: skip
+    model = Model(design, module, shows=[*REGISTERS, *optional])
+    model.past("past_load_valid", "load_valid", 2)
+    _add_runs(model, shape)
+    _add_collection(model)
+    _add_counts(model)
+    _add_tracked(model, shape)
+    _claim_refusals(model, shape)
+    _claim_statuses(model)
+    _claim_facts(model, shape)
+    return model.harness(module, cycles=2)
+
+
+def _add_runs(model: Model, shape: CommandShape) -> None:
+    """Runs, of which one may begin in the cycle before it is told that another has ended."""
+    model.register("begun", "begun + run_begins", 2)
+    model.register("running", "running + run_begins - run_over", 2)
+    model.past("past_begins", "run_begins")
+    model.past("past_odd", "begun[0]")
+    next_is_there = "load_valid[begun[0]] && past_load_valid[begun[0]]"
+    model.assume(f"!run_begins || (may_begin && !(steady && past_begins) && {next_is_there})")
+    model.assume("!run_over || running != 0")
+    model.assume("running != 2 || run_over")
+    model.assume("!(steady && past_begins) || running == 2 || !run_over")
+    if shape.barrier:
+        model.assume("!run_begins || running == 0 || run_over || (!barrier && !run_idle)")
+    model.claim("knows_that_a_run_began", "has_begun == (steady && past_begins)")
+
+
+def _add_collection(model: Model) -> None:
+    """The beats of the command that is being taken."""
+    model.wire("beat", "tvalid && tready")
+    model.wire("accepted", "beat && tlast")
+    most = len(COMMAND)
+    model.register("beats", f"accepted ? 0 : beat && beats != {most} ? beats + 1 : beats", 3)
+    same = []
+    for k, name in enumerate(COMMAND):
+        model.wire(f"now_{name}", f"beat && beats == {k} ? tdata : word_{name}", COMMAND_BITS)
+        model.register(f"word_{name}", f"accepted ? 0 : now_{name}", COMMAND_BITS)
+        same.append(f"command_{name} == word_{name}")
+    model.claims({
+        "takes_one_command_at_a_time": "tready == !there",
+        "collects_beats": f"there || (number == beats && {' && '.join(same)})",
+        "collects_nothing_beside": "!there || (beats == 0 && "
+        + " && ".join(f"word_{name} == 0" for name in COMMAND) + ")",
+    })  # fmt: skip
+
+
+def _add_counts(model: Model) -> None:
+    """How many commands are in which place."""
+    model.wire("put", "there && fine && waiting != 2")
+    model.wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
+    model.wire("resolved", "refused || run_over")
+    model.wire("leaves", "status_tvalid && status_tready && status_tlast")
+    model.register("taken", "accepted ? 1 : put || refused ? 0 : taken")
+    model.register("waiting", "waiting + put - run_begins", 2)
+    model.register("shown", "shown + resolved - leaves", 2)
+    model.claims({
+        "counts_commands": "there == taken && waiting < 3 && shown < 3",
+        "counts_runs": "under_way == 3'(waiting) + running && next_odd == begun[0] && "
+                       "odd == (begun[0] ^ waiting[0]) && running < 3",
+        "keeps_room_for_statuses": "promised == 3'(shown) + running && promised < 3",
+        "begins_if_there_is_room": "!steady || may_begin == (promised != 2)",
+        "holds_the_commands_that_wait":
+            "load_valid[begun[0]] == (waiting != 0) && load_valid[!begun[0]] == (waiting == 2)",
+        "counts_statuses": "statuses == shown && into == (out ^ shown[0])",
+    })  # fmt: skip
+
+
+def _add_tracked(model: Model, shape: CommandShape) -> None:
+    """A command that is followed, and how many are ahead of it."""
+    model.free("follow")
+    model.wire("begins_here", "accepted && follow && !followed")
+    model.wire("first", "followed && ahead == 0")
+    model.register("followed", "begins_here || (followed && !(first && leaves))")
+    model.wire("outstanding", "taken + waiting + running + shown", 3)
+    model.register("ahead", "begins_here ? outstanding - leaves : ahead - leaves", 3)
+    for name in COMMAND:
+        model.register(f"its_{name}", f"begins_here ? now_{name} : its_{name}", COMMAND_BITS)
+    model.wire("is_taken", "followed && ahead == shown + running + waiting")
+    for k in range(2):
+        model.wire(
+            f"waits_{k}",
+            f"followed && !is_taken && ahead == shown + running + {k} && waiting > {k}",
+        )
+    model.wire("its_newest", "followed && running != 0 && ahead == shown + running - 1")
+    model.wire("runs", "followed && running != 0 && ahead == shown")
+    barrier = f"its_mode == {len(shape.roots) - 1}" if shape.barrier else "1'b0"
+    model.wire("its_status", "runs && run_over || is_taken && refused")
+    model.register("its_error", "its_status ? (run_over ? error : refusal) : its_error", 4)
+    model.register(
+        "its_cycles",
+        f"its_status ? (run_over && error == 0 && !({barrier}) ? cycles : 0) : its_cycles", 32,
+    )  # fmt: skip
+    model.wire("is_shown", "followed && ahead < shown")
+    _claim_tracked(model, shape)
+
+
+def _claim_tracked(model: Model, shape: CommandShape) -> None:
+    """Wherever the command is, it is what it was."""
+    bits = {name: width for name, width in shape.bits.items() if width}
+    held = {"mode": "load_mode", "root": "load_root"}
+    claims = {
+        "is_somewhere":
+            "!followed || is_taken || waits_0 || waits_1 || runs || its_newest || is_shown",
+        "is_ahead_of_what_came_later":
+            "!followed || ahead < outstanding",
+        "takes_the_command": "!is_taken || (taken && "
+        + " && ".join(f"command_{name} == its_{name}" for name in COMMAND) + ")",
+        "runs_in_a_mode_that_there_is":
+            f"!(waits_0 || waits_1 || runs || its_newest) || its_mode < {len(shape.roots)}",
+        "runs_under_its_tag":
+            "!runs || (has_begun && running == 1) || run_tag == its_tag",
+        "begins_under_its_tag":
+            f"!(has_begun && its_newest) || {within('tag_under_way', '!begun[0]', 32)} == its_tag",
+    }  # fmt: skip
+    for k in range(2):
+        parity = "begun[0]" if k == 0 else "!begun[0]"
+        for name, width in bits.items():
+            register = held.get(name, f"{name}_under_way")
+            claims[f"keeps_its_{name}_{k}"] = (
+                f"!waits_{k} || {within(register, parity, width)} == {width}'(its_{name})"
+            )
+    if "run_idle" in model.widths:
+        claims["follows_no_barrier_at_once"] = (
+            f"!runs || its_newest || (!run_idle && its_mode != {len(shape.roots) - 1})"
+        )
+        claims["knows_barriers"] = (
+            f"!its_newest || run_idle == (its_mode == {len(shape.roots) - 1})"
+        )
+    claims |= {
+        f"runs_with_its_{name}":
+            f"!(run_begins && waits_0) || {name} == {bits[name]}'(its_{name})"
+        for name in ("mode", "root", "operation") if name in bits
+    }  # fmt: skip
+    if model.has("barrier"):
+        barrier = len(shape.roots) - 1
+        claims["tells_barriers"] = f"!(run_begins && waits_0) || barrier == (its_mode == {barrier})"
+        claims["asks_for_its_length"] = (
+            f"!(run_begins && waits_0) || wanted == (its_mode == {barrier} ? 1 : "
+            f"{bits['length']}'(its_length))"
+        )
+    else:
+        claims["asks_for_its_length"] = (
+            f"!(run_begins && waits_0) || wanted == {bits['length']}'(its_length)"
+        )
+    model.claims(claims)
+
+
+def _claim_refusals(model: Model, shape: CommandShape) -> None:
+    """A command is refused if it asks for what there is not, with an error that says why."""
+    modes = len(shape.roots)
+    mode = f"command_mode[{max(shape.facts.mode_bits, 1) - 1}:0]"
+    model.wire("bad_mode", f"command_mode >= {modes}")
+    roots = by_value([count or 0 for count in shape.roots], mode)
+    model.wire("bad_root", f"{roots} != 0 && command_root >= {roots}")
+    fits = f"command_length <= {shape.most}"
+    if not shape.any_length:
+        fits = f"command_length == 0 || command_length == {shape.most}"
+    model.wire("bad_length", f"!({fits})")
+    known = by_value(shape.operations, mode)
+    bad_operation = f"{known} != 0 && command_operation >= {known}"
+    model.wire("bad_operation", bad_operation if shape.operation_bits else "1'b0")
+    model.wire("fine", "!bad_mode && !bad_root && !bad_length && !bad_operation")
+    kinds = {"root": RunError.ROOT, "length": RunError.LENGTH, "operation": RunError.OPERATION}
+    allowed = [f"refusal == {int(RunError.MODE)} && bad_mode"]
+    allowed += [
+        f"refusal == {int(error)} && bad_{name} && !bad_mode" for name, error in kinds.items()
+    ]
+    model.claims({
+        "refuses_what_there_is_not": "!there || (refusal == 0) == fine",
+        "says_why_it_refuses": f"!there || fine || {' || '.join(f'({each})' for each in allowed)}",
+    })  # fmt: skip
+
+
+def _claim_statuses(model: Model) -> None:
+    """The rules of AXI-Stream, and what a status says."""
+    last = len(STATUS) - 1
+    moves = "status_tvalid && status_tready"
+    model.register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
+    model.past("past_waits", "status_tvalid && !status_tready")
+    model.past("past_word", "{status_tlast, status_tdata}", COMMAND_BITS + 1)
+    entry = "{its_cycles, its_error, its_tag}"
+    said = "words == 0 ? its_tag : words == 1 ? its_error : its_cycles"
+    model.claims({
+        "status_tvalid_stays_until_tready": "!steady || !past_waits || status_tvalid",
+        "status_is_stable":
+            "!steady || !past_waits || {status_tlast, status_tdata} == past_word",
+        "shows_a_status_while_there_is_one": "status_tvalid == (shown != 0)",
+        "ends_a_status_after_its_words": f"status_tlast == (words == {last})",
+        "counts_words": f"status_beat == words && words <= {last} && (shown != 0 || words == 0)",
+        "keeps_the_first_status":
+            f"!(is_shown && ahead == 0) || (out ? status_1 : status_0) == {entry}",
+        "keeps_the_second_status":
+            f"!(is_shown && ahead == 1) || (out ? status_0 : status_1) == {entry}",
+        "tells_what_became_of_it":
+            f"!(is_shown && ahead == 0) || status_tdata == ({said})",
+    })  # fmt: skip
+
+
+def _claim_facts(model: Model, shape: CommandShape) -> None:
+    """What nodes are told of runs changes only when they may not look at it."""
+    bits = {"mode": shape.facts.mode_bits, "root": shape.facts.root_bits}
+    for name, width in bits.items():
+        if not width:
+            continue
+        model.past(f"past_load_{name}", f"load_{name}", 2 * width)
+        model.past(f"past_unload_{name}", f"unload_{name}", 2 * width)
+        model.past(f"past_{name}", name, width)
+        for odd in (0, 1):
+            parts = [within(each, str(odd), width) for each in
+                     (f"load_{name}", f"past_load_{name}", f"unload_{name}",
+                      f"past_unload_{name}")]  # fmt: skip
+            model.claims({
+                f"keeps_{name}_while_it_is_loaded_{odd}":
+                    f"!steady || !load_valid[{odd}] || !past_load_valid[{odd}] || "
+                    f"{parts[0]} == {parts[1]}",
+                f"keeps_{name}_while_it_is_unloaded_{odd}":
+                    f"!steady || {parts[2]} == (past_begins && past_odd == {odd} ? past_{name} : "
+                    f"{parts[3]})",
+            })  # fmt: skip
+    for odd in (0, 1):
+        model.claim(
+            f"waits_for_its_run_{odd}",
+            f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || "
+            f"(past_begins && past_odd == {odd})",
+        )
+        if shape.facts.mode_bits:
+            modes, width = len(shape.roots), shape.facts.mode_bits
+            loaded, unloaded = (within(name, str(odd), width) for name in
+                                ("load_mode", "unload_mode"))  # fmt: skip
+            model.claim(
+                f"knows_the_mode_{odd}",
+                f"(!load_valid[{odd}] || {loaded} < {modes}) && {unloaded} < {modes}",
+            )

@@ -1,0 +1,129 @@
+"""What is claimed of the control of streams, with the nodes and the tree between as a model.
+
+A node is any node: what it says of itself is free, but it stays ready until a run begins there. All
+other nodes are one free signal. The tree is so many registers deep, and a run begins at the nodes
+a cycle later than at the control.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...rtl.run_choices import RunError
+from .model import Model
+
+if TYPE_CHECKING:
+    from ...verilog.design import Design
+    from ..solver import Harness
+
+__all__ = ["control_harness"]
+
+
+def control_harness(design: Design, module: str, *, levels: int) -> Harness:
+    """The harness around the control of streams.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Its name in the text.
+    levels : int
+        Registers of the tree between nodes and the control.
+    """
+    model = Model(design, module, shows=("odd",))
+    _add_nodes(model, levels)
+    _add_sequencer(model)
+    model.register("begun", "begun + run_begins", 2)
+    model.register("ended", "ended + run_ends", 2)
+    model.wire("under_way", "begun != ended")
+    _claim_runs(model)
+    _claim_facts(model)
+    return model.harness(module, cycles=levels + 4)
+
+
+def _add_nodes(model: Model, levels: int) -> None:
+    """A node, the others, and the tree."""
+    model.register("arrives", "run_begins")
+    model.free("node_ready")
+    model.free("others_ready")
+    model.drive("ready", model.chain("tree_ready", "node_ready && others_ready", 1, levels))
+    for name, bits in (("bad", 2), ("last", model.width("last"))):
+        if bits:
+            model.free(f"node_{name}", bits)
+            model.free(f"others_{name}", bits)
+            model.past(f"past_node_{name}", f"node_{name}", bits)
+    model.past("past_ready", "node_ready && !arrives")
+    model.assume("!steady || !past_ready || node_ready")
+    model.assume("!steady || !past_ready || node_bad == past_node_bad")
+    bad = "node_bad | others_bad"
+    if model.has("last"):
+        model.fixed("node_sends")
+        model.assume("!steady || !past_ready || node_last == past_node_last")
+        bad += " | (node_sends && node_last != others_last)"
+        model.drive("last", model.chain("tree_last", "others_last", model.width("last"), levels))
+    model.drive("bad", model.chain("tree_bad", bad, 2, levels))
+
+
+def _add_sequencer(model: Model) -> None:
+    """The sequencer tells the end of a run that it carries out once, and is idle only then."""
+    model.free("told")
+    model.wire("accepted", "start && idle")
+    model.register("carried_out", "accepted || (carried_out && !told)")
+    model.assume("!told || carried_out")
+    model.assume("!idle || !carried_out")
+    model.wire("run_ends", "told || over")
+
+
+def _claim_runs(model: Model) -> None:
+    """When runs begin and end."""
+    wrong = "bad != 0"
+    if model.has("wanted") and model.has("last"):
+        wrong += " || (wanted != 0 && wanted != length)"
+    model.wire("wrong", wrong)
+    model.wire("only_waits", "barrier" if model.has("barrier") else "1'b0")
+    model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
+    model.past("past_begins", "run_begins")
+    model.past("past_unrun", "wrong || only_waits")
+    model.claims({
+        "begins_when_every_node_is_ready": "!run_begins || (ready && idle && allowed)",
+        "finds_the_node_ready": "!arrives || node_ready",
+        "runs_what_is_good": "accepted == (run_begins && !wrong && !only_waits)",
+        "ends_what_is_not_run": "over == (steady && past_begins && past_unrun)",
+        "begins_after_the_run_before": "!run_begins || !under_way || run_ends",
+        "is_under_way_until_its_end": "under_way == (carried_out || over)",
+        "begins_once": "!steady || !past_begins || !run_begins",
+        "counts_runs": "odd == begun[0] && 2'(begun - ended) < 2",
+    })  # fmt: skip
+
+
+def _claim_facts(model: Model) -> None:
+    """What is said of a run that has begun, and stays until the next of its kind."""
+    model.past("past_wrong", "wrong")
+    model.past("past_odd", "odd")
+    model.past("past_empty", "run_empty", 2)
+    model.past("past_error", "error", 4)
+    destination, packets = RunError.DESTINATION, RunError.PACKETS
+    kind = f"(bad[1] ? {int(destination)} : {int(packets)})"
+    model.past("past_kind", f"wrong ? {kind} : 0", 4)
+    begins = "steady && past_begins"
+    model.claims({
+        "reports_the_right_error": "!steady || error == (past_begins ? past_kind : past_error)",
+        "says_what_is_empty": f"!({begins}) || run_empty[past_odd] == past_wrong",
+        "keeps_what_was_empty":
+            "!steady || run_empty[!past_odd] == past_empty[!past_odd]",
+        "keeps_the_last": "!steady || past_begins || run_empty == past_empty",
+        "drops_what_a_node_calls_bad": f"!({begins}) || past_wrong || node_bad == 0",
+    })  # fmt: skip
+    if model.has("last"):
+        bits = model.width("last")
+        model.past("past_run_last", "run_last", 2 * bits)
+        model.claims({
+            "length_is_that_of_packets": f"length == {model.width('length')}'(last + 1)",
+            "all_packets_have_the_length":
+                f"!({begins}) || past_wrong || !node_sends || "
+                f"run_last[past_odd * {bits} +: {bits}] == node_last",
+            "keeps_the_lengths":
+                f"!steady || run_last[!past_odd * {bits} +: {bits}] == "
+                f"past_run_last[!past_odd * {bits} +: {bits}]",
+            "keeps_the_last_length": "!steady || past_begins || run_last == past_run_last",
+        })  # fmt: skip

@@ -1,0 +1,230 @@
+"""What is claimed of loaders: every word that is accepted is written once, to its place.
+
+The model counts the words and packets of the message that is loaded, and keeps in a queue what is
+known of those that wait for their run. The half of the memories that is written is never the one
+of a run under way, so that a message that waits stays what it is, whatever comes behind it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .model import Model, by_value, within
+from .runs import add_runs
+from .words import add_words
+
+if TYPE_CHECKING:
+    from ...rtl.streams.shapes import LoaderShape
+    from ...verilog.design import Design
+    from ..solver import Harness
+
+__all__ = ["loader_harness"]
+
+#: Registers that claims refer to, as far as a loader has them.
+REGISTERS = ("index", "chunk", "within", "full", "packet", "first_length", "sent", "wrong_so_far",
+             "occupied", "section", "first", "second", "both")  # fmt: skip
+
+
+def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
+    """The harness around a loader.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Its name in the text.
+    shape : LoaderShape
+    """
+    bare = Model(design, module)
+    shows = [name for name in REGISTERS if bare.has(name)]
+    model = Model(design, module, shows=shows, constants=("sends", "position"))
+    add_runs(model, begins_if="loaded")
+    _add_message(model, shape)
+    _add_position(model, shape)
+    _add_faults(model, shape)
+    _add_queue(model, shape)
+    _claim_writes(model, shape)
+    return model.harness(module, cycles=4)
+
+
+def _add_message(model: Model, shape: LoaderShape) -> None:
+    """The message that is loaded, and whether anything of it is accepted now."""
+    facts = shape.facts
+    model.register("filling", "filling + ends", 2)
+    known = {"load_mode": facts.mode_bits, "load_root": facts.root_bits}
+    valid = "load_valid[filling[0]]" if model.has("load_valid") else "1'b1"
+    if model.has("load_valid"):
+        model.past("past_load_valid", "load_valid", 2)
+    for odd in (0, 1) if model.has("load_valid") else ():
+        model.assume(f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || "
+                     f"(past_begins && past_odd == {odd})")  # fmt: skip
+        for name, bits in known.items():
+            if model.has(name):
+                now = within(name, str(odd), bits)
+                then = model.past(f"past_{name}_{odd}", now, bits)
+                stays = f"past_load_valid[{odd}] && load_valid[{odd}]"
+                model.assume(f"!steady || !({stays}) || {now} == {then}")
+    for name, bits in known.items():
+        value = within(name, "filling[0]", bits) if model.has(name) else "1'b0"
+        model.wire(name.removeprefix("load_"), value, max(bits, 1))
+    model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
+    sends = "sends[mode]"
+    if any(shape.at_root):
+        sends = f"({by_value([*map(int, shape.at_root)], 'mode')} ? root == own : {sends})"
+    if shape.position_bits:
+        model.wire("own", within("position", "mode", facts.position_bits), facts.position_bits)
+    model.wire("may", f"2'(filling - ended) != 2 && {valid}")
+    model.wire("sends_now", sends)
+    model.wire("beat", "tvalid && tready")
+    model.claims({
+        "accepts_while_there_is_room": "tready == (may && sends_now)",
+        "counts_messages": "section == filling && occupied == 2'(filling - ended) && occupied < 3",
+        "counts_what_waits": "2'(filling - begun) < 3 && 2'(begun - ended) < 2",
+    })  # fmt: skip
+
+
+def _add_position(model: Model, shape: LoaderShape) -> None:
+    """Which word of which packet comes next; beyond the longest packet words are not counted."""
+    most, packets = shape.words.most, shape.packets
+    bits = max((max(packets) - 1).bit_length(), 1)
+    model.wire("beyond", f"at == {most}")
+    model.register("at", "beat ? (tlast ? 0 : beyond ? at : at + 1) : at", most.bit_length())
+    model.wire("ends_packet", "beat && tlast")
+    model.wire("last_packet", f"number == {by_value([n - 1 for n in packets], 'mode')}")
+    model.register("number", "ends_packet ? (last_packet ? 0 : number + 1) : number", bits)
+    model.wire("ends_message", "ends_packet && last_packet")
+    # Who sends nothing has nothing to wait for.
+    model.wire("ends", "ends_message || (may && !sends_now)")
+    add_words(model, shape.words, "at", "mode", valid="!beyond")
+    claims = {
+        "counts_words": "beyond || index == at",
+        "knows_what_is_beyond": f"full == beyond && at <= {most}",
+        "keeps_to_the_message": "(at == 0 && number == 0) || (may && sends_now)",
+        "keeps_to_the_packets": f"!may || number <= {by_value([n - 1 for n in packets], 'mode')}",
+    }
+    if model.has("packet"):
+        claims["counts_packets"] = "packet == number"
+    model.claims(claims)
+
+
+def _add_faults(model: Model, shape: LoaderShape) -> None:
+    """What is wrong with the message that is loaded, so far."""
+    most = shape.words.most
+    model.register("first_at", "ends_packet && number == 0 ? at : first_at", most.bit_length())
+    wrong = f"at != {most - 1}"
+    if shape.any_length:
+        wrong = "number != 0 && at != first_at"
+    model.wire("bad_length", f"length_so_far || (beat && beyond) || (ends_packet && {wrong})")
+    model.register("length_so_far", "ends_message ? 0 : beat ? bad_length : length_so_far")
+    bad_destination = "destination_so_far"
+    if shape.dest_bits:
+        seen = 1 << shape.dest_bits
+        model.register(
+            "seen", f"ends_message ? 0 : ends_packet ? seen | ({seen}'d1 << tdest) : seen", seen
+        )
+        # A destination with all bits set needs one bit more to be less than the number of them.
+        unknown = f"{{1'b0, tdest}} >= {by_value(shape.packets, 'mode')}"
+        named = by_value([*map(int, shape.named)], "mode")
+        bad_destination += f" || (ends_packet && {named} && ({unknown} || seen[tdest]))"
+        model.claim("knows_its_destinations", f"sent == seen[{max(shape.packets) - 1}:0]")
+    model.wire("bad_destination", bad_destination)
+    model.register(
+        "destination_so_far", "ends_message ? 0 : beat ? bad_destination : destination_so_far"
+    )
+    model.claim("knows_what_is_wrong", "wrong_so_far == {destination_so_far, length_so_far}")
+    if model.has("first_length"):
+        model.claim(
+            "knows_the_first_length", "number == 0 || length_so_far || first_length == first_at"
+        )
+
+
+def _add_queue(model: Model, shape: LoaderShape) -> None:
+    """What is known of the messages that wait."""
+    bits = 3 + shape.length_bits
+    length = ""
+    if shape.length_bits:
+        first = "number == 0 ? at : first_at" if max(shape.packets) > 1 else "at"
+        length = f"{shape.length_bits}'({first}), "
+    model.wire(
+        "known",
+        f"{{{length}sends_now, sends_now && bad_destination, sends_now && bad_length}}",
+        bits,
+    )
+    model.wire("place", "2'(filling - begun) - run_begins", 2)
+    for k, moved in enumerate(("known_1", "known_1")):
+        stays = f"run_begins ? {moved} : known_{k}" if k == 0 else "known_1"
+        model.register(f"known_{k}", f"ends && place == {k} ? known : {stays}", bits)
+    claims = {
+        "loaded_while_a_message_waits": "loaded == (filling != begun)",
+        "tells_what_is_wrong": "!loaded || bad == known_0[1:0]",
+        "knows_whether_two_wait": "both == (2'(filling - begun) == 2)",
+        "holds_the_message_behind": f"!both || ({_same('second', 'known_1', shape)})",
+        "holds_the_first_message": f"!loaded || ({_same('first', 'known_0', shape)})",
+    }
+    if shape.some:
+        claims["tells_whether_it_sends"] = "!loaded || counts == known_0[2]"
+    if shape.length_bits:
+        claims["tells_the_length"] = (
+            "!loaded || !known_0[2] || known_0[0] || length == known_0 >> 3"
+        )
+    if model.has("load_valid"):
+        claims["waits_for_its_command"] = (
+            "(filling == begun || load_valid[begun[0]]) && "
+            "(2'(filling - begun) != 2 || load_valid == 3)"
+        )
+    model.claims(claims)
+
+
+def _same(register: str, known: str, shape: LoaderShape) -> str:
+    """That a register holds what is known, but for the length of a message that has none."""
+    same = f"{register}[2:0] == {known}[2:0]"
+    if shape.length_bits:
+        same += f" && (!{known}[2] || {known}[0] || {register} >> 3 == {known} >> 3)"
+    return same
+
+
+def _claim_writes(model: Model, shape: LoaderShape) -> None:
+    """A cycle after a word was accepted it is written, and nothing else ever is."""
+    model.wire("counts_word", "beat && !beyond")
+    for name, value, bits in (
+        ("wrote", "counts_word", 1),
+        ("was_filling", "filling", 2),
+        ("was_within", "word_within", shape.words.within_bits),
+        ("was_data", f"tdata[{shape.width - 1}:0]", shape.width),
+    ):
+        model.past(name, value, bits)
+    base = f"row >> {shape.bank_bits}" if shape.base_bits else "0"
+    claims = {
+        "writes_what_it_accepts_once": "write_enable == (steady && wrote)",
+        "writes_the_word": "!write_enable || write_data == was_data",
+        "writes_to_the_right_address":
+            f"!write_enable || write_address == {shape.address_bits}'(({base}) + was_within)",
+        "writes_into_its_section": "!write_enable || write_section == was_filling",
+        "writes_what_no_run_reads": "!write_enable || !under_way || write_section[0] == begun[0]",
+        "writes_into_the_two_next_runs": "!write_enable || 2'(write_section - ended) < 2",
+    }  # fmt: skip
+    if shape.bank_bits:
+        claims["writes_into_the_right_memory"] = (
+            f"!write_enable || write_bank == row[{shape.bank_bits - 1}:0]"
+        )
+    if shape.key_bits:
+        claims["asks_for_the_row_of_the_word"] = f"!counts_word || key == {_key(shape)}"
+    if shape.kept:
+        named = by_value([*map(int, shape.named)], "mode")
+        mine = f"!{named} || tdest == own" if shape.dest_bits else "1'b1"
+        model.past("kept_word", f"counts_word && ({mine})")
+        model.past("was_at", "at", shape.words.most.bit_length())
+        claims["keeps_what_is_its_own"] = "write_kept == (steady && kept_word)"
+        claims["keeps_it_in_its_place"] = "!write_kept || write_index == was_at"
+    model.claims(claims)
+
+
+def _key(shape: LoaderShape) -> str:
+    """What the ROM is asked for."""
+    fields = [f"{shape.facts.mode_bits}'(mode)"] if shape.facts.mode_bits else []
+    if shape.dest_bits:
+        named = by_value([*map(int, shape.named)], "mode")
+        fields.append(f"{shape.dest_bits}'({named} ? tdest : 0)")
+    if shape.words.chunk_bits:
+        fields.append(f"{shape.words.chunk_bits}'(word_chunk)")
+    return "{" + ", ".join(fields) + "}"

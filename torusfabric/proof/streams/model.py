@@ -1,0 +1,193 @@
+"""Harnesses with a model beside a module: what surrounds it, what it should do, what it does.
+
+A model is a few registers that say in other words what the module has to remember: how many runs
+have begun, which word of which packet comes next. The surroundings are free, but for what is
+assumed of them; claims compare the module with the model. All registers of a model are 0 after a
+reset, and a reset may come at any time; the first cycle is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..solver import Harness
+
+if TYPE_CHECKING:
+    from ...verilog.design import Design
+
+__all__ = ["Model", "by_value", "within"]
+
+#: Cycles that are searched for a counterexample that begins with a reset.
+DEPTH = 20
+
+#: A declaration of the text: direction or kind, range, name.
+DECLARED = r"^  (input|output|wire|reg) (?:\[(\d+):0\] )?(\\\S+ |\w+);"
+
+
+def by_value(values: Sequence[int], chosen: str) -> str:
+    """A constant for each value of an expression, in Verilog.
+
+    Examples
+    --------
+    >>> by_value([3, 3], "mode"), by_value([1, 2, 4], "mode")
+    ('3', '(mode == 0 ? 1 : mode == 1 ? 2 : 4)')
+    """
+    if len(set(values)) == 1:
+        return str(values[0])
+    cases = [f"{chosen} == {k} ? {value}" for k, value in enumerate(values[:-1])]
+    return f"({' : '.join([*cases, str(values[-1])])})"
+
+
+def within(name: str, number: str, bits: int) -> str:
+    """One of several fields of a vector, in Verilog."""
+    return f"{name}[({number}) * {bits} +: {bits}]"
+
+
+class Model:
+    """A harness in the making.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        The name of the module in the text.
+    shows : sequence of str
+        Registers that claims refer to, besides the ports.
+    constants : sequence of str
+        Inputs that never change.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        module: str,
+        *,
+        shows: Sequence[str] = (),
+        constants: Sequence[str] = (),
+    ) -> None:
+        self._design, self._module, self._shows = design, module, tuple(shows)
+        self._lines: list[str] = []
+        self._driven: dict[str, str] = {}
+        self._claims: list[str] = []
+        self._properties = 0
+        kinds = re.findall(DECLARED, design.modules[module], re.M)
+        self.widths = {name.strip().lstrip("\\"): int(high or 0) + 1 for _, high, name in kinds}
+        ports = {name.strip(): kind for kind, _, name in kinds if kind in ("input", "output")}
+        self._inputs = [name for name, kind in ports.items() if kind == "input"]
+        self._ports = [*ports, *shows]
+        self._constants = set(constants)
+
+    def has(self, name: str) -> bool:
+        """Whether the text has a port or a register of a name."""
+        return name in self.widths
+
+    def width(self, name: str) -> int:
+        """Bits of a port or of a register; 0 where there is none."""
+        return self.widths.get(name, 0)
+
+    def free(self, name: str, width: int = 1) -> str:
+        """A value that is free in every cycle."""
+        self._lines.append(f"(* anyseq *) wire {_range(width)}{name};")
+        return name
+
+    def fixed(self, name: str, width: int = 1) -> str:
+        """A value that is free, but never changes."""
+        self._lines.append(f"(* anyconst *) wire {_range(width)}{name};")
+        return name
+
+    def drive(self, port: str, value: str) -> None:
+        """Give an input a value of the model."""
+        self._driven[port] = value
+
+    def wire(self, name: str, value: str, width: int = 1) -> str:
+        """A name for a value."""
+        self._lines.append(f"wire {_range(width)}{name} = {value};")
+        return name
+
+    def register(self, name: str, following: str, width: int = 1) -> str:
+        """A register of the model, and what it is next."""
+        self.widths[name] = width
+        self._lines.append(f"reg {_range(width)}{name};")
+        self._lines.append(f"always @(posedge clk) {name} <= rst ? 0 : {following};")
+        return name
+
+    def chain(self, name: str, value: str, width: int, stages: int) -> str:
+        """A value so many cycles later, through registers."""
+        for k in range(stages):
+            value = self.register(f"{name}_{k}", value, width)
+        return value
+
+    def past(self, name: str, value: str, width: int = 1) -> str:
+        """What a value was a cycle ago; it means something where `steady` is 1."""
+        self._lines.append(f"reg {_range(width)}{name};")
+        self._lines.append(f"always @(posedge clk) {name} <= {value};")
+        return name
+
+    def assume(self, condition: str) -> None:
+        """Assume something of the surroundings, outside resets."""
+        self._claims.append(f"if (!rst) assume ({condition});")
+
+    def claim(self, name: str, condition: str) -> None:
+        """Claim something of the module, outside resets."""
+        self._claims.append(f"if (past && !rst) {name}: assert ({condition});")
+        self._properties += 1
+
+    def claims(self, claims: Mapping[str, str]) -> None:
+        """Claim several things."""
+        for name, condition in claims.items():
+            self.claim(name, condition)
+
+    def harness(self, name: str, *, cycles: int = 2) -> Harness:
+        """The harness, of which is assumed so many cycles in an induction.
+
+        Parameters
+        ----------
+        name : str
+            Of what is proved.
+        cycles : int
+        """
+        names = [self._module]
+        for parent in names:
+            inside = self._design.instances.get(parent, {})
+            names += [child for child in inside if child not in names]
+        return Harness(
+            name,
+            self._text(),
+            "\n".join(self._design.modules[each] for each in names),
+            self._properties,
+            cycles,
+            shown=tuple(f"{self._module}/{each}" for each in self._shows),
+            depth=DEPTH,
+        )
+
+    def _text(self) -> str:
+        """The text of the harness."""
+        free = [n for n in self._inputs if n not in self._constants and n not in self._driven]
+        head = [f"input {_range(self.widths[name])}{name}" for name in free]
+        rest = [name for name in self._ports if name not in free]
+        lines = [f"module harness({', '.join(head)});"]
+        lines += [
+            f"{'(* anyconst *) ' * (name in self._constants)}wire {_range(self.widths[name])}"
+            f"{name};"
+            for name in rest
+        ]
+        pins = ", ".join(f".{name}({name})" for name in self._ports)
+        lines += [
+            f"{self._module} dut ({pins});",
+            "reg past = 0, steady = 0;",
+            "always @(posedge clk) begin past <= 1; steady <= !rst; end",
+            *self._lines,
+            *(f"assign {name} = {value};" for name, value in self._driven.items()),
+            "always @* begin",
+            "if (!past) assume (rst);",
+            *self._claims,
+            "end",
+            "endmodule",
+        ]
+        return "\n".join([*lines, ""])
+
+
+def _range(width: int) -> str:
+    return f"[{width - 1}:0] " if width > 1 else ""

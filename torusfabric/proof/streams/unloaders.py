@@ -1,0 +1,259 @@
+"""What is claimed of unloaders: AXI-Stream, and every word once, in order, with its tags.
+
+The model walks through the words of runs that have ended, packet by packet; whenever a word can be
+asked for, its tags enter a queue as long as the pipeline. What is handed over at the port must be
+the head of that queue. So nothing is lost, doubled or exchanged between the memory and the port,
+however long the receiver waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .model import Model, by_value, within
+from .runs import add_runs, keep_facts
+from .words import add_words, counts_places
+
+if TYPE_CHECKING:
+    from ...rtl.streams.shapes import UnloaderShape
+    from ...verilog.design import Design
+    from ..solver import Harness
+
+__all__ = ["unloader_harness"]
+
+#: The registers in which a word waits on its way to the port: that it is there, and its tags; the
+#: nearest to the port first.
+STAGES = (
+    ("tvalid", "{tid, tlast}"),
+    ("read_valid", "read"),
+    ("asked_valid", "asked >> 1"),
+    ("sought_valid", "sought >> 1"),
+)
+
+#: Other registers that claims refer to, as far as an unloader has them.
+REGISTERS = ("there", "skips", "ends_packet", "sought_valid",
+             "sought", "asked_valid", "asked", "read_valid", "read",
+             "run", "complete", "claimed", "index", "packet", "chunk", "within", "place", "fresh",
+             "held_row")  # fmt: skip
+
+
+def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harness:
+    """The harness around an unloader.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Its name in the text.
+    shape : UnloaderShape
+    """
+    bare = Model(design, module)
+    constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
+    shows = [name for name in REGISTERS if bare.has(name)]
+    model = Model(design, module, shows=shows, constants=constants)
+    add_runs(model, begins_if="free")
+    _add_facts(model, shape)
+    model.wire("advance", "read_advance")
+    model.wire("asks", "asking != ended && brought")
+    model.wire("step", "asks && advance")
+    _add_position(model, shape)
+    _add_queue(model, shape)
+    _add_memory(model, shape)
+    _claim_port(model)
+    _claim_halves(model)
+    return model.harness(module, cycles=len(STAGES) + 1)
+
+
+def _add_facts(model: Model, shape: UnloaderShape) -> None:
+    """What is known of the run that is unloaded."""
+    facts = shape.facts
+    kept = {"run_empty": 1, "unload_mode": facts.mode_bits, "unload_root": facts.root_bits,
+            "run_last": shape.words.index_bits}  # fmt: skip
+    known = {name: bits for name, bits in kept.items() if model.has(name)}
+    keep_facts(model, [*known], [*known.values()])
+    odd = "asking[0]"
+    model.register("asking", "asking + passes", 2)
+    mode = within("unload_mode", odd, facts.mode_bits) if "unload_mode" in known else "1'b0"
+    model.wire("mode", mode, max(facts.mode_bits, 1))
+    model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
+    root = within("unload_root", odd, facts.root_bits) if "unload_root" in known else "1'b0"
+    model.wire("root", root, max(facts.root_bits, 1))
+    last = str(shape.words.most - 1)
+    if "run_last" in known:
+        last = within("run_last", odd, shape.words.index_bits)
+    model.wire("last_index", last, shape.words.index_bits)
+    model.wire("empty", f"run_empty[{odd}]")
+    model.assume(f"empty || last_index < {shape.words.most}")
+    receives = "receives[mode]"
+    if any(shape.at_root):
+        own = within("position", "mode", facts.position_bits)
+        receives = (
+            f"({by_value([int(at) for at in shape.at_root], 'mode')} ? root == {own} : {receives})"
+        )
+    model.wire("brought", f"{receives} && !empty")
+
+
+def _add_position(model: Model, shape: UnloaderShape) -> None:
+    """Which word of which packet is asked for next; a run that brings nothing is passed over."""
+    most = max(shape.packets)
+    bits = max((most - 1).bit_length(), 1)
+    model.wire("last_word", "at == last_index")
+    model.wire("last_number", f"number == {by_value([n - 1 for n in shape.packets], 'mode')}")
+    model.wire("finishes", "last_word && last_number")
+    model.register("at", "step ? (last_word ? 0 : at + 1) : at", shape.words.index_bits)
+    model.register("number", "step && last_word ? (last_number ? 0 : number + 1) : number", bits)
+    add_words(model, shape.words, "at", "mode", valid="at <= last_index")
+    # Words on their way to memory: one whose row is sought, one that is asked for.
+    for name, entered in (("sought", "asks"), ("asked", "seeking")):
+        here = {"sought": "seeking", "asked": "waiting"}[name]
+        last = "finishes" if name == "sought" else "seeking_last"
+        model.register(here, f"advance ? {entered} : {here}")
+        model.register(f"{here}_last", f"advance ? {entered} && {last} : {here}_last")
+    model.register("passing", "asking != ended && !brought && !seeking && !waiting && !passing")
+    model.wire("passes", "(step && finishes) || passing")
+    numbers = by_value([count - 1 for count in shape.packets], "mode")
+    claims = {
+        "counts_runs": "run == asking && complete == 2'(ended - asking)",
+        "counts_claims": "claimed == {1'b0, 2'(begun - asking)} + seeking_last + "
+        "waiting_last && claimed < 3",
+        "counts_ended_runs": "2'(ended - asking) < 3 && 2'(begun - ended) < 2",
+        "asks_for_what_has_ended": "there == asks",
+        "passes_over_what_brings_nothing":
+            "skips == passing && (!passing || (asking != ended && !brought && !seeking && "
+            "!waiting))",
+        "knows_where_packets_end": "!asks || ends_packet == last_word",
+        "counts_words": "index == at",
+        "keeps_to_the_run": "(at == 0 && number == 0) || asks",
+        "keeps_to_the_packet":
+            f"!asks || (at <= last_index && number <= {numbers})",
+    }  # fmt: skip
+    if model.has("packet"):
+        claims["counts_packets"] = "packet == number"
+    model.claims(claims)
+
+
+def _add_queue(model: Model, shape: UnloaderShape) -> None:
+    """The tags of words that are asked for and not yet handed over, the oldest first."""
+    origin = f"number | {by_value(shape.roots, 'mode')}"
+    if any(shape.by_root):
+        origin = f"{by_value([int(by) for by in shape.by_root], 'mode')} ? root : {origin}"
+    model.wire("origin", origin, shape.id_bits)
+    bits, stages = shape.id_bits + 1, len(STAGES)
+    model.wire("leaves", "tvalid && tready")
+    model.register("inside", "inside + step - leaves", 3)
+    model.wire("behind", "inside - leaves", 3)
+    for k in range(stages):
+        rest = f"tags_{k + 1}" if k + 1 < stages else f"tags_{k}"
+        moved = f"leaves ? {rest} : tags_{k}"
+        entered = f"step && behind == {k} ? {{origin, last_word}} : {moved}"
+        model.register(f"tags_{k}", entered, bits)
+    ahead = "0"
+    claims = {}
+    for number, (valid, tags) in enumerate(STAGES):
+        place = f"({ahead})"
+        shown = " : ".join(
+            [*(f"{place} == {k} ? tags_{k}" for k in range(number)), f"tags_{number}"]
+        )
+        claims[f"stage_{number}_holds_its_word"] = f"!{valid} || ({bits}'({tags})) == ({shown})"
+        ahead += f" + {valid}"
+    claims["holds_every_word_once"] = f"inside == {ahead}"
+    model.claims(claims)
+
+
+def _add_memory(model: Model, shape: UnloaderShape) -> None:
+    """Where the word lies that is asked for: its row comes a cycle after it was sought."""
+    low, row = shape.kept_bits, "row"
+    model.register("sought_within", "advance ? word_within : sought_within",
+                   shape.words.within_bits)  # fmt: skip
+    model.register("sought_index", "advance ? at : sought_index", shape.words.index_bits)
+    model.register("sought_section", "advance ? asking : sought_section", 2)
+    if shape.key_bits:
+        model.register("just_sought", "advance")
+        model.wire("its_row", "just_sought ? row : kept_row", shape.row_bits)
+        model.register("kept_row", "its_row", shape.row_bits)
+        row = "its_row"
+        model.claims({
+            "asks_for_the_row_of_the_word": f"!asks || key == {_key(shape)}",
+            "keeps_the_row": "fresh == just_sought && (!seeking || fresh || held_row == kept_row)",
+        })  # fmt: skip
+    place, base = "sought_within", "0"
+    if shape.kept and counts_places(shape.words):
+        place = f"({row}[0] ? sought_index : sought_within)"
+    if shape.base_bits:
+        base = f"({row} >> {low + shape.code_bits})"
+        # What a node has from itself lies in a memory of its own, word by word.
+        model.assume(f"!{row}[0] || {base} == 0" if shape.kept else "1")
+    if shape.code_bits:
+        code = f"{row}[{low + shape.code_bits - 1}:{low}]"
+        model.register("wanted_code", f"advance ? {code} : wanted_code", shape.code_bits)
+        model.claim("reads_the_right_memory", "!waiting || read_code == wanted_code")
+    bits = shape.address_bits
+    model.register("wanted_address", f"advance ? {base} + {place} : wanted_address", bits)
+    model.register("wanted_section", "advance ? sought_section : wanted_section", 2)
+    model.claims(_of_memory(model, shape))
+
+
+def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
+    """What is claimed of the words on their way to memory, and of where they are read."""
+    bits = shape.words.within_bits
+    claims = {
+        "reads_the_right_address": "!waiting || read_address == wanted_address",
+        "reads_the_right_section": "!waiting || read_section == wanted_section",
+        "seeks_in_the_run_that_is_unloaded":
+            "!seeking || sought_section == 2'(asking - seeking_last)",
+        "reads_in_the_run_that_is_unloaded":
+            "!waiting || wanted_section == 2'(asking - waiting_last - seeking_last)",
+        "is_within_the_run":
+            "!(seeking || waiting) || (seeking ? seeking_last : waiting_last) || at != 0 || "
+            "number != 0",
+        "knows_the_last":
+            "(!seeking_last || seeking) && (!waiting_last || waiting)",
+        "seeks_what_it_asks": "sought_valid == seeking && (!seeking || sought[0] == seeking_last)",
+        "reads_what_it_asks": "asked_valid == waiting && (!waiting || asked[0] == waiting_last)",
+        "knows_the_place":
+            f"!seeking || (place[1:0] == sought_section && place[{bits + 1}:2] == sought_within)",
+    }  # fmt: skip
+    if model.width("place") > bits + 2:
+        claims["knows_the_index"] = f"!seeking || place >> {bits + 2} == sought_index"
+    if shape.base_bits and all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch):
+        claims["keeps_to_the_pitch"] = f"!seeking || sought_within[{shape.base_bits - 1}:0] == 0"
+    return claims
+
+
+def _key(shape: UnloaderShape) -> str:
+    """What the ROM is asked for."""
+    fields = []
+    if shape.facts.mode_bits:
+        fields.append(f"{shape.facts.mode_bits}'(mode)")
+    if shape.packet_bits:
+        packet = "number"
+        if any(shape.by_root):
+            packet = f"({by_value([int(by) for by in shape.by_root], 'mode')} ? root : number)"
+        fields.append(f"{shape.packet_bits}'({packet})")
+    if shape.words.chunk_bits:
+        fields.append(f"{shape.words.chunk_bits}'(word_chunk)")
+    return "{" + ", ".join(fields) + "}"
+
+
+def _claim_port(model: Model) -> None:
+    """The rules of AXI-Stream, and what is handed over."""
+    model.past("past_waits", "tvalid && !tready")
+    model.past("past_tags", "{tid, tlast}", model.width("tid") + 1)
+    model.register("starved", "inside != 0 && !tvalid ? starved + 1 : 0", 3)
+    model.past("past_free", "free && !run_begins")
+    model.claims({
+        "tvalid_stays_until_tready": "!steady || !past_waits || tvalid",
+        "tlast_and_tid_are_stable": "!steady || !past_waits || {tid, tlast} == past_tags",
+        "hands_over_the_next_word": "!tvalid || (inside != 0 && {tid, tlast} == tags_0)",
+        "hands_over_every_word_soon": f"starved < {len(STAGES)}",
+        "free_stays_until_a_run_begins": "!steady || !past_free || free",
+    })  # fmt: skip
+
+
+def _claim_halves(model: Model) -> None:
+    """Nothing is read of the run that is under way, or of any older than the two last ones."""
+    model.claims({
+        "reads_what_no_run_writes": "!waiting || !under_way || read_section[0] == begun[0]",
+        "reads_the_two_runs_before": "!waiting || (2'(ended - read_section) != 0 && 2'(ended - "
+                                     "read_section) != 3)",
+    })  # fmt: skip
