@@ -60,6 +60,7 @@ def test_in_words():
     assert in_words(facts)["links"] == "93.8 % of their time used, most idle in step 1: 16 arcs"
     schedule = tf.plan("3x4", "alltoall@1")
     facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
+    assert facts["links"]["use"] == 0.3333
     assert ", 24 of 48 arcs never" in in_words(facts)["links"]
 
 

@@ -68,7 +68,7 @@ STEPS = ("plan", "simulate", "synth")
 #: Of the file that describes a sweep.
 MOST_BYTES = 2**20
 
-#: Keys within keys, which a sweep has none of; many take a reader of TOML hours.
+#: Keys within keys, which a sweep has none of; many take a reader of TOML long.
 NESTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+\s*\.\s*){32}""")
 
 #: More things to do are not worth a try.
