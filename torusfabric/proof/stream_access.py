@@ -45,6 +45,7 @@ class StreamAccess(Access):
             module: cast("StreamEndpoint", fabric.netlist.modules[module[len(fabric.prefix):]]())
             for module in self.nodes
         }  # fmt: skip
+        self.answer += next(iter(self._endpoints.values())).streams.late
         self._own = next(iter(self._endpoints.values())).streams.own
         self.section = 0
 

@@ -20,6 +20,7 @@ NAMED = {
     "waves of any length": ("2x3", "allgather", {"max_flits": 7, "algorithm": "one-packet"}),
     "table": ("2x2", "alltoall", {"flits": 3}),
     "table of any length": ("3", "alltoall", {"max_flits": 4}),
+    "choice among many memories": ("3x3", "allgather", {"flits": 1}),
     "groups": ("2x3", "alltoall@1", {"flits": 1}),
     "scatter": ("2x2", "scatter", {"max_flits": 6}),
     "gather": ("2x2", "gather", {"flits": 3}),

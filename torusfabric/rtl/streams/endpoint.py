@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..crossbar import bit_count, cascade, keeper
+from ..crossbar import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import HALVES, Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
@@ -17,7 +17,10 @@ from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..reader import Reader
 from .packets import KEPT
 
-__all__ = ["StreamEndpoint", "StreamSettings", "doubled"]
+__all__ = ["AT_ONCE", "StreamEndpoint", "StreamSettings", "doubled"]
+
+#: Memories among which one is chosen in a cycle; the choice among more takes another.
+AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class StreamSettings:
         Words of the longest packet.
     own : tuple of int
         The numbers of the memories of what is sent.
+    late : bool
+        Whether the choice of the memory that is unloaded takes two cycles: any endpoint has more
+        than `AT_ONCE` of them.
     code_bits, address_bits, bank_bits : int
         Bits of the select bits of what is read, of addresses, and of the number of a memory of what
         is sent; 0 where there is no choice.
@@ -40,6 +46,7 @@ class StreamSettings:
     data_bits: int
     most: int
     own: tuple[int, ...]
+    late: bool
     code_bits: int
     address_bits: int
     bank_bits: int
@@ -251,12 +258,26 @@ class StreamEndpointBuilder(EndpointBuilder):
         if not inputs:
             return
         code = Signal(bit_count(len(inputs)), name="unloaded")
-        keep = [keeper(m, self._width)] if self._endpoint.alone else []
-        chosen = cascade(inputs, [*code], self._width, *keep)
         with m.If(advance):
             if len(code):
                 m.d.sync += code.eq(self._value("read_code"))
+        keep = [keeper(m, self._width)] if self._endpoint.alone else []
+        first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
+        bits = bit_count(len(first))
+        chosen = cascade(first, [*code[:bits]], self._width, *keep)
+        if self._streams.late:
+            chosen, code, *rest = self._a_cycle_later([chosen, code[bits:], *rest])
+            chosen = extended_cascade(chosen, rest, [*code], *keep)
+        with m.If(advance):
             m.d.sync += self._endpoint.read_data.eq(chosen)
+
+    def _a_cycle_later(self, values: list[Value]) -> list[Value]:
+        """What is unloaded, a cycle later."""
+        later = [Signal(len(value), name=f"later_{k}", reset_less=True) for k, value in
+                 enumerate(values)]  # fmt: skip
+        with self._m.If(self._value("read_advance")):
+            self._m.d.sync += [Cat(*later).eq(Cat(*values))]
+        return list(later)
 
     def _kept(self) -> Value:
         """What a node gets from itself: of the message that is loaded, of those before, and of the

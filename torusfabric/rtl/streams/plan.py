@@ -12,7 +12,7 @@ from ...topology import IntArray
 from ..crossbar import bit_count, select_code
 from ..memories import address_width
 from .commands import CommandShape
-from .endpoint import StreamSettings, doubled, unloaded
+from .endpoint import AT_ONCE, StreamSettings, doubled, unloaded
 from .packets import (
     KEPT,
     NOWHERE,
@@ -98,6 +98,7 @@ def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
         data_bits=loader.data_bits,
         most=program.flits,
         own=tuple(number for number, memory in enumerate(program.memories) if memory.own),
+        late=unloader.late,
         code_bits=unloader.code_bits,
         address_bits=loader.address_bits,
         bank_bits=loader.bank_bits,
@@ -231,6 +232,7 @@ def _unloaders(
         base_bits=_base_bits(received, bases),
         address_bits=_address_bits(plan),
         kept=any_kept,
+        late=max(map(len, orders)) > AT_ONCE,
     )
     return shape, _rows(received, values, chunk_bits=words.chunk_bits, packet_bits=packet_bits)
 

@@ -113,6 +113,8 @@ class UnloaderShape:
         Bits of the address of a memory.
     kept : bool
         Whether the lowest bit of a row says that the node has it from itself, word by word.
+    late : bool
+        Whether a word comes three cycles after its address, and not two.
     """
 
     words: WordShape
@@ -128,6 +130,7 @@ class UnloaderShape:
     base_bits: int
     address_bits: int
     kept: bool
+    late: bool
 
     @property
     def kept_bits(self) -> int:

@@ -2,7 +2,8 @@
 
 While a run goes on, what the one before has brought is unloaded from the other half of the
 memories. A word takes four cycles: its row of the ROM, its address, the memory, and the choice of
-the memory. All of them wait while the receiver does, so that no word needs a place in between.
+the memory, which takes another where there are many. All of them wait while the receiver does, so
+that no word needs a place in between.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ class Unloader(Leaf):
         self._address(m, advance, counter, run)
         asked = self._stage(m, advance, sought[0], sought[1:], "asked")
         read = self._stage(m, advance, asked[0], asked[2:], "read")
+        if shape.late:
+            read = self._stage(m, advance, read[0], read[1:], "chosen")
         shown = self._stage(m, advance, read[0], read[1:], "shown")
         m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
         # No run is passed over while a word of another is on its way to memory.
