@@ -33,8 +33,8 @@ STAGES = (
 #: Other registers that claims refer to, as far as an unloader has them.
 REGISTERS = ("there", "skips", "ends_packet", "sought_valid",
              "sought", "asked_valid", "asked", "read_valid", "read",
-             "run", "complete", "claimed", "index", "packet", "chunk", "within", "place", "fresh",
-             "held_row")  # fmt: skip
+             "chosen_valid", "chosen", "run", "complete", "claimed", "index", "packet", "chunk",
+             "within", "place", "fresh", "held_row")  # fmt: skip
 
 
 def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harness:
@@ -59,9 +59,14 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
     _add_position(model, shape)
     _add_queue(model, shape)
     _add_memory(model, shape)
-    _claim_port(model)
+    _claim_port(model, len(_path(shape)))
     _claim_halves(model)
-    return model.harness(module, cycles=len(STAGES) + 1)
+    return model.harness(module, cycles=len(_path(shape)) + 1)
+
+
+def _path(shape: UnloaderShape) -> list[tuple[str, str]]:
+    """The registers of `STAGES`, with one between where a choice takes two cycles."""
+    return [STAGES[0], *[("chosen_valid", "chosen")] * shape.late, *STAGES[1:]]
 
 
 def _add_facts(model: Model, shape: UnloaderShape) -> None:
@@ -138,7 +143,8 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
     if any(shape.by_root):
         origin = f"{by_value([int(by) for by in shape.by_root], 'mode')} ? root : {origin}"
     model.wire("origin", origin, shape.id_bits)
-    bits, stages = shape.id_bits + 1, len(STAGES)
+    path = _path(shape)
+    bits, stages = shape.id_bits + 1, len(path)
     model.wire("leaves", "tvalid && tready")
     model.register("inside", "inside + step - leaves", 3)
     model.wire("behind", "inside - leaves", 3)
@@ -149,7 +155,7 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
         model.register(f"tags_{k}", entered, bits)
     ahead = "0"
     claims = {}
-    for number, (valid, tags) in enumerate(STAGES):
+    for number, (valid, tags) in enumerate(path):
         place = f"({ahead})"
         shown = " : ".join(
             [*(f"{place} == {k} ? tags_{k}" for k in range(number)), f"tags_{number}"]
@@ -216,7 +222,7 @@ def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
     if model.width("place") > bits + 2:
         claims["knows_the_index"] = f"!seeking || place >> {bits + 2} == sought_index"
     if shape.base_bits and all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch):
-        claims["keeps_to_the_pitch"] = f"!seeking || sought_within[{shape.base_bits - 1}:0] == 0"
+        claims["keeps_to_the_pitch"] = f"!seeking || sought_within % {1 << shape.base_bits} == 0"
     return claims
 
 
@@ -235,7 +241,7 @@ def _key(shape: UnloaderShape) -> str:
     return "{" + ", ".join(fields) + "}"
 
 
-def _claim_port(model: Model) -> None:
+def _claim_port(model: Model, stages: int) -> None:
     """The rules of AXI-Stream, and what is handed over."""
     model.past("past_waits", "tvalid && !tready")
     model.past("past_tags", "{tid, tlast}", model.width("tid") + 1)
@@ -245,7 +251,7 @@ def _claim_port(model: Model) -> None:
         "tvalid_stays_until_tready": "!steady || !past_waits || tvalid",
         "tlast_and_tid_are_stable": "!steady || !past_waits || {tid, tlast} == past_tags",
         "hands_over_the_next_word": "!tvalid || (inside != 0 && {tid, tlast} == tags_0)",
-        "hands_over_every_word_soon": f"starved < {len(STAGES)}",
+        "hands_over_every_word_soon": f"starved < {stages}",
         "free_stays_until_a_run_begins": "!steady || !past_free || free",
     })  # fmt: skip
 
