@@ -10,8 +10,9 @@ import numpy as np
 from ..program.timing import WRITE
 from ..topology import IntArray
 from .faults import refuted
+from .memory_runs import MemoryRuns
 from .messages import Run
-from .runs import Meanwhile, MemoryRuns, Variant
+from .runs import Meanwhile, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
 from .stream_access import SECTIONS
 from .symbols import UNKNOWN

@@ -17,9 +17,10 @@ from .faults import Refuted
 from .gates import GateText
 from .host_access import HostAccess
 from .machine import WORDS, Machine
+from .memory_runs import MemoryRuns
 from .messages import Run, owed_words, received_places, sent_places
 from .modules import SLICE, adders
-from .runs import LANES, MemoryRuns, Runs
+from .runs import LANES, Runs
 from .snapshot import Snapshot, same, with_either
 from .starts import Starts
 from .stream_access import StreamAccess
