@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
+from .bridges import bridge_harness
 from .host import check_host
 from .host_tree import check_distribution, check_tree
 from .machine import WORDS
@@ -121,6 +122,9 @@ def lemmas(subject: Subject) -> Iterator[Lemma]:
 def by_induction(subject: Subject) -> list[Harness]:
     """What is proved of a fabric by the solver."""
     found = harnesses(subject.fabric, subject.design, subject.control)
+    if subject.fabric.bus:
+        name = f"{subject.fabric.prefix}bus_bridge"
+        found.append(bridge_harness(subject.design, name, subject.fabric.bus))
     more = INDUCTION_OF_TOP.get(subject.fabric.top)
     return found + (more(subject) if more else [])
 

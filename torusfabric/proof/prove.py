@@ -158,7 +158,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     """What is not proved."""
     yield from ASSUMPTIONS
     if fabric.bus:
-        yield "The bus does with the host port what its master asks for."
+        yield "The registers behind the bus do with the host port what each access asks for."
     if fabric.top is Top.STREAM:
         yield (
             "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "

@@ -165,7 +165,9 @@ class Model:
     def _text(self) -> str:
         """The text of the harness."""
         free = [n for n in self._inputs if n not in self._constants and n not in self._driven]
-        head = [f"input {_range(self.widths[name])}{name}" for name in free]
+        # A module without registers has neither, but the model has.
+        head = [f"input {name}" for name in ("clk", "rst") if name not in self._ports]
+        head += [f"input {_range(self.widths[name])}{name}" for name in free]
         rest = [name for name in self._ports if name not in free]
         lines = [f"module harness({', '.join(head)});"]
         lines += [

@@ -1,0 +1,60 @@
+"""Bridges to buses are proved by induction, and faults that are planted in them refuted."""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.proof.bridges import bridge_harness
+from torusfabric.proof.solver import solve
+from torusfabric.rtl.bus import Bus
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+
+
+@cache
+def text_of(bus):
+    program = tf.compile(tf.plan("3", "allgather"), flits=2)
+    return tf.emit(tf.Fabric(program, width=4, bus=bus))
+
+
+def failure(bus, design):
+    return solve(bridge_harness(design, "bus_bridge", Bus(bus)), Cache()).failed
+
+
+FAULTS = {
+    "a write is acknowledged that failed": (
+        "wishbone", r"assign wb_ack = (\S+) & \S+;", r"assign wb_ack = \1;"
+    ),
+    "an answer is not held": (
+        "axi-lite", r"s_axil_rvalid <= (\S+);", r"s_axil_rvalid <= \1 & s_axil_rready;"
+    ),
+    "data are taken without an address": (
+        "axi-lite", r"s_axil_awvalid & s_axil_wvalid", "s_axil_wvalid"
+    ),
+    "an answer comes twice": (
+        "axi-lite", r"s_axil_bvalid & s_axil_bready", "s_axil_bvalid & s_axil_rready"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bus", ["wishbone", "axi-lite"])
+def test_a_bridge_is_proved(bus):
+    assert failure(bus, text_of(bus)) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_fault_in_a_bridge_is_refuted(what):
+    bus, old, new = FAULTS[what]
+    design = text_of(bus)
+    changed, count = re.subn(old, new, design.modules["bus_bridge"], count=1)
+    assert count == 1
+    found = failure(bus, replace(design, modules=design.modules | {"bus_bridge": changed}))
+    assert found is not None
+    assert found.reached

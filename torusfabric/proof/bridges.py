@@ -1,0 +1,107 @@
+"""What is claimed of bridges to buses: every request is answered once, and none without one.
+
+What carries accesses out is free, but for that it ends an access only while there is one, and some
+cycle after it came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..rtl.bus import Bus
+from .streams.model import Model
+
+if TYPE_CHECKING:
+    from ..verilog.design import Design
+    from .solver import Harness
+
+__all__ = ["bridge_harness"]
+
+
+def bridge_harness(design: Design, module: str, bus: Bus) -> Harness:
+    """The harness around a bridge.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Its name in the text.
+    bus : Bus
+    """
+    model = Model(design, module)
+    model.assume("!access_done || access")
+    if bus is Bus.WISHBONE:
+        _claim_wishbone(model)
+    else:
+        _claim_axi_lite(model)
+    says = "every request is carried out and answered once, and its answer stays until it is taken"
+    return replace(model.harness(module, cycles=3), says=says)
+
+
+def _claim_wishbone(model: Model) -> None:
+    """An access is what is on the bus, and its end the answer, in the same cycle."""
+    model.claims({
+        "asks_for_what_is_on_the_bus":
+            "access == (wb_cyc && wb_stb) && access_write == wb_we && access_address == wb_adr && "
+            "access_strobes == wb_sel && access_data == wb_dat_w",
+        "answers_every_access_once": "(wb_ack || wb_err) == access_done",
+        "answers_in_one_way": "!(wb_ack && wb_err) && (!wb_err || access_error)",
+        "answers_nothing_else": "!(wb_ack || wb_err) || (wb_cyc && wb_stb)",
+        "gives_the_word": "wb_dat_r == access_word",
+    })  # fmt: skip
+
+
+def _claim_axi_lite(model: Model) -> None:
+    """Channels, one access at a time; addresses and data of writes come in any order."""
+    model.wire("takes_write", "s_axil_awvalid && s_axil_awready")
+    model.wire("takes_read", "s_axil_arvalid && s_axil_arready")
+    for kind, name in (("b", "s_axil_bresp"), ("r", "{s_axil_rresp, s_axil_rdata}")):
+        bits = 2 if kind == "b" else 34
+        model.past(f"past_{kind}_waits", f"s_axil_{kind}valid && !s_axil_{kind}ready")
+        model.past(f"past_{kind}", name, bits)
+    # The master keeps what it offers, as the protocol says.
+    for channel, payload, bits in (
+        ("aw", "s_axil_awaddr", model.width("s_axil_awaddr")),
+        ("w", "{s_axil_wstrb, s_axil_wdata}", 36),
+        ("ar", "s_axil_araddr", model.width("s_axil_araddr")),
+    ):
+        offered = f"s_axil_{channel}valid && !s_axil_{channel}ready"
+        model.past(f"past_{channel}_waits", offered)
+        model.past(f"past_{channel}", payload, bits)
+        model.assume(f"!steady || !past_{channel}_waits || "
+                     f"(s_axil_{channel}valid && {payload} == past_{channel})")  # fmt: skip
+    model.register("owes_write", "takes_write || (owes_write && !s_axil_bready)")
+    model.register("owes_read", "takes_read || (owes_read && !s_axil_rready)")
+    model.past("past_access", "access && !access_done")
+    model.past("past_asked", "{access_write, access_address}", model.width("access_address") + 1)
+    model.past("past_answer", "{access_error, access_word}", 33)
+    model.past("past_read", "takes_read")
+    model.past("past_write", "takes_write")
+    model.claims({
+        "takes_address_and_data_of_a_write_together":
+            "s_axil_awready == s_axil_wready && (!s_axil_awready || (s_axil_awvalid && "
+            "s_axil_wvalid))",
+        "takes_a_request_when_it_is_carried_out":
+            "access_done == (takes_write || takes_read) && !(takes_write && takes_read)",
+        "asks_for_what_was_requested":
+            "!access || (access_write ? s_axil_awvalid && s_axil_wvalid && access_address == "
+            "s_axil_awaddr >> 2 && access_data == s_axil_wdata && access_strobes == s_axil_wstrb "
+            ": s_axil_arvalid && access_address == s_axil_araddr >> 2)",
+        "takes_what_it_asked_for":
+            "(!takes_write || access_write) && (!takes_read || !access_write)",
+        "asks_until_it_is_done":
+            "!steady || !past_access || (access && {access_write, access_address} == past_asked)",
+        "answers_every_write_once": "s_axil_bvalid == owes_write",
+        "answers_every_read_once": "s_axil_rvalid == owes_read",
+        "asks_for_no_more_than_it_can_answer":
+            "!access || !(access_write ? owes_write : owes_read)",
+        "keeps_the_answer_to_a_write": "!steady || !past_b_waits || s_axil_bresp == past_b",
+        "keeps_the_answer_to_a_read":
+            "!steady || !past_r_waits || {s_axil_rresp, s_axil_rdata} == past_r",
+        "answers_a_read_with_its_word":
+            "!steady || !past_read || (s_axil_rdata == past_answer[31:0] && s_axil_rresp == "
+            "{past_answer[32], 1'b0})",
+        "answers_a_write_with_its_outcome":
+            "!steady || !past_write || s_axil_bresp == {past_answer[32], 1'b0}",
+    })  # fmt: skip
