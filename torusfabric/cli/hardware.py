@@ -9,7 +9,7 @@ from ..toolchain.notices import say
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import make_fabric
-from .hardware_options import add_fabric_options, add_top_options
+from .hardware_options import add_bus_option, add_fabric_options, add_top_options
 from .mode_cost import mode_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .root_cost import in_a_line, root_cost
@@ -38,11 +38,7 @@ def add_commands(commands: Commands) -> None:
         add_selection(parser, several=True)
         add_fabric_options(parser, any_length=True)
         add_top_options(parser, "host", "core", "stream")
-        parser.add_argument(
-            "--bus",
-            choices=("wishbone", "axi-lite"),
-            help="put the host port behind a bus: registers, and windows onto the memories",
-        )
+        add_bus_option(parser)
     _add_verilog_options(verilog)
     _add_synth_options(synth)
 

@@ -12,6 +12,7 @@ from .arguments import natural
 __all__ = [
     "add_fabric_options",
     "add_flits_option",
+    "add_bus_option",
     "add_top_options",
     "hardware_words",
     "operators_of",
@@ -77,6 +78,15 @@ def add_flits_option(group: Any) -> None:
         metavar="L",
         type=natural,
         help="flits of a message (default one for each chunk)",
+    )
+
+
+def add_bus_option(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that puts a fabric behind a bus."""
+    parser.add_argument(
+        "--bus",
+        choices=("wishbone", "axi-lite"),
+        help="put the host port behind a bus: registers, and windows onto the memories",
     )
 
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from ..errors import WorkFailed
 from .command import Commands, add_command
 from .fabric import make_fabric
-from .hardware_options import add_fabric_options, add_top_options
+from .hardware_options import add_bus_option, add_fabric_options, add_top_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .selection_options import add_selection
 
@@ -24,6 +24,7 @@ def add_commands(commands: Commands) -> None:
     add_selection(prove, several=True)
     add_fabric_options(prove, any_length=True)
     add_top_options(prove, "host", "core", "stream")
+    add_bus_option(prove)
     prove.add_argument(
         "--wave",
         metavar="FILE.vcd",
