@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 from hypothesis import given, settings
@@ -90,5 +91,7 @@ def test_slices_have_select_bits_of_their_own(alone):
     """In a text there is a register for each slice of a word, in simulation one for all."""
     crossbar = plan_crossbar(np.array([[0, 1], [1, 0]]))
     early = [Signal() for _ in range(crossbar.rom.shape[1])]
-    registers = select_registers(Module(), crossbar.outputs, early, 2 * SLICE + 1, alone=alone)
+    m = Module()
+    registers = select_registers(m, crossbar.outputs, early, 2 * SLICE + 1, alone=alone)
     assert [len(slices) for slices in registers] == [3 if alone else 1] * 2
+    assert rtlil.convert(m, ports=early)
