@@ -81,7 +81,11 @@ class Access(ABC):
     ----------
     nodes : dict of str to (list of int)
         Of each module of endpoints.
+    answer : int
+        Cycles from a read at the inputs of a node to its word.
     """
+
+    answer: int
 
     #: Steps of writes that are left when a run starts as early as it may.
     overlap = 0
@@ -94,11 +98,6 @@ class Access(ABC):
             for module, group in machine.groups.items()
             if roles[module.removeprefix(prefix)] is Role.ENDPOINT
         }
-
-    @property
-    @abstractmethod
-    def answer(self) -> int:
-        """Cycles from a read at the inputs of a node to its word."""
 
     @abstractmethod
     def writes(self, runs: Sequence[Run]) -> Steps:

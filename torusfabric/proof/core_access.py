@@ -31,13 +31,8 @@ class CoreAccess(Access):
 
     def __init__(self, fabric: Fabric, machine: Machine, control: Control) -> None:
         super().__init__(fabric, machine)
-        self._answer = 1 + control.endpoints.answer
+        self.answer = 1 + control.endpoints.answer
         self._map = fabric.address_map()
-
-    @property
-    def answer(self) -> int:
-        """Cycles from a read at the inputs of a node to its word."""
-        return self._answer
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""

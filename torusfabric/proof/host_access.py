@@ -36,14 +36,9 @@ class HostAccess(Access):
 
     def __init__(self, fabric: Fabric, machine: Machine, control: Control) -> None:
         super().__init__(fabric, machine)
-        self._answer = control.endpoints.answer
+        self.answer = control.endpoints.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
-
-    @property
-    def answer(self) -> int:
-        """Cycles from a read at the inputs of a node to its word."""
-        return self._answer
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ...program.timing import Timing
+from ...program.timing import DISTRIBUTION, Timing
 from ..control import Control
 from ..run_choices import RunChoices
 from ..sequencer import Sequencer
@@ -15,8 +15,9 @@ from ..sequencer import Sequencer
 __all__ = ["SOON", "StreamSequencer"]
 
 #: Cycles before the last one of a run in which nodes have to be told of its end, to unload the
-#: first word as soon as the last has been stored: two on the way to them, and two in the unloader.
-SOON = 3
+#: first word as soon as the last has been stored: those on the way to them, and two in the unloader
+#: of which one follows the run.
+SOON = DISTRIBUTION + 1
 
 #: What it has besides.
 MEMBERS: Mapping[str, Member] = {"over": In(1), "idle": Out(1), "run_ends": Out(1)}
