@@ -1,5 +1,6 @@
 """Bad input of every sort: some cases of each, many with ``-m long``, and faults that are seen."""
 
+import itertools
 import os
 import time
 
@@ -78,10 +79,11 @@ def test_right_answers_are_no_faults(tmp_path):
 
 
 def test_faults_are_seen(tmp_path, monkeypatch):
-    monkeypatch.setattr(oracle, "PATIENCE", 0.1)
+    monkeypatch.setattr(oracle, "PATIENCE", 0.05)
     assert "KeyError" in judged(tmp_path, raising(KeyError("x")))
     assert "without a message" in judged(tmp_path, raising(errors.InputError("")))
-    assert "no answer" in judged(tmp_path, lambda: time.sleep(1))
+    assert "no answer" in judged(tmp_path, lambda: time.sleep(5))
+    assert "no answer" in judged(tmp_path, lambda: [None for _ in itertools.count()])
     assert "files are left: ['x']" in judged(tmp_path, lambda: os.mkdir(tmp_path / "x"))
 
 

@@ -20,8 +20,9 @@ from torusfabric.errors import MissingTool, TorusfabricError
 
 __all__ = ["Fault", "Fuzzer", "run_cases", "run_line"]
 
-#: Seconds after which a case hangs.
-PATIENCE = 30.0
+#: Seconds of processor time after which a case hangs, and how many times as long it may wait for
+#: others: the machine may be busy.
+PATIENCE, WAITS = 30.0, 10
 
 #: Characters of an error that nobody reads to the end.
 LONGEST = 2000
@@ -113,7 +114,7 @@ def _judged(fuzzer: Fuzzer, given: Any) -> str | None:
         with _time_limit():
             fuzzer.run(given)
     except Hang:
-        return f"no answer within {PATIENCE:g} s\n{_tail()}"
+        return f"no answer within {PATIENCE:g} s of work\n{_tail()}"
     except TorusfabricError as error:
         return _left(fuzzer.folder, before) if str(error) else "an error without a message"
     except Exception:
@@ -138,13 +139,19 @@ def _time_limit() -> Iterator[None]:
     def hang(number: int, frame: Any) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, hang)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    timers = {
+        signal.SIGPROF: (signal.ITIMER_PROF, PATIENCE),
+        signal.SIGALRM: (signal.ITIMER_REAL, WAITS * PATIENCE),
+    }
+    before = {number: signal.signal(number, hang) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 class _Stream(io.TextIOWrapper):
