@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from mutation.mutants import mutants_of, sample
-from mutation.trial import Copy, Reached
+from mutation.reached import Reached
+from mutation.results import Results
+from mutation.trial import Copy, Verdict
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,7 +31,10 @@ def f(a: int = 0, *, b: "int | None" = None) -> int:
         return (a) + (LIMIT)
     items = list(range(a, LIMIT))
     items.append(max(a, LIMIT))
-    assert a > 1
+    count = len(items)
+    while count:
+        count -= 1
+    assert a >= 0
     if a < 0:
         raise ValueError(f"{a + 1}")
     return len(items) if items else 0
@@ -83,7 +88,7 @@ def test_what_is_changed(tree):
     assert {*(mutant.change for mutant in mutants)} >= CHANGES
     for mutant in mutants:
         compile(mutant.after, "module.py", "exec")
-        assert mutant.line in range(5, 18)
+        assert mutant.line in range(5, 21)
         assert "assert" not in mutant.change[0]
         assert "def" not in mutant.change[0] or "= 0" in mutant.change[0]
 
@@ -98,27 +103,73 @@ def test_samples_stay_what_they_are(tree):
 
 
 @pytest.mark.long
-def test_verdicts(tree, tmp_path):
+def test_verdicts(tree, tmp_path, monkeypatch):
     """A mutant is killed by a test that reaches it, hangs, or survives; the tree stays as it is."""
+    monkeypatch.setattr("mutation.trial.PATIENCE", 1.0)
     mutants = {m.change: m for m in mutants_of("torusfabric/room/module.py", tree)}
-    copy = Copy(tree, tmp_path / "copy")
     test, reached = "rtl_tests/room/test_f.py::test_f", Reached([])
     reached.seconds = {test: 0.1}
-    reached.lines = {"torusfabric/room/module.py": {line: {test} for line in range(10, 13)}}
-    found = {
-        change: copy.try_out(mutants[change], reached, 10).outcome
-        for change in [
-            ("return (a) + (LIMIT)", "return (a) - (LIMIT)"),
-            ("items = list(range(a, LIMIT))", "items = list(range(LIMIT, a))"),
-            ("if a < 0:", "if a <= 0:"),
-        ]
+    reached.lines = {"torusfabric/room/module.py": {line: {test} for line in range(10, 14)}}
+    expected = {
+        ("LIMIT: int = 3", "LIMIT: int = 4"): ("killed", test),
+        ("return (a) + (LIMIT)", "return (a) - (LIMIT)"): ("killed", test),
+        ("count -= 1", "pass"): ("timeout", ""),
+        ("items = list(range(a, LIMIT))", "items = list(range(LIMIT, a))"): ("killed", test),
+        ("if a < 0:", "if a <= 0:"): ("unreached", ""),
     }
-    assert [*found.values()] == ["killed", "killed", "unreached"]
-    reached.lines["torusfabric/room/module.py"] |= {line: {test} for line in range(13, 18)}
-    survivor = mutants["if a < 0:", "if a <= 0:"]
-    assert copy.try_out(survivor, reached, 10).outcome == "survived"
+    with Copy(tree, tmp_path / "copy", ["room"]) as copy:
+        for change, verdict in expected.items():
+            assert copy.try_out(mutants[change], reached, 10)[:2] == verdict
+        reached.lines["torusfabric/room/module.py"] |= {line: {test} for line in range(14, 23)}
+        survivor = mutants["if a < 0:", "if a <= 0:"]
+        assert copy.try_out(survivor, reached, 10)[:2] == ("survived", "")
     assert (tree / "torusfabric/room/module.py").read_text() == MODULE
     assert (copy.folder / "torusfabric/room/module.py").read_text() == MODULE
+
+
+@pytest.mark.long
+def test_tests_that_fail_anyway(tree, tmp_path):
+    """What fails though nothing is changed is found, each time the tests are asked."""
+    path = tree / "rtl_tests/room/test_f.py"
+    path.write_text(TESTS + "\n\ndef test_odd():\n    assert f() == 4\n")
+    names = [f"rtl_tests/room/test_f.py::{name}" for name in ("test_f", "test_odd")]
+    with Copy(tree, tmp_path / "copy", ["room"]) as copy:
+        assert copy.failing(names) == {names[1]}
+
+
+def test_order_of_tests(tree):
+    """The examples of the module, then a case of each function, those of the room first."""
+    mutant = next(m for m in mutants_of("torusfabric/room/module.py", tree) if 10 in m.lines)
+    order = {
+        "rtl_tests/documents/test_docstrings.py::test_examples[torusfabric.room.module]": 3.0,
+        "rtl_tests/room/test_f.py::test_f[1]": 1.0,
+        "rtl_tests/room/test_f.py::test_g": 2.0,
+        "rtl_tests/cli/test_x.py::test_x": 0.1,
+        "rtl_tests/room/test_f.py::test_f[2]": 2.0,
+        "rtl_tests/room/test_f.py::test_other": 0.1,
+    }
+    reached = Reached([])
+    reached.seconds = order
+    *reaching, beside = order
+    reached.lines = {"torusfabric/room/module.py": {10: {*reaching}, 11: {beside}}}
+    assert reached.chosen(mutant, 60) == [*order]
+    assert reached.chosen(mutant, 4.2) == [[*order][n] for n in (0, 1, 3, 5)]
+    reached.forget(reaching[:2])
+    assert reached.chosen(mutant, 60) == [reaching[n] for n in (4, 2, 3)] + [beside]
+
+
+def test_results_are_kept(tree, tmp_path):
+    """The last entry counts; what a useless test killed is to be tried again."""
+    first, second, *_ = mutants_of("torusfabric/room/module.py", tree)
+    results = Results(tmp_path / "results.jsonl")
+    results.add(first, Verdict("survived", "", 1, 0.1))
+    results.add(first, Verdict("killed", "a", 1, 0.1))
+    results.add(second, Verdict("killed", "b", 1, 0.1))
+    assert results.doubtful([first, second]) == {"a", "b"}
+    results.confirm({"a", "b"}, useless={"b"})
+    again = Results(tmp_path / "results.jsonl")
+    assert [again.outcome(mutant) for mutant in (first, second)] == ["killed", ""]
+    assert not again.doubtful([first, second])
 
 
 def test_listed_mutants_exist():

@@ -12,14 +12,16 @@ Example::
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +29,9 @@ else:
     import tomli as tomllib
 
 from .mutants import Mutant, mutants_of, sample
-from .trial import Copy, Reached
+from .reached import Reached
+from .results import Results
+from .trial import Copy
 
 ROOT = Path(__file__).parents[2]
 ROOMS = "program,rtl,analysis,schedule,verilog"
@@ -37,6 +41,9 @@ TESTED = (
     "schedule", "analysis", "program", "collective", "topology", "planning", "rtl", "verilog",
     "algorithms", "conformance", "simulation", "draw", "cli", "documents/test_docstrings.py",
 )  # fmt: skip
+
+#: What may become of a mutant and asks for a test.
+OPEN = ("survived", "unreached")
 
 #: Modules that are run by simulators, not by our tests.
 ELSEWHERE = "/bench/files/"
@@ -50,6 +57,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rooms", default=ROOMS, help=f"what is changed; default {ROOMS}")
     parser.add_argument("--only", default="", help="only modules whose path contains this")
     parser.add_argument("--limit", type=float, default=60, help="seconds of tests for a mutant")
+    parser.add_argument("--jobs", type=int, default=2, help="how many mutants at once")
     parser.add_argument("--work", type=Path, default=ROOT / "build/mutate",
                         help="where measurements and results are kept")  # fmt: skip
     return parser.parse_args()
@@ -59,7 +67,7 @@ def measured(work: Path) -> Reached:
     """Which tests reach which line; measured unless it is known."""
     folder = work / "reach"
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{Path(room).name}.json" for room in TESTED]
+    files = [folder / f"{Path(room).stem}.json" for room in TESTED]
     places = (ROOT, ROOT / "rtl_tests/support", ROOT / "scripts")
     for room, file in zip(TESTED, files, strict=True):
         if not file.exists():
@@ -91,44 +99,55 @@ def drawn(arguments: argparse.Namespace) -> list[Mutant]:
 
 
 def tried(arguments: argparse.Namespace, mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Each mutant and what became of it; what is in the file of results is not run again."""
-    results = arguments.work / "results.jsonl"
-    reached = measured(arguments.work)
-    lines = results.read_text("utf-8").splitlines() if results.exists() else []
-    known = {entry["digest"]: entry["outcome"] for entry in map(json.loads, lines)}
+    """Each mutant and what became of it; what is known to be killed is not run again.
+
+    A test that fails though nothing is changed kills nothing: its mutants come a second time.
+    """
+    reached, results = measured(arguments.work), Results(arguments.work / "results.jsonl")
     without_effect = equivalents()
-    with tempfile.TemporaryDirectory() as folder, results.open("a", encoding="utf-8") as file:
-        copy = Copy(ROOT, Path(folder))
-        for mutant in mutants:
-            outcome = known.get(mutant.digest, "")
-            if (mutant.path, mutant.change) in without_effect:
-                outcome = "equivalent"
-            elif not outcome or outcome in ("survived", "unreached"):
-                verdict = copy.try_out(mutant, reached, arguments.limit)
-                before, after = mutant.change
-                outcome = verdict.outcome
-                entry = {
-                    "digest": mutant.digest, "path": mutant.path, "line": mutant.line,
-                    "operator": mutant.operator, "before": before, "after": after,
-                    **verdict._asdict(),
-                }  # fmt: skip
-                print(json.dumps(entry), file=file, flush=True)
-            yield mutant, outcome
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ExitStack() as stack,
+        ThreadPoolExecutor(arguments.jobs) as pool,
+    ):
+        copies: SimpleQueue[Copy] = SimpleQueue()
+        for job in range(arguments.jobs):
+            copies.put(stack.enter_context(Copy(ROOT, Path(folder, str(job)), TESTED)))
+
+        def known(mutant: Mutant) -> str:
+            equivalent = (mutant.path, mutant.change) in without_effect
+            return "equivalent" if equivalent else results.outcome(mutant)
+
+        def outcome(mutant: Mutant) -> str:
+            if known(mutant) in ("", *OPEN):
+                copy = copies.get()
+                results.add(mutant, copy.try_out(mutant, reached, arguments.limit))
+                copies.put(copy)
+            return known(mutant)
+
+        while mutants:
+            yield from zip(mutants, pool.map(outcome, mutants), strict=True)
+            copy, tests = copies.get(), results.doubtful(mutants)
+            results.confirm(tests, useless=(useless := copy.failing(tests)))
+            copies.put(copy)
+            reached.forget(useless)
+            mutants = [mutant for mutant in mutants if not known(mutant)]
 
 
 def main() -> int:
     """Print every survivor, and the score; returns 2 if there are any."""
     arguments = parsed()
     arguments.work = arguments.work.resolve()
-    counts: Counter[str] = Counter()
+    outcomes: dict[Mutant, str] = {}
     mutants = drawn(arguments)
     for mutant, outcome in tried(arguments, mutants):
-        counts[outcome] += 1
-        if outcome in ("survived", "unreached"):
+        outcomes[mutant] = outcome
+        counts = Counter(outcomes.values())
+        if outcome in OPEN:
             before, after = mutant.change
             print(f"{mutant.path}:{mutant.line}: {outcome} ({mutant.operator})")
             print(f"  - {before}\n  + {after}", flush=True)
-        print(f"\r{counts.total()}/{len(mutants)} {dict(counts)}", end="\n", file=sys.stderr)
+        print(f"{counts.total()}/{len(mutants)} {dict(counts)}", file=sys.stderr)
     killed, tested = counts["killed"] + counts["timeout"], len(mutants) - counts["equivalent"]
     print(f"{killed} of {tested} killed, {counts['equivalent']} equivalent: "
           f"{killed / max(tested, 1):.1%}")  # fmt: skip

@@ -1,15 +1,53 @@
-"""A pytest plugin: run the tests that `MUTATION_TESTS` lists, a name a line, in this order."""
+"""A pytest plugin: run some tests in some order, and say which one fails.
 
+The file that `MUTATION_TESTS` names holds JSON, ``{test: seconds, ..}``. A test that takes more
+seconds of processor time ends the process by SIGPROF; so does a module that is imported for so
+long. The name of a test that fails, or of a file that cannot be
+imported, is added to the file with the suffix ``.failed``.
+"""
+
+import json
 import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+FILE = Path(os.environ["MUTATION_TESTS"])
+TESTS: dict[str, float] = json.loads(FILE.read_text(encoding="utf-8"))
+IMPORTS = 120.0
+
+signal.setitimer(signal.ITIMER_PROF, IMPORTS)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is listed."""
-    order = {name: n for n, name in enumerate(os.environ["MUTATION_TESTS"].splitlines())}
+    order = {name: n for n, name in enumerate(TESTS)}
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in order])
     items[:] = sorted(
         (item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid]
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure out the time."""
+    signal.setitimer(signal.ITIMER_PROF, TESTS[item.nodeid])
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Write down what cannot be imported."""
+    pytest_runtest_logreport(report)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Write down what fails."""
+    if report.failed:
+        with FILE.with_suffix(".failed").open("a", encoding="utf-8") as file:
+            print(report.nodeid, file=file)

@@ -47,6 +47,9 @@ class Mutant:
     start, end : int
         What is replaced.
     replacement : bytes
+    function : tuple of str and int, or None
+        Name and first line of the outermost function in which the change lies; None if the
+        statement runs when the module is imported.
     """
 
     path: str
@@ -56,6 +59,7 @@ class Mutant:
     start: int
     end: int
     replacement: bytes
+    function: tuple[str, int] | None
 
     @property
     def after(self) -> bytes:
@@ -108,6 +112,7 @@ class _Finder:
 
     def __init__(self, path: str, text: bytes) -> None:
         self.path, self.text = path, text
+        self.function: tuple[str, int] | None = None
         self.starts = [0]
         for line in text.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
@@ -145,7 +150,12 @@ class _Finder:
                     yield from self._expression(default, default)
             elif isinstance(child, ast.withitem):
                 yield from self._expression(child.context_expr, child.context_expr)
+        outer = self.function
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+            self.function = outer or (node.name, first)
         yield from self._statements(inner)
+        self.function = outer
 
     def _is_words(self, node: ast.stmt, child: ast.expr) -> bool:
         """Whether an expression is an annotation, a decorator or the list of public names."""
@@ -222,7 +232,7 @@ class _Finder:
     ) -> Mutant:
         first, last = statement.lineno, statement.end_lineno  # type: ignore[attr-defined]
         lines = range(first, last + 1)
-        return Mutant(self.path, operator, lines, self.text, *span, text.encode())
+        return Mutant(self.path, operator, lines, self.text, *span, text.encode(), self.function)
 
 
 def _head(node: ast.stmt) -> ast.AST:

@@ -1,4 +1,4 @@
-"""A pytest plugin: which lines of the package each test reaches, and how long it takes.
+"""A pytest plugin: which lines of the package each test that passes reaches, and how long it takes.
 
 `python -m pytest -p mutation.reach` writes what it found to the file that `MUTATION_REACH` names,
 as JSON: ``{"tests": {test: seconds}, "reached": {module: {line: [number of a test, ..]}}}``.
@@ -15,6 +15,9 @@ import pytest
 FILE = Path(os.environ["MUTATION_REACH"])
 ROOT = Path.cwd()
 
+#: The number that says of a line that it also runs outside tests, when something is imported.
+IMPORTED = -1
+
 
 class Reach:
     """Measures every test in a context of its own."""
@@ -24,6 +27,7 @@ class Reach:
             data_file=None, source=[str(ROOT / "torusfabric")], config_file=False, messages=False
         )
         self.seconds: dict[str, float] = {}
+        self.useless: set[str] = set()
         self.coverage.start()
 
     @pytest.hookimpl(wrapper=True)
@@ -38,16 +42,22 @@ class Reach:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up what setting up, running and tearing down took."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if not report.passed:
+            self.useless.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
         """Write what was found."""
         self.coverage.stop()
+        for test in self.useless:
+            del self.seconds[test]
         data, numbers = self.coverage.get_data(), {test: n for n, test in enumerate(self.seconds)}
         reached = {}
         for path in sorted(data.measured_files()):
             lines = {}
             for line, tests in sorted(data.contexts_by_lineno(path).items()):
                 lines[line] = sorted(numbers[test] for test in tests if test in numbers)
+                if "" in tests:
+                    lines[line].append(IMPORTED)
             reached[Path(path).relative_to(ROOT).as_posix()] = lines
         FILE.write_text(json.dumps({"tests": self.seconds, "reached": reached}), encoding="utf-8")
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -12,21 +11,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from .mutants import Mutant
+import pytest
 
-__all__ = ["Copy", "Reached", "Verdict"]
+from .limits import PATIENCE, WAITING, limit_memory
+from .mutants import Mutant
+from .reached import Reached
+
+__all__ = ["Copy", "Verdict"]
 
 #: What of the tree tests need.
 PARTS = (
     "boards", "docs", "examples", "fusesoc", "rtl_tests", "scripts", "sim", "torusfabric",
-    "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "pyproject.toml",
+    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml",
 )  # fmt: skip
 
-#: Seconds of the tests that are run first, and seconds beyond which a mutant hangs.
-FIRST, PATIENCE = 4.0, 120.0
-
-#: Bytes that a mutant may fill.
-MEMORY = 6 << 30
+#: Seconds of the tests that are run first: most mutants need no others.
+FIRST = 4.0
 
 
 class Verdict(NamedTuple):
@@ -36,42 +36,18 @@ class Verdict(NamedTuple):
     ----------
     outcome : str
         killed, timeout (killed too), survived, or unreached: no test runs the line.
+    by : str
+        The test that fails, or the file that cannot be imported; empty if nothing fails.
     tests : int
-        How many tests reach the line.
+        How many tests were to be run.
     seconds : float
-        What those take that were run, as measured before.
+        What those take, as measured before.
     """
 
     outcome: str
+    by: str
     tests: int
     seconds: float
-
-
-class Reached:
-    """Which tests reach which line, as `reach` measured it."""
-
-    def __init__(self, files: Iterable[Path]) -> None:
-        self.seconds: dict[str, float] = {}
-        self.lines: dict[str, dict[int, set[str]]] = {}
-        for file in files:
-            found = json.loads(file.read_text(encoding="utf-8"))
-            names = list(found["tests"])
-            self.seconds |= found["tests"]
-            for path, lines in found["reached"].items():
-                for line, numbers in lines.items():
-                    tests = self.lines.setdefault(path, {}).setdefault(int(line), set())
-                    tests.update(names[n] for n in numbers)
-
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Tests that reach a mutant, the fastest first.
-
-        What runs when a module is imported is reached by all tests that reach the module.
-        """
-        lines = self.lines.get(mutant.path, {})
-        tests = set().union(*(lines.get(line, ()) for line in mutant.lines))
-        if not tests and any(line in lines for line in mutant.lines):
-            tests = set().union(*lines.values())
-        return sorted(tests, key=lambda test: (self.seconds[test], test))
 
 
 class Copy:
@@ -83,10 +59,14 @@ class Copy:
         The tree, which stays as it is.
     folder : Path
         Where the copy is made.
+    tested : sequence of str
+        Files and folders with the tests, from `rtl_tests`.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, tested: Iterable[str]) -> None:
         self.folder = folder
+        self.tested = [f"rtl_tests/{name}" for name in tested]
+        folder.mkdir(parents=True, exist_ok=True)
         for part in PARTS:
             source, target = root / part, folder / part
             if source.is_dir():
@@ -96,67 +76,132 @@ class Copy:
                 shutil.copy2(source, target)
         self._changes = 0
 
+    def __enter__(self) -> "Copy":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process that has collected the tests, if there is one."""
+        server = self.__dict__.pop("_server", None)
+        if server:
+            server.communicate()
+
+    def try_out(self, mutant: Mutant, reached: Reached, limit: float) -> Verdict:
+        """Run the tests that reach a mutant, at most so many seconds of them.
+
+        A change in a function is made where all tests are collected already. What runs when a
+        module is imported, or tests are, asks for a process of its own.
+        """
+        chosen = reached.chosen(mutant, limit)
+        seconds = {test: reached.seconds[test] for test in chosen}
+        path = self.folder / mutant.path
+        outcome, by = "", ""
+        self._write(path, mutant.after)
+        try:
+            if mutant.function:
+                outcome, by = self.serve(seconds, mutant)
+            if not outcome or (outcome == "survived" and reached.is_imported(mutant)):
+                outcome, by = self._fresh(mutant, reached, seconds)
+        finally:
+            self._write(path, mutant.before)
+        if outcome == "survived" and not reached.tests(mutant):
+            outcome = "unreached"
+        return Verdict(outcome, by, len(chosen), sum(seconds.values()))
+
+    def failing(self, tests: Iterable[str]) -> set[str]:
+        """Those of some tests that fail, though nothing is changed."""
+        left, failing = set(tests), set()
+        while left and (by := self.serve(dict.fromkeys(sorted(left), 1.0))[1]):
+            failing.add(by)
+            left -= failing
+        return failing
+
+    def serve(self, seconds: dict[str, float], mutant: Mutant | None = None) -> tuple[str, str]:
+        """Run tests, which take so many seconds each, where they are collected already.
+
+        Returns the outcome, or nothing if the change cannot be made there, and what fails.
+        """
+        request = {
+            "path": mutant and mutant.path, "function": mutant and mutant.function,
+            "tests": _patience(seconds), "seconds": WAITING + 10 * sum(seconds.values()),
+        }  # fmt: skip
+        requests, answers = self._server.stdin, self._server.stdout
+        assert requests
+        assert answers
+        print(json.dumps(request), file=requests, flush=True)
+        answer = answers.readline()
+        if not answer:
+            raise RuntimeError("pytest must collect the tests: run it without a change")
+        outcome, by = json.loads(answer)
+        return outcome, by
+
+    @cached_property
+    def _server(self) -> subprocess.Popen[str]:
+        """A process that has collected all tests; ends when its requests do."""
+        return subprocess.Popen(
+            [*_words("mutation.serve"), "--capture=sys", *self.tested], cwd=self.folder,
+            env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+
+    def _fresh(
+        self, mutant: Mutant, reached: Reached, seconds: dict[str, float]
+    ) -> tuple[str, str]:
+        """Run tests in a process of its own; some near ones before the others are imported."""
+        near = (test for test in seconds if reached.is_near(test, mutant))
+        first = reached.at_most(FIRST, near)
+        last = [test for test in seconds if test not in set(first)]
+        outcome, by = "survived", ""
+        for tests in filter(None, (first, last)):
+            outcome, by = self.run({test: seconds[test] for test in tests})
+            if outcome != "survived":
+                break
+        return outcome, by
+
+    def run(self, tests: dict[str, float]) -> tuple[str, str]:
+        """Run tests, which take so many seconds each, until one fails; the outcome and its name.
+
+        A failure, an error and a module that cannot be imported kill; no test at all does not.
+        """
+        files = sorted({test.partition("::")[0] for test in tests})
+        files = [file for file in files if (self.folder / file).exists()]
+        if not files:
+            return "survived", ""
+        plan, failed = self.folder / "chosen.json", self.folder / "chosen.failed"
+        failed.write_text("")
+        plan.write_text(json.dumps(_patience(tests)))
+        words = [*_words("mutation.choose"), "-x", "--tb=no", *files]
+        status = self._status(words, WAITING + 10 * sum(tests.values()))
+        by = failed.read_text().partition("\n")[0]
+        if by or status is None or status < 0:
+            hangs = not by and status in (None, -signal.SIGPROF)
+            return "timeout" if hangs else "killed", by
+        if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return "survived", ""
+        raise RuntimeError(f"pytest must run the tests, not return {status}")
+
+    def _status(self, words: list[str], patience: float) -> int | None:
+        """What a command returns, or None if it takes too long."""
+        process = subprocess.Popen(
+            words, cwd=self.folder, env=self._environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit_memory,
+        )  # fmt: skip
+        try:
+            return process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
     @cached_property
     def _environment(self) -> dict[str, str]:
         places = (self.folder, self.folder / "rtl_tests/support", self.folder / "scripts")
         return os.environ | {
             "PYTHONPATH": os.pathsep.join(map(str, places)),
             "TORUSFABRIC_CACHE": str(self.folder / "cache"),
+            "MUTATION_TESTS": str(self.folder / "chosen.json"),
         }
-
-    def try_out(self, mutant: Mutant, reached: Reached, limit: float) -> Verdict:
-        """Run the tests that reach a mutant, at most so many seconds of them, the fastest first."""
-        tests, total = reached.tests(mutant), 0.0
-        chosen: list[str] = []
-        for test in tests:
-            total += reached.seconds[test]
-            if total > limit and chosen:
-                break
-            chosen.append(test)
-        if not chosen:
-            return Verdict("unreached", 0, 0.0)
-        room = f"rtl_tests/{mutant.path.split('/')[1]}/"
-        first = _at_most(FIRST, [test for test in chosen if test.startswith(room)], reached)
-        last = [test for test in chosen if test not in set(first)]
-        outcome = self._outcome(mutant, [part for part in (first, last) if part], reached)
-        return Verdict(outcome, len(tests), sum(reached.seconds[test] for test in chosen))
-
-    def _outcome(self, mutant: Mutant, parts: list[list[str]], reached: Reached) -> str:
-        path = self.folder / mutant.path
-        self._write(path, mutant.after)
-        try:
-            for tests in parts:
-                seconds = sum(reached.seconds[test] for test in tests)
-                outcome = self.run(tests, PATIENCE + 10 * seconds)
-                if outcome != "survived":
-                    return outcome
-        finally:
-            self._write(path, mutant.before)
-        return "survived"
-
-    def run(self, tests: list[str], patience: float) -> str:
-        """Run tests; a failure, an error and a module that cannot be imported kill."""
-        files = sorted({test.partition("::")[0] for test in tests})
-        words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "mutation.choose",
-                 "-p", "no:cacheprovider", "--tb=line", *files]  # fmt: skip
-        process = subprocess.Popen(
-            words,
-            cwd=self.folder,
-            env=self._environment | {"MUTATION_TESTS": "\n".join(tests)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=_limited,
-        )
-        try:
-            status = process.wait(patience)
-        except subprocess.TimeoutExpired:
-            return "timeout"
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        return "survived" if status == 0 else "killed"
 
     def _write(self, path: Path, text: bytes) -> None:
         """Write a module; Python tells what it compiled by size and time, in seconds."""
@@ -166,16 +211,10 @@ class Copy:
         os.utime(path, (before, before + self._changes))
 
 
-def _at_most(limit: float, tests: list[str], reached: Reached) -> list[str]:
-    """The first tests, as many as can be run in some time."""
-    total, kept = 0.0, []
-    for test in tests:
-        total += reached.seconds[test]
-        if total > limit:
-            break
-        kept.append(test)
-    return kept
+def _words(plugin: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", plugin]
 
 
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+def _patience(seconds: dict[str, float]) -> dict[str, float]:
+    """How long tests may take, of those that take so long."""
+    return {test: PATIENCE + 10 * usual for test, usual in seconds.items()}

@@ -1,0 +1,58 @@
+"""What became of mutants, kept in a file."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .mutants import Mutant
+from .trial import Verdict
+
+__all__ = ["Results"]
+
+
+class Results:
+    """What became of mutants; the last entry of a mutant counts.
+
+    Parameters
+    ----------
+    path : Path
+        A line of JSON for each trial.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        self._known: dict[str, dict[str, Any]] = {
+            entry["digest"]: entry for entry in map(json.loads, lines)
+        }
+
+    def add(self, mutant: Mutant, verdict: Verdict) -> None:
+        """Keep a verdict."""
+        before, after = mutant.change
+        self._keep({
+            "digest": mutant.digest, "path": mutant.path, "line": mutant.line,
+            "operator": mutant.operator, "before": before, "after": after, **verdict._asdict(),
+        })  # fmt: skip
+
+    def outcome(self, mutant: Mutant) -> str:
+        """What became of a mutant; empty if it is to be tried."""
+        return self._known.get(mutant.digest, {}).get("outcome", "")
+
+    def doubtful(self, mutants: Iterable[Mutant]) -> set[str]:
+        """Tests that kill some of these mutants, and are not known to pass without a change."""
+        entries = (self._known.get(mutant.digest, {}) for mutant in mutants)
+        return {entry["by"] for entry in entries if entry.get("by") and "sound" not in entry}
+
+    def confirm(self, tests: set[str], *, useless: set[str]) -> None:
+        """Some tests pass without a change, and others do not: what those killed is to be tried."""
+        for entry in [*self._known.values()]:
+            if entry["by"] in useless:
+                self._keep(entry | {"outcome": "", "by": ""})
+            elif entry["by"] in tests and "sound" not in entry:
+                self._keep(entry | {"sound": True})
+
+    def _keep(self, entry: dict[str, Any]) -> None:
+        self._known[entry["digest"]] = entry
+        with self.path.open("a", encoding="utf-8") as file:
+            print(json.dumps(entry), file=file, flush=True)
