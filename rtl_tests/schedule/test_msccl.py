@@ -238,6 +238,19 @@ def test_other_types_and_scratch(tmp_path):
     assert (schedule.form, schedule.steps, schedule.chunks) == ("table", 2, 2)
 
 
+def test_own_blocks_need_no_copy(tmp_path):
+    """Those that a rank sends to itself are there, whether the file copies them or not."""
+    program = generators.Program("exchange", "alltoall", 2, 2, in_place=False)
+    for rank in range(2):
+        other = 1 - rank
+        program.add(rank, (other, -1), "s", ("i", other), ("o", rank))
+        program.add(rank, (-1, other), "r", ("i", rank), ("o", other))
+    (tmp_path / "file.xml").write_text(program.text())
+    schedule = tf.import_schedule(tmp_path / "file.xml", "2")
+    tf.check(schedule)
+    assert (schedule.steps, schedule.chunks) == (1, 1)
+
+
 def pairs(*, root=None):
     """A file in which rank 1 of three reaches the others."""
     program = generators.Program("star", "broadcast", 3, 2)

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,10 @@ from torusfabric.schedule import (
     Grouped,
     Listed,
     Rounds,
+    Switching,
 )
 from torusfabric.schedule.file import load, save
+from torusfabric.topology import Torus
 
 
 def listed(schedule):
@@ -69,6 +72,18 @@ def outcome(schedule):
         return check(schedule)
     except ScheduleError as error:
         return str(error)
+
+
+def test_digests_tell_schedules_apart():
+    """One for each, though they differ in one field only; the same for what is the same."""
+    others = {
+        "topology": Torus([2, 3]), "collective": Collective("broadcast"), "algorithm": "other",
+        "switching": Switching.CIRCUIT, "ports": 1, "steps": 2, "feed": np.zeros((6, 2), int),
+        "inject": np.ones((6, 2), int),
+    }  # fmt: skip
+    digests = {replace(ring(), **{name: value}).digest for name, value in others.items()}
+    assert len(digests | {ring().digest}) == len(others) + 1
+    assert replace(ring(), ports=2).digest == ring().digest
 
 
 @pytest.mark.parametrize("name", ["a.json", "b.json.gz"])

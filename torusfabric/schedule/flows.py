@@ -222,9 +222,9 @@ def _lay_out(
     own = np.nonzero(cyclic | ~cyclic[names[flow]])[0]
     arcs[indptr[flow[own]] + index[own]] = own
     # What is missing now are the common parts of chains that branch, from the branch upwards.
+    # The last arc of a flow is never missing, nor is the last of all, which is found before arc 0.
     below = np.nonzero((arcs[1:] >= 0) & (arcs[:-1] < 0))[0]
     while len(below):
         arcs[below] = feeder[arcs[below + 1]]
-        below = below[below > 0] - 1
-        below = below[arcs[below] < 0]
+        below = below[arcs[below - 1] < 0] - 1
     return indptr, arcs

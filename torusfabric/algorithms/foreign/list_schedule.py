@@ -224,7 +224,7 @@ class _Scheduler:
         """End a step in a round; its message arrives in another one."""
         for other in self.graph.follows[index]:
             self._awaited(other, number)
-        if self.graph.received_by[index] >= 0:
+        if index in self.graph.received_by:
             self._awaited(self.graph.received_by[index], arrival)
 
     def _awaited(self, index: int, number: int) -> None:

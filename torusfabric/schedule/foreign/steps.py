@@ -27,16 +27,16 @@ class StepGraph:
     steps : list of (ThreadBlock, MscclStep)
     follows : list of list of int
         The steps that wait for each: for its end, but not for its message to arrive.
-    received_by : list of int
-        The step that receives what each step sends, -1 for none.
-    sent_by : list of int
-        The step that sends what each step receives, -1 for none.
+    received_by : dict of int to int
+        The step that receives what a step sends.
+    sent_by : dict of int to int
+        The step that sends what a step receives.
     """
 
     steps: list[tuple[ThreadBlock, MscclStep]]
-    follows: list[list[int]] = field(default_factory=list)
-    received_by: list[int] = field(default_factory=list)
-    sent_by: list[int] = field(default_factory=list)
+    follows: list[list[int]]
+    received_by: dict[int, int] = field(default_factory=dict)
+    sent_by: dict[int, int] = field(default_factory=dict)
 
     def place(self, index: int) -> str:
         """A step for people."""
@@ -46,7 +46,7 @@ class StepGraph:
     def successors(self, index: int) -> Iterable[int]:
         """The steps that wait for one in any way."""
         yield from self.follows[index]
-        if self.received_by[index] >= 0:
+        if index in self.received_by:
             yield self.received_by[index]
 
     def order(self) -> list[int]:
@@ -108,7 +108,7 @@ def step_graph(file: MscclFile) -> StepGraph:
         If a step waits for one that there is not, or a message has a sender or a receiver only.
     """
     steps = [(block, step) for block in file.blocks for step in block.steps]
-    graph = StepGraph(steps, [[] for _ in steps], [-1] * len(steps), [-1] * len(steps))
+    graph = StepGraph(steps, [[] for _ in steps])
     _add_order(graph)
     _match(graph, file)
     return graph
