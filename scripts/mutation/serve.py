@@ -75,22 +75,29 @@ def _run(request: dict[str, Any], items: dict[str, pytest.Item], writing: int) -
         limit_memory()
         if request["function"]:
             change(Path(request["path"]).resolve(), *request["function"])
-        status = FAILED
+        status = PASSED
         chosen = [(items[test], s) for test, s in request["tests"].items() if test in items]
-        following = [item for item, _ in chosen[1:]] + [None]
-        for (item, seconds), after in zip(chosen, following, strict=True):
+        for (item, seconds), (after, _) in zip(chosen, [*chosen[1:], (None, 0)], strict=False):
             signal.setitimer(signal.ITIMER_PROF, seconds)
-            reporter = Failures()
-            item.config.pluginmanager.register(reporter)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-            item.config.pluginmanager.unregister(reporter)
-            if reporter.failed:
+            if _fails(item, after):
                 os.write(writing, item.nodeid.encode())
+                status = FAILED
                 break
-        else:
-            status = PASSED
     finally:
         os._exit(status)
+
+
+def _fails(item: pytest.Item, after: pytest.Item | None) -> bool:
+    """Whether a test fails, its fixtures included; so does one that brings down pytest."""
+    reporter = Failures()
+    item.config.pluginmanager.register(reporter)
+    try:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+    except BaseException:
+        return True
+    finally:
+        item.config.pluginmanager.unregister(reporter)
+    return reporter.failed
 
 
 class Failures:
