@@ -4,6 +4,7 @@ import pytest
 from helpers import program_of
 
 from torusfabric.rtl.control import plan_control
+from torusfabric.rtl.endpoint_shape import Address
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,28 @@ def test_one_router_for_each_set_of_inputs(topology, collective, algorithm, rout
     assert len(control.routers) == routers
     assert set(control.router_of.tolist()) == set(range(routers))
     assert len(control.endpoints.shapes) <= min(3 * routers, program.loop.variants)
+
+
+def readers(*selection, flits):
+    """The readers of all endpoints."""
+    shapes = plan_control(program_of(*selection, flits=flits)).endpoints.shapes
+    return [reader for shape in shapes for reader in shape.readers]
+
+
+def test_no_select_bits_for_one_memory():
+    """Nor where the ROM of runs has them; so memories may be one, and rows stay short."""
+    found = readers("3x4", "gather", "max-flow", flits=4)
+    assert {len(reader.memories) > 1 for reader in found} == {False, True}
+    assert {reader.address for reader in found} == {Address.BASE, Address.RUNS}
+    assert all(reader.code is None for reader in found)
+
+
+@pytest.mark.parametrize(("flits", "shift"), [(1, 0), (2, 1), (8, 3)])
+def test_zeros_that_bases_end_with_are_in_no_rom(flits, shift):
+    """Bases of blocks of 2^n words end with n zeros, behind which words are counted."""
+    (found,) = {
+        reader.base_shift
+        for reader in readers("4", "scatter", "matching", flits=flits)
+        if reader.address is Address.BASE
+    }
+    assert found == shift
