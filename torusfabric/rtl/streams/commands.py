@@ -255,7 +255,7 @@ class Commands(Leaf):
             leaves.eq(moves & self.status_tlast),
             self.status_tvalid.eq(there != 0),
             self.status_tlast.eq(beat == len(STATUS) - 1),
-            self.status_tdata.eq(choose([Cat(w, Const(0, 32 - len(w))) for w in words], beat)),
+            self.status_tdata.eq(choose(words, beat)),
         ]
         begins = self.value("run_begins") | refused
         following = Signal.like(promised, name="next_promised")
