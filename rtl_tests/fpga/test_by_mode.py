@@ -10,6 +10,7 @@ from torusfabric.cli import main
 from torusfabric.fpga import synthesis
 from torusfabric.fpga.synthesis.report import SynthesisReport
 from torusfabric.program.crossbar_inputs import count_inputs
+from torusfabric.program.stored_words import count_words
 from torusfabric.rtl.inventory import take_inventory
 from torusfabric.rtl.netlist import Role
 from torusfabric.verilog import text as text_module
@@ -56,6 +57,20 @@ def test_inputs_of_any_root():
     assert count_inputs(fabric.program).total == inputs_of(fabric)
 
 
+@pytest.mark.parametrize(
+    ("names", "maps"), [(("allgather", "alltoall"), 2), (("gather", "reduce"), 1)]
+)
+def test_words_are_those_of_the_memories(names, maps):
+    """What a mode alone sends is sent by all of them, too, and shared where it lies alike."""
+    fabric = fabric_of("3x3", *names)
+    words = count_words(fabric.program)
+    parts = [count_words(fabric.program.part(mode)) for mode in range(2)]
+    assert words.send_maps == maps
+    assert words.sent == (sum if maps == 2 else max)(part.sent for part in parts)
+    assert max(part.received for part in parts) <= words.received
+    assert 8 * (words.received + words.sent) <= take_inventory(fabric).memory_bits
+
+
 @pytest.fixture
 def synthesized(monkeypatch):
     """Synthesis that takes no time, and the designs that it was given."""
@@ -98,11 +113,13 @@ def test_synth_shows_each_mode(capsys, synthesized):
     assert found["ratios"]["router_luts"] == 0.75
     assert found["ratios"]["luts"] == 0.333
     assert found["ratios"]["brams"] is found["ratios"]["router_brams"] is None
+    assert found["together"]["words"]["send_maps"] == 2
     assert (found["least_router_luts"], found["least_router_ratio"]) == (30, 0.469)
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "to the dearest alone" in out
     assert "in less than 30 LUTs" in out
+    assert "apart for 2 ways to lay them out" in out
 
 
 def test_synth_of_one_collective_says_nothing_of_modes(capsys, synthesized):

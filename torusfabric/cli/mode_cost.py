@@ -9,6 +9,7 @@ from .output import print_line, print_table, progress_bar
 if TYPE_CHECKING:
     from ..fpga.synthesis import SynthesisReport
     from ..fpga.synthesis.by_mode import CostsByMode
+    from ..program.stored_words import StoredWords
     from ..rtl import Fabric
 
 __all__ = ["mode_cost", "print_mode_cost"]
@@ -52,9 +53,24 @@ def print_mode_cost(found: CostsByMode) -> None:
     print_line("cost by mode")
     print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
     print_line(f"shared crossbar inputs, selected in two modes or more: {found.shared_inputs}")
+    print_line(_memories(found.words))
     if found.least_router_luts is not None:
         print_line(
             f"no router can select from what the dearest one selects from in less than "
             f"{found.least_router_luts} LUTs, {found.least_router_ratio:.2f} times the dearest "
             "alone"
         )
+
+
+def _memories(words: StoredWords) -> str:
+    """What memories hold, and why modes do not share all of them."""
+    line = (
+        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
+        f"needs; {words.sent} words to send"
+    )
+    if words.send_maps > 1:
+        line += (
+            f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
+            "names a mode"
+        )
+    return line

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...program.crossbar_inputs import count_inputs
+from ...program.stored_words import StoredWords, count_words
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
 from ...verilog import emit
@@ -63,6 +64,8 @@ class CostsByMode:
         What is selected in two modes or more.
     least_router_luts : int or None
         Fewer tables cannot select what each bit of the dearest router is measured to depend on.
+    words : StoredWords
+        What its memories hold.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -72,6 +75,7 @@ class CostsByMode:
     own_inputs: tuple[int, ...]
     shared_inputs: int
     least_router_luts: int | None
+    words: StoredWords
 
     def ratios(self) -> dict[str, float | None]:
         """All of it to the dearest mode alone, by what is counted; None where that costs none."""
@@ -102,6 +106,7 @@ class CostsByMode:
             "together": asdict(self.together) | {
                 "inputs": self.shared_inputs + sum(self.own_inputs),
                 "shared_inputs": self.shared_inputs,
+                "words": self.words._asdict(),
             },
             "ratios": self.ratios(),
             "least_router_luts": self.least_router_luts,
@@ -145,6 +150,7 @@ def cost_by_mode(
         own_inputs=inputs.own,
         shared_inputs=inputs.shared,
         least_router_luts=dearest.get("least_luts"),
+        words=count_words(fabric.program),
     )
 
 
