@@ -132,10 +132,13 @@ def _compile_all(
         raise InputError(f"Schedules must be at least one schedule, not {schedules!r}")
     given = (max_flits, flits, max(schedule.chunks for schedule in schedules))
     most = next(number for number in given if number is not None)
+    # A list of one is built as that schedule is: of any length only if that is asked for.
+    fixed = len(schedules) == 1 and max_flits is None
     programs = [
         compile(
             schedule,
-            max_flits=most,
+            flits=most if fixed else None,
+            max_flits=None if fixed else most,
             operators=operators if schedule.collective.reducing else (),
             root=root if schedule.collective.rooted else None,
         )
