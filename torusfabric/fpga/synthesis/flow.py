@@ -202,10 +202,8 @@ class Flow:
         return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
-        tool = self.family.pnr
-        return self._key(
-            "place", self._synth, tool, self.versions[tool], *self.device.device, text, seed
-        )
+        tool, args = self.family.pnr, (*self.device.device, *self.family.pnr_args)
+        return self._key("place", self._synth, tool, self.versions[tool], *args, text, seed)
 
     def _stem(self, name: str) -> str:
         # Module names may hold characters that file names or scripts may not, or differ by case.
