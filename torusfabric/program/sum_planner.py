@@ -328,7 +328,7 @@ class _Planner:
         -------
         memories : tuple of PlannedMemory
         memory, slot : ndarray of int, shape (nodes, chunks)
-            Where each contribution lies.
+            Where each contribution lies; each is read.
         """
         topology, chunks = self.table.topology, 1 + int(self.table.chunk.max())
         reads: ReadWords[SumKey] = defaultdict(dict)
@@ -336,7 +336,7 @@ class _Planner:
             for step, word in words.items():
                 if isinstance(word, Own):
                     reads[consumer][step] = word.key
-        memory, slot = np.full((2, topology.nodes, chunks), -1)
+        memory, slot = np.empty((2, topology.nodes, chunks), int)
         memories: list[PlannedMemory] = []
         for group in self._share(reads):
             self.send_memory_of |= dict.fromkeys(group.consumers, len(memories))

@@ -356,7 +356,6 @@ def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[Endpoint
             or len(readers) > 1
             or any(reader.address is not Address.CENTRAL for reader in readers)
             or any(reader.code is not None for reader in readers)
-            or (memory.own is None and memory.column is None)
             or bool(memory.phases)
             or () in memory.groups
         )
