@@ -173,6 +173,8 @@ def test_several_passes_find_the_same(monkeypatch):
         check(broken)
     monkeypatch.setattr("torusfabric.analysis.check.sums.BUDGET", 1)
     check(explicit((2,), "reduce-scatter", moves((0, [0], [1]), (1, [0], [2]))))
+    halves = moves((0, [0], [0]), (1, [0], [3])), moves((1, [0], [0, 2]), (0, [0], [1, 3]))
+    check(explicit((2,), "allreduce", *halves, chunks=2))
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])

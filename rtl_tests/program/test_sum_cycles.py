@@ -17,6 +17,13 @@ def test_long_sums_take_what_a_fixed_length_takes(topology, most):
     assert program.cycles(1) <= program.cycles(8)
 
 
+def test_a_sum_takes_two_cycles_a_hop():
+    """One in the operator and one on the link: a ring that is longer by a hop takes two more."""
+    tables = [tf.plan(str(nodes), "reduce-scatter", algorithm="matching") for nodes in (3, 5, 7)]
+    cycles = [tf.compile(table, flits=1).cycles() for table in tables]
+    assert np.diff(cycles).tolist() == [2, 2]
+
+
 def test_the_longest_message_does_not_delay_the_shortest():
     """What a short run takes, once its words are written, does not depend on the longest."""
     table = tf.plan("4x4", "allreduce", algorithm="matching")

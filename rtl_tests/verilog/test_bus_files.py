@@ -75,11 +75,13 @@ def test_peakrdl_makes_files_of_it(tmp_path):
     assert blocks == ["0", *windows]
 
 
-def test_the_page_lists_registers_windows_and_ports(tmp_path):
-    manifest = written(tmp_path, "alltoall", bus="wishbone", width=40)
+@pytest.mark.parametrize(("bus", "unit"), [("wishbone", "bus words"), ("axi-lite", "bytes")])
+def test_the_page_lists_registers_windows_and_ports(tmp_path, bus, unit):
+    manifest = written(tmp_path, "alltoall", bus=bus, width=40)
     page = (tmp_path / "bus.md").read_text()
     for name in (*manifest["ports"], *manifest["bus"]["registers"], *manifest["bus"]["windows"]):
         assert f"| `{name}` |" in page
+    assert f"an address of this bus counts {unit}." in page
     assert "flits are 40, each in 2, the low bits first" in page
     assert manifest["files"][:3] == ["fabric.v", "fabric.rdl", "bus.md"]
 

@@ -134,8 +134,8 @@ class EndpointProgram:
         """How variants find their addresses in each mode; None where they read nothing."""
         found: list[Address | None] = []
         for mode, loop in enumerate(self.loops.loops):
-            counts = loop.reads[reader].count
-            most = counts[:, members if counts.shape[1] > 1 else [0]].max(initial=0)
+            counts = np.broadcast_to(loop.reads[reader].count, (loop.rows, loop.variants))
+            most = counts[:, members].max(initial=0)
             if not most:
                 found.append(None)
             elif self.reads.central[reader][mode]:
