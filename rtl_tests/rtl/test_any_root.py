@@ -279,6 +279,12 @@ def run_bench(fabric, testbench):
     simulator.run()
 
 
+def test_the_mode_decides_what_the_host_reads():
+    """Of an engine in which nothing else at a node depends on the mode."""
+    schedules = [tf.plan("3", name) for name in ("broadcast", "allgather")]
+    assert tf.simulate(tf.Fabric(tf.compile(schedules, max_flits=2, root="any"), width=8)).passed
+
+
 @pytest.mark.parametrize("lengths", [{"flits": 2}, {"max_flits": 2}])
 def test_a_root_that_does_not_exist(lengths):
     """Such a start changes nothing and is reported until the next one."""

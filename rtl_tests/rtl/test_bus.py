@@ -56,6 +56,34 @@ def test_fabrics_of_many_sizes(bus, topology, width, seed):
     converse(fabric_of(bus, topology, width=width, max_flits=20), seed)
 
 
+def test_accesses_wait_for_the_memories_only():
+    """A word takes what the host port takes, beyond what an access to a register takes."""
+    fabric = fabric_of("wishbone", "2")
+    bus = manifest(fabric, command="", files=[])["bus"]
+    sent, received = sorted(each["offset"] for each in bus["windows"].values())[:2]
+    taken = []
+
+    async def bench(ctx):
+        register = bus["registers"]["length"]["offset"]
+        for address, write in ((register, 1), (sent, 1), (received, 0)):
+            for port, value in (("cyc", 1), ("stb", 1), ("we", write), ("adr", address // 4),
+                                ("sel", 0b1111), ("dat_w", 1)):  # fmt: skip
+                ctx.set(getattr(fabric, f"wb_{port}"), value)
+            taken.append(1)
+            while not (await ctx.tick().sample(fabric.wb_ack))[-1]:
+                taken[-1] += 1
+            ctx.set(fabric.wb_cyc, 0)
+            await ctx.tick()
+
+    simulator = Simulator(fabric)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run_until(1e-3)
+    register, written, read = taken
+    assert written == register + fabric.write_latency
+    assert read == register + fabric.read_latency - 1
+
+
 # ---- faults
 
 

@@ -26,6 +26,9 @@ ARITHMETIC = {
     ast.BitXor: "&", ast.MatMult: "*",
 }  # fmt: skip
 
+#: Functions whose arguments may change places.
+SYMMETRIC = {"max", "min", "maximum", "minimum"}
+
 #: Statements whose removal leaves a module that can be imported.
 REMOVABLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 
@@ -198,6 +201,8 @@ class _Finder:
                 yield "constant", self._span(node), str(value + 1)
                 if value > 1:
                     yield "constant", self._span(node), str(value - 1)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in SYMMETRIC:
+                return
             case ast.Call() if not any(isinstance(arg, ast.Starred) for arg in node.args):
                 for left, right in pairwise(node.args):
                     between = self._text_at(*self._between(left, right))
