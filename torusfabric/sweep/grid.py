@@ -46,7 +46,8 @@ from typing import Any
 from ..algorithms import CATALOGUE, find
 from ..collective import parse_collective
 from ..errors import InputError
-from ..fpga.synthesis.target import find_mapping, find_target
+from ..fpga.synthesis.families import find_mapping
+from ..fpga.synthesis.target import find_target
 from ..planning import require_placements
 from ..toolchain.cache import digest
 from ..toolchain.hints import no_such

@@ -8,8 +8,9 @@ from hand_written import OUTER, PORTS, SMALL_STORE, STORE, design, router
 from printed import printed
 
 from torusfabric.fpga.synthesis import TARGETS, synthesize
+from torusfabric.fpga.synthesis.cost import Cost, measure
 from torusfabric.fpga.synthesis.report import per_bit
-from torusfabric.fpga.synthesis.target import Cost, find_target, measure
+from torusfabric.fpga.synthesis.target import find_target
 from torusfabric.verilog.design import Design
 
 

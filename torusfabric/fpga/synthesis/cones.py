@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from .target import Cost
+from .cost import Cost
 
 __all__ = ["analyse", "fewest_tables"]
 

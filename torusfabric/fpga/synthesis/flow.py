@@ -13,10 +13,12 @@ from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
 from .cones import analyse
+from .cost import Cost, measure
+from .families import Family, Mapping
 from .harness import HARNESS, Ports, harness
 from .roms import ROMS_TOP, roms_text
 from .slowest_path import slowest_path
-from .target import FAMILIES, PINS, Cost, Family, Mapping, Target, measure
+from .target import PINS, Target
 
 __all__ = ["Flow", "load_json"]
 
@@ -55,7 +57,7 @@ class Flow:
     @property
     def family(self) -> Family:
         """The family of the device."""
-        return FAMILIES[self.device.family]
+        return self.device.tools
 
     def map_module(self, name: str) -> dict[str, Any]:
         """Map a module to the cells of the device, with its children as black boxes.

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.table import Table
 
-from .target import Cost
+from .cost import Cost
 
 __all__ = ["SynthesisReport", "per_bit"]
 

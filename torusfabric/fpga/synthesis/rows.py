@@ -3,8 +3,9 @@
 from typing import Any
 
 from ...verilog import Design
+from .cost import Cost
 from .report import per_bit
-from .target import Cost, Target
+from .target import Target
 
 __all__ = ["class_row", "fabric_row", "luts_by_part", "module_rows", "savings", "savings_in_all"]
 

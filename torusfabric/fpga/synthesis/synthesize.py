@@ -24,13 +24,15 @@ from ...toolchain.cache import Cache
 from ...toolchain.folders import work_folder
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
+from .cost import Cost
+from .families import Mapping, find_mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
 from .report import SynthesisReport
 from .roms import WITH_ROMS, router_with_roms
 from .rows import class_row, fabric_row, luts_by_part, module_rows, savings, savings_in_all
 from .slowest_path import named_path
-from .target import FAMILIES, Cost, Mapping, find_mapping, find_target
+from .target import find_target
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -122,7 +124,7 @@ def synthesize(
     if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
         raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
     design = design if isinstance(design, Design) else emit(design, command="torusfabric synth")
-    used = ["yosys", *([FAMILIES[device.family].pnr] if pnr else [])]
+    used = ["yosys", *([device.tools.pnr] if pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     given = workplace.folder
     with work_folder("synth") if given is None else nullcontext(Path(given)) as work:
