@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.program.sum_timing import _Rule, _skews
 
 
 @pytest.mark.parametrize("topology", ["3", "2x3", "4x4", "3x3x2"])
@@ -48,3 +49,11 @@ def test_filled_up_runs_add_what_is_there(length):
     words = np.random.default_rng(length).integers(0, 1 << 20, (16, length))
     received = program.execute(words, length=length)
     assert (received == words.sum(axis=0)).all()
+
+
+def test_ports_wait_for_each_other_up_to_a_limit():
+    """Ports are tried one after the other, and the first skews that keep all rules are taken."""
+    apart = {_Rule(0, 0, 1), _Rule(0, 0, 2), _Rule(0, 1, 2)}
+    assert _skews(5, 3, 1, set(), apart) is None
+    assert _skews(5, 3, 2, set(), apart) == [0, 1, 2]
+    assert _skews(5, 3, 3, {_Rule(0, 0, 1), _Rule(1, 0, 2)}, apart) == [0, 2, 1]

@@ -278,3 +278,10 @@ def test_unwritable_folder(tmp_path):
     with pytest.raises(InputError, match=r"^Folder must be writable, not "):
         emitted(tmp_path / "file" / "out", fabric_of("2x2", "allgather", "hamiltonian"))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
+    """The others are given their select bits."""
+    program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
+    shapes = tf.emit(tf.Fabric(program, width=2)).shapes.values()
+    assert {shape.settings for shape in shapes} == {0, program.loop.rows}

@@ -1,8 +1,8 @@
 """What can be changed in a module: an operator, a constant, a statement or a pair of arguments.
 
 A mutant is a replacement of a piece of text, so that all else stays as it is written. Left out is
-what has no effect on a run (annotations, docstrings, assertions) or only on words (f-strings, and
-what is raised).
+what has no effect on a run (annotations, docstrings, assertions, `zip` with strict=True) or only on
+words (f-strings, and what is raised).
 """
 
 import ast
@@ -175,7 +175,8 @@ class _Finder:
         for operator, span, text in self._changes(node):
             yield self._mutant(statement, operator, span, text)
         for child in ast.iter_child_nodes(node):
-            yield from self._expression(child, statement)
+            if not (isinstance(child, ast.keyword) and child.arg == "strict"):
+                yield from self._expression(child, statement)
 
     def _changes(self, node: ast.AST) -> Iterator[tuple[str, tuple[int, int], str]]:
         """What can become of a node: an operator, a piece of text, and its replacement."""

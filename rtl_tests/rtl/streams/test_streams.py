@@ -4,6 +4,7 @@ import pytest
 from stream_bench import StreamBench, messages_of
 
 import torusfabric as tf
+from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.streams import stream_ports
 
 
@@ -65,3 +66,19 @@ def test_a_reset_at_any_time(edges):
     bench = StreamBench(fabric, stall=0.3)
     bench.interrupt(messages_of(fabric, 6, seed=2), edges)
     assert bench.run(messages_of(fabric, 3)) == []
+
+
+@pytest.mark.parametrize(
+    ("collective", "keeping"),
+    [
+        ("broadcast", [1, 0, 0]),
+        ("allreduce", [0] * 3),
+        ("allgather", [1] * 3),
+        ("gather", [1, 0, 0]),
+    ],
+)
+def test_what_a_node_gets_from_itself_is_kept_there_only(collective, keeping):
+    """Nodes that get nothing from themselves have no memory for it."""
+    fabric = tf.Fabric(tf.compile(tf.plan("3", collective), flits=2), width=8, top="stream")
+    endpoints = fabric.netlist.having(Role.ENDPOINT)
+    assert [int("write_kept" in endpoint.inputs) for endpoint in endpoints] == keeping

@@ -60,7 +60,7 @@ class ReadinessMerge(Leaf):
 
     def __init__(self, inputs: int, ready_bits: int, length_bits: int, *, some: bool) -> None:
         self._inputs, self._length_bits, self._some = inputs, length_bits, some
-        bits = {"length": length_bits, "sends": int(some and length_bits > 0)}
+        bits = {"length": length_bits, "sends": min(int(some), length_bits)}
         super().__init__(
             {
                 "ready": In(inputs * ready_bits),
