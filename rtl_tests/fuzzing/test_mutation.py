@@ -8,7 +8,7 @@ import pytest
 from mutation.mutants import mutants_of, sample
 from mutation.reached import Reached
 from mutation.results import Results
-from mutation.trial import Copy, Verdict
+from mutation.trial import Copy, Verdict, _surely
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,6 +135,20 @@ def test_tests_that_fail_anyway(tree, tmp_path):
     names = [f"rtl_tests/room/test_f.py::{name}" for name in ("test_f", "test_odd")]
     with Copy(tree, tmp_path / "copy", ["room"]) as copy:
         assert copy.failing(names) == {names[1]}
+
+
+def test_what_a_test_leaves_behind_kills_nothing():
+    """A test that fails after others, and not alone, is passed over."""
+    asked = []
+
+    def run(tests):
+        asked.append([*tests])
+        failing = "b" if tests.keys() > {"b"} else "d" if "d" in tests else ""
+        return ("killed" if failing else "survived"), failing
+
+    assert _surely(run, dict.fromkeys("abcd", 1.0)) == ("killed", "d")
+    assert asked == [[*"abcd"], ["b"], ["c", "d"], ["d"]]
+    assert _surely(run, dict.fromkeys("abc", 1.0)) == ("survived", "")
 
 
 def test_order_of_tests(tree):

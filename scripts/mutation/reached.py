@@ -58,10 +58,13 @@ class Reached:
         """Tests that may kill a mutant, the likely and fast ones first, in at most so many seconds.
 
         Those that reach it come before those that only reach its module, since what is computed
-        once is reached by the first test that asks for it.
+        once is reached by the first test that asks for it, and before those that are named after
+        the module, which may run it in a process of its own.
         """
         reaching = self.tests(mutant)
         beside = set().union(*self.lines.get(mutant.path, {}).values()) & self.seconds.keys()
+        file = f"/test_{Path(mutant.path).stem}.py::"
+        beside |= {test for test in self.seconds if file in test}
         order = [*self._in_turn(reaching, mutant), *self._in_turn(beside - reaching, mutant)]
         return self.at_most(limit, order) or order[:1]
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -98,7 +98,7 @@ class Copy:
         self._write(path, mutant.after)
         try:
             if mutant.function:
-                outcome, by = self.serve(seconds, mutant)
+                outcome, by = _surely(lambda tests: self.serve(tests, mutant), seconds)
             if not outcome or (outcome == "survived" and reached.is_imported(mutant)):
                 outcome, by = self._fresh(mutant, reached, seconds)
         finally:
@@ -152,7 +152,7 @@ class Copy:
         last = [test for test in seconds if test not in set(first)]
         outcome, by = "survived", ""
         for tests in filter(None, (first, last)):
-            outcome, by = self.run({test: seconds[test] for test in tests})
+            outcome, by = _surely(self.run, {test: seconds[test] for test in tests})
             if outcome != "survived":
                 break
         return outcome, by
@@ -209,6 +209,18 @@ class Copy:
         path.write_bytes(text)
         self._changes += 1
         os.utime(path, (before, before + self._changes))
+
+
+def _surely(
+    run: Callable[[dict[str, float]], tuple[str, str]], tests: dict[str, float]
+) -> tuple[str, str]:
+    """Run tests until one fails, also alone: what is left behind by a test may fail the next."""
+    while True:
+        outcome, by = run(tests)
+        names = [*tests]
+        if by not in names[1:] or run({by: tests[by]})[0] != "survived":
+            return outcome, by
+        tests = {test: tests[test] for test in names[names.index(by) + 1 :]}
 
 
 def _words(plugin: str) -> list[str]:
