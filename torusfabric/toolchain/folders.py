@@ -72,11 +72,7 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
     folder = Path(folder)
     new = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _remove_empty(new)
-        raise InputError(f"Folder must be writable, not {folder} ({error.strerror})") from None
-    try:
+        _make(folder, folder, exist_ok=True)
         yield
     except BaseException:
         _remove_empty(new)
@@ -112,10 +108,7 @@ def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
             f"Folder {final} must be empty or hold files of ours ({known}), not others"
         )
     private = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
-    try:
-        private.mkdir(parents=True)
-    except OSError as error:
-        raise InputError(f"Folder must be writable, not {final} ({error.strerror})") from None
+    _make(private, final)
     try:
         yield private
     except WorkFailed as error:
@@ -128,6 +121,17 @@ def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
             error.args = (str(error).replace(str(private), str(final)), *error.args[1:])
         raise
     _put_in_place(private, final)
+
+
+def _make(folder: Path, named: Path, *, exist_ok: bool = False) -> None:
+    """Make a folder, and those above it, for one that a user named."""
+    try:
+        folder.mkdir(parents=True, exist_ok=exist_ok)
+    except OSError as error:
+        raise InputError(f"Folder must be writable, not {named} ({error.strerror})") from None
+    except ValueError:  # a byte of 0 in its name
+        reason = os.strerror(errno.EINVAL)
+        raise InputError(f"Folder must be writable, not {named} ({reason})") from None
 
 
 @contextlib.contextmanager
@@ -205,7 +209,7 @@ def _no_room(error: OSError) -> WorkFailed:
 def _remove_empty(folders: list[Path]) -> None:
     """Remove folders that hold nothing, the inner ones first."""
     for folder in folders:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             folder.rmdir()
 
 
