@@ -14,11 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from .limits import repeat_examples
+
 FILE = Path(os.environ["MUTATION_TESTS"])
 TESTS: dict[str, float] = json.loads(FILE.read_text(encoding="utf-8"))
 IMPORTS = 120.0
 
 signal.setitimer(signal.ITIMER_PROF, IMPORTS)
+repeat_examples()
 
 
 @pytest.hookimpl(trylast=True)

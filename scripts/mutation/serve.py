@@ -21,12 +21,14 @@ from typing import Any, NoReturn
 
 import pytest
 
-from .limits import limit_memory
+from .limits import limit_memory, repeat_examples
 
 REQUESTS, ANSWERS = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
 NOTHING = os.open(os.devnull, os.O_RDWR)
 for stream in (0, 1, 2):
     os.dup2(NOTHING, stream)
+
+repeat_examples()
 
 #: How a child ends.
 PASSED, FAILED, UNCHANGED = 0, 1, 3
