@@ -280,6 +280,16 @@ def test_unwritable_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_linters_are_silent_about_streams(tmp_path):
+    """Ports of modules are as wide as what they are connected to."""
+    program = tf.compile(tf.plan("2x2", "allgather"), max_flits=3)
+    verilog.emit(tf.Fabric(program, width=8, top="stream")).write(tmp_path)
+    if have_icarus():
+        assert lint_icarus(tmp_path) == []
+    if have_verilator():
+        assert lint_verilator(tmp_path) == []
+
+
 def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
     """The others are given their select bits."""
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
