@@ -13,6 +13,7 @@ from torusfabric.collective import COLLECTIVES, Collective, parse_collective
 from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.recognise import recognise
+from torusfabric.schedule.recognise.groups import grouped
 from torusfabric.topology import Arrowhead, Torus, parse_topology
 
 TOPOLOGIES = ("2", "5", "6", "2x3", "3x3", "4x4", "3x3x3", "arrowhead:1", "arrowhead:2")
@@ -175,6 +176,16 @@ def test_groups_are_numbered_by_their_first_blocks():
         assert isinstance(found, Grouped)
         assert found.group.tolist() == [0, 0, 1, 2]
         assert found.wanted.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(("chunks", "searched"), [(4, True), (2**25, False)])
+def test_what_no_hardware_holds_is_not_searched_for_groups(chunks, searched):
+    """Beyond 2^26 blocks at all nodes together a list stays a list."""
+    half = Transfers(
+        np.array([0]), np.zeros((1, 1), np.int8), Listed(np.array([0, 2]), np.arange(2))
+    )
+    schedule = rounds(Torus([2]), "allgather", half, chunks=chunks)
+    assert (grouped(schedule) is not schedule) == searched
 
 
 # Chance itself.
