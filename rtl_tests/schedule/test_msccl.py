@@ -201,6 +201,13 @@ def test_what_only_some_tools_write_may_be_missing(tmp_path):
     assert found.file.name == "msccl"
 
 
+def test_each_pair_of_ranks_is_named_once(tmp_path):
+    """However many messages go from one to the other."""
+    found = read(tmp_path, RING)
+    assert sum(message is not None for message in found.messages) == 6
+    assert sorted(pair for *pair, _ in found.pairs()) == [[0, 1], [1, 2], [2, 0]]
+
+
 def test_summands_by_either_name(tmp_path):
     """What is added to lies at the source; or at the target, where the source is the sender's."""
     for source in (("i", 0), ("s", 0), ("i", -1)):
