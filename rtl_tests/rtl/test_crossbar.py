@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from torusfabric.rtl.crossbar import (
     SLICE,
     bit_count,
-    cascade,
     plan_crossbar,
     select_bits,
     select_registers,
+    sliced_cascade,
 )
 
 
-def selected(inputs, bits, width):
+def selected(inputs, bits, width, *, keep=False):
     """What a cascade gives for constant inputs and bits."""
     m = Module()
     data = [Signal(width, init=value) for value in inputs]
     select = [Signal(init=bit) for bit in bits]
     out = Signal(width)
-    m.d.comb += out.eq(cascade(data, select, width))
+    m.d.comb += out.eq(sliced_cascade(m, data, [select], width, keep=keep))
     found = []
 
     async def testbench(ctx):
@@ -47,6 +47,7 @@ def test_cascade_selects_each_input(count):
         bits = select_bits(count, place)
         assert len(bits) == bit_count(count)
         assert selected(inputs, bits, 8) == inputs[place]
+        assert selected(inputs, bits, 8, keep=True) == inputs[place]
 
 
 @pytest.mark.parametrize(("inputs", "luts"), list(enumerate([0, 1, 2, 2, 3, 3, 4], 1)))

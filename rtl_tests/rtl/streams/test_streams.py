@@ -68,6 +68,10 @@ def test_a_reset_at_any_time(edges):
     assert bench.run(messages_of(fabric, 3)) == []
 
 
+def test_nothing_is_read_at_a_port_of_a_host():
+    assert streams("2", "allgather", flits=1).read_latency == 0
+
+
 @pytest.mark.parametrize(
     ("collective", "keeping"),
     [
