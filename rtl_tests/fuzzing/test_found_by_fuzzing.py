@@ -36,6 +36,11 @@ def test_values_of_any_length(capsys):
     assert line.startswith("torusfabric: Topology must be side lengths")
 
 
+def test_messages_beyond_reason(tmp_path, capsys):
+    words = ["animate", "3", "reduce", "-o", str(tmp_path / "x.html"), "--flits", str(1 << 64)]
+    assert "Flits must be at most 4294967296" in refused(capsys, words)
+
+
 def test_names_that_no_file_can_have(tmp_path, capsys):
     line = refused(capsys, ["draw", "4x4", "allgather", "-o", "a\0b"])
     assert line == r"torusfabric: File must be writable, not a\x00b (Invalid argument)"

@@ -93,6 +93,7 @@ def test_from_plan_to_hardware(tmp_path):
     [
         ({"operators": ["add"]}, "Operators must be left out for allgather, which combines"),
         ({"flits": 0}, "Flits must be at least 1, not 0"),
+        ({"flits": 1 << 64}, "Flits must be at most 4294967296, not 18446744073709551616"),
         ({"root": "any"}, "Root must be"),
     ],
 )

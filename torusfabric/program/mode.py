@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Mode", "block_flits"]
 
+#: The longest message: no address of a flit outgrows 64 bits, whatever else a node holds.
+MOST_FLITS = 1 << 32
+
 
 def block_flits(schedule: Schedule, flits: int) -> int:
     """Flits of one block, given the flits of a message; the last blocks may be cut short.
@@ -25,10 +28,12 @@ def block_flits(schedule: Schedule, flits: int) -> int:
     Raises
     ------
     InputError
-        If there are no flits.
+        If there are no flits, or more than `MOST_FLITS`.
     """
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
+    if flits > MOST_FLITS:
+        raise InputError(f"Flits must be at most {MOST_FLITS}, not {flits}")
     return -(-flits // schedule.chunks)
 
 
