@@ -151,6 +151,15 @@ def test_same_text_on_every_run(tmp_path):
     assert texts[0].startswith("// 3x4 allgather by hamiltonian")
 
 
+@pytest.mark.parametrize("width", [8, 32])
+def test_empty_memories_take_a_loop(width):
+    """They begin as zeros, which would be a line for each word."""
+    plans = [tf.plan("3", name) for name in ("allgather", "alltoall")]
+    text = tf.emit(tf.Fabric(tf.compile(plans, max_flits=5), width=width)).text
+    assert re.search(r"integer k;\n +for .* bank_\d+\S* *\[k\] = ", text)
+    assert not re.search(r"bank_\d+\S* *\[\d+\] = ", text)
+
+
 def test_manifest_says_what_a_testbench_needs(tmp_path):
     """All keys are there, and agree with the fabric."""
     fabric = fabric_of("4x6", "allgather", "hamiltonian", width=16, flits=4)

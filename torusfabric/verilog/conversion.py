@@ -189,6 +189,10 @@ def _in_order(module: str) -> str:
     return f"{head}{names}{first}\n{lines}{last}"
 
 
+#: Zero as yosys writes it: 32 bits are an integer.
+_ZERO = r"\d+'(?:h0+|d0)"
+
+
 def _short_memories(text: str) -> str:
     """Write memories that start as zeros with a loop instead of a line a word."""
 
@@ -200,8 +204,9 @@ def _short_memories(text: str) -> str:
             f"    for (k = 0; k <= {last}; k = k + 1) {name}[k] = {zero};\n  end\n"
         )
 
+    word = rf"    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>{_ZERO});\n"
     return re.sub(
-        r"  initial begin\n(?:    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>\d+'h0+);\n)+  end\n",
-        lambda m: loop(m) if len({*re.findall(r"= (\d+'h0+);", m[0])}) == 1 else m[0],
+        rf"  initial begin\n(?:{word})+  end\n",
+        lambda m: loop(m) if len({*re.findall(f"= ({_ZERO});", m[0])}) == 1 else m[0],
         text,
     )
