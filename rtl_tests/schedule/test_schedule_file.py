@@ -157,7 +157,9 @@ def test_every_round_may_mix_lists_and_all(tmp_path):
         topology={"kind": "torus", "sides": [3]}, collective={"kind": "allgather"}, ports=2,
         rounds=rounds,
     )  # fmt: skip
-    assert ids(load(written(tmp_path, data)), 0) == [0, 1]
+    schedule = load(written(tmp_path, data))
+    assert isinstance(schedule, Rounds)
+    assert ids(schedule, 0) == [0, 1]
 
 
 def test_mixed_rounds_of_a_reduction(tmp_path):
