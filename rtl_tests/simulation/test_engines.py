@@ -308,6 +308,15 @@ def test_repeat_uses_fresh_data():
     assert report.throughput <= report.throughput_bound <= 4
 
 
+@pytest.fixture
+def interruptible():
+    """Interrupts are taken, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.15])
 def test_interrupt_waits_for_the_library(delay):
     """Memory that a library works in stays until it has stopped, also when interrupted twice."""
