@@ -132,6 +132,17 @@ def test_via_takes_names_and_numbers(port, tmp_path):
     assert transfers.hops.tolist() == [[1, 2]]
 
 
+def on_ring(tmp_path, side, kind, rounds) -> Rounds:
+    """Rounds on a ring, read from a file."""
+    data = content(
+        topology={"kind": "torus", "sides": [side]}, collective={"kind": kind}, ports=2,
+        rounds=rounds,
+    )  # fmt: skip
+    schedule = load(written(tmp_path, data))
+    assert isinstance(schedule, Rounds)
+    return schedule
+
+
 def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
     """Where some transfers of a round carry all and some a list, what "all" is gets worked out."""
     rounds = [
@@ -139,12 +150,7 @@ def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
         [{"path": [0, 2], "blocks": "all"}, {"path": [1, 2], "blocks": [[1, 0]]}],
         [{"path": [2, 1], "blocks": "all"}, {"path": [2, 0], "blocks": [[2, 0]]}],
     ]
-    data = content(
-        topology={"kind": "torus", "sides": [3]}, collective={"kind": "allgather"}, ports=2,
-        rounds=rounds,
-    )  # fmt: skip
-    schedule = load(written(tmp_path, data))
-    assert isinstance(schedule, Rounds)
+    schedule = on_ring(tmp_path, 3, "allgather", rounds)
     assert isinstance(schedule.transfers[0].payload, Everything)
     assert ids(schedule, 1) == [0, 1, 1]
     assert ids(schedule, 2) == [0, 1, 2, 2]
@@ -153,12 +159,7 @@ def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
 
 def test_every_round_may_mix_lists_and_all(tmp_path):
     rounds = [[{"path": [0, 2], "blocks": "all"}, {"path": [1, 2], "blocks": [[1, 0]]}]]
-    data = content(
-        topology={"kind": "torus", "sides": [3]}, collective={"kind": "allgather"}, ports=2,
-        rounds=rounds,
-    )  # fmt: skip
-    schedule = load(written(tmp_path, data))
-    assert isinstance(schedule, Rounds)
+    schedule = on_ring(tmp_path, 3, "allgather", rounds)
     assert ids(schedule, 0) == [0, 1]
 
 
@@ -169,12 +170,7 @@ def test_mixed_rounds_of_a_reduction(tmp_path):
         [{"path": [3, 0], "blocks": "all"}],
         [{"path": [0, 1], "blocks": "all"}, {"path": [0, 3], "blocks": [[i, 0] for i in range(4)]}],
     ]
-    data = content(
-        topology={"kind": "torus", "sides": [4]}, collective={"kind": "allreduce"}, ports=2,
-        rounds=rounds,
-    )  # fmt: skip
-    schedule = load(written(tmp_path, data))
-    assert isinstance(schedule, Rounds)
+    schedule = on_ring(tmp_path, 4, "allreduce", rounds)
     assert ids(schedule, 0) == [1, 2]
     assert ids(schedule, 2) == [0, 1, 2, 3] * 2
     with pytest.raises(

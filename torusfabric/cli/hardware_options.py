@@ -10,9 +10,9 @@ from ..errors import InputError
 from .arguments import natural
 
 __all__ = [
+    "add_bus_option",
     "add_fabric_options",
     "add_flits_option",
-    "add_bus_option",
     "add_top_options",
     "hardware_words",
     "operators_of",

@@ -38,6 +38,9 @@ BLOCK = 64
 #: A module with its attributes.
 MODULE = r"^(?:\(\*.*?\*\)\n)*module .*?^endmodule\n"
 
+#: Zero as Yosys writes it: 32 bits are an integer.
+ZERO = r"\d+'(?:h0+|d0)"
+
 
 class ModuleText(NamedTuple):
     """A module as Verilog.
@@ -189,10 +192,6 @@ def _in_order(module: str) -> str:
     return f"{head}{names}{first}\n{lines}{last}"
 
 
-#: Zero as yosys writes it: 32 bits are an integer.
-_ZERO = r"\d+'(?:h0+|d0)"
-
-
 def _short_memories(text: str) -> str:
     """Write memories that start as zeros with a loop instead of a line a word."""
 
@@ -204,9 +203,9 @@ def _short_memories(text: str) -> str:
             f"    for (k = 0; k <= {last}; k = k + 1) {name}[k] = {zero};\n  end\n"
         )
 
-    word = rf"    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>{_ZERO});\n"
+    word = rf"    (?P<name>\S+ ?)\[(?P<last>\d+)\] = (?P<zero>{ZERO});\n"
     return re.sub(
         rf"  initial begin\n(?:{word})+  end\n",
-        lambda m: loop(m) if len({*re.findall(f"= ({_ZERO});", m[0])}) == 1 else m[0],
+        lambda m: loop(m) if len({*re.findall(f"= ({ZERO});", m[0])}) == 1 else m[0],
         text,
     )

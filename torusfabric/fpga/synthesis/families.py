@@ -47,7 +47,7 @@ class Family:
     pnr : str
         The place-and-route tool.
     pnr_args : tuple of str
-        Its arguments for a design without pin constraints, and for a fast one.
+        Its arguments: no pin constraints are needed, and slow paths are placed with care.
     cells : dict
         Pattern of cell types -> what one costs, first match; other cells are unknown.
     no_pads : str
@@ -67,15 +67,17 @@ class Family:
         return next(found, None)
 
 
-#: iCE40: with wide functions absent, the compact mapping is the only one. The eight cells of a tile
-#: have one clock enable: flip-flops that do not fill a tile with theirs hold their value by their
-#: tables instead, and may be placed anywhere.
+#: The eight cells of a tile of iCE40 have one clock enable: flip-flops that do not fill a tile with
+#: theirs hold their value by their tables instead, and may be placed anywhere.
+SYNTH_ICE40 = "synth_ice40 -dffe_min_ce_use 9"
+
+#: iCE40: with wide functions absent, the compact mapping is the only one.
 #: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
 #: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin.
 FAMILIES = {
     "ice40": Family(
-        "synth_ice40 -dffe_min_ce_use 9",
-        "synth_ice40 -dffe_min_ce_use 9",
+        SYNTH_ICE40,
+        SYNTH_ICE40,
         "nextpnr-ice40",
         ("--pcf-allow-unconstrained", "--opt-timing"),
         {

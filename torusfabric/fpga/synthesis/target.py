@@ -42,7 +42,7 @@ class Target:
 
     @property
     def tools(self) -> Family:
-        """What its family has."""
+        """The cells of its family, and the tools that map to them."""
         return FAMILIES[self.family]
 
     def over(self, cost: Cost) -> str | None:
