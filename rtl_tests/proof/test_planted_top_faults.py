@@ -53,14 +53,22 @@ STREAMS = (
     Fault("streams", "endpoint_0", r"bank_0\[\{ half, ", "bank_0[{ ~half, "),
     Fault("streams", "endpoint_0", r"bank_2\[\{ half, ", "bank_2[{ 1'h0, "),
     Fault("streams", "endpoint_0", r"bank_4\[\{ write_section\[0\]", "bank_4[{ write_section[1]"),
-    Fault("streams", "endpoint_0", r"bank_4\[\{ half, ", "bank_4[{ ~half, "),
+    Fault("streams", "endpoint_0", r"bank_4\[(\S+) \[2:0\]\]", r"bank_4[\1 [2:0] ^ 3'h4]"),
     Fault("streams", "endpoint_0", r"if \(write_kept\)", "if (write_enable)"),
     Fault("streams", "endpoint_0", r"kept\[\{ write_section, ", "kept[{ 1'h0, write_section[0], "),
     Fault("streams", "endpoint_0", r"if \(read_advance", "if (~read_advance"),
     Fault("streams", "endpoint_0", r"unloaded\[0\] \?", "unloaded[2] ?"),
-    Fault("streams of any root", "endpoint_0", r"bank_0_sent_1\[\{ half", "bank_0_sent_1[{ ~half"),
     Fault(
-        "streams of any root", "endpoint_0", r"unloaded \? (\S+)  : (\S+);", r"unloaded ? \2 : \1 ;"
+        "streams of any root",
+        "endpoint_0",
+        r"bank_0_sent_1\[\{ (\S+) \[3\]",
+        r"bank_0_sent_1[{ ~\1 [3]",
+    ),
+    Fault(
+        "streams of any root",
+        "endpoint_0",
+        r"unloaded \? (\S+)  : (\S+) ;",
+        r"unloaded ? \2  : \1 ;",
     ),
     Fault("streams of any root", "sequencer", r"root >= ", "root > "),
 )
