@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted import CHOICE, OTHER_WAY, Fault, fabric_of, names, refutation
+from planted import CHOICE, OTHER_WAY, Fault, fabric_of, names, planted, refutation
 
 import torusfabric as tf
 from torusfabric.proof import prove
@@ -139,6 +139,12 @@ def test_a_refuted_run_has_waves_with_its_words():
 
 
 EVERY = WIRES + ROUTERS + SEQUENCERS + ENDPOINTS + OTHERS
+
+
+def test_every_fault_can_be_planted():
+    """A text that has changed leaves none out unnoticed."""
+    for fault in QUICK + EVERY:
+        planted(fault)
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ All of them: ``python -m pytest rtl_tests/proof/test_planted_top_faults.py -m "l
 """
 
 import pytest
-from planted import FABRICS, Fault, fabric_of, names, refutation
+from planted import FABRICS, Fault, fabric_of, names, planted, refutation
 
 from torusfabric.proof import prove
 from torusfabric.toolchain import tools
@@ -85,6 +85,12 @@ SUMS = (
 QUICK = (SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
 
 EVERY = CORES + STREAMING + STREAMS + SUMS
+
+
+def test_every_fault_can_be_planted():
+    """A text that has changed leaves none out unnoticed."""
+    for fault in EVERY:
+        planted(fault)
 
 
 @pytest.mark.parametrize("fault", QUICK, ids=names(QUICK))

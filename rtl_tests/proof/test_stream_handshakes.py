@@ -91,6 +91,12 @@ LONG = {
 }  # fmt: skip
 
 
+def test_every_fault_can_be_planted():
+    """A text that has changed leaves none out unnoticed."""
+    for fault in (QUICK | LONG).values():
+        planted(fault)
+
+
 @pytest.mark.parametrize("what", QUICK)
 def test_a_fault_in_a_handshake_is_refuted(what):
     found = failure(QUICK[what])

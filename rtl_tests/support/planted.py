@@ -85,7 +85,9 @@ def planted(fault):
     """The text with a fault."""
     design = text_of(fault.fabric)
     text = design.modules[fault.module]
-    place = list(re.finditer(fault.old, text, re.M))[fault.number]
+    places = list(re.finditer(fault.old, text, re.M))
+    assert places, f"{fault.old} must occur in {fault.module} of the fabric {fault.fabric}"
+    place = places[fault.number]
     changed = text[: place.start()] + place.expand(fault.new) + text[place.end() :]
     assert changed != text
     return replace(design, modules=design.modules | {fault.module: changed})
