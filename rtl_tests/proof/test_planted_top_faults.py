@@ -53,7 +53,7 @@ STREAMS = (
     Fault("streams", "endpoint_0", r"bank_0\[\{ half, ", "bank_0[{ ~half, "),
     Fault("streams", "endpoint_0", r"bank_2\[\{ half, ", "bank_2[{ 1'h0, "),
     Fault("streams", "endpoint_0", r"bank_4\[\{ write_section\[0\]", "bank_4[{ write_section[1]"),
-    Fault("streams", "endpoint_0", r"bank_4\[(\S+) \[2:0\]\]", r"bank_4[\1 [2:0] ^ 3'h4]"),
+    Fault("streams", "endpoint_0", r"bank_4\[(\S+) \[3:0\]\]", r"bank_4[\1 [3:0] ^ 4'h8]"),
     Fault("streams", "endpoint_0", r"if \(write_kept\)", "if (write_enable)"),
     Fault("streams", "endpoint_0", r"kept\[\{ write_section, ", "kept[{ 1'h0, write_section[0], "),
     Fault("streams", "endpoint_0", r"if \(read_advance", "if (~read_advance"),
@@ -73,6 +73,25 @@ STREAMS = (
     Fault("streams of any root", "sequencer", r"root >= ", "root > "),
 )
 
+FOUR, ENGINE = "streams of four sections", "engine of four sections"
+
+SECTIONS = (
+    # Sections wrap at two: of the run, of what is loaded, of what is unloaded, of what is kept.
+    Fault(FOUR, "endpoint_0", r"bank_0\[\{ section, ", "bank_0[{ 1'h0, section[0], "),
+    Fault(FOUR, "endpoint_0", r"section <= (\S+);", r"section <= {1'h0, \1[0]};"),
+    Fault(
+        FOUR, "endpoint_0", r"bank_4\[\{ write_section\[1:0\]", "bank_4[{ 1'h0, write_section[0]"
+    ),
+    Fault(FOUR, "endpoint_0", r"bank_0\[\{ read_section\[1:0\]", "bank_0[{ 1'h0, read_section[0]"),
+    Fault(FOUR, "endpoint_0", r"kept\[\{ write_section, ", "kept[{ 1'h0, write_section[1:0], "),
+    Fault(
+        FOUR, "fabric", r"\.read_section\(read_section_1\)", ".read_section(3'h4 ^ read_section_1)"
+    ),
+    Fault(
+        ENGINE, "endpoint_0", r"bank_3_sent_1\[\{ (\S+) \[5:4\]", r"bank_3_sent_1[{ 1'h0, \1 [4]"
+    ),
+)
+
 SUMS = (
     Fault("injected sums", "endpoint_0_operator_0_0", r"a \+ b", "a - b"),
     Fault("injected sums", "endpoint_0_operator_0_0", r"_00_ >= _01_", "_00_ < _01_"),
@@ -84,7 +103,7 @@ SUMS = (
 
 QUICK = (SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
 
-EVERY = CORES + STREAMING + STREAMS + SUMS
+EVERY = CORES + STREAMING + STREAMS + SECTIONS + SUMS
 
 
 def test_every_fault_can_be_planted():

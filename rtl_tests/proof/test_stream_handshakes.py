@@ -24,6 +24,7 @@ def failure(fault):
 
 
 ALL, ROOT = "streams", "streams of any root"
+FOUR, ENGINE = "streams of four sections", "engine of four sections"
 
 QUICK = {
     "a word handed over is forgotten while the receiver waits": Fault(
@@ -42,7 +43,7 @@ LONG = {
         ALL, "unloader", r"= (\S+) \| tready;", r"= \1 | 1'b1;"
     ),
     "the last origin is left out": Fault(
-        ALL, "unloader", r"assign last_packet = (\S+) == 3'h5;", r"assign last_packet = \1 == 3'h4;"
+        FOUR, "unloader", r"last_packet = (\S+) == 3'h5;", r"last_packet = \1 == 3'h4;"
     ),
     "a node has room for a third run": Fault(
         ALL, "unloader", r"claimed != 2'h2", "claimed != 2'h3"
@@ -88,6 +89,25 @@ LONG = {
     "a root is compared with <= for <": Fault(
         ROOT, "commands", r"command_root >= ", "command_root > "
     ),
+    "a node has room for a fourth run": Fault(
+        FOUR, "unloader", r"free = claimed != 2'h3", "free = 1'h1"
+    ),
+    "a third message waits": Fault(FOUR, "loader", r"may_load = \S+;", "may_load = 1'h1;"),
+    "what is loaded wraps at two sections": Fault(
+        FOUR, "loader", r"write_section <= (\S+);", r"write_section <= {2'h0, \1[0]};"
+    ),
+    "what is unloaded wraps at two sections": Fault(
+        FOUR, "unloader", r"read_section <= (\S+);", r"read_section <= {2'h0, \1[0]};"
+    ),
+    "what is empty is known of two sections": Fault(
+        FOUR, "stream_control", r"section <= (\S+);", r"section <= {1'h0, \1[0]};"
+    ),
+    "modes are known of two sections": Fault(
+        ENGINE, "commands", r"next_section <= (\S+);", r"next_section <= {1'h0, \1[0]};"
+    ),
+    "a command stays when its run begins": Fault(
+        ENGINE, "commands", r"load_valid <= (\S+);", r"load_valid <= \1 | load_valid;"
+    ),
 }  # fmt: skip
 
 
@@ -116,7 +136,7 @@ def test_every_fault_in_a_handshake_is_refuted(what):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [ALL, ROOT])
+@pytest.mark.parametrize("name", [ALL, ROOT, FOUR, ENGINE])
 def test_without_a_fault_all_handshakes_are_proved(name):
     for harness in stream_harnesses(fabric_of(name), text_of(name)):
         assert solve(harness, Cache()).failed is None

@@ -202,7 +202,7 @@ def test_a_fabric_that_rests_too_soon_is_an_error():
 def test_runs_that_links_limit():
     """Of words of one port, runs take the cycles of the program: no other part takes as long."""
     exchange = Exchange([[Packet(0, (1, 2))]] * 3, [[Packet(0, (1, 2))]] * 3)
-    rate = sustained_rate([exchange] * 4, [9] * 4, [20, 29, 38, 47], stall=0.0, width=16)
+    rate = sustained_rate([exchange] * 4, [9] * 4, [20, 29, 38, 47], stall=0.0, buffers=2, width=16)
     assert (rate.limited_by, rate.share, rate.least_cycles) == ("run", 1, 27)
     assert rate.words_per_cycle == 18 / 27
     assert rate.to_json()["bytes_per_cycle"] == round(36 / 27, 3)
@@ -211,7 +211,7 @@ def test_runs_that_links_limit():
 def test_ports_that_rest_limit_more():
     exchange = Exchange([[Packet(0, (1,))]] * 3, [[Packet(k, (1,) * 6) for k in range(3)]] * 3)
     rates = [
-        sustained_rate([exchange] * 4, [9] * 4, [20, 60, 90, 120], stall=stall, width=16)
+        sustained_rate([exchange] * 4, [9] * 4, [20, 60, 90, 120], stall=stall, buffers=2, width=16)
         for stall in (0.0, 0.5)
     ]
     assert [rate.limited_by for rate in rates] == ["unload", "unload"]

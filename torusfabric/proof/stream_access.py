@@ -1,6 +1,7 @@
 """What loaders write into nodes, and unloaders read from them, in fabrics with streams.
 
-Message and run s lie in section s, modulo four; the lowest bit of it is the half of the memories.
+Messages and runs have numbers modulo twice the sections of the memories. The lowest bits of the
+number are the section; what a node gets from itself lies apart for each number.
 """
 
 from __future__ import annotations
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
     from ..rtl.streams.endpoint import StreamEndpoint
     from .machine import Machine
 
-__all__ = ["SECTIONS", "StreamAccess"]
-
-#: Sections of what a node gets from itself.
-SECTIONS = 4
+__all__ = ["StreamAccess"]
 
 
 class StreamAccess(Access):
@@ -34,6 +32,13 @@ class StreamAccess(Access):
     ----------
     fabric : Fabric
     machine : Machine
+
+    Attributes
+    ----------
+    sections : Sections
+        Of memories.
+    number : int
+        Of the message that is written, and of the run that is read.
     """
 
     #: The memory gives a word with the first edge, the choice of the memory with the second.
@@ -45,9 +50,10 @@ class StreamAccess(Access):
             module: cast("StreamEndpoint", fabric.netlist.modules[module[len(fabric.prefix):]]())
             for module in self.nodes
         }  # fmt: skip
-        self.answer += next(iter(self._endpoints.values())).streams.late
-        self._own = next(iter(self._endpoints.values())).streams.own
-        self.section = 0
+        streams = next(iter(self._endpoints.values())).streams
+        self.answer += streams.late
+        self._own, self.sections = streams.own, streams.sections
+        self.number = 0
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes and no run begins."""
@@ -80,7 +86,7 @@ class StreamAccess(Access):
             len(address),
             numbers,
             {"write_data": self.sent(runs)},
-            always={"write_section": self._everywhere(self.section)},
+            always={"write_section": self._everywhere(self.number)},
             otherwise={"write_enable": 0, "write_kept": 0},
         )
 
@@ -117,7 +123,7 @@ class StreamAccess(Access):
         return Steps(
             len(address),
             {"read_advance": advance, "read_code": code, "read_address": address},
-            always={"read_section": self._everywhere(self.section)},
+            always={"read_section": self._everywhere(self.number)},
             otherwise={"read_advance": 1},
         )
 
@@ -134,15 +140,15 @@ class StreamAccess(Access):
         memory = np.where(kept, KEPT, np.where(place.address >= 0, place.memory, -1))
         return memory, np.where(kept, index, place.address)
 
-    def meanwhile(self, *, section: int) -> Steps:
-        """Loaders may do anything with some section."""
-        return Steps(0, {}, always={"write_section": self._everywhere(section)},
+    def meanwhile(self, *, number: int) -> Steps:
+        """Loaders may do anything with a message of a number."""
+        return Steps(0, {}, always={"write_section": self._everywhere(number)},
                      otherwise={"write_enable": -1, "write_kept": -1})  # fmt: skip
 
     def pause(self) -> Steps:
         """The receiver waits."""
-        return Steps(0, {}, always={"write_section": self._everywhere(self.section + 1)},
+        return Steps(0, {}, always={"write_section": self._everywhere(self.number + 1)},
                      otherwise={"read_advance": 0})  # fmt: skip
 
-    def _everywhere(self, section: int) -> IntArray:
-        return np.full(self.program.topology.nodes, section % SECTIONS)
+    def _everywhere(self, number: int) -> IntArray:
+        return np.full(self.program.topology.nodes, number % (2 * self.sections.count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,86 +14,111 @@ from .memory_runs import MemoryRuns
 from .messages import Run
 from .runs import Meanwhile, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
-from .stream_access import SECTIONS
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
+    from ..program import Program
+    from .machine import Override
+    from .starts import Starts
     from .stream_access import StreamAccess
 
 __all__ = ["StreamRuns"]
 
-#: The register of a node that names the half of its memories that the run under way uses.
-HALF = "half"
-
 
 class StreamRuns(MemoryRuns):
-    """Runs in each section; loaders and unloaders of other sections do anything meanwhile."""
+    """Runs of each number; loaders and unloaders of others do anything meanwhile."""
 
-    variants: tuple[Variant, ...] = tuple(
-        Variant(section, every=section < 2) for section in range(SECTIONS)
-    )
     follows = 1
     access: StreamAccess
+
+    def __init__(self, program: Program, starts: Starts, access: StreamAccess) -> None:
+        super().__init__(program, starts, access)
+        self._sections = sections = access.sections
+        self.variants = tuple(
+            Variant(number, every=number < sections.count) for number in range(2 * sections.count)
+        )
+        # The bits of the register of a node that names the section that the run under way uses.
+        self._bits = ["half"] if sections.two else [f"section[{k}]" for k in range(sections.bits)]
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs of a section."""
+        """Carry out runs of a number."""
         cycles = self._prepare(runs)
-        access, machine, half = self.access, self.machine, variant % 2
-        access.section = variant
-        begin = self._with_half(spread(rest, len(runs)), 1 - half)
+        access, machine = self.access, self.machine
+        access.number = variant
+        begin = self._with_section(spread(rest, len(runs)), variant - 1)
         writes = access.writes(runs)
         machine.settle(begin, self.starts.given())
         machine.forget_words()
         for step in range(writes.count + WRITE):
             machine.settle(begin, self.starts.given(), access.at(writes, step), only=access.nodes)
             begin = machine.after(begin)
-        resting = self._with_half(spread(rest, len(runs)), 1 - half)
+        resting = self._with_section(spread(rest, len(runs)), variant - 1)
         begin = self._settled(resting, begin)
-        loading = access.meanwhile(section=variant + 1)
-        meanwhile = Meanwhile(overrides=lambda _: access.at(loading, 0))
+        loading = [self._loading(variant + ahead) for ahead in self._ahead]
+        meanwhile = Meanwhile(overrides=lambda cycle: loading[cycle % len(loading)])
         now, left = self._run(runs, cycles, begin, meanwhile)
-        self._check_half(left, half)
+        self._check_section(left)
         if compares:
             now = unchanged(self._rested(now), left)
-            self._survive(now, half)
+            self._survive(now)
             self._compare_all(runs, cycles, now)
         return of_all(left, len(runs))
 
-    def _with_half(self, now: Snapshot, half: int) -> Snapshot:
-        """A state in which all nodes use a half."""
+    @property
+    def _ahead(self) -> range:
+        """How many runs ahead a message may be that is loaded while a run is under way."""
+        return range(1, self._sections.buffers)
+
+    def _loading(self, number: int) -> dict[str, Override]:
+        """What drives nets while loaders do anything with a message."""
+        return self.access.at(self.access.meanwhile(number=number), 0)
+
+    def _registers(self, module: str) -> Iterator[tuple[int, int]]:
+        """Where the bits of the section are among the registers of a node, and which they are."""
+        names = self.machine.groups[module].program.names
+        for k, name in enumerate(self._bits):
+            if name in names:
+                yield names.index(name), k
+
+    def _with_section(self, now: Snapshot, number: int) -> Snapshot:
+        """A state in which all nodes use the section of a run."""
         found = with_arrays(now, [values.copy() for values in arrays(now)])
         for module in self.access.nodes:
-            names = self.machine.groups[module].program.names
-            if HALF in names:
-                found.states[module].flops[names.index(HALF)] = half
+            for place, bit in self._registers(module):
+                found.states[module].flops[place] = number >> bit & 1
         return found
 
-    def _check_half(self, now: Snapshot, half: int) -> None:
-        """Check that all nodes have turned to a half."""
+    def _check_section(self, now: Snapshot) -> None:
+        """Check that all nodes have turned to the section of the run."""
+        number = self.access.number
         for module in self.access.nodes:
-            names = self.machine.groups[module].program.names
-            if HALF in names and (now.states[module].flops[names.index(HALF)] != half).any():
-                raise refuted("whole runs", HALF, f"{module} must use half {half} in this run")
+            for place, bit in self._registers(module):
+                if (now.states[module].flops[place] != number >> bit & 1).any():
+                    section = number % self._sections.count
+                    what = f"{module} must use section {section} in this run"
+                    raise refuted("whole runs", self._bits[bit], what)
 
-    def _survive(self, now: Snapshot, half: int) -> None:
-        """Let loaders, and the run after this one, do anything that they may, in place.
+    def _survive(self, now: Snapshot) -> None:
+        """Let loaders, and the runs after this one, do anything that they may, in place.
 
-        Nothing is known of registers but the half, so that what one cycle leaves all will.
+        Nothing is known of registers but the section, so that what one cycle leaves all will.
         """
-        machine, access = self.machine, self.access
-        for later in (1, 2):
-            machine.settle(now, self.starts.given(), access.at(access.meanwhile(
-                section=access.section + later), 0), only=access.nodes)  # fmt: skip
+        machine, number = self.machine, self.access.number
+        # Until what it has brought is unloaded, as many runs follow as there are other buffers.
+        for later in range(1, 2 * self._sections.buffers - 1):
+            loading = self._loading(number + later)
+            machine.settle(now, self.starts.given(), loading, only=self.access.nodes)
             machine.after(now)
         machine.nets[3:] = UNKNOWN
         machine.nets[machine.text_places("run_begins")] = 0
         forgotten = with_arrays(now, [np.full_like(values, UNKNOWN) for values in arrays(now)])
-        anything = self._with_half(forgotten, 1 - half)
-        loading = access.at(access.meanwhile(section=access.section + 2), 0)
-        machine.settle(anything, {}, loading, only=access.nodes)
-        machine.after(anything)
+        for run in range(number + 1, number + self._sections.buffers):
+            anything = self._with_section(forgotten, run)
+            for ahead in self._ahead:
+                machine.settle(anything, {}, self._loading(run + ahead), only=self.access.nodes)
+                machine.after(anything)
 
     def _compare_all(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
         """Unload, and compare; the receiver waits before every word."""

@@ -8,6 +8,7 @@ import torusfabric as tf
 from torusfabric.rtl.streams import nodes
 from torusfabric.rtl.streams.endpoint import StreamEndpoint
 from torusfabric.rtl.streams.loader import Loader
+from torusfabric.rtl.streams.sections import Sections
 from torusfabric.rtl.streams.unloader import Unloader
 
 
@@ -61,6 +62,22 @@ def without_round_trip(monkeypatch):
     monkeypatch.setattr(nodes, "StreamControl", lambda _, **others: control(0, **others))
 
 
+def wrong_of(fabric):
+    """What is found to be wrong with eight runs, one of which is no good."""
+    wrong = []
+    # Receivers that are slow, and senders that are.
+    for stall in ((0.0, 0.8), (0.8, 0.0)):
+        bench, messages = StreamBench(fabric, stall), messages_of(fabric, 8)
+        messages[2].sent[1][0] = 0, [1]
+        messages[2].fails(6)
+        try:
+            wrong += bench.run(messages)
+        except AssertionError as error:
+            wrong.append(error)
+        wrong += [cycles for cycles in bench.runs if cycles != fabric.predicted_cycles]
+    return wrong
+
+
 FAULTS = {
     "loads over what is read": lambda patch: given(
         patch, Loader, "run_ends", lambda value: value("run_begins")
@@ -84,19 +101,38 @@ FAULTS = {
 }
 
 
+#: The same, and others, where memories have four sections.
+WITH_FOUR = {
+    "unloads what is not there yet": FAULTS["unloads what is not there yet"],
+    "does not claim room": FAULTS["does not claim room"],
+    "one section for all runs": FAULTS["one half for all runs"],
+    "keeps four messages, not eight": lambda patch: given(
+        patch, StreamEndpoint, "write_section", lambda value: value("write_section")[:2]
+    ),
+    "loads into two sections": lambda patch: given(
+        patch, StreamEndpoint, "write_section", lambda value: value("write_section") & 5
+    ),
+    "unloads from two sections": lambda patch: given(
+        patch, StreamEndpoint, "read_section", lambda value: value("read_section") & 5
+    ),
+    "runs in two sections": lambda patch: patch.setattr(
+        Sections, "following", lambda self, section, step=1: (section + step)[:1]
+    ),
+}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(fault, monkeypatch):
     FAULTS[fault](monkeypatch)
-    fabric = streams("2", "allgather", 2)
-    wrong = []
-    # Receivers that are slow, and senders that are.
-    for stall in ((0.0, 0.8), (0.8, 0.0)):
-        bench, messages = StreamBench(fabric, stall), messages_of(fabric, 6)
-        messages[2].sent[1][0] = 0, [1]
-        messages[2].fails(6)
-        try:
-            wrong += bench.run(messages)
-        except AssertionError as error:
-            wrong.append(error)
-        wrong += [cycles for cycles in bench.runs if cycles != fabric.predicted_cycles]
-    assert wrong
+    assert wrong_of(streams("2", "allgather", 2))
+
+
+@pytest.mark.parametrize("fault", WITH_FOUR)
+def test_a_fault_is_found_with_four_sections(fault, monkeypatch):
+    WITH_FOUR[fault](monkeypatch)
+    assert wrong_of(streams("2", "allgather", 4))
+
+
+@pytest.mark.parametrize("flits", [2, 4])
+def test_without_a_fault_nothing_is_wrong(flits):
+    assert wrong_of(streams("2", "allgather", flits)) == []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ...rtl.run_choices import RunError
 from ...rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
 from .model import Model, by_value, within
+from .runs import section_of
 
 if TYPE_CHECKING:
     from ...rtl.streams.commands import CommandShape
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["commands_harness"]
 
 #: Registers that claims refer to.
-REGISTERS = ("there", "number", "odd", "next_odd", "promised", "statuses", "into", "out",
+REGISTERS = ("there", "number", "odd", "promised", "statuses", "into", "out",
              "status_beat", "status_0", "status_1", "run_tag", "refusal", "tag_under_way",
              "under_way", "has_begun", *(f"command_{name}" for name in COMMAND))  # fmt: skip
 
@@ -37,13 +38,13 @@ def commands_harness(design: Design, module: str, shape: CommandShape) -> Harnes
     shape : CommandShape
     """
     bare = Model(design, module)
-    optional = [name for name in ("length_under_way", "operation_under_way", "run_idle")
-                if bare.has(name)]  # fmt: skip
+    optional = [name for name in ("length_under_way", "operation_under_way", "run_idle",
+                                  "next_odd", "next_section") if bare.has(name)]  # fmt: skip
     model = Model(design, module, shows=[*REGISTERS, *optional])
     model.past("past_load_valid", "load_valid", 2)
     _add_runs(model, shape)
     _add_collection(model)
-    _add_counts(model)
+    _add_counts(model, shape)
     _add_tracked(model, shape)
     _claim_refusals(model, shape)
     _claim_statuses(model)
@@ -56,7 +57,7 @@ def _add_runs(model: Model, shape: CommandShape) -> None:
     model.register("begun", "begun + run_begins", 2)
     model.register("running", "running + run_begins - run_over", 2)
     model.past("past_begins", "run_begins")
-    model.past("past_odd", "begun[0]")
+    model.past("past_begun", "begun", 2)
     next_is_there = "load_valid[begun[0]] && past_load_valid[begun[0]]"
     model.assume(f"!run_begins || (may_begin && !(steady && past_begins) && {next_is_there})")
     model.assume("!run_over || running != 0")
@@ -86,8 +87,10 @@ def _add_collection(model: Model) -> None:
     })  # fmt: skip
 
 
-def _add_counts(model: Model) -> None:
+def _add_counts(model: Model, shape: CommandShape) -> None:
     """How many commands are in which place."""
+    following = "next_odd" if model.has("next_odd") else "next_section"
+    section = section_of("begun", shape.facts.sections)
     model.wire("put", "there && fine && waiting != 2")
     model.wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
     model.wire("resolved", "refused || run_over")
@@ -97,7 +100,7 @@ def _add_counts(model: Model) -> None:
     model.register("shown", "shown + resolved - leaves", 2)
     model.claims({
         "counts_commands": "there == taken && waiting < 3 && shown < 3",
-        "counts_runs": "under_way == 3'(waiting) + running && next_odd == begun[0] && "
+        "counts_runs": f"under_way == 3'(waiting) + running && {following} == {section} && "
                        "odd == (begun[0] ^ waiting[0]) && running < 3",
         "keeps_room_for_statuses": "promised == 3'(shown) + running && promised < 3",
         "begins_if_there_is_room": "!steady || may_begin == (promised != 2)",
@@ -241,35 +244,39 @@ def _claim_statuses(model: Model) -> None:
 def _claim_facts(model: Model, shape: CommandShape) -> None:
     """What nodes are told of runs changes only when they may not look at it."""
     bits = {"mode": shape.facts.mode_bits, "root": shape.facts.root_bits}
+    sections = shape.facts.sections
+    begun = section_of("past_begun", sections)
     for name, width in bits.items():
         if not width:
             continue
         model.past(f"past_load_{name}", f"load_{name}", 2 * width)
-        model.past(f"past_unload_{name}", f"unload_{name}", 2 * width)
+        model.past(f"past_unload_{name}", f"unload_{name}", sections.count * width)
         model.past(f"past_{name}", name, width)
-        for odd in (0, 1):
-            parts = [within(each, str(odd), width) for each in
-                     (f"load_{name}", f"past_load_{name}", f"unload_{name}",
-                      f"past_unload_{name}")]  # fmt: skip
-            model.claims({
-                f"keeps_{name}_while_it_is_loaded_{odd}":
-                    f"!steady || !load_valid[{odd}] || !past_load_valid[{odd}] || "
-                    f"{parts[0]} == {parts[1]}",
-                f"keeps_{name}_while_it_is_unloaded_{odd}":
-                    f"!steady || {parts[2]} == (past_begins && past_odd == {odd} ? past_{name} : "
-                    f"{parts[3]})",
-            })  # fmt: skip
-    for odd in (0, 1):
-        model.claim(
-            f"waits_for_its_run_{odd}",
-            f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || "
-            f"(past_begins && past_odd == {odd})",
-        )
-        if shape.facts.mode_bits:
-            modes, width = len(shape.roots), shape.facts.mode_bits
-            loaded, unloaded = (within(name, str(odd), width) for name in
-                                ("load_mode", "unload_mode"))  # fmt: skip
+        for odd in range(2):
+            now, then = (within(f"{each}_{name}", str(odd), width) for each in
+                         ("load", "past_load"))  # fmt: skip
             model.claim(
-                f"knows_the_mode_{odd}",
-                f"(!load_valid[{odd}] || {loaded} < {modes}) && {unloaded} < {modes}",
+                f"keeps_{name}_while_it_is_loaded_{odd}",
+                f"!steady || !load_valid[{odd}] || !past_load_valid[{odd}] || {now} == {then}",
             )
+        for section in range(sections.count):
+            now, then = (within(f"{each}_{name}", str(section), width) for each in
+                         ("unload", "past_unload"))  # fmt: skip
+            model.claim(
+                f"keeps_{name}_while_it_is_unloaded_{section}",
+                f"!steady || {now} == (past_begins && {begun} == {section} ? past_{name} : {then})",
+            )
+    for odd in range(2):
+        begins = f"(past_begins && past_begun[0] == {odd})"
+        model.claims({
+            f"waits_for_its_run_{odd}":
+                f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || {begins}",
+            f"leaves_with_its_run_{odd}": f"!steady || !{begins} || !load_valid[{odd}]",
+        })  # fmt: skip
+    if shape.facts.mode_bits:
+        modes, width = len(shape.roots), shape.facts.mode_bits
+        known = [f"(!load_valid[{odd}] || {within('load_mode', str(odd), width)} < {modes})"
+                 for odd in range(2)]  # fmt: skip
+        known += [f"{within('unload_mode', str(section), width)} < {modes}"
+                  for section in range(sections.count)]  # fmt: skip
+        model.claim("knows_the_modes", " && ".join(known))

@@ -7,10 +7,11 @@ a cycle later than at the control.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...rtl.run_choices import RunError
-from .model import Model
+from .model import Model, within
 
 if TYPE_CHECKING:
     from ...verilog.design import Design
@@ -30,14 +31,15 @@ def control_harness(design: Design, module: str, *, levels: int) -> Harness:
     levels : int
         Registers of the tree between nodes and the control.
     """
-    model = Model(design, module, shows=("odd",))
+    section = "odd" if Model(design, module).has("odd") else "section"
+    model = Model(design, module, shows=(section,))
     _add_nodes(model, levels)
     _add_sequencer(model)
     model.register("begun", "begun + run_begins", 2)
     model.register("ended", "ended + run_ends", 2)
     model.wire("under_way", "begun != ended")
-    _claim_runs(model)
-    _claim_facts(model)
+    _claim_runs(model, section)
+    _claim_facts(model, section)
     return model.harness(module, cycles=levels + 4)
 
 
@@ -74,7 +76,7 @@ def _add_sequencer(model: Model) -> None:
     model.wire("run_ends", "told || over")
 
 
-def _claim_runs(model: Model) -> None:
+def _claim_runs(model: Model, section: str) -> None:
     """When runs begin and end."""
     wrong = "bad != 0"
     if model.has("wanted") and model.has("last"):
@@ -92,15 +94,23 @@ def _claim_runs(model: Model) -> None:
         "begins_after_the_run_before": "!run_begins || !under_way || run_ends",
         "is_under_way_until_its_end": "under_way == (carried_out || over)",
         "begins_once": "!steady || !past_begins || !run_begins",
-        "counts_runs": "odd == begun[0] && 2'(begun - ended) < 2",
+        "counts_runs": f"{section} == begun[{model.width(section) - 1}:0] && "
+                       "2'(begun - ended) < 2",
     })  # fmt: skip
 
 
-def _claim_facts(model: Model) -> None:
-    """What is said of a run that has begun, and stays until the next of its kind."""
+def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
+    """That something stays of each section but that of the run before this cycle."""
+    kept = (f"(past_section == {k} || {stays(str(k))})" for k in sections)
+    return f"!steady || ({' && '.join(kept)})"
+
+
+def _claim_facts(model: Model, section: str) -> None:
+    """What is said of a run that has begun, and stays until the next in its section."""
+    sections, bits = range(model.width("run_empty")), model.width("last")
     model.past("past_wrong", "wrong")
-    model.past("past_odd", "odd")
-    model.past("past_empty", "run_empty", 2)
+    model.past("past_section", section, model.width(section))
+    model.past("past_empty", "run_empty", len(sections))
     model.past("past_error", "error", 4)
     destination, packets = RunError.DESTINATION, RunError.PACKETS
     kind = f"(bad[1] ? {int(destination)} : {int(packets)})"
@@ -108,22 +118,21 @@ def _claim_facts(model: Model) -> None:
     begins = "steady && past_begins"
     model.claims({
         "reports_the_right_error": "!steady || error == (past_begins ? past_kind : past_error)",
-        "says_what_is_empty": f"!({begins}) || run_empty[past_odd] == past_wrong",
+        "says_what_is_empty": f"!({begins}) || run_empty[past_section] == past_wrong",
         "keeps_what_was_empty":
-            "!steady || run_empty[!past_odd] == past_empty[!past_odd]",
+            _in_others(sections, lambda k: f"run_empty[{k}] == past_empty[{k}]"),
         "keeps_the_last": "!steady || past_begins || run_empty == past_empty",
         "drops_what_a_node_calls_bad": f"!({begins}) || past_wrong || node_bad == 0",
     })  # fmt: skip
     if model.has("last"):
-        bits = model.width("last")
-        model.past("past_run_last", "run_last", 2 * bits)
+        model.past("past_run_last", "run_last", len(sections) * bits)
         model.claims({
             "length_is_that_of_packets": f"length == {model.width('length')}'(last + 1)",
             "all_packets_have_the_length":
                 f"!({begins}) || past_wrong || !node_sends || "
-                f"run_last[past_odd * {bits} +: {bits}] == node_last",
+                f"{within('run_last', 'past_section', bits)} == node_last",
             "keeps_the_lengths":
-                f"!steady || run_last[!past_odd * {bits} +: {bits}] == "
-                f"past_run_last[!past_odd * {bits} +: {bits}]",
+                _in_others(sections, lambda k: f"{within('run_last', k, bits)} == "
+                                               f"{within('past_run_last', k, bits)}"),
             "keeps_the_last_length": "!steady || past_begins || run_last == past_run_last",
         })  # fmt: skip

@@ -1,8 +1,8 @@
 """What is claimed of loaders: every word that is accepted is written once, to its place.
 
 The model counts the words and packets of the message that is loaded, and keeps in a queue what is
-known of those that wait for their run. The half of the memories that is written is never the one
-of a run under way, so that a message that waits stays what it is, whatever comes behind it.
+known of those that wait for their run. The section of the memories that is written is never the
+one of a run under way, so that a message that waits stays what it is, whatever comes behind it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .model import Model, by_value, within
-from .runs import add_runs
+from .runs import add_runs, section_of
 from .words import add_words
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
     bare = Model(design, module)
     shows = [name for name in REGISTERS if bare.has(name)]
     model = Model(design, module, shows=shows, constants=("sends", "position"))
-    add_runs(model, begins_if="loaded")
+    add_runs(model, shape.facts.sections, begins_if="loaded")
     _add_message(model, shape)
     _add_position(model, shape)
     _add_faults(model, shape)
@@ -49,37 +49,45 @@ def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
 
 def _add_message(model: Model, shape: LoaderShape) -> None:
     """The message that is loaded, and whether anything of it is accepted now."""
-    facts = shape.facts
-    model.register("filling", "filling + ends", 2)
+    facts, sections = shape.facts, shape.facts.sections
+    bits = sections.number_bits
+    model.register("filling", "filling + ends", bits)
     known = {"load_mode": facts.mode_bits, "load_root": facts.root_bits}
     valid = "load_valid[filling[0]]" if model.has("load_valid") else "1'b1"
     if model.has("load_valid"):
         model.past("past_load_valid", "load_valid", 2)
     for odd in (0, 1) if model.has("load_valid") else ():
         model.assume(f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || "
-                     f"(past_begins && past_odd == {odd})")  # fmt: skip
-        for name, bits in known.items():
+                     f"(past_begins && past_begun[0] == {odd})")  # fmt: skip
+        for name, width in known.items():
             if model.has(name):
-                now = within(name, str(odd), bits)
-                then = model.past(f"past_{name}_{odd}", now, bits)
+                now = within(name, str(odd), width)
+                then = model.past(f"past_{name}_{odd}", now, width)
                 stays = f"past_load_valid[{odd}] && load_valid[{odd}]"
                 model.assume(f"!steady || !({stays}) || {now} == {then}")
-    for name, bits in known.items():
-        value = within(name, "filling[0]", bits) if model.has(name) else "1'b0"
-        model.wire(name.removeprefix("load_"), value, max(bits, 1))
+    for name, width in known.items():
+        value = within(name, "filling[0]", width) if model.has(name) else "1'b0"
+        model.wire(name.removeprefix("load_"), value, max(width, 1))
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
     sends = "sends[mode]"
     if any(shape.at_root):
         sends = f"({by_value([*map(int, shape.at_root)], 'mode')} ? root == own : {sends})"
     if shape.position_bits:
         model.wire("own", within("position", "mode", facts.position_bits), facts.position_bits)
-    model.wire("may", f"2'(filling - ended) != 2 && {valid}")
+    model.wire("waiting", f"{bits}'(filling - begun)", bits)
+    room, counted = "waiting < 2", ""
+    if sections.two:
+        room = "2'(filling - ended) != 2"
+        counted = " && occupied == 2'(filling - ended) && occupied < 3"
+    elif model.has("load_valid"):
+        model.assume("!steady || !past_begins || !load_valid[past_begun[0]]")
+    model.wire("may", f"{room} && {valid}")
     model.wire("sends_now", sends)
     model.wire("beat", "tvalid && tready")
     model.claims({
         "accepts_while_there_is_room": "tready == (may && sends_now)",
-        "counts_messages": "section == filling && occupied == 2'(filling - ended) && occupied < 3",
-        "counts_what_waits": "2'(filling - begun) < 3 && 2'(begun - ended) < 2",
+        "counts_messages": f"section == filling{counted}",
+        "counts_what_waits": f"waiting < 3 && {bits}'(begun - ended) < 2",
     })  # fmt: skip
 
 
@@ -150,14 +158,14 @@ def _add_queue(model: Model, shape: LoaderShape) -> None:
         f"{{{length}sends_now, sends_now && bad_destination, sends_now && bad_length}}",
         bits,
     )
-    model.wire("place", "2'(filling - begun) - run_begins", 2)
+    model.wire("place", "waiting - run_begins", shape.facts.sections.number_bits)
     for k, moved in enumerate(("known_1", "known_1")):
         stays = f"run_begins ? {moved} : known_{k}" if k == 0 else "known_1"
         model.register(f"known_{k}", f"ends && place == {k} ? known : {stays}", bits)
     claims = {
-        "loaded_while_a_message_waits": "loaded == (filling != begun)",
+        "loaded_while_a_message_waits": "loaded == (waiting != 0)",
         "tells_what_is_wrong": "!loaded || bad == known_0[1:0]",
-        "knows_whether_two_wait": "both == (2'(filling - begun) == 2)",
+        "knows_whether_two_wait": "both == (waiting == 2)",
         "holds_the_message_behind": f"!both || ({_same('second', 'known_1', shape)})",
         "holds_the_first_message": f"!loaded || ({_same('first', 'known_0', shape)})",
     }
@@ -169,8 +177,7 @@ def _add_queue(model: Model, shape: LoaderShape) -> None:
         )
     if model.has("load_valid"):
         claims["waits_for_its_command"] = (
-            "(filling == begun || load_valid[begun[0]]) && "
-            "(2'(filling - begun) != 2 || load_valid == 3)"
+            "(waiting == 0 || load_valid[begun[0]]) && (waiting != 2 || load_valid == 3)"
         )
     model.claims(claims)
 
@@ -185,10 +192,11 @@ def _same(register: str, known: str, shape: LoaderShape) -> str:
 
 def _claim_writes(model: Model, shape: LoaderShape) -> None:
     """A cycle after a word was accepted it is written, and nothing else ever is."""
+    sections = shape.facts.sections
     model.wire("counts_word", "beat && !beyond")
     for name, value, bits in (
         ("wrote", "counts_word", 1),
-        ("was_filling", "filling", 2),
+        ("was_filling", "filling", sections.number_bits),
         ("was_within", "word_within", shape.words.within_bits),
         ("was_data", f"tdata[{shape.width - 1}:0]", shape.width),
     ):
@@ -200,8 +208,11 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
         "writes_to_the_right_address":
             f"!write_enable || write_address == {shape.address_bits}'(({base}) + was_within)",
         "writes_into_its_section": "!write_enable || write_section == was_filling",
-        "writes_what_no_run_reads": "!write_enable || !under_way || write_section[0] == begun[0]",
-        "writes_into_the_two_next_runs": "!write_enable || 2'(write_section - ended) < 2",
+        "writes_what_no_run_reads":
+            f"!write_enable || !under_way || {section_of('write_section', sections)} != "
+            f"{section_of('ended', sections)}",
+        "writes_into_the_two_next_runs":
+            f"!write_enable || {sections.number_bits}'(write_section - begun) < 2",
     }  # fmt: skip
     if shape.bank_bits:
         claims["writes_into_the_right_memory"] = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .model import Model, by_value, within
-from .runs import add_runs, keep_facts
+from .runs import add_runs, keep_facts, section_of
 from .words import add_words, counts_places
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
     shows = [name for name in REGISTERS if bare.has(name)]
     model = Model(design, module, shows=shows, constants=constants)
-    add_runs(model, begins_if="free")
+    add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
     model.wire("advance", "read_advance")
     model.wire("asks", "asking != ended && brought")
@@ -60,7 +60,7 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
     _add_queue(model, shape)
     _add_memory(model, shape)
     _claim_port(model, len(_path(shape)))
-    _claim_halves(model)
+    _claim_sections(model, shape)
     return model.harness(module, cycles=len(_path(shape)) + 1)
 
 
@@ -71,23 +71,23 @@ def _path(shape: UnloaderShape) -> list[tuple[str, str]]:
 
 def _add_facts(model: Model, shape: UnloaderShape) -> None:
     """What is known of the run that is unloaded."""
-    facts = shape.facts
+    facts, sections = shape.facts, shape.facts.sections
     kept = {"run_empty": 1, "unload_mode": facts.mode_bits, "unload_root": facts.root_bits,
             "run_last": shape.words.index_bits}  # fmt: skip
     known = {name: bits for name, bits in kept.items() if model.has(name)}
-    keep_facts(model, [*known], [*known.values()])
-    odd = "asking[0]"
-    model.register("asking", "asking + passes", 2)
-    mode = within("unload_mode", odd, facts.mode_bits) if "unload_mode" in known else "1'b0"
+    keep_facts(model, sections, [*known], [*known.values()])
+    section = section_of("asking", sections)
+    model.register("asking", "asking + passes", sections.number_bits)
+    mode = within("unload_mode", section, facts.mode_bits) if "unload_mode" in known else "1'b0"
     model.wire("mode", mode, max(facts.mode_bits, 1))
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
-    root = within("unload_root", odd, facts.root_bits) if "unload_root" in known else "1'b0"
+    root = within("unload_root", section, facts.root_bits) if "unload_root" in known else "1'b0"
     model.wire("root", root, max(facts.root_bits, 1))
     last = str(shape.words.most - 1)
     if "run_last" in known:
-        last = within("run_last", odd, shape.words.index_bits)
+        last = within("run_last", section, shape.words.index_bits)
     model.wire("last_index", last, shape.words.index_bits)
-    model.wire("empty", f"run_empty[{odd}]")
+    model.wire("empty", f"run_empty[{section}]")
     model.assume(f"empty || last_index < {shape.words.most}")
     receives = "receives[mode]"
     if any(shape.at_root):
@@ -100,8 +100,8 @@ def _add_facts(model: Model, shape: UnloaderShape) -> None:
 
 def _add_position(model: Model, shape: UnloaderShape) -> None:
     """Which word of which packet is asked for next; a run that brings nothing is passed over."""
-    most = max(shape.packets)
-    bits = max((most - 1).bit_length(), 1)
+    sections, most = shape.facts.sections, max(shape.packets)
+    bits, wide = max((most - 1).bit_length(), 1), sections.number_bits
     model.wire("last_word", "at == last_index")
     model.wire("last_number", f"number == {by_value([n - 1 for n in shape.packets], 'mode')}")
     model.wire("finishes", "last_word && last_number")
@@ -118,10 +118,11 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
     model.wire("passes", "(step && finishes) || passing")
     numbers = by_value([count - 1 for count in shape.packets], "mode")
     claims = {
-        "counts_runs": "run == asking && complete == 2'(ended - asking)",
-        "counts_claims": "claimed == {1'b0, 2'(begun - asking)} + seeking_last + "
-        "waiting_last && claimed < 3",
-        "counts_ended_runs": "2'(ended - asking) < 3 && 2'(begun - ended) < 2",
+        "counts_runs": f"run == asking && complete == {wide}'(ended - asking)",
+        "counts_claims": f"claimed == {{1'b0, {wide}'(begun - asking)}} + seeking_last + "
+        f"waiting_last && claimed <= {sections.buffers}",
+        "counts_ended_runs": f"{wide}'(ended - asking) <= {sections.buffers} && "
+                             f"{wide}'(begun - ended) < 2",
         "asks_for_what_has_ended": "there == asks",
         "passes_over_what_brings_nothing":
             "skips == passing && (!passing || (asking != ended && !brought && !seeking && "
@@ -168,11 +169,11 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
 
 def _add_memory(model: Model, shape: UnloaderShape) -> None:
     """Where the word lies that is asked for: its row comes a cycle after it was sought."""
-    low, row = shape.kept_bits, "row"
+    low, row, wide = shape.kept_bits, "row", shape.facts.sections.number_bits
     model.register("sought_within", "advance ? word_within : sought_within",
                    shape.words.within_bits)  # fmt: skip
     model.register("sought_index", "advance ? at : sought_index", shape.words.index_bits)
-    model.register("sought_section", "advance ? asking : sought_section", 2)
+    model.register("sought_section", "advance ? asking : sought_section", wide)
     if shape.key_bits:
         model.register("just_sought", "advance")
         model.wire("its_row", "just_sought ? row : kept_row", shape.row_bits)
@@ -195,20 +196,20 @@ def _add_memory(model: Model, shape: UnloaderShape) -> None:
         model.claim("reads_the_right_memory", "!waiting || read_code == wanted_code")
     bits = shape.address_bits
     model.register("wanted_address", f"advance ? {base} + {place} : wanted_address", bits)
-    model.register("wanted_section", "advance ? sought_section : wanted_section", 2)
+    model.register("wanted_section", "advance ? sought_section : wanted_section", wide)
     model.claims(_of_memory(model, shape))
 
 
 def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
     """What is claimed of the words on their way to memory, and of where they are read."""
-    bits = shape.words.within_bits
+    bits, wide = shape.words.within_bits, shape.facts.sections.number_bits
     claims = {
         "reads_the_right_address": "!waiting || read_address == wanted_address",
         "reads_the_right_section": "!waiting || read_section == wanted_section",
         "seeks_in_the_run_that_is_unloaded":
-            "!seeking || sought_section == 2'(asking - seeking_last)",
+            f"!seeking || sought_section == {wide}'(asking - seeking_last)",
         "reads_in_the_run_that_is_unloaded":
-            "!waiting || wanted_section == 2'(asking - waiting_last - seeking_last)",
+            f"!waiting || wanted_section == {wide}'(asking - waiting_last - seeking_last)",
         "is_within_the_run":
             "!(seeking || waiting) || (seeking ? seeking_last : waiting_last) || at != 0 || "
             "number != 0",
@@ -217,10 +218,11 @@ def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
         "seeks_what_it_asks": "sought_valid == seeking && (!seeking || sought[0] == seeking_last)",
         "reads_what_it_asks": "asked_valid == waiting && (!waiting || asked[0] == waiting_last)",
         "knows_the_place":
-            f"!seeking || (place[1:0] == sought_section && place[{bits + 1}:2] == sought_within)",
+            f"!seeking || (place[{wide - 1}:0] == sought_section && "
+            f"place[{bits + wide - 1}:{wide}] == sought_within)",
     }  # fmt: skip
-    if model.width("place") > bits + 2:
-        claims["knows_the_index"] = f"!seeking || place >> {bits + 2} == sought_index"
+    if model.width("place") > bits + wide:
+        claims["knows_the_index"] = f"!seeking || place >> {bits + wide} == sought_index"
     if shape.base_bits and all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch):
         claims["keeps_to_the_pitch"] = f"!seeking || sought_within % {1 << shape.base_bits} == 0"
     return claims
@@ -256,10 +258,12 @@ def _claim_port(model: Model, stages: int) -> None:
     })  # fmt: skip
 
 
-def _claim_halves(model: Model) -> None:
-    """Nothing is read of the run that is under way, or of any older than the two last ones."""
+def _claim_sections(model: Model, shape: UnloaderShape) -> None:
+    """Nothing is read of the run that is under way, or of any older than a node has room for."""
+    sections = shape.facts.sections
+    read, under_way = (section_of(name, sections) for name in ("read_section", "ended"))
     model.claims({
-        "reads_what_no_run_writes": "!waiting || !under_way || read_section[0] == begun[0]",
-        "reads_the_two_runs_before": "!waiting || (2'(ended - read_section) != 0 && 2'(ended - "
-                                     "read_section) != 3)",
+        "reads_what_no_run_writes": f"!waiting || !under_way || {read} != {under_way}",
+        "reads_the_last_runs": f"!waiting || {sections.number_bits}'(ended - read_section - 1) < "
+                               f"{sections.buffers}",
     })  # fmt: skip

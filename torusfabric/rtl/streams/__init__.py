@@ -7,22 +7,23 @@ How the parts fit:
 - `packets` says where the words of packets lie in memories, from the address maps of the program;
   `plan` makes of it the shapes of the modules, and what the ROMs of nodes hold.
 - Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
-  half that the run under way uses and one for the loader and the unloader; and an `unloader`, which
-  reads what the node has received. Both count with `words`; `shapes` says what all of them share.
+  section that the run under way uses and others for the loader and the unloader; and an `unloader`,
+  which reads what the node has received. Both count with `words`; `shapes` says what all of them
+  share, and `sections` how many messages a node holds on each side.
 - `commands` takes what is chosen for each run, if anything but the length is, and reports what
-  became of it; `run_facts` is what nodes are given of it, of the two runs that a node deals with.
+  became of it; `run_facts` is what nodes are given of it, of the runs that a node deals with.
 - `readiness` is a tree that tells `stream_control` when every message is there and every node has
   room; that starts the sequencer, or drops messages that are no good.
 - `nodes` puts all of that into the netlist, and `crossings` the queues between the clocks of nodes
   and that of the fabric, where nodes have clocks of their own. `signatures` are the streams as
   Amaranth has them.
 
-Message m is loaded while run m - 1 goes on, and unloaded while run m + 1 does. Runs are numbered
-modulo four in every node by the pulses `run_begins` and `run_ends` alone; the lowest bit of the
-number is the half of the memories. What a node gets from itself is still unloaded when the message
-after the next is loaded, and so is kept apart in four sections. A node is ready when a message
-waits and less than two runs are claimed, which they are from their begin until the last word has
-left memory; so nothing is overwritten, and the fabric itself never waits.
+Message m is loaded while run m - 1 goes on, and unloaded while run m + 1 does. Runs are numbered in
+every node by the pulses `run_begins` and `run_ends` alone; the lowest bits of the number are the
+section of the memories. What a node gets from itself is still unloaded when the message after the
+next is loaded, and so is kept apart in twice as many sections. A node is ready when a message waits
+and fewer runs are claimed than it has buffers, which they are from their begin until the last word
+has left memory; so nothing is overwritten, and the fabric itself never waits.
 """
 
 from .ports import Clocks, StreamPort, needs_commands, stream_ports

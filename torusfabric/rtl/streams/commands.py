@@ -92,7 +92,7 @@ class Commands(Leaf):
     load_valid, load_mode, load_root : Out
         What the commands under way say, of an even and of an odd number.
     unload_mode, unload_root : Out
-        The same of the last two runs.
+        The same of the last run in each section.
     """
 
     def __init__(self, shape: CommandShape) -> None:
@@ -119,10 +119,11 @@ class Commands(Leaf):
             }
             | {name: Out(bits) for name, bits in chosen.items() if bits}
             | ({"barrier": Out(1)} if shape.barrier else {})
-            | {name: Out(bits) for name, bits in facts.widths("load", valid=True).items()}
-            | {name: Out(bits) for name, bits in facts.widths("unload").items()}
+            | {name: Out(bits) for name, bits in facts.load_widths.items()}
+            | {name: Out(bits) for name, bits in facts.unload_widths.items()}
         )
-        self._next_odd = Signal(name="next_odd")
+        name = "next_odd" if facts.sections.two else "next_section"
+        self._next_section = Signal(facts.sections.bits, name=name)
 
     @property
     def shape(self) -> CommandShape:
@@ -199,13 +200,14 @@ class Commands(Leaf):
         idle : Value
             Whether it is a barrier, in which the fabric does nothing.
         """
-        begins, following = self.value("run_begins"), self._next_odd
+        begins, section = self.value("run_begins"), self._next_section
+        following = section[0]
         # In its first cycle, a run may be told that the one before has ended.
         tag, begun = Signal(COMMAND_BITS, name="run_tag"), Signal(name="has_begun")
         m.d.sync += begun.eq(begins)
         with m.If(begins):
             m.d.sync += self.load_valid.bit_select(following, 1).eq(0)
-            m.d.sync += following.eq(~following)
+            m.d.sync += section.eq(self._shape.facts.sections.following(section))
         with m.If(put):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
         idle: Value = Const(0)
@@ -235,7 +237,7 @@ class Commands(Leaf):
             if name in ("mode", "root"):
                 m.d.comb += getattr(self, f"load_{name}").eq(both)
                 with m.If(begins):
-                    kept = getattr(self, f"unload_{name}").word_select(following, bits)
+                    kept = getattr(self, f"unload_{name}").word_select(section, bits)
                     m.d.sync += kept.eq(chosen)
         return tag, idle
 

@@ -1,4 +1,4 @@
-"""The endpoint of a node with streams: the run under way uses one half of each memory."""
+"""The endpoint of a node with streams: the run under way uses one section of each memory."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ..halves import half_bits, in_half
 from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..reader import Reader
 from .packets import KEPT
+from .sections import Sections
 
-__all__ = ["AT_ONCE", "StreamEndpoint", "StreamSettings", "doubled"]
+__all__ = ["AT_ONCE", "StreamEndpoint", "StreamSettings", "sectioned"]
 
 #: Memories among which one is chosen in a cycle; the choice among more takes another.
 AT_ONCE = 4
@@ -41,6 +42,8 @@ class StreamSettings:
     code_bits, address_bits, bank_bits : int
         Bits of the select bits of what is read, of addresses, and of the number of a memory of what
         is sent; 0 where there is no choice.
+    sections : Sections
+        Of each memory.
     """
 
     data_bits: int
@@ -50,18 +53,19 @@ class StreamSettings:
     code_bits: int
     address_bits: int
     bank_bits: int
+    sections: Sections
 
 
-def doubled(shape: EndpointShape) -> EndpointShape:
-    """An endpoint with two halves of each memory.
+def sectioned(shape: EndpointShape) -> EndpointShape:
+    """An endpoint with two or more sections of each memory.
 
     What is unloaded has a copy for that alone, for it is read while a run is under way. What a node
     sends is not read there: what it gets from itself is kept apart.
     """
-    return replace(shape, memories=tuple(map(_doubled_memory, shape.memories)), doubled=True)
+    return replace(shape, memories=tuple(map(_sectioned_memory, shape.memories)), doubled=True)
 
 
-def _doubled_memory(memory: EndpointMemory) -> EndpointMemory:
+def _sectioned_memory(memory: EndpointMemory) -> EndpointMemory:
     if memory.own is not None and not memory.sources:
         return replace(memory, host_reads=False)
     if memory.host_reads and memory.groups:
@@ -70,7 +74,7 @@ def _doubled_memory(memory: EndpointMemory) -> EndpointMemory:
 
 
 class StreamEndpoint(Endpoint):
-    """Holds what a node sends, and what it has received, two messages of each.
+    """Holds what a node sends, and what it has received, two or three messages of each.
 
     Parameters
     ----------
@@ -110,7 +114,7 @@ class StreamEndpoint(Endpoint):
         return unloaded(self.shape, kept=self.kept)
 
     def _optional(self) -> dict[str, Member]:
-        """Members that shapes need that use them; halves follow from the number of the run."""
+        """Members that shapes need that use them; the section follows from the number of runs."""
         members = super()._optional()
         return {name: member for name, member in members.items() if name not in HALVES}
 
@@ -131,10 +135,10 @@ class StreamEndpoint(Endpoint):
             "write_enable": In(1),
             "write_address": In(streams.address_bits),
             "write_data": In(self.settings.width),
-            "write_section": In(2),
+            "write_section": In(streams.sections.number_bits),
             "read_advance": In(1),
             "read_address": In(streams.address_bits),
-            "read_section": In(2),
+            "read_section": In(streams.sections.number_bits),
             "read_data": Out(streams.data_bits),
         } | {name: In(bits) for name, bits in optional.items() if bits}
 
@@ -159,13 +163,17 @@ class StreamEndpointBuilder(EndpointBuilder):
     def __init__(self, endpoint: StreamEndpoint) -> None:
         super().__init__(endpoint)
         self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
+        self._sections = sections = endpoint.streams.sections
+        name, last = "half" if sections.two else "section", sections.count - 1
         # Of the run under way, and a cycle later; the first one begins by turning it to 0.
-        self._half, self._next_half = Signal(name="half", init=1), Signal(name="next_half")
+        self._section = Signal(sections.bits, name=name, init=last)
+        self._next_section = Signal(sections.bits, name=f"next_{name}")
 
     def build(self) -> Module:
         """The module."""
-        self._m.d.comb += self._next_half.eq(self._half ^ self._value("run_begins"))
-        self._m.d.sync += self._half.eq(self._next_half)
+        following = self._sections.following(self._section, self._value("run_begins"))
+        self._m.d.comb += self._next_section.eq(following)
+        self._m.d.sync += self._section.eq(self._next_section)
         return super().build()
 
     def _memories(
@@ -184,46 +192,50 @@ class StreamEndpointBuilder(EndpointBuilder):
             here = self._read(
                 memory, [readers[index] for index in reading], copy=number, early=False
             )
-            stored = self._part(memory, f"copy_{number}", here, self._stored(memory), self._half)
+            stored = self._part(memory, f"copy_{number}", here, self._stored(memory), self._section)
             if not reading:
                 yield Copy(memory, reading, stored)
                 continue
-            half = self._value("write_section")[0]
-            sent = self._part(memory, f"sent_{number}", here, self._loaded(memory), half)
+            section = self._of_number("write_section")
+            sent = self._part(memory, f"sent_{number}", here, self._loaded(memory), section)
             chosen = Signal(name=f"received_{memory.number}_{number}", reset_less=True)
             with self._m.If(here.enable):
                 self._m.d.sync += chosen.eq(here.address[bits])
             yield Copy(memory, reading, Mux(chosen, stored, sent))
 
     def _part(
-        self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, half: Value
+        self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, section: Value
     ) -> Value:
         """The word read of what is sent, or of what is received, of a memory that has both."""
         # What is received begins at the power of two below the depth.
         bits = half_bits(memory.depth) - 1
-        words, section = 1 << bits, read.address[-1]
+        words, of_run = 1 << bits, read.address[-self._sections.bits :]
         return add_memory(
             self._m,
             f"bank_{memory.number}_{name}",
             width=self._width,
-            depth=2 * words,
-            write=write._replace(address=in_half(write.address, words, half)),
-            read=read._replace(address=Cat(read.address[:bits], section)),
+            depth=self._sections.count * words,
+            write=write._replace(address=in_half(write.address, words, section)),
+            read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
 
     def _words(self, memory: EndpointMemory) -> int:
-        """Words of a memory as it is built; the second half begins at a power of two."""
-        return memory.depth + (1 << half_bits(memory.depth))
+        """Words of a memory as it is built; each section begins at a power of two."""
+        return memory.depth + ((self._sections.count - 1) << half_bits(memory.depth))
 
     def _write(self, memory: EndpointMemory) -> WritePort:
-        """The write port: what arrives goes to the half of the run, what is loaded to the other."""
+        """The write port: what arrives goes to the section of the run, what is loaded to others."""
         if memory.own is None:
             if not memory.sources:
                 return super()._write(memory)
-            port, half = self._stored(memory), self._half
+            port, section = self._stored(memory), self._section
         else:
-            port, half = self._loaded(memory), self._value("write_section")[0]
-        return port._replace(address=in_half(port.address, memory.depth, half))
+            port, section = self._loaded(memory), self._of_number("write_section")
+        return port._replace(address=in_half(port.address, memory.depth, section))
+
+    def _of_number(self, name: str) -> Value:
+        """The section of the message or run whose number is given."""
+        return self._sections.of(self._value(name))
 
     def _loaded(self, memory: EndpointMemory) -> WritePort:
         """What the loader writes into a memory."""
@@ -241,10 +253,10 @@ class StreamEndpointBuilder(EndpointBuilder):
     ) -> ReadPort:
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
-            half = self._value("read_section")[0]
-            address = in_half(self._value("read_address"), memory.depth, half)
+            section = self._of_number("read_section")
+            address = in_half(self._value("read_address"), memory.depth, section)
             return ReadPort(address, self._value("read_advance"))
-        address = in_half(asked(memory, readers), memory.depth, self._next_half)
+        address = in_half(asked(memory, readers), memory.depth, self._next_section)
         return self._port(address, self._value("busy"), memory, copy=copy, early=early)
 
     def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
@@ -280,8 +292,8 @@ class StreamEndpointBuilder(EndpointBuilder):
         return list(later)
 
     def _kept(self) -> Value:
-        """What a node gets from itself: of the message that is loaded, of those before, and of the
-        one that is unloaded."""
+        """What a node gets from itself: of all messages from that which is loaded to that which is
+        unloaded, which are more than those on one side."""
         most, value = self._streams.most, self._value
         write = in_half(value("write_index"), most, value("write_section"))
         read = in_half(value("read_address"), most, value("read_section"))
@@ -289,7 +301,7 @@ class StreamEndpointBuilder(EndpointBuilder):
             self._m,
             "kept",
             width=self._width,
-            depth=most + (3 << half_bits(most)),
+            depth=most + ((2 * self._sections.count - 1) << half_bits(most)),
             write=WritePort(write, value("write_data"), value("write_kept")),
             read=ReadPort(read, value("read_advance")),
         )

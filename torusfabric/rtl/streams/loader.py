@@ -1,8 +1,8 @@
 """The loader: takes the packets that a node sends, and writes them where the fabric reads them.
 
-While a run goes on, the message of the next is loaded into the other half of the memories. A
-message that is complete waits until its run begins; there may be two, as long as no run is under
-way.
+While a run goes on, the message of the next is loaded into another section of the memories. A
+message that is complete waits until its run begins; there may be two, in memories of two sections
+as long as no run is under way.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Loader(Leaf):
     load_valid, load_mode, load_root : In
         What commands say of messages of even and of odd numbers.
     run_begins, run_ends : In(1)
-        High for a cycle when a run begins, and when one has ended.
+        High for a cycle when a run begins, and, where there are two sections, when one has ended.
     row : In
         Of the ROM: where a chunk begins, a cycle after `key`.
     key : Out
     write_enable, write_kept : Out(1)
         Whether a word is written for the fabric to read, and for the node itself.
     write_bank, write_address, write_index, write_data : Out
-    write_section : Out(2)
-        The number of the message, modulo four.
+    write_section : Out
+        The lowest bits of the number of the message: its section, and a bit more.
     loaded : Out(1)
         Whether a message waits.
     bad : Out(2)
@@ -60,7 +60,7 @@ class Loader(Leaf):
     """
 
     def __init__(self, shape: LoaderShape) -> None:
-        self._shape = shape
+        self._shape, self._sections = shape, shape.facts.sections
         optional = {
             "tdest": In(shape.dest_bits),
             "position": In(shape.position_bits),
@@ -71,7 +71,7 @@ class Loader(Leaf):
             "write_index": Out(shape.words.index_bits if shape.kept else 0),
             "length": Out(shape.length_bits),
             "counts": Out(int(shape.some)),
-            **shape.facts.members("load", valid=True),
+            **{name: In(bits) for name, bits in shape.facts.load_widths.items()},
         }
         super().__init__(
             {
@@ -81,11 +81,11 @@ class Loader(Leaf):
                 "tlast": In(1),
                 "sends": In(len(shape.packets)),
                 "run_begins": In(1),
-                "run_ends": In(1),
+                **({"run_ends": In(1)} if self._sections.two else {}),
                 "write_enable": Out(1),
                 "write_address": Out(shape.address_bits),
                 "write_data": Out(shape.width),
-                "write_section": Out(2),
+                "write_section": Out(self._sections.number_bits),
                 "loaded": Out(1),
                 "bad": Out(2),
             }
@@ -101,12 +101,15 @@ class Loader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self._shape
-        occupied, section = Signal(2, name="occupied"), Signal(2, name="section")
+        occupied, both = Signal(2, name="occupied"), Signal(name="both")
+        section = Signal(self._sections.number_bits, name="section")
         self._mode = of_run(self, "load_mode", section[0], shape.facts.mode_bits)
         sends, may, beat = Signal(name="sends_now"), Signal(name="may_load"), Signal(name="beat")
+        # Two messages wait at most; with two sections, also only one while a run is under way.
+        room = occupied != 2 if self._sections.two else ~both
         m.d.comb += [
             sends.eq(self._sends(section[0])),
-            may.eq((occupied != 2) & of_run(self, "load_valid", section[0], 1, otherwise=1)),
+            may.eq(room & of_run(self, "load_valid", section[0], 1, otherwise=1)),
             self.tready.eq(may & sends),
             beat.eq(self.value("tvalid") & self.tready),
         ]
@@ -124,10 +127,11 @@ class Loader(Leaf):
         # Who sends nothing has nothing to wait for.
         m.d.comb += [found.eq(so_far | bad), ends.eq(ends_message | (may & ~sends))]
         m.d.sync += so_far.eq(Mux(ends_message, 0, Mux(beat, found, so_far)))
-        m.d.sync += occupied.eq(occupied + ends - self.value("run_ends"))
+        if self._sections.two:
+            m.d.sync += occupied.eq(occupied + ends - self.value("run_ends"))
         m.d.sync += section.eq(section + ends)
         self._write(m, counter, beat & ~beyond, section)
-        self._queue(m, ends, Cat(found & sends.replicate(2), sends), length)
+        self._queue(m, ends, both, Cat(found & sends.replicate(2), sends), length)
         return m
 
     def _sends(self, odd: Value) -> Value:
@@ -230,12 +234,12 @@ class Loader(Leaf):
             key.append(Mux(self._named(), self.value("tdest"), 0)[: shape.dest_bits])
         return Cat(*key, self._mode) if shape.facts.mode_bits else Cat(*key)
 
-    def _queue(self, m: Module, ends: Value, known: Value, length: Value) -> None:
-        """Keep what is known of the messages that wait, the oldest first."""
+    def _queue(self, m: Module, ends: Value, both: Signal, known: Value, length: Value) -> None:
+        """Keep what is known of the messages that wait, the oldest first; and whether two do."""
         bits = self._shape.length_bits
         new = Cat(known, length) if bits else known
         first, second = Signal(len(new), name="first"), Signal(len(new), name="second")
-        waits, both, begins = Signal(name="waits"), Signal(name="both"), self.value("run_begins")
+        waits, begins = Signal(name="waits"), self.value("run_begins")
         stays = waits & ~begins
         with m.If(begins & both):
             m.d.sync += first.eq(second)

@@ -41,6 +41,7 @@ def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
         StreamControl,
         # To the nodes, into their registers, and up the tree.
         depth + 1,
+        sections=streams.settings.sections,
         length_bits=length_bits,
         last_bits=loader.length_bits,
         commanded=streams.commands is not None,

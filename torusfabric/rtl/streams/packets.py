@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from ...program import Program
     from ...program.address_map import AddressMap
 
-__all__ = ["KEPT", "NOWHERE", "Packets", "barrier_packets", "packets_received", "packets_sent"]
+__all__ = [
+    "KEPT",
+    "NOWHERE",
+    "Packets",
+    "barrier_packets",
+    "packets_received",
+    "packets_sent",
+    "received_count",
+    "sent_count",
+]
 
 
 #: Memory number of what a node gets from itself, word by word, and of what it does not get.
@@ -80,6 +89,18 @@ class Packets:
         return not self.in_turn and self.pitch == 1 and bool(same[self.there].all())
 
 
+def sent_count(program: Program, mode: int) -> int:
+    """How many packets a node sends in a mode: one for each destination, or one for all."""
+    part = program.part(mode)
+    return part.groups.size if part.schedule.collective.personal else 1
+
+
+def received_count(program: Program, mode: int) -> int:
+    """How many packets a node receives in a mode: one from each origin, or one in all."""
+    part = program.part(mode)
+    return part.groups.size if part.schedule.collective.from_each else 1
+
+
 def packets_sent(program: Program, mode: int) -> Packets:
     """What nodes send in a mode: one packet for each destination, or one for all.
 
@@ -92,7 +113,7 @@ def packets_sent(program: Program, mode: int) -> Packets:
     """
     part, of_mode = program.part(mode), program.modes[mode]
     collective = part.schedule.collective
-    count = part.groups.size if collective.personal else 1
+    count = sent_count(program, mode)
     there = np.ones(program.topology.nodes, bool)
     at_root = collective.single_origin and of_mode.any_root
     if collective.single_origin and not at_root:
@@ -122,7 +143,7 @@ def packets_received(program: Program, mode: int) -> Packets:
     """
     part, of_mode = program.part(mode), program.modes[mode]
     collective = part.schedule.collective
-    count = part.groups.size if collective.from_each else 1
+    count = received_count(program, mode)
     by_root = collective.single_origin and of_mode.any_root
     # What one node sends to all lies at one address, whoever that is.
     parts = part.groups.size if by_root and collective.personal else count

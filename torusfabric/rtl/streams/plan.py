@@ -12,7 +12,7 @@ from ...topology import IntArray
 from ..crossbar import bit_count, select_code
 from ..memories import address_width
 from .commands import CommandShape
-from .endpoint import AT_ONCE, StreamSettings, doubled, unloaded
+from .endpoint import AT_ONCE, StreamSettings, sectioned, unloaded
 from .packets import (
     KEPT,
     NOWHERE,
@@ -23,6 +23,7 @@ from .packets import (
 )
 from .ports import Clocks, needs_commands, stream_ports
 from .run_facts import RunFacts
+from .sections import sections_of
 from .shapes import LoaderShape, UnloaderShape
 from .words import WordShape
 
@@ -45,7 +46,7 @@ class StreamPlan:
     sent, received : tuple of Packets
         Of each mode.
     shapes : tuple of EndpointShape
-        Of endpoints, with two halves of each memory.
+        Of endpoints, with sections of each memory.
     keeps : tuple of bool
         Of each of these shapes, whether any node gets anything from itself.
     shape_of : tuple of int
@@ -86,7 +87,7 @@ def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
         first_own = next(number for number, memory in enumerate(program.memories) if memory.own)
         sent += (barrier_packets(program, first_own),)
         received += (barrier_packets(program, KEPT),)
-    shapes = tuple(map(doubled, endpoints.shapes))
+    shapes = tuple(map(sectioned, endpoints.shapes))
     variants = [0] * plan.nodes if program.by_offset else plan.variant_of
     shape_of = tuple(int(endpoints.shape_of[variant]) for variant in variants)
     keeps = _keeps(received, shape_of, len(shapes))
@@ -102,6 +103,7 @@ def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
         code_bits=unloader.code_bits,
         address_bits=loader.address_bits,
         bank_bits=loader.bank_bits,
+        sections=facts.sections,
     )
     commands = _commands(plan, facts) if facts.commanded else None
     return StreamPlan(sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads,
@@ -124,6 +126,7 @@ def _facts(plan: Blueprint) -> RunFacts:
         mode_bits=(len(program.modes) + program.barrier - 1).bit_length(),
         root_bits=inputs.get("root", 0),
         position_bits=address_width(plan.nodes),
+        sections=sections_of(program),
     )
 
 

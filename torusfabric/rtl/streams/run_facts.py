@@ -1,13 +1,17 @@
-"""What commands say of a run, as nodes are given it: for runs of even, and of odd numbers."""
+"""What commands say of a run, as nodes are given it.
+
+What loaders are given is of two messages, of an even and of an odd number: no more of them wait.
+What unloaders are given is of a run in each section of the memories.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from amaranth.hdl import Const, Value
-from amaranth.lib.wiring import In, Member
 
 from ..leaf import Leaf
+from .sections import Sections
 
 __all__ = ["RunFacts", "of_run"]
 
@@ -24,29 +28,34 @@ class RunFacts:
         Bits of a mode, and of a root; 0 where there is no choice.
     position_bits : int
         Bits of the position of a node in its group.
+    sections : Sections
+        Of memories.
     """
 
     commanded: bool
     mode_bits: int
     root_bits: int
     position_bits: int
+    sections: Sections
 
-    def widths(self, prefix: str, *, valid: bool = False) -> dict[str, int]:
-        """Names and widths of what nodes are given of two runs."""
-        bits = {
-            f"{prefix}_valid": int(valid and self.commanded),
-            f"{prefix}_mode": self.mode_bits,
-            f"{prefix}_root": self.root_bits,
-        }
-        return {name: 2 * width for name, width in bits.items() if width}
+    @property
+    def load_widths(self) -> dict[str, int]:
+        """Names and widths of what loaders are given of two messages."""
+        return self._widths("load", 2, valid=int(self.commanded))
 
-    def members(self, prefix: str, *, valid: bool = False) -> dict[str, Member]:
-        """The same as inputs of a leaf."""
-        return {name: In(width) for name, width in self.widths(prefix, valid=valid).items()}
+    @property
+    def unload_widths(self) -> dict[str, int]:
+        """Names and widths of what unloaders are given of a run in each section."""
+        return self._widths("unload", self.sections.count)
+
+    def _widths(self, prefix: str, runs: int, **others: int) -> dict[str, int]:
+        """Names and widths of what is said of so many runs."""
+        bits = others | {"mode": self.mode_bits, "root": self.root_bits}
+        return {f"{prefix}_{name}": runs * width for name, width in bits.items() if width}
 
 
-def of_run(leaf: Leaf, name: str, odd: Value, bits: int, *, otherwise: int = 0) -> Value:
-    """What is said of a run, given whether its number is odd; something else if nothing is."""
+def of_run(leaf: Leaf, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
+    """What is said of a run, by as many bits of its number; something else if nothing is."""
     if not bits or name not in leaf.signature.members:
         return Const(otherwise, 1)
-    return leaf.value(name).word_select(odd, bits)
+    return leaf.value(name).word_select(number, bits)

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ..leaf import Leaf
 from ..run_choices import ERROR_BITS, RunError
 from .loader import BAD_DESTINATION, BAD_LENGTH
+from .sections import Sections
 
 __all__ = ["StreamControl"]
 
@@ -19,6 +20,8 @@ class StreamControl(Leaf):
     ----------
     round_trip : int
         Cycles from the start of a run until nodes have said whether they are ready for the next.
+    sections : Sections
+        Of memories.
     length_bits : int
         Bits of the length of a run, where that is found out from packets; else 0.
     last_bits : int
@@ -52,10 +55,10 @@ class StreamControl(Leaf):
         is a barrier.
     run_over : Out(1)
         High for a cycle when any run has ended; with commands.
-    run_empty : Out(2)
-        Of runs of even and of odd numbers, whether the last one brings nothing.
+    run_empty : Out
+        Of the last run in each section, whether it brings nothing.
     run_last : Out
-        The number of the last word of packets, of both.
+        The number of the last word of its packets.
     error : Out
         Why the last run was not carried out, a `RunError`.
     """
@@ -64,17 +67,18 @@ class StreamControl(Leaf):
         self,
         round_trip: int,
         *,
+        sections: Sections,
         length_bits: int = 0,
         last_bits: int = 0,
         commanded: bool = False,
         barrier: bool = False,
     ) -> None:
         self._round_trip, self._bits = round_trip, last_bits if length_bits else 0
-        self._commanded, self._barrier = commanded, barrier
+        self._commanded, self._barrier, self._sections = commanded, barrier, sections
         of_command = {"may_begin": In(1), "wanted": In(length_bits), "run_over": Out(1)}
         of_command = of_command if commanded else {}
         of_length = {"last": In(last_bits), "length": Out(length_bits),
-                     "run_last": Out(2 * last_bits)}  # fmt: skip
+                     "run_last": Out(sections.count * last_bits)}  # fmt: skip
         super().__init__(
             {
                 "ready": In(1),
@@ -84,7 +88,7 @@ class StreamControl(Leaf):
                 "start": Out(1),
                 "run_begins": Out(1),
                 "over": Out(1),
-                "run_empty": Out(2),
+                "run_empty": Out(sections.count),
                 "error": Out(ERROR_BITS),
             }
             | (of_length if length_bits else {})
@@ -96,7 +100,8 @@ class StreamControl(Leaf):
         """Build the decision, and what nodes are told of runs."""
         m = Module()
         wait = Signal(range(self._round_trip + 1), name="left_to_wait")
-        odd, bad = Signal(name="odd"), self._bad()
+        section = Signal(self._sections.bits, name="odd" if self._sections.two else "section")
+        bad = self._bad()
         may, fine, go = Signal(), Signal(), Signal()
         m.d.comb += [
             may.eq(self.value("ready") & (wait == 0) & self._allowed()),
@@ -117,12 +122,12 @@ class StreamControl(Leaf):
             wrong = Mux(bad[BAD_DESTINATION], RunError.DESTINATION, RunError.PACKETS)
             m.d.sync += [
                 wait.eq(self._round_trip),
-                odd.eq(~odd),
-                self.run_empty.bit_select(odd, 1).eq(bad != 0),
+                section.eq(self._sections.following(section)),
+                self.run_empty.bit_select(section, 1).eq(bad != 0),
                 self.error.eq(Mux(bad == 0, RunError.NONE, wrong)),
             ]
             if self._bits:
-                m.d.sync += self.run_last.word_select(odd, self._bits).eq(self.value("last"))
+                m.d.sync += self.run_last.word_select(section, self._bits).eq(self.value("last"))
         if self._bits:
             m.d.comb += self.length.eq(self.value("last") + Const(1))
         return m

@@ -1,6 +1,6 @@
 """The unloader: sends on what a node has received, packet by packet.
 
-While a run goes on, what the one before has brought is unloaded from the other half of the
+While a run goes on, what those before have brought is unloaded from other sections of the
 memories. A word takes four cycles: its row of the ROM, its address, the memory, and the choice of
 the memory, which takes another where there are many. All of them wait while the receiver does, so
 that no word needs a place in between.
@@ -37,12 +37,12 @@ class Unloader(Leaf):
         Of each mode, which root is the node itself.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when one has ended.
-    run_empty : In(2)
-        Of runs of even and of odd numbers, whether the last one has brought nothing.
+    run_empty : In
+        Of the last run in each section, whether it has brought nothing.
     unload_mode, unload_root : In
-        What the commands of both said.
+        What its command said.
     run_last : In
-        The number of the last word of packets, of both.
+        The number of the last word of its packets.
     row : In
         Of the ROM: where a chunk lies that `key` has named a cycle before.
     key : Out
@@ -50,21 +50,22 @@ class Unloader(Leaf):
         Whether reads go on with this edge.
     read_code, read_address : Out
         Select bits of a memory, and the address.
-    read_section : Out(2)
-        The number of the run, modulo four.
+    read_section : Out
+        The lowest bits of the number of the run: its section, and a bit more.
     free : Out(1)
         Whether there is room for what another run brings.
     """
 
     def __init__(self, shape: UnloaderShape) -> None:
-        self._shape = shape
+        self._shape, self._sections = shape, shape.facts.sections
+        last_bits = self._sections.count * shape.words.index_bits
         optional = {
-            "run_last": In(2 * shape.words.index_bits if shape.any_length else 0),
+            "run_last": In(last_bits if shape.any_length else 0),
             "position": In(shape.position_bits),
             "key": Out(shape.key_bits),
             "row": In(shape.row_bits),
             "read_code": Out(shape.code_bits),
-            **shape.facts.members("unload"),
+            **{name: In(bits) for name, bits in shape.facts.unload_widths.items()},
         }
         super().__init__(
             {
@@ -75,10 +76,10 @@ class Unloader(Leaf):
                 "receives": In(len(shape.packets)),
                 "run_begins": In(1),
                 "run_ends": In(1),
-                "run_empty": In(2),
+                "run_empty": In(self._sections.count),
                 "read_advance": Out(1),
                 "read_address": Out(shape.address_bits),
-                "read_section": Out(2),
+                "read_section": Out(self._sections.number_bits),
                 "free": Out(1),
             }
             | {name: member for name, member in optional.items() if member.shape}
@@ -96,9 +97,10 @@ class Unloader(Leaf):
         What the receiver says decides only whether stages go on, and never what goes into them.
         """
         m, shape = Module(), self._shape
-        run, there = Signal(2, name="run"), Signal(name="there")
+        run, there = Signal(self._sections.number_bits, name="run"), Signal(name="there")
+        section = self._sections.of(run)
         advance, passes = Signal(name="advance"), Signal(name="passes")
-        self._mode = self._mode_of(run[0])
+        self._mode = self._mode_of(section)
         m.d.comb += [
             advance.eq(~self.tvalid | self.value("tready")),
             self.read_advance.eq(advance),
@@ -109,8 +111,8 @@ class Unloader(Leaf):
         packet, last_packet = self._packets(m, step & ends_packet)
         finishes = ends_packet & last_packet
         if shape.key_bits:
-            m.d.comb += self.key.eq(self._key(counter.chunk, packet, run[0]))
-        tags = Cat(finishes, ends_packet, self._id(packet, run[0]))
+            m.d.comb += self.key.eq(self._key(counter.chunk, packet, section))
+        tags = Cat(finishes, ends_packet, self._id(packet, section))
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, run)
         asked = self._stage(m, advance, sought[0], sought[1:], "asked")
@@ -120,8 +122,8 @@ class Unloader(Leaf):
         shown = self._stage(m, advance, read[0], read[1:], "shown")
         m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
         # No run is passed over while a word of another is on its way to memory.
-        skips = self._runs(m, run, there, passes, at_rest=~sought[0] & ~asked[0])
-        following = run[0] ^ ((there & finishes) | skips)
+        skips = self._runs(m, section, there, passes, at_rest=~sought[0] & ~asked[0])
+        following = self._sections.following(section, (there & finishes) | skips)
         with m.If(step | ~there):
             m.d.sync += ends_packet.eq(counter.next_index == self._last(following))
         m.d.comb += passes.eq((step & finishes) | skips)
@@ -132,7 +134,7 @@ class Unloader(Leaf):
         return m
 
     def _runs(
-        self, m: Module, run: Value, there: Signal, passes: Value, *, at_rest: Value
+        self, m: Module, section: Value, there: Signal, passes: Value, *, at_rest: Value
     ) -> Value:
         """Count runs that are complete, and find out whether there is anything of the next.
 
@@ -142,11 +144,11 @@ class Unloader(Leaf):
             High in the cycle in which a run is passed over that has brought nothing.
         """
         complete, skips = Signal(2, name="complete"), Signal(name="skips")
-        ends = self.value("run_ends")
+        ends, following = self.value("run_ends"), self._sections.following(section, Const(1))
         with m.If(passes):
-            m.d.sync += there.eq((complete[1] | ends) & self._brought(run[0] ^ 1))
+            m.d.sync += there.eq((complete[1] | ends) & self._brought(following))
         with m.Else():
-            m.d.sync += there.eq(((complete != 0) | ends) & self._brought(run[0]))
+            m.d.sync += there.eq(((complete != 0) | ends) & self._brought(section))
         m.d.sync += [
             complete.eq(complete + ends - passes),
             skips.eq((complete != 0) & ~there & at_rest & ~skips),
@@ -157,36 +159,36 @@ class Unloader(Leaf):
         """Count runs from their begin until they have left memory."""
         claimed = Signal(2, name="claimed")
         m.d.sync += claimed.eq(claimed + self.value("run_begins") - leaves)
-        m.d.comb += self.free.eq(claimed != 2)
+        m.d.comb += self.free.eq(claimed != self._sections.buffers)
 
-    def _brought(self, odd: Value) -> Value:
+    def _brought(self, section: Value) -> Value:
         """Whether a run that is complete has brought anything."""
-        empty = self.value("run_empty").bit_select(odd, 1)
-        return self._receives(odd) & ~empty
+        empty = self.value("run_empty").bit_select(section, 1)
+        return self._receives(section) & ~empty
 
-    def _mode_of(self, odd: Value) -> Value:
+    def _mode_of(self, section: Value) -> Value:
         """The mode of a run."""
-        return of_run(self, "unload_mode", odd, self._shape.facts.mode_bits)
+        return of_run(self, "unload_mode", section, self._shape.facts.mode_bits)
 
-    def _root_of(self, odd: Value) -> Value:
+    def _root_of(self, section: Value) -> Value:
         """The root of a run."""
-        return of_run(self, "unload_root", odd, self._shape.facts.root_bits)
+        return of_run(self, "unload_root", section, self._shape.facts.root_bits)
 
-    def _receives(self, odd: Value) -> Value:
+    def _receives(self, section: Value) -> Value:
         """Whether the node receives anything of a run."""
-        shape, mode = self._shape, self._mode_of(odd)
+        shape, mode = self._shape, self._mode_of(section)
         receives = self.value("receives").bit_select(mode, 1)
         if not any(shape.at_root):
             return receives
         position = self.value("position").word_select(mode, shape.facts.position_bits)
-        return Mux(by_mode(shape.at_root, mode), self._root_of(odd) == position, receives)
+        return Mux(by_mode(shape.at_root, mode), self._root_of(section) == position, receives)
 
-    def _last(self, odd: Value) -> Value:
+    def _last(self, section: Value) -> Value:
         """The number of the last word of the packets of a run."""
         words = self._shape.words
         if not self._shape.any_length:
             return Const(words.most - 1)
-        return self.value("run_last").word_select(odd, words.index_bits)
+        return self.value("run_last").word_select(section, words.index_bits)
 
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
         """The packet, and whether it is the last of a run."""
@@ -199,20 +201,20 @@ class Unloader(Leaf):
             m.d.sync += packet.eq(Mux(last, 0, packet + 1))
         return packet, last
 
-    def _id(self, packet: Value, odd: Value) -> Value:
+    def _id(self, packet: Value, section: Value) -> Value:
         """The origin of a packet; modes of a root have but one."""
         shape = self._shape
         number = packet | by_mode(shape.roots, self._mode)
         if any(shape.by_root):
-            number = Mux(by_mode(shape.by_root, self._mode), self._root_of(odd), number)
+            number = Mux(by_mode(shape.by_root, self._mode), self._root_of(section), number)
         return number[: shape.id_bits]
 
-    def _key(self, chunk: Value, packet: Value, odd: Value) -> Value:
+    def _key(self, chunk: Value, packet: Value, section: Value) -> Value:
         """What the ROM is asked for."""
-        shape, mode = self._shape, self._mode_of(odd)
+        shape, mode = self._shape, self._mode_of(section)
         key = [chunk] if shape.words.chunk_bits else []
         if any(shape.by_root):
-            packet = Mux(by_mode(shape.by_root, mode), self._root_of(odd), packet)
+            packet = Mux(by_mode(shape.by_root, mode), self._root_of(section), packet)
         if shape.packet_bits:
             missing = Const(0, max(shape.packet_bits - len(packet), 0))
             key.append(Cat(packet, missing)[: shape.packet_bits])
@@ -244,13 +246,14 @@ class Unloader(Leaf):
         apart = all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch)
         return base | within if apart else base + within
 
-    @staticmethod
-    def _place(m: Module, advance: Value, known: Value, bits: int) -> tuple[Value, Value, Value]:
+    def _place(
+        self, m: Module, advance: Value, known: Value, bits: int
+    ) -> tuple[Value, Value, Value]:
         """The run of the word whose row is there, its place in its chunk and in its packet."""
-        place = Signal(len(known), name="place", reset_less=True)
+        place, first = Signal(len(known), name="place", reset_less=True), self._sections.number_bits
         with m.If(advance):
             m.d.sync += place.eq(known)
-        return place[:2], place[2 : 2 + bits], place[2 + bits :]
+        return place[:first], place[first:][:bits], place[first + bits :]
 
     def _held_row(self, m: Module, advance: Value) -> Value:
         """The row of a word, as long as it waits; the ROM shows it for the first cycle of that."""

@@ -10,16 +10,13 @@ from .messages import Exchange, Packet
 
 __all__ = ["Rate", "sustained_rate"]
 
-#: Messages that a node holds on each side: one under way in the fabric, one at its port.
-BUFFERS = 2
-
 
 @dataclass(frozen=True)
 class Rate:
     """How fast runs followed one another, from the end of the first to that of the last.
 
     A run is over when its last word has been received. Nodes load, run and unload at the same time,
-    with two buffers on each side.
+    with two or three buffers on each side.
 
     Parameters
     ----------
@@ -30,10 +27,12 @@ class Rate:
     cycles : int
         What they took.
     least_cycles : float
-        The fewest that ports, links and two buffers allow.
+        The fewest that ports, links and buffers allow.
     load_cycles, run_cycles, unload_cycles : float
         What each of the three takes for these runs: the words of the node that sends, or receives,
         most, one a cycle in which its port does not rest; and the cycles from start to done.
+    buffers : int
+        Messages that a node holds on each side.
     width : int
         Bits of a word.
     """
@@ -45,6 +44,7 @@ class Rate:
     load_cycles: float
     run_cycles: float
     unload_cycles: float
+    buffers: int
     width: int
 
     @property
@@ -85,6 +85,7 @@ def sustained_rate(
     ends: Sequence[int],
     *,
     stall: float,
+    buffers: int,
     width: int,
 ) -> Rate | None:
     """How fast runs followed one another; None of a single one.
@@ -99,6 +100,8 @@ def sustained_rate(
         The cycle in which the last word of each was received.
     stall : float
         How likely it is that a port rests in a cycle.
+    buffers : int
+        Messages that a node holds on each side.
     width : int
         Bits of a word.
     """
@@ -106,7 +109,7 @@ def sustained_rate(
         return None
     sent = np.array([_words(exchange.sent) for exchange in exchanges]) / (1 - stall)
     received = np.array([_words(exchange.received) for exchange in exchanges]) / (1 - stall)
-    least = _least_ends(sent, run_cycles, received)
+    least = _least_ends(sent, run_cycles, received, buffers)
     return Rate(
         runs=len(exchanges) - 1,
         words=sum(sum(_words(exchange.received)) for exchange in exchanges[1:]),
@@ -115,6 +118,7 @@ def sustained_rate(
         load_cycles=float(sent[1:].sum(axis=0).max()),
         run_cycles=float(sum(run_cycles[1:])),
         unload_cycles=float(received[1:].sum(axis=0).max()),
+        buffers=buffers,
         width=width,
     )
 
@@ -124,36 +128,39 @@ def _words(packets: list[list[Packet]]) -> list[int]:
     return [sum(len(packet.words) for packet in of_node) for of_node in packets]
 
 
-def _least_ends(sent: np.ndarray, run_cycles: Sequence[int], received: np.ndarray) -> list[float]:
+def _least_ends(
+    sent: np.ndarray, run_cycles: Sequence[int], received: np.ndarray, buffers: int
+) -> list[float]:
     """When each run could be over at the earliest: its last word received.
 
-    A node has room for a message as soon as the run of the one but the last before it is over, and
-    for what a run brings as soon as what that but the last before it brought has been received.
+    With B buffers, a node has room for a message as soon as the B-th run before that of the message
+    is over, and for what a run brings as soon as what the B-th before it brought has been received.
 
     Parameters
     ----------
     sent, received : ndarray, shape (runs, nodes)
         Cycles that the port of each node needs; a node without a message needs no room either.
     run_cycles : sequence of int
+    buffers : int
 
     Examples
     --------
     Where runs take longest, they follow one another without a pause.
 
     >>> one = np.ones((4, 3))
-    >>> _least_ends(one, [5, 5, 5, 5], one)
+    >>> _least_ends(one, [5, 5, 5, 5], one, 2)
     [7.0, 12.0, 17.0, 22.0]
     """
     nodes = range(sent.shape[1])
     loaded, unloaded = np.zeros(len(nodes)), np.zeros(len(nodes))
-    held: list[list[float]] = [[0.0] * BUFFERS for _ in nodes]
-    brought: list[list[float]] = [[0.0] * BUFFERS for _ in nodes]
+    held: list[list[float]] = [[0.0] * buffers for _ in nodes]
+    brought: list[list[float]] = [[0.0] * buffers for _ in nodes]
     done, ends = 0.0, []
     for run, cycles in enumerate(run_cycles):
         senders, receivers = np.flatnonzero(sent[run]), np.flatnonzero(received[run])
         for node in senders:
-            loaded[node] = max(loaded[node], held[node][-BUFFERS]) + sent[run, node]
-        room = (brought[node][-BUFFERS] for node in receivers)
+            loaded[node] = max(loaded[node], held[node][-buffers]) + sent[run, node]
+        room = (brought[node][-buffers] for node in receivers)
         done = max(done, *loaded[senders], *room) + cycles
         for node in senders:
             held[node].append(done)

@@ -12,6 +12,7 @@ from ...analysis.bounds import bound
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
 from ...rtl.streams import Clocks, needs_commands
+from ...rtl.streams.sections import sections_of
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport
@@ -129,7 +130,10 @@ def simulate_streams(
     rate = None
     if fabric.clocks is Clocks.ONE and not any(errors):
         ends = _ends(exchanges, log)
-        rate = sustained_rate(exchanges, planned, ends, stall=stall, width=fabric.width)
+        buffers = sections_of(fabric.program).buffers
+        rate = sustained_rate(
+            exchanges, planned, ends, stall=stall, buffers=buffers, width=fabric.width
+        )
     return _report(
         fabric,
         found,

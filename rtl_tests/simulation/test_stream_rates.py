@@ -1,0 +1,105 @@
+"""Runs follow one another at the rate of ports and links, however short they are."""
+
+import pytest
+from stream_sections import forced
+
+import torusfabric as tf
+from torusfabric.rtl.streams.sections import SHARE, sections_of, share_with_two
+from torusfabric.simulation.jobs import random_jobs
+
+#: Fabrics with runs so short that two sections of each memory are too few.
+SHORT = {
+    "cube": ("2x2x2", "allgather", {"flits": 1}),
+    "square": ("3x3", "allgather", {"flits": 1}),
+    "small square": ("2x2", "allgather", {"flits": 2}),
+    "ring": ("5", "gather", {"flits": 2}),
+    "pair": ("2", "alltoall", {"flits": 8}),
+    "any length": ("2x2x2", "allgather", {"max_flits": 1}),
+    "any root": ("2x2", "gather", {"flits": 2, "root": "any"}),
+    "modes": ("2", "alltoall,broadcast", {"max_flits": 8}),
+}
+
+#: Fabrics with short runs for which two are enough, if only just.
+LONG_ENOUGH = [
+    ("4", "allgather", {"flits": 3}),
+    pytest.param("3x3", "alltoall", {"flits": 1}, marks=pytest.mark.long),
+    pytest.param("3x3", "allgather,scatter", {"max_flits": 1}, marks=pytest.mark.long),
+]
+
+
+def program_of(topology, collectives, options):
+    """What is compiled for a fabric, by its name."""
+    plans = [tf.plan(topology, name) for name in collectives.split(",")]
+    return tf.compile(plans if len(plans) > 1 else plans[0], **options)
+
+
+def share_of(program, runs=24):
+    """The share of the least rate of its modes that runs one after another reach."""
+    fabric, shares = tf.Fabric(program, width=8, top="stream"), []
+    for number, mode in enumerate(program.modes):
+        job = tf.Job(mode=number if program.several else None, root=0 if mode.any_root else None)
+        report = tf.simulate(fabric, jobs=[job] * runs)
+        assert report.passed, report.first_wrong
+        shares.append(report.rate.share)
+    return min(shares)
+
+
+def expected(program):
+    """The share that is reached with two sections, by the formula."""
+    return min(share_with_two(program, mode) for mode in range(len(program.modes)))
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_runs_reach_the_rate(name):
+    program = program_of(*SHORT[name])
+    assert sections_of(program).count == 4
+    assert share_of(program, runs=10) >= 0.95
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_two_sections_would_be_too_few(name):
+    """The formula says what is measured with two."""
+    program = program_of(*SHORT[name])
+    with forced(buffers=2):
+        share = share_of(program)
+    assert share < SHARE
+    assert share == pytest.approx(expected(program), abs=0.01)
+
+
+@pytest.mark.parametrize(("topology", "collectives", "options"), LONG_ENOUGH)
+def test_two_sections_are_enough(topology, collectives, options):
+    program = program_of(topology, collectives, options)
+    assert sections_of(program).count == 2
+    share = share_of(program)
+    assert share >= SHARE
+    assert share == pytest.approx(expected(program), abs=0.01)
+
+
+def test_loading_may_be_the_limit():
+    """A scatter of a word loads as many as a gather unloads; four sections are for both sides."""
+    program = program_of("3x3", "scatter", {"flits": 1})
+    assert expected(program) == pytest.approx(9 / 9.5)
+    assert share_of(program, runs=10) == 1
+
+
+def test_modes_that_take_turns():
+    """Runs of several modes and lengths, one after another, reach the rate as well."""
+    fabric = tf.Fabric(program_of(*SHORT["modes"]), width=8, top="stream")
+    report = tf.simulate(fabric, jobs=random_jobs(fabric, 40, seed=3))
+    assert report.passed, report.first_wrong
+    assert report.rate.buffers == 3
+    assert report.rate.share >= 0.95
+
+
+#: A few of each size, of all collectives.
+TOPOLOGIES = ["2", "3", "4", "5", "6", "2x2", "2x3", "2x4", "3x3", "3x4", "4x4", "2x2x2", "2x2x3"]
+COLLECTIVES = ["allgather", "broadcast", "scatter", "gather", "alltoall", "reduce",
+               "reduce-scatter", "allreduce"]  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_every_fabric_with_short_runs_reaches_the_rate(topology):
+    for collective in COLLECTIVES:
+        for flits in (1, 2, 3, 4):
+            assert share_of(program_of(topology, collective, {"flits": flits}), runs=12) >= 0.95
