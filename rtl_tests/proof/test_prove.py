@@ -8,6 +8,7 @@ import pytest
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.proof import prove
+from torusfabric.proof.refusals import refused_starts
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -58,6 +59,25 @@ def test_cores_are_proved_with_memories_and_without():
 def test_the_smallest_nodes_with_streams_are_proved():
     program = tf.compile(tf.plan("2", "allgather"))
     assert prove(tf.Fabric(program, width=1, top="stream"), cache=Cache()).proved
+
+
+def with_barrier(*collectives):
+    schedules = [tf.plan("2", collective) for collective in collectives]
+    whole = schedules if len(schedules) > 1 else schedules[0]
+    return tf.compile(whole, max_flits=2, barrier=True)
+
+
+def test_no_run_is_started_for_a_barrier():
+    """The sequencer may take its number for any mode: no start of it has to be refused."""
+    for collectives, bits in ((["allgather"], 1), (["allgather", "alltoall"], 2)):
+        assert not list(refused_starts(with_barrier(*collectives), {"mode": bits}))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("collectives", [["allgather"], ["allgather", "alltoall"]])
+def test_streams_with_a_barrier_are_proved(collectives):
+    fabric = tf.Fabric(with_barrier(*collectives), width=1, top="stream")
+    assert prove(fabric, cache=Cache()).proved
 
 
 @pytest.mark.long

@@ -33,6 +33,9 @@ class Refused(NamedTuple):
 def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
     """All starts that are refused.
 
+    With a barrier among the modes it is commands that refuse those that there are not, and the
+    control that starts no run for a barrier: the sequencer is asked for no such mode.
+
     Parameters
     ----------
     program : Program
@@ -46,7 +49,10 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
     >>> [(start.inputs, sorted(start.errors)) for start in refused_starts(program, {"length": 2})]
     [({'length': 0}, [3]), ({'length': 3}, [3])]
     """
-    for values in product(*(range(1 << width) for width in bits.values())):
+    values_of = {name: range(1 << width) for name, width in bits.items()}
+    if program.barrier and "mode" in bits:
+        values_of["mode"] = range(len(program.modes))
+    for values in product(*values_of.values()):
         asked = dict(zip(bits, values, strict=True))
         errors = frozenset(_errors(program, asked))
         if errors:
