@@ -35,6 +35,9 @@ COLLECTIVES = [
             ("2x2", "allgather", {"max_flits": 2, "barrier": True}),
             ("3", "broadcast", {"flits": 2}),
             ("2x3", "gather", {"max_flits": 5}),
+            # With four sections of each memory.
+            ("2x3", "gather", {"flits": 2}),
+            ("2", "alltoall,broadcast", {"max_flits": 8, "root": "any"}),
             ("2x3", "scatter", {"max_flits": 5}),
             ("2x3@1", "allgather", {"max_flits": 4}),
             ("3x3", "reduce-scatter", {"max_flits": 9}),

@@ -289,9 +289,10 @@ def test_unwritable_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_linters_are_silent_about_streams(tmp_path):
-    """Ports of modules are as wide as what they are connected to."""
-    program = tf.compile(tf.plan("2x2", "allgather"), max_flits=3)
+@pytest.mark.parametrize("options", [{"max_flits": 3}, {"flits": 2}])
+def test_linters_are_silent_about_streams(options, tmp_path):
+    """Ports of modules are as wide as what they are connected to; with two sections, with four."""
+    program = tf.compile(tf.plan("2x2", "allgather"), **options)
     verilog.emit(tf.Fabric(program, width=8, top="stream")).write(tmp_path)
     if have_icarus():
         assert lint_icarus(tmp_path) == []

@@ -150,6 +150,11 @@ def _least_ends(
     >>> one = np.ones((4, 3))
     >>> _least_ends(one, [5, 5, 5, 5], one, 2)
     [7.0, 12.0, 17.0, 22.0]
+
+    With three buffers a long run begins while what the two before it brought is not yet received.
+
+    >>> [_least_ends(one, [1, 1, 20, 1], 6 * one, buffers) for buffers in (2, 3)]
+    [[8.0, 14.0, 34.0, 40.0], [8.0, 14.0, 29.0, 35.0]]
     """
     nodes = range(sent.shape[1])
     loaded, unloaded = np.zeros(len(nodes)), np.zeros(len(nodes))
