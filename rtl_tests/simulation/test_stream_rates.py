@@ -82,6 +82,7 @@ def test_loading_may_be_the_limit():
     program = program_of("3x3", "scatter", {"flits": 1})
     assert expected(program) == pytest.approx(9 / 9.5)
     assert share_of(program, runs=10) == 1
+    assert expected(program_of("3x3", "scatter", {"flits": 2})) == 1
 
 
 def test_modes_that_take_turns():
