@@ -115,3 +115,14 @@ def test_every_memory_has_all_sections(buffers, words):
     found = {memory.depth for memory in fabric.netlist.modules["endpoint_0"]().memories()}
     assert found >= {words, 2 * words}
     assert Sections(buffers).count == words
+
+
+@pytest.mark.parametrize(("buffers", "words"), [(2, 8), (3, 16)])
+def test_what_is_sent_and_received_apart_has_all_sections(buffers, words):
+    """Of any root, messages of three words lie in sections of four, sent apart from received."""
+    program = tf.compile(tf.plan("2x3", "broadcast"), max_flits=3, root="any")
+    with forced(buffers=buffers):
+        fabric = tf.Fabric(program, width=8, top="stream")
+    found = fabric.netlist.modules["endpoint_0"]().memories()
+    *apart, kept = (memory.depth for memory in found)
+    assert (set(apart), kept) == ({words}, 2 * words - 1)
