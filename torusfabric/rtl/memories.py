@@ -17,6 +17,7 @@ __all__ = [
     "add_rom",
     "address_width",
     "choose",
+    "look_up",
     "recorded_memories",
 ]
 
@@ -83,6 +84,24 @@ def choose(values: Sequence[Value], index: Value) -> Value:
     """The value at an index; past the end, the last one."""
     padding = [values[-1]] * ((1 << len(index)) - len(values))
     return Array([*values, *padding])[index]
+
+
+def look_up(values: Sequence[int], index: Value) -> Value:
+    """One of several constants, at once.
+
+    Each bit is selected from a constant. Given a case, synthesis makes a ROM, moves the register of
+    the index behind it, and what comes next is in the way of the row that it reads.
+
+    Examples
+    --------
+    >>> len(look_up([3, 0, 5], Signal(2)))
+    3
+    """
+    columns = [
+        sum((value >> bit & 1) << row for row, value in enumerate(values))
+        for bit in range(max(max(values).bit_length(), 1))
+    ]
+    return Cat(*(Const(column, len(values)).bit_select(index, 1) for column in columns))
 
 
 def add_rom(m: Module, name: str, *, rows: Sequence[int], width: int, address: Value) -> Value:

@@ -91,10 +91,16 @@ class RunLength:
         The mode of the run, a cycle after that.
     last : Signal
         The number of the last flit of a block.
+    single : Signal
+        Whether blocks have but one.
+    next_single : Value
+        The same, as soon as it is found out: what that register holds after the cycle.
     skip : Signal
         From the address of the last flit of a block to that of the first of the next.
     idle : Signal
         Cycles of a row besides those of its blocks, where rows have a least duration.
+    never_idle : Signal
+        Whether there are none.
     """
 
     def __init__(
@@ -125,15 +131,20 @@ class RunLength:
         block = self.constant(lengths.blocks)
         least = max(loop.least for loop in loops.loops)
         self.last = Signal(address_width(max(lengths.blocks)), reset_less=True)
+        self.single = Signal(name="single_flit", reset_less=True)
         self.skip = Signal(range(max(lengths.blocks) + 1), reset_less=True)
         self.idle = Signal(range(max(least, 2)), reset_less=True)
+        self.never_idle = Signal(name="never_idle", reset_less=True)
+        self.next_single = Mux(settled, last == 0, self.single)
         with m.If(settled):
-            m.d.sync += [self.last.eq(last), self.skip.eq(block - last)]
+            m.d.sync += [self.last.eq(last), self.single.eq(self.next_single)]
+            m.d.sync += self.skip.eq(block - last)
             if least > 1:
                 rests = [
                     Mux(last < loop.least - 1, loop.least - 1 - last, 0) for loop in loops.loops
                 ]
-                m.d.sync += self.idle.eq(self.of_mode(rests))
+                idle = self.of_mode(rests)
+                m.d.sync += [self.idle.eq(idle), self.never_idle.eq(idle == 0)]
 
     def of_mode(self, values: Sequence[Value]) -> Value:
         """The value that belongs to the mode."""

@@ -12,7 +12,7 @@ from ..program.timing import ADDRESS, DISTRIBUTION, Timing
 from ..program.values import Loop, Order
 from ..topology import IntArray
 from .control import Control
-from .delays import delayed
+from .delays import delayed, pulsed
 from .endpoint_columns import StoreColumn, StorePart
 from .loops import LocalRows, Loops
 from .memories import address_width, choose
@@ -150,19 +150,19 @@ class Sequencer(Leaf):
         begin = self._run(m, last)
         go = self._go(m, begin)
         slots = self._slots(m, begin, go)
-        stages = self._stages(m, begin, go | slots.running)
+        stages = self._stages(m, last, go | slots.running)
         self._end(m, last, stages)
         slots.valid = stages[1]
         self._show(m, slots)
         return m
 
-    def _stages(self, m: Module, begin: Value, goes_on: Value) -> Value:
+    def _stages(self, m: Module, last: Value, goes_on: Value) -> Value:
         """Whether a slot follows, is under way, and was so many cycles ago."""
         stages = Signal(max(loop.drain for loop in self._loops.loops) + 1)
         m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._loops.several:
-            # What the run before has left in stages beyond its last one.
-            with m.If(begin):
+            # Nothing stays in stages beyond the last one of the mode.
+            with m.If(last):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
 
@@ -255,14 +255,7 @@ class Sequencer(Leaf):
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""
         (wait,) = {timing.wait for timing in self._timings}
-        if not wait:
-            return begin
-        left = Signal(range(wait + 1))
-        with m.If(begin):
-            m.d.sync += left.eq(wait)
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-        return left == 1
+        return pulsed(m, begin, wait, name="goes")
 
     def _slots(self, m: Module, begin: Value, go: Value) -> Slots:
         """What counts the slots."""

@@ -8,10 +8,12 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.values import Loop, Order
+from .block_counter import BlockCounter
 from .columns import Columns
 from .delays import delayed
 from .loops import Loops
-from .memories import choose
+from .memories import look_up
+from .row_facts import RowFacts
 from .run_length import RunLength
 
 __all__ = ["FixedSlots", "ManySlots", "OpenSlots", "Slots"]
@@ -78,7 +80,7 @@ class Slots(ABC):
         """A value that depends on the row, with the counters."""
         if len(set(values)) == 1:
             return Const(values[0])
-        return choose([Const(v, max(values).bit_length()) for v in values], self.row)
+        return look_up(values, self.row)
 
 
 class _OneLoop(Slots):
@@ -155,55 +157,6 @@ class FixedSlots(_OneLoop):
         return self.word < self.rom.read(words)
 
 
-class _Stream:
-    """Counts the flits of each block, the blocks of each row, and the cycles of its pause.
-
-    Parameters
-    ----------
-    loops : Loops
-    pause : Value
-        Cycles of the row besides those of its blocks.
-    blocks : Value
-        The number of its last block.
-    run : RunLength
-    """
-
-    def __init__(self, loops: Loops, pause: Value, blocks: Value, run: RunLength) -> None:
-        by_row = [loop for loop in loops.loops if loop.order is Order.ROW]
-        most = max((int(loop.blocks.max()) for loop in by_row), default=1)
-        flits = max(loop.flits for loop in loops.loops)
-        longest = max(2, *(max(int(loop.pause.max()), loop.least) for loop in loops.loops))
-        self._run, self._pause = run, pause
-        self.flit, self.block = Signal(range(max(flits, 2))), Signal(range(max(most, 2)))
-        self.word = Signal(range(max(most * flits, 2)))
-        self._left, self.pausing = Signal(range(longest)), Signal()
-        self.ends_block = ~self.pausing & (self.flit == run.last)
-        self._ends_words = self.ends_block & (self.block == blocks)
-        self.end_of_row = Mux(self.pausing, self._left == 0, self._ends_words & (pause == 0))
-
-    def count(self, m: Module) -> None:
-        """A cycle of a loop by rows."""
-        with m.If(self._ends_words):
-            m.d.sync += [self.pausing.eq(1), self._left.eq(self._pause - 1)]
-        with m.Elif(self.pausing):
-            m.d.sync += self._left.eq(self._left - 1)
-        with m.Elif(self.ends_block):
-            m.d.sync += [self.flit.eq(0), self.block.eq(self.block + 1)]
-            m.d.sync += self.word.eq(self.word + self._run.skip)
-        with m.Else():
-            m.d.sync += [self.flit.eq(self.flit + 1), self.word.eq(self.word + 1)]
-        with m.If(self.end_of_row):
-            m.d.sync += [self.flit.eq(0), self.block.eq(0), self.word.eq(0), self.pausing.eq(0)]
-
-    def show(self, m: Module, slots: OpenSlots | ManySlots) -> None:
-        """What the slot is, a cycle later."""
-        slots.streams, slots.block = delayed(m, ~self.pausing, 1), delayed(m, self.block, 1)
-        slots.word = delayed(m, self.word, 1)
-        first = ~self.pausing & (self.flit == 0) & (self.block == 0)
-        slots.begins = delayed(m, first, 1)
-        slots.ends_block = delayed(m, self.ends_block, 1)
-
-
 class OpenSlots(_OneLoop):
     """The slots of messages whose length is known when a run starts.
 
@@ -225,17 +178,19 @@ class OpenSlots(_OneLoop):
             self._count_by_row(m, run)
 
     def _count_by_row(self, m: Module, run: RunLength) -> None:
-        """Count the flits of each block, the blocks of each row, and the cycles of its pause."""
-        loop = self.loop
-        pause = run.idle if loop.least > 1 else self._per_row(loop.pause.tolist())
-        blocks = self._per_row((loop.blocks - 1).tolist())
-        stream = _Stream(Loops([loop]), pause, blocks, run)
+        """Count the words of each row, and the cycles of its pause."""
+        loops = Loops([self.loop])
+        facts = RowFacts(m, loops, self.row, run)
+        counter = BlockCounter(m, loops, facts, run)
         with m.If(self.go | self.running):
-            m.d.sync += self.running.eq(~(stream.end_of_row & self._end_of_rows))
-            stream.count(m)
-            with m.If(stream.end_of_row):
+            m.d.sync += self.running.eq(~(counter.end_of_row & self._end_of_rows))
+            counter.count_by_row()
+            with m.If(counter.end_of_row):
                 m.d.sync += self.row.eq(Mux(self._end_of_rows, 0, self.row + 1))
-        stream.show(m, self)
+                facts.follow()
+        with m.Else():
+            counter.rest()
+        counter.show(self)
 
     def within(self, blocks: np.ndarray) -> Value:
         """Whether the slot's word is one of so many blocks, given for each row."""
@@ -262,39 +217,39 @@ class ManySlots(Slots):
 
     def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
         super().__init__(loops.rows, go)
-        self._loops = loops
-        ends = [
-            start + loop.rows - 1 for start, loop in zip(loops.starts, loops.loops, strict=True)
-        ]
-        first, end_of_rows = run.constant(loops.starts), self.row == run.constant(ends)
-        by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
         self._blocks = loops.joined([loop.blocks for loop in loops.loops])
-        stream = _Stream(loops, self._pause(run), self._per_row((self._blocks - 1).tolist()), run)
-        wraps = stream.flit == run.last
+        by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+        facts = RowFacts(m, loops, self.row, run)
+        counter = BlockCounter(m, loops, facts, run)
+        first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
+        only_row, next_is_last = self._ends(loops, run)
         next_row = Mux(end_of_rows, first, self.row + 1)
+        next_ends = Mux(end_of_rows, only_row, next_is_last)
         with m.If(~(go | self.running)):
             # At rest the ROM shows the first row of the mode that was chosen last.
-            m.d.sync += self.row.eq(first)
+            m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
+            facts.rest()
+            counter.rest()
         with m.Elif(by_flit):
-            m.d.sync += [self.row.eq(next_row), self.running.eq(~(end_of_rows & wraps))]
-            with m.If(end_of_rows):
-                further = Mux(wraps, 0, stream.flit + 1)
-                m.d.sync += [stream.flit.eq(further), stream.word.eq(further)]
+            m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+            m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
+            counter.count_by_flit(end_of_rows)
         with m.Else():
-            m.d.sync += self.running.eq(~(stream.end_of_row & end_of_rows))
-            stream.count(m)
-            with m.If(stream.end_of_row):
-                m.d.sync += self.row.eq(next_row)
-        stream.show(m, self)
+            m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
+            counter.count_by_row()
+            with m.If(counter.end_of_row):
+                m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+                facts.follow()
+        counter.show(self)
 
-    def _pause(self, run: RunLength) -> Value:
-        """Cycles of the row besides those of its blocks."""
-        loops = self._loops.loops
-        fixed = self._per_row(self._loops.joined([loop.pause for loop in loops]).tolist())
-        resting = [loop.least > 1 for loop in loops]
-        if not any(resting):
-            return fixed
-        return Mux(run.constant([int(rests) for rests in resting]), run.idle, fixed)
+    def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
+        """Whether the mode has one row only, and whether the next row is its last."""
+        only = [loop.rows == 1 for loop in loops.loops]
+        before = [
+            start if single else start + loop.rows - 2
+            for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
+        ]
+        return run.constant(list(map(int, only))), self.row == run.constant(before)
 
     def within(self, blocks: np.ndarray) -> Value:
         """Whether the slot's word is one of so many blocks, given for each row."""

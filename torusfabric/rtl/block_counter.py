@@ -1,0 +1,124 @@
+"""Counting the flits of each block, the blocks of each row, and the cycles of its pause.
+
+Whether a flit, or a block, is the last is found out with the one before: what ends a row decides
+on all counters, and would else come after the row, its look-up and two comparisons.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Module, Mux, Signal, Value
+
+from ..program.values import Order
+from .delays import delayed
+
+if TYPE_CHECKING:
+    from .loops import Loops
+    from .row_facts import RowFacts
+    from .run_length import RunLength
+    from .slots import ManySlots, OpenSlots
+
+__all__ = ["BlockCounter"]
+
+
+class BlockCounter:
+    """Counts the words of messages whose length is known when a run starts.
+
+    Parameters
+    ----------
+    m : Module
+    loops : Loops
+    facts : RowFacts
+    run : RunLength
+
+    Attributes
+    ----------
+    word : Signal
+        Where the word lies from the first address of the row.
+    last_flit : Signal
+        Whether the flit is the last of its block.
+    end_of_row : Value
+        In loops by rows, whether the cycle is the last of its row.
+    """
+
+    def __init__(self, m: Module, loops: Loops, facts: RowFacts, run: RunLength) -> None:
+        self._m, self._loops, self._run = m, loops, run
+        by_row = [loop for loop in loops.loops if loop.order is Order.ROW]
+        most = max((int(loop.blocks.max()) for loop in by_row), default=1)
+        flits = max(loop.flits for loop in loops.loops)
+        self.word = Signal(range(max(most * flits, 2)), name="word")
+        self._block = Signal(range(max(most, 2)), name="block")
+        self._begins = Signal(name="begins_row", init=1)
+        self._pausing = Signal(name="pausing")
+        self.last_flit = Signal(name="last_flit")
+        self._first_flit = Signal(name="first_flit", init=1)
+        self._flits_left = Signal(range(max(flits, 2)), name="flits_left")
+        blocks = loops.joined([loop.blocks for loop in loops.loops])
+        self._last_block = facts.register("last_block", blocks == 1, changes=most > 1)
+        self._before_last = facts.register("block_before_last", (blocks - 2).clip(0))
+        self._ends_block = ~self._pausing & self.last_flit
+        self._ends_words = self._ends_block & self._last_block
+        self._count_pause(facts)
+
+    def _count_pause(self, facts: RowFacts) -> None:
+        """Find out whether a row ends: with its words, or with the pause that follows."""
+        loops, run = self._loops.loops, self._run
+        pauses = self._loops.joined([loop.pause for loop in loops])
+        longest = max(int(pauses.max()), *(loop.least for loop in loops))
+        self._left = Signal(range(longest + 1), name="pause_left")
+        self._last_pause = Signal(name="last_of_pause")
+        self._pause = facts.register("pause", pauses)
+        none = facts.register("no_pause", pauses == 0)
+        resting = [int(loop.least > 1) for loop in loops]
+        if any(resting):
+            rests = run.constant(resting)
+            self._pause = Mux(rests, run.idle, self._pause)
+            none = Mux(rests, run.never_idle, none)
+        self.end_of_row = Mux(self._pausing, self._last_pause, self._ends_words & none)
+
+    def rest(self) -> None:
+        """No run is under way: the first flit of the next may be the last of its block."""
+        self._m.d.sync += self.last_flit.eq(self._run.next_single)
+
+    def _pass_flit(self, last: Value) -> None:
+        """A flit, maybe the last of its block."""
+        left = Mux(self._first_flit, self._run.last, self._flits_left)
+        self._m.d.sync += [
+            self._first_flit.eq(last),
+            self._flits_left.eq(left - 1),
+            self.last_flit.eq(Mux(last, self._run.single, left == 1)),
+        ]
+
+    def count_by_flit(self, end_of_rows: Value) -> None:
+        """A cycle of a loop that passes all rows for each flit."""
+        with self._m.If(end_of_rows):
+            self._m.d.sync += self.word.eq(Mux(self.last_flit, 0, self.word + 1))
+            self._pass_flit(self.last_flit)
+
+    def count_by_row(self) -> None:
+        """A cycle of a loop that passes all flits for each row."""
+        m = self._m
+        self._pass_flit(self.last_flit | self._pausing)
+        m.d.sync += self._begins.eq(self.end_of_row)
+        with m.If(self._ends_words):
+            m.d.sync += self._pausing.eq(1)
+            m.d.sync += [self._left.eq(self._pause), self._last_pause.eq(self._pause == 1)]
+        with m.Elif(self._pausing):
+            m.d.sync += [self._left.eq(self._left - 1), self._last_pause.eq(self._left == 2)]
+        with m.Elif(self._ends_block):
+            m.d.sync += self.word.eq(self.word + self._run.skip)
+            if isinstance(self._last_block, Signal):
+                m.d.sync += self._block.eq(self._block + 1)
+                m.d.sync += self._last_block.eq(self._block == self._before_last)
+        with m.Else():
+            m.d.sync += self.word.eq(self.word + 1)
+        with m.If(self.end_of_row):
+            m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
+
+    def show(self, slots: OpenSlots | ManySlots) -> None:
+        """What the slot is, a cycle later."""
+        m = self._m
+        slots.streams, slots.block = delayed(m, ~self._pausing, 1), delayed(m, self._block, 1)
+        slots.word, slots.begins = delayed(m, self.word, 1), delayed(m, self._begins, 1)
+        slots.ends_block = delayed(m, self._ends_block, 1)
