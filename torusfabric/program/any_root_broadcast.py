@@ -23,6 +23,7 @@ from .program import Program
 from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
 from .values import Loop, Memory, Order, Reads, Writes
 from .variants import classify
+from .write_delay import chunk_cycles
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
@@ -70,6 +71,7 @@ def compile_broadcast(schedule: Schedule, flits: int, *, any_length: bool = Fals
     variant_of, first = classify(flat)
     used = [tuple(np.unique(arrival[1:, chunk, 2]).tolist()) for chunk in range(chunks)]
     loop = _loop(select[first].transpose(1, 0, 2), arrival[first], first == 0, hops, half, block)
+    layout = schedule.collective.layout(topology, chunks)
     mode = Mode(
         schedule=schedule,
         any_root=True,
@@ -77,6 +79,7 @@ def compile_broadcast(schedule: Schedule, flits: int, *, any_length: bool = Fals
         loop=loop,
         send_map=DirectMap(0, chunks, block, by_chunk=True),
         receive_map=DirectMap(0, chunks, block, by_chunk=True, base=half),
+        write_delay=chunk_cycles(layout, flits, any_length=any_length),
         moving=CycleCost(
             loop.rows,
             int(hops.sum()),

@@ -22,6 +22,7 @@ from .routes import routes_of
 from .timing import LINK
 from .values import IDLE, Loop, Memory, Order, Reads, Writes
 from .variants import classify
+from .write_delay import chunk_cycles
 
 if TYPE_CHECKING:
     from ..schedule import Pattern
@@ -83,11 +84,13 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
     received = tuple(Memory((port,)) for port in range(ports))
     own = tuple(Memory((), own=True) for _ in range(chunks))
     routes = tuple(routes_of(pattern, Flows.of(pattern)))
+    layout = pattern.collective.layout(pattern.topology, chunks)
     mode = Mode(
         schedule=pattern,
         loop=loop,
         send_map=DirectMap(ports, chunks, waves, by_chunk=True),
         receive_map=RouteMap(routes, steps, ports),
+        write_delay=chunk_cycles(layout, flits, any_length=any_length),
         moving=CycleCost(steps, 0, steps * waves),
         any_length=any_length,
         known_by="position on the stream",

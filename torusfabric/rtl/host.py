@@ -105,9 +105,8 @@ class HostWrites(NamedTuple):
     def latency(self) -> int:
         """Cycles to find the memory and the address, the input register included."""
         if self.locator is None:
-            return 1
-        parts = self.layout.send_parts
-        return 1 + self.layout.division_stages(parts) + self.locator.latency
+            return 1 + self.layout.chunk_cycles * self.layout.memory_by_chunk
+        return 1 + self.layout.block_cycles(self.layout.send_parts) + self.locator.latency
 
 
 class Host(Leaf):
@@ -200,7 +199,7 @@ class Host(Leaf):
     @staticmethod
     def _read_cycles(view: HostView) -> int:
         """Cycles to find out where what an address means lies, without the input register."""
-        return view.layout.division_stages(view.layout.recv_parts) + view.locator.latency
+        return view.layout.block_cycles(view.layout.recv_parts) + view.locator.latency
 
     @property
     def _locating(self) -> int:
@@ -253,14 +252,15 @@ class Host(Leaf):
         m.submodules[f"locator{suffix(number)}"] = locator
         wait = self._locating - self._read_cycles(view)
         address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
-        origin, chunk, flit = host_block(m, layout, address, layout.recv_parts)
+        parts, name = layout.recv_parts, f"read{suffix(number)}"
+        origin, chunk, flit = host_block(m, name, layout, address, parts)
         if layout.part_is_root:
             origin = self.value("sampled_root")
         position = host_position(
             m, layout, delayed(m, self.value("host_node"), wait), suffix(number)
         )
         m.d.comb += [
-            locator.node.eq(delayed(m, position, layout.division_stages(layout.recv_parts))),
+            locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(origin),
             locator.chunk.eq(chunk),
             locator.flit.eq(flit),
@@ -297,15 +297,15 @@ class Host(Leaf):
         if locator is None:
             chunk, flit = Const(0), address[:-1]
             if layout.memory_by_chunk:
-                _, chunk, flit = host_block(m, layout, flit, 1)
+                _, chunk, flit = host_block(m, f"write{suffix(number)}", layout, flit, 1)
             return delayed(m, chunk, 1), delayed(m, flit, 1)
-        parts, stages = layout.send_parts, layout.division_stages(layout.send_parts)
+        parts, name = layout.send_parts, f"write{suffix(number)}"
         m.submodules[f"write_locator{suffix(number)}"] = locator
-        destination, chunk, flit = host_block(m, layout, delayed(m, address[:-1], 1), parts)
+        destination, chunk, flit = host_block(m, name, layout, delayed(m, address[:-1], 1), parts)
         node = delayed(m, self.value("host_node"), wait)
         position = host_position(m, layout, node, f"_written{suffix(number)}")
         m.d.comb += [
-            locator.node.eq(delayed(m, position, stages)),
+            locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(destination),
             locator.chunk.eq(chunk),
             locator.flit.eq(flit),

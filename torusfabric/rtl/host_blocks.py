@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Value
 
 from .columns import Columns
 from .delays import delayed
+from .division import divide
 from .host_layout import HostLayout
-from .memories import address_width
-from .run_length import divided
 
 __all__ = ["host_block", "host_position"]
 
@@ -24,63 +23,19 @@ def host_position(m: Module, layout: HostLayout, node: Value, name: str) -> Valu
 
 
 def host_block(
-    m: Module, layout: HostLayout, address: Value, parts: int
+    m: Module, name: str, layout: HostLayout, address: Value, parts: int
 ) -> tuple[Value, Value, Value]:
-    """Part, chunk and flit within it of an address, after the cycles of a division by parts."""
-    if not layout.in_turn:
-        part, flit = _divide(m, layout, address, parts)
-        return part, *_split(layout, flit)
-    if layout.part_chunks < layout.chunks:
-        chunk, flit = _in_turn(address, layout.chunks)
-        part = divided(chunk, layout.part_chunks)
-        return part, (chunk - part * layout.part_chunks)[: len(chunk)], flit
-    part, flit = _divide(m, layout, address, parts)
-    return part, *_in_turn(flit, layout.chunks)
-
-
-def _split(layout: HostLayout, flit: Value) -> tuple[Value, Value]:
-    """Chunk, and flit within it, of a flit of a message whose chunks follow one another."""
-    size, chunks = layout.block_flits, layout.part_chunks
-    if chunks == 1:
-        return Const(0), flit
-    if not size & (size - 1):
-        shift = size.bit_length() - 1
-        return flit[shift:], flit[:shift] if shift else Const(0)
-    chunk: list[Value] = []
-    rest = flit
-    for k in reversed(range((chunks - 1).bit_length())):
-        fits = rest >= size << k
-        chunk.insert(0, fits)
-        rest = Mux(fits, rest - (size << k), rest)[: len(flit)]
-    return Cat(*chunk), rest[: address_width(size)]
-
-
-def _divide(m: Module, layout: HostLayout, address: Value, parts: int) -> tuple[Value, Value]:
-    """Part, and flit within it, of an address; one cycle for each bit of the part."""
-    flits, stages = layout.part_flits, layout.division_stages(parts)
-    if parts == 1:
-        return Const(0), address
-    if not stages:
-        shift = flits.bit_length() - 1
-        return address[shift:], address[:shift] if shift else Const(0)
-    quotient: list[Value] = []
-    rest = address
-    for k in reversed(range(stages)):
-        fits = rest >= flits << k
-        quotient = [delayed(m, bit, 1) for bit in quotient]
-        taken, remaining = Signal(reset_less=True), Signal(len(address), reset_less=True)
-        m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (flits << k), rest))]
-        quotient.insert(0, taken)
-        rest = remaining
-    return Cat(*quotient), rest
-
-
-def _in_turn(flit: Value, chunks: int) -> tuple[Value, Value]:
-    """Chunk, and flit within it, of a flit of a message whose flits go to its chunks in turn."""
-    if chunks == 1:
-        return Const(0), flit
-    within = divided(flit, chunks)
-    bits = (chunks - 1).bit_length()
-    if chunks == 1 << bits:
-        return flit[:bits], within
-    return (flit - within * chunks)[:bits], within
+    """Part, chunk and flit within it of an address, after `HostLayout.block_cycles`."""
+    chunks, flits = layout.chunks, layout.flits
+    if layout.in_turn and layout.part_chunks < chunks:
+        within, block = divide(m, f"{name}_chunk", address, chunks, count=flits)
+        part, chunk = divide(m, f"{name}_part", block, layout.part_chunks, count=chunks)
+        return part, chunk, delayed(m, within, layout.part_cycles(parts))
+    size = layout.part_flits
+    part, flit = divide(m, f"{name}_part", address, size, count=parts * size)
+    if layout.in_turn:
+        within, chunk = divide(m, f"{name}_chunk", flit, chunks, count=flits)
+    else:
+        block = layout.block_flits
+        chunk, within = divide(m, f"{name}_chunk", flit, block, count=layout.part_chunks * block)
+    return delayed(m, part, layout.chunk_cycles), chunk, within

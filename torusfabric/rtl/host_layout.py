@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..program import DirectMap
-from ..program.write_delay import part_cycles
+from ..program.write_delay import chunk_cycles, part_cycles
 from .memories import address_width
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class HostLayout:
         Of a message.
     in_turn : bool
         Whether the flits of a message go to its chunks in turn.
-    block_flits, part_flits : int
-        Flits of a block, and of a part of a node's memory.
+    flits, block_flits, part_flits : int
+        Flits of a message, of a block, and of a part of a node's memory.
     send_base, recv_base : int
         First addresses.
     send_words, recv_words : int
@@ -58,7 +58,7 @@ class HostLayout:
         self.nodes = program.topology.nodes
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
         self.part_chunks = layout.part_chunks
-        self.block_flits = program.block_flits
+        self.flits, self.block_flits = program.flits, program.block_flits
         self.part_flits = layout.part_flits(program.flits)
         self.send_words, self.recv_words = program.send_words, program.recv_words
         self.send_base = 0
@@ -84,7 +84,15 @@ class HostLayout:
             return 0
         return self.nodes * address_width(int(self.positions.max()) + 1)
 
-    def division_stages(self, parts: int) -> int:
-        """Cycles to find out in which of so many parts an address lies."""
-        flits, any_length = self._program.flits, self._program.any_length
-        return part_cycles(self._program.layout, parts, flits, any_length=any_length)
+    def block_cycles(self, parts: int) -> int:
+        """Cycles to find out in which block, of so many parts, an address lies."""
+        return self.part_cycles(parts) + self.chunk_cycles
+
+    def part_cycles(self, parts: int) -> int:
+        """Cycles to find out in which of so many parts it lies."""
+        return part_cycles(self._program.layout, parts, self.flits, any_length=self.in_turn)
+
+    @property
+    def chunk_cycles(self) -> int:
+        """Cycles to find out in which chunk of a part it lies."""
+        return chunk_cycles(self._program.layout, self.flits, any_length=self.in_turn)

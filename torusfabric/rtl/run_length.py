@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
+from .division import divided
 from .loops import Loops
 from .memories import address_width, choose
 
-__all__ = ["Lengths", "RunLength", "divided"]
+__all__ = ["Lengths", "RunLength"]
 
 
 @dataclass(frozen=True)
@@ -48,25 +49,6 @@ class Lengths:
     def blocks(self) -> tuple[int, ...]:
         """Flits of the longest block, in each mode."""
         return tuple(-(-self.most // chunks) for chunks in self.chunks)
-
-
-def divided(value: Value, divisor: int) -> Value:
-    """The quotient of a value of few bits and a constant, rounded down.
-
-    Examples
-    --------
-    A power of two drops bits; else the value is multiplied by a rounded reciprocal.
-
-    >>> len(divided(Signal(6), 4)), len(divided(Signal(6), 3))
-    (4, 5)
-    """
-    if not divisor & (divisor - 1):
-        return value[divisor.bit_length() - 1 :]
-    # Exact while the error of the reciprocal, times the value, stays below a 1 / divisor.
-    shift = len(value) + divisor.bit_length()
-    reciprocal = -(-(1 << shift) // divisor)
-    most = ((1 << len(value)) - 1) // divisor
-    return (value * reciprocal)[shift:][: max(most.bit_length(), 1)]
 
 
 class RunLength:

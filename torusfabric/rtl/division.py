@@ -1,0 +1,93 @@
+"""Division by constants: at once of few bits, else in several cycles."""
+
+from __future__ import annotations
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from ..program.division import TABLE_BITS, table_digits
+from .columns import Columns
+from .delays import delayed
+from .memories import look_up
+
+__all__ = ["divide", "divided"]
+
+
+def divided(value: Value, divisor: int) -> Value:
+    """The quotient of a value of few bits and a constant, rounded down, at once.
+
+    Examples
+    --------
+    A power of two drops bits; else it is looked up, or multiplied by a rounded reciprocal.
+
+    >>> len(divided(Signal(6), 4)), len(divided(Signal(6), 3)), len(divided(Signal(7), 3))
+    (4, 5, 6)
+    """
+    if not divisor & (divisor - 1):
+        return value[divisor.bit_length() - 1 :]
+    if len(value) <= TABLE_BITS:
+        return look_up([number // divisor for number in range(1 << len(value))], value)
+    # Exact while the error of the reciprocal, times the value, stays below a 1 / divisor.
+    shift = len(value) + divisor.bit_length()
+    reciprocal = -(-(1 << shift) // divisor)
+    most = ((1 << len(value)) - 1) // divisor
+    return (value * reciprocal)[shift:][: max(most.bit_length(), 1)]
+
+
+def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:
+    """Quotient and remainder of one of so many numbers, after `division_cycles`.
+
+    Parameters
+    ----------
+    m : Module
+    name : str
+        Of its tables.
+    value : Value
+        A number from 0 to ``count - 1``.
+    divisor, count : int
+    """
+    bits = max((count - 1).bit_length(), 1)
+    value = value[:bits]
+    if count <= divisor:
+        return Const(0), value
+    if not divisor & (divisor - 1):
+        shift = divisor.bit_length() - 1
+        return value[shift:], value[:shift] if shift else Const(0)
+    if digits := table_digits(count, divisor):
+        return _by_tables(m, name, value, divisor, digits)
+    return _by_subtraction(m, value, divisor, (count - 1) // divisor)
+
+
+def _by_tables(
+    m: Module, name: str, value: Value, divisor: int, digits: tuple[int, ...]
+) -> tuple[Value, Value]:
+    """Find a digit of the quotient, and what is left, in each cycle."""
+    quotient: Value = Const(0, 0)
+    left: Value = Const(0, 0)
+    lower = sum(digits)
+    for number, bits in enumerate(digits):
+        lower -= bits
+        table = Columns(Cat(value[lower:][:bits], left))
+        key = np.arange(1 << (bits + len(left)))
+        # What is left of the digits before is below the divisor.
+        digit = table.read(np.minimum(key // divisor, (1 << bits) - 1))
+        left = table.read(key % divisor)
+        table.build(m, f"{name}_{number}")
+        filled = Cat(digit, Const(0, max(bits - len(digit), 0)))[:bits]
+        quotient = Cat(filled, delayed(m, quotient, 1))
+        value = delayed(m, value[: max(lower, 1)], 1)
+    return quotient, left
+
+
+def _by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
+    """Find a bit of the quotient in each cycle."""
+    quotient: list[Value] = []
+    rest = value
+    for k in reversed(range(most.bit_length())):
+        fits = rest >= divisor << k
+        quotient = [delayed(m, bit, 1) for bit in quotient]
+        taken, remaining = Signal(reset_less=True), Signal(len(value), reset_less=True)
+        m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (divisor << k), rest))]
+        quotient.insert(0, taken)
+        rest = remaining
+    return Cat(*quotient), rest[: max((divisor - 1).bit_length(), 1)]
