@@ -60,8 +60,8 @@ ROUTERS = (
 SEQUENCERS = (
     Fault("table", "sequencer", r"table \[1\] = 1'h1", r"table [1] = 1'h0"),
     Fault("table", "sequencer", r"start & ", "start | "),
-    Fault("table", "sequencer", r"left - 1'h1", "left - 2'h2"),
-    Fault("table", "sequencer", r"left == 1'h1", "left == 2'h2"),
+    Fault("table", "sequencer", r"= \\goes\$15 ;", "= goes;"),
+    Fault("table", "sequencer", r"= goes;", r"= goes | \\goes$15 ;"),
     Fault("table", "sequencer", r"row \+ 1'h1", "row - 2'h2"),
     Fault("table", "sequencer", r"cycles\[3:0\] \+ 1'h1", "cycles[3:0] + 2'h2"),
     Fault("table", "sequencer", r"stages\[0\] & ", "~stages[0] & "),
@@ -76,7 +76,9 @@ SEQUENCERS = (
     Fault("engine", "sequencer", r"length - 1'h1", "length - 2'h2"),
     Fault("engine", "sequencer", r"cycles\[4:0\] \+ 1'h1", "cycles[4:0] + 2'h2"),
     Fault("engine", "sequencer", r"root >= 3'h6", "root > 3'h4", 1),
-    Fault("engine", "sequencer", r"== (\S+last\S+) ;", r"!= \1 ;"),
+    Fault("engine", "sequencer", r"= single_flit;", "= ~single_flit;"),
+    Fault("engine", "sequencer", r"pause_left == 2'h2", "pause_left == 2'h1"),
+    Fault("engine", "sequencer", r"end_of_rows \? 1'h0", "end_of_rows ? 1'h1"),
 )
 
 ENDPOINTS = (

@@ -82,12 +82,12 @@ class BlockCounter:
         self._m.d.sync += self.last_flit.eq(self._run.next_single)
 
     def _pass_flit(self, last: Value) -> None:
-        """A flit, maybe the last of its block."""
+        """A flit, maybe the last of its block; none follows that if all rows have passed it."""
         left = Mux(self._first_flit, self._run.last, self._flits_left)
         self._m.d.sync += [
             self._first_flit.eq(last),
             self._flits_left.eq(left - 1),
-            self.last_flit.eq(Mux(last, self._run.single, left == 1)),
+            self.last_flit.eq(left == 1),
         ]
 
     def count_by_flit(self, end_of_rows: Value) -> None:
@@ -98,8 +98,10 @@ class BlockCounter:
 
     def count_by_row(self) -> None:
         """A cycle of a loop that passes all flits for each row."""
-        m = self._m
-        self._pass_flit(self.last_flit | self._pausing)
+        m, last = self._m, self.last_flit | self._pausing
+        self._pass_flit(last)
+        with m.If(last):
+            m.d.sync += self.last_flit.eq(self._run.single)
         m.d.sync += self._begins.eq(self.end_of_row)
         with m.If(self._ends_words):
             m.d.sync += self._pausing.eq(1)
