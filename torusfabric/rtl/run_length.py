@@ -98,7 +98,8 @@ class RunLength:
         self.mode: Value = Const(0, 1)
         settled = begin
         if mode is not None:
-            self.mode = Signal(len(mode), name="run_mode", reset_less=True)
+            # Some mode is known before the first run, too, for simulators with four states.
+            self.mode = Signal(len(mode), name="run_mode")
             held = Signal(len(before), name="flits_before", reset_less=True)
             with m.If(begin):
                 m.d.sync += [self.mode.eq(mode), held.eq(before)]

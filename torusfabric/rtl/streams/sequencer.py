@@ -69,11 +69,7 @@ class StreamSequencer(Sequencer):
     def _end(self, m: Module, last: Signal, stages: Value) -> None:
         """Find out the last cycle of a run, and those before in which it is known."""
         super()._end(m, last, stages)
-        ended = self._ended(stages, SOON)
-        if len({loop.drain for loop in self._loops.loops}) > 1:
-            # No mode is known before the first run, and simulators with four states know none.
-            ended = ended & stages.any()
-        m.d.comb += self.run_ends.eq(ended | self.value("over"))
+        m.d.comb += self.run_ends.eq(self._ended(stages, SOON) | self.value("over"))
         with m.If(self._begins):
             m.d.sync += self.idle.eq(0)
         with m.Elif(self._ended(stages, 1)):
