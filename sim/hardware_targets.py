@@ -110,13 +110,14 @@ ENGINES = (
 #: What is carried out by an engine that is placed and routed.
 ENGINE = "allgather,alltoall,allreduce,broadcast"
 
-#: All-gathers of one flit a chunk, and an engine.
+#: All-gathers of one flit a chunk, and an engine. Of 32 bits that takes 94 % of the device, and is
+#: not routed within an hour.
 FABRICS = (
     FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
     FabricCase("whole, table 2-D", "4x4", "bufferless", 32, "ecp5-45k", 200),
     FabricCase("whole, table 2-D, narrow", "8x8", "bufferless", 8, "ecp5-85k", 160),
     FabricCase("whole, oblivious, small", "3x3", "hamiltonian", 8, "ice40-hx8k", 223),
-    FabricCase("whole, four collectives", "4x4", "", 32, "ecp5-45k", 180),
+    FabricCase("whole, four collectives", "4x4", "", 16, "ecp5-45k", 180),
 )
 
 #: Placements of a whole fabric.
