@@ -124,7 +124,10 @@ class RunLength:
             m.d.sync += self.skip.eq(block - last)
             if least > 1:
                 rests = [
-                    Mux(last < loop.least - 1, loop.least - 1 - last, 0) for loop in loops.loops
+                    Mux(last < loop.least - 1, loop.least - 1 - last, 0)
+                    if loop.least > 1
+                    else Const(0)
+                    for loop in loops.loops
                 ]
                 idle = self.of_mode(rests)
                 m.d.sync += [self.idle.eq(idle), self.never_idle.eq(idle == 0)]

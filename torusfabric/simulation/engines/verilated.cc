@@ -9,7 +9,7 @@ namespace {
 
 // What is sampled with the start, as far as the fabric leaves a choice.
 struct Choice {
-    uint32_t length, root, operation;
+    uint32_t mode, length, root, operation;
 };
 
 // A port as the model holds it: an integer, or an array of 32 bits each.
@@ -89,6 +89,9 @@ public:
     }
 
     void choose(Choice const &choice) {
+#ifdef CHOOSES_MODE
+        top_.mode = choice.mode;
+#endif
 #ifdef CHOOSES_LENGTH
         top_.length = choice.length;
 #endif
