@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..program import DirectMap
-from ..program.write_delay import chunk_cycles, part_cycles
+from ..program.write_delay import block_cycles, chunk_cycles, part_cycles
 from .memories import address_width
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class HostLayout:
 
     def block_cycles(self, parts: int) -> int:
         """Cycles to find out in which block, of so many parts, an address lies."""
-        return self.part_cycles(parts) + self.chunk_cycles
+        return block_cycles(self._program.layout, parts, self.flits, any_length=self.in_turn)
 
     def part_cycles(self, parts: int) -> int:
         """Cycles to find out in which of so many parts it lies."""
