@@ -176,7 +176,7 @@ class Endpoint(Leaf):
             "offset": settings.offset_bits if settings.half else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
             "mode": address_width(settings.modes) if self._by_mode() else 0,
-            **dict.fromkeys(HALVES, int(shape.doubled)),
+            **dict.fromkeys(HALVES, int(shape.sectioned)),
         }
         inject = len(shape.injections) * settings.width
         return ({"inject": Out(inject)} if inject else {}) | {
@@ -238,5 +238,5 @@ class Endpoint(Leaf):
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers and what selects between them."""
-        builder = PeriodicEndpointBuilder if self.shape.doubled else EndpointBuilder
+        builder = PeriodicEndpointBuilder if self.shape.sectioned else EndpointBuilder
         return builder(self).build()

@@ -212,15 +212,15 @@ class EndpointShape:
         The readers, by their index in `readers`, whose words are combined for each injection port.
     row_bits : int
         Bits of the row ROM; 0 without one.
-    doubled : bool
-        Whether memories have two halves, of which the host reads one while a run is under way.
+    sectioned : bool
+        Whether memories have two or more sections, of which one is read while a run is under way.
     """
 
     memories: tuple[EndpointMemory, ...]
     readers: tuple[EndpointReader, ...]
     injections: tuple[tuple[int, ...], ...]
     row_bits: int
-    doubled: bool = False
+    sectioned: bool = False
 
     @property
     def host_memories(self) -> tuple[int, ...]:
@@ -231,7 +231,7 @@ class EndpointShape:
     def host_reader(self) -> int | None:
         """A reader that can pass on every memory the host reads, by its index, or None."""
         wanted = {*self.host_memories}
-        if len(wanted) < 2 or self.doubled:
+        if len(wanted) < 2 or self.sectioned:
             return None
         found = (k for k, reader in enumerate(self.readers) if wanted <= {*reader.memories})
         return next(found, None)

@@ -16,8 +16,8 @@ from .delays import delayed, pulsed
 from .endpoint_builder import EndpointBuilder, asked
 from .endpoint_plan import EndpointPlan
 from .endpoint_shape import EndpointMemory, EndpointShape
-from .halves import half_bits, in_half
 from .memories import ReadPort, WritePort
+from .memory_sections import in_section, section_bits
 from .reader import Reader
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def doubled(plan: EndpointPlan) -> EndpointPlan:
 
 def _doubled_shape(shape: EndpointShape) -> EndpointShape:
     memories = tuple(map(_doubled_memory, shape.memories))
-    return replace(shape, memories=memories, doubled=True)
+    return replace(shape, memories=memories, sectioned=True)
 
 
 def _doubled_memory(memory: EndpointMemory) -> EndpointMemory:
@@ -89,13 +89,13 @@ class PeriodicEndpointBuilder(EndpointBuilder):
 
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built; the second half begins at a power of two."""
-        return memory.depth + (1 << half_bits(memory.depth))
+        return memory.depth + (1 << section_bits(memory.depth))
 
     def _write(self, memory: EndpointMemory) -> WritePort:
         """The write port: what arrives goes where the host does not read, and the other way."""
         port = super()._write(memory)
         half = ~self._active if memory.own is not None else self._storing
-        return port._replace(address=in_half(port.address, memory.depth, half))
+        return port._replace(address=in_section(port.address, memory.depth, half))
 
     def _read(
         self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
@@ -109,7 +109,7 @@ class PeriodicEndpointBuilder(EndpointBuilder):
             # As late as the host's question itself.
             late = self._settings.host_stages - self._shape.read_stages
             half = delayed(self._m, ~self._value("store_half"), late)
-        address = in_half(address, memory.depth, half)
+        address = in_section(address, memory.depth, half)
         return self._port(address, enable, memory, copy=copy, early=early)
 
     @property

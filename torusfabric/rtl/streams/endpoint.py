@@ -12,8 +12,8 @@ from ..crossbar import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import HALVES, Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
-from ..halves import half_bits, in_half
 from ..memories import ReadPort, WritePort, add_memory, address_width
+from ..memory_sections import in_section, section_bits
 from ..reader import Reader
 from .packets import KEPT
 from .sections import Sections
@@ -62,7 +62,7 @@ def sectioned(shape: EndpointShape) -> EndpointShape:
     What is unloaded has a copy for that alone, for it is read while a run is under way. What a node
     sends is not read there: what it gets from itself is kept apart.
     """
-    return replace(shape, memories=tuple(map(_sectioned_memory, shape.memories)), doubled=True)
+    return replace(shape, memories=tuple(map(_sectioned_memory, shape.memories)), sectioned=True)
 
 
 def _sectioned_memory(memory: EndpointMemory) -> EndpointMemory:
@@ -187,7 +187,7 @@ class StreamEndpointBuilder(EndpointBuilder):
         if memory.own is None or not memory.sources:
             yield from super()._memories(group, readers)
             return
-        bits = half_bits(memory.depth) - 1
+        bits = section_bits(memory.depth) - 1
         for number, reading in enumerate(memory.groups):
             here = self._read(
                 memory, [readers[index] for index in reading], copy=number, early=False
@@ -208,20 +208,20 @@ class StreamEndpointBuilder(EndpointBuilder):
     ) -> Value:
         """The word read of what is sent, or of what is received, of a memory that has both."""
         # What is received begins at the power of two below the depth.
-        bits = half_bits(memory.depth) - 1
+        bits = section_bits(memory.depth) - 1
         words, of_run = 1 << bits, read.address[-self._sections.bits :]
         return add_memory(
             self._m,
             f"bank_{memory.number}_{name}",
             width=self._width,
             depth=self._sections.count * words,
-            write=write._replace(address=in_half(write.address, words, section)),
+            write=write._replace(address=in_section(write.address, words, section)),
             read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
 
     def _words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built; each section begins at a power of two."""
-        return memory.depth + ((self._sections.count - 1) << half_bits(memory.depth))
+        return memory.depth + ((self._sections.count - 1) << section_bits(memory.depth))
 
     def _write(self, memory: EndpointMemory) -> WritePort:
         """The write port: what arrives goes to the section of the run, what is loaded to others."""
@@ -231,7 +231,7 @@ class StreamEndpointBuilder(EndpointBuilder):
             port, section = self._stored(memory), self._section
         else:
             port, section = self._loaded(memory), self._of_number("write_section")
-        return port._replace(address=in_half(port.address, memory.depth, section))
+        return port._replace(address=in_section(port.address, memory.depth, section))
 
     def _of_number(self, name: str) -> Value:
         """The section of the message or run whose number is given."""
@@ -254,9 +254,9 @@ class StreamEndpointBuilder(EndpointBuilder):
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
             section = self._of_number("read_section")
-            address = in_half(self._value("read_address"), memory.depth, section)
+            address = in_section(self._value("read_address"), memory.depth, section)
             return ReadPort(address, self._value("read_advance"))
-        address = in_half(asked(memory, readers), memory.depth, self._next_section)
+        address = in_section(asked(memory, readers), memory.depth, self._next_section)
         return self._port(address, self._value("busy"), memory, copy=copy, early=early)
 
     def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
@@ -295,13 +295,13 @@ class StreamEndpointBuilder(EndpointBuilder):
         """What a node gets from itself: of all messages from that which is loaded to that which is
         unloaded, which are more than those on one side."""
         most, value = self._streams.most, self._value
-        write = in_half(value("write_index"), most, value("write_section"))
-        read = in_half(value("read_address"), most, value("read_section"))
+        write = in_section(value("write_index"), most, value("write_section"))
+        read = in_section(value("read_address"), most, value("read_section"))
         return add_memory(
             self._m,
             "kept",
             width=self._width,
-            depth=most + ((2 * self._sections.count - 1) << half_bits(most)),
+            depth=most + ((2 * self._sections.count - 1) << section_bits(most)),
             write=WritePort(write, value("write_data"), value("write_kept")),
             read=ReadPort(read, value("read_advance")),
         )
