@@ -49,9 +49,9 @@ STREAMS = (
         "streams", "fabric", r"\.read_section\(read_section_1\)", ".read_section(~read_section_1)"
     ),
     Fault("streams", "fabric", r"(endpoint_at_0 \([^;]*\.run_begins)\(\w+", r"\1(busy_near_0"),
-    Fault("streams", "endpoint_0", r"half <= (\S+);", r"half <= ~\1;"),
-    Fault("streams", "endpoint_0", r"bank_0\[\{ half, ", "bank_0[{ ~half, "),
-    Fault("streams", "endpoint_0", r"bank_2\[\{ half, ", "bank_2[{ 1'h0, "),
+    Fault("streams", "endpoint_0", r"section <= (\S+);", r"section <= ~\1;"),
+    Fault("streams", "endpoint_0", r"bank_0\[\{ section, ", "bank_0[{ ~section, "),
+    Fault("streams", "endpoint_0", r"bank_2\[\{ section, ", "bank_2[{ 1'h0, "),
     Fault("streams", "endpoint_0", r"bank_4\[\{ write_section\[0\]", "bank_4[{ write_section[1]"),
     Fault("streams", "endpoint_0", r"bank_4\[(\S+) \[3:0\]\]", r"bank_4[\1 [3:0] ^ 4'h8]"),
     Fault("streams", "endpoint_0", r"if \(write_kept\)", "if (write_enable)"),

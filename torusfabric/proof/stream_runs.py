@@ -38,7 +38,9 @@ class StreamRuns(MemoryRuns):
             Variant(number, every=number < sections.count) for number in range(2 * sections.count)
         )
         # The bits of the register of a node that names the section that the run under way uses.
-        self._bits = ["half"] if sections.two else [f"section[{k}]" for k in range(sections.bits)]
+        self._bits = (
+            ["section"] if sections.bits == 1 else [f"section[{k}]" for k in range(sections.bits)]
+        )
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True

@@ -39,7 +39,7 @@ def commands_harness(design: Design, module: str, shape: CommandShape) -> Harnes
     """
     bare = Model(design, module)
     optional = [name for name in ("length_under_way", "operation_under_way", "run_idle",
-                                  "next_odd", "next_section") if bare.has(name)]  # fmt: skip
+                                  "next_section") if bare.has(name)]  # fmt: skip
     model = Model(design, module, shows=[*REGISTERS, *optional])
     model.past("past_load_valid", "load_valid", 2)
     _add_runs(model, shape)
@@ -89,7 +89,6 @@ def _add_collection(model: Model) -> None:
 
 def _add_counts(model: Model, shape: CommandShape) -> None:
     """How many commands are in which place."""
-    following = "next_odd" if model.has("next_odd") else "next_section"
     section = section_of("begun", shape.facts.sections)
     model.wire("put", "there && fine && waiting != 2")
     model.wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
@@ -100,7 +99,7 @@ def _add_counts(model: Model, shape: CommandShape) -> None:
     model.register("shown", "shown + resolved - leaves", 2)
     model.claims({
         "counts_commands": "there == taken && waiting < 3 && shown < 3",
-        "counts_runs": f"under_way == 3'(waiting) + running && {following} == {section} && "
+        "counts_runs": f"under_way == 3'(waiting) + running && next_section == {section} && "
                        "odd == (begun[0] ^ waiting[0]) && running < 3",
         "keeps_room_for_statuses": "promised == 3'(shown) + running && promised < 3",
         "begins_if_there_is_room": "!steady || may_begin == (promised != 2)",

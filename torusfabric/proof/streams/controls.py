@@ -31,15 +31,14 @@ def control_harness(design: Design, module: str, *, levels: int) -> Harness:
     levels : int
         Registers of the tree between nodes and the control.
     """
-    section = "odd" if Model(design, module).has("odd") else "section"
-    model = Model(design, module, shows=(section,))
+    model = Model(design, module, shows=("section",))
     _add_nodes(model, levels)
     _add_sequencer(model)
     model.register("begun", "begun + run_begins", 2)
     model.register("ended", "ended + run_ends", 2)
     model.wire("under_way", "begun != ended")
-    _claim_runs(model, section)
-    _claim_facts(model, section)
+    _claim_runs(model)
+    _claim_facts(model)
     return model.harness(module, cycles=levels + 4)
 
 
@@ -76,7 +75,7 @@ def _add_sequencer(model: Model) -> None:
     model.wire("run_ends", "told || over")
 
 
-def _claim_runs(model: Model, section: str) -> None:
+def _claim_runs(model: Model) -> None:
     """When runs begin and end."""
     wrong = "bad != 0"
     if model.has("wanted") and model.has("last"):
@@ -94,7 +93,7 @@ def _claim_runs(model: Model, section: str) -> None:
         "begins_after_the_run_before": "!run_begins || !under_way || run_ends",
         "is_under_way_until_its_end": "under_way == (carried_out || over)",
         "begins_once": "!steady || !past_begins || !run_begins",
-        "counts_runs": f"{section} == begun[{model.width(section) - 1}:0] && "
+        "counts_runs": f"section == begun[{model.width('section') - 1}:0] && "
                        "2'(begun - ended) < 2",
     })  # fmt: skip
 
@@ -105,11 +104,11 @@ def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
     return f"!steady || ({' && '.join(kept)})"
 
 
-def _claim_facts(model: Model, section: str) -> None:
+def _claim_facts(model: Model) -> None:
     """What is said of a run that has begun, and stays until the next in its section."""
     sections, bits = range(model.width("run_empty")), model.width("last")
     model.past("past_wrong", "wrong")
-    model.past("past_section", section, model.width(section))
+    model.past("past_section", "section", model.width("section"))
     model.past("past_empty", "run_empty", len(sections))
     model.past("past_error", "error", 4)
     destination, packets = RunError.DESTINATION, RunError.PACKETS

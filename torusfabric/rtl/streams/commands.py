@@ -122,8 +122,7 @@ class Commands(Leaf):
             | {name: Out(bits) for name, bits in facts.load_widths.items()}
             | {name: Out(bits) for name, bits in facts.unload_widths.items()}
         )
-        name = "next_odd" if facts.sections.two else "next_section"
-        self._next_section = Signal(facts.sections.bits, name=name)
+        self._next_section = Signal(facts.sections.bits, name="next_section")
 
     @property
     def shape(self) -> CommandShape:

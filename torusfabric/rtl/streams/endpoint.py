@@ -164,10 +164,9 @@ class StreamEndpointBuilder(EndpointBuilder):
         super().__init__(endpoint)
         self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
         self._sections = sections = endpoint.streams.sections
-        name, last = "half" if sections.two else "section", sections.count - 1
         # Of the run under way, and a cycle later; the first one begins by turning it to 0.
-        self._section = Signal(sections.bits, name=name, init=last)
-        self._next_section = Signal(sections.bits, name=f"next_{name}")
+        self._section = Signal(sections.bits, name="section", init=sections.count - 1)
+        self._next_section = Signal(sections.bits, name="next_section")
 
     def build(self) -> Module:
         """The module."""

@@ -100,7 +100,7 @@ class StreamControl(Leaf):
         """Build the decision, and what nodes are told of runs."""
         m = Module()
         wait = Signal(range(self._round_trip + 1), name="left_to_wait")
-        section = Signal(self._sections.bits, name="odd" if self._sections.two else "section")
+        section = Signal(self._sections.bits, name="section")
         bad = self._bad()
         may, fine, go = Signal(), Signal(), Signal()
         m.d.comb += [
