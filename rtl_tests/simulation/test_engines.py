@@ -338,6 +338,19 @@ def test_interrupt_waits_for_the_library(delay):
     assert ended == [True]
 
 
+def test_progress_is_reported_however_soon_a_task_is_over(monkeypatch):
+    """The task is over before the thread that reports looks at it for the first time."""
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
+    reported = []
+
+    def call(task):
+        task.done = 9
+        return 0
+
+    assert watched(call, CTask(), reported.append) == 0
+    assert reported == [9]
+
+
 def test_contents_of_memories_are_moved_to_files():
     """Contents in several blocks become one table, those of each memory their own."""
     block = lambda name, rows: "".join(

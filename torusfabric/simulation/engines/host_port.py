@@ -181,9 +181,10 @@ def watched(
     outcome: Future[int] = Future()
     try:
         threading.Thread(target=_carry_out, args=(call, task, outcome)).start()
-        while not outcome.done():
-            wait([outcome], 0.1)
-            # Reported at least once, however soon it is over.
+        over = False
+        # Reported at least once, even if it is over before this thread looks for the first time.
+        while not over:
+            over = bool(wait([outcome], 0.1).done)
             if progress:
                 progress(task.done)
     finally:
