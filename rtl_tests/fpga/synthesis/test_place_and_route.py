@@ -146,6 +146,34 @@ def test_other_failure_of_place_and_route_is_an_error(monkeypatch):
         synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[9])
 
 
+def test_another_placer_is_tried_where_one_fails(monkeypatch):
+    real, tried = tools.run, []
+
+    def run(name, args, **options):
+        if name == "nextpnr-ecp5":
+            tried.append(args[args.index("--placer") + 1])
+            if tried[-1] == "static":
+                raise WorkFailed(f"{name} failed on router: ERROR: Placer algorithm 'static' is ..")
+        return real(name, args, **options)
+
+    monkeypatch.setattr(tools, "run", run)
+    report = synthesize(design(1), "ecp5-25k", pnr=True, seeds=[10])
+    assert set(tried) == {"static", "heap"}
+    assert report.fabric["fmax_mhz"] > 50
+
+
+def test_the_first_placer_is_enough(monkeypatch):
+    real, tried = tools.run, []
+
+    def run(name, args, **options):
+        tried.append(args)
+        return real(name, args, **options)
+
+    monkeypatch.setattr(tools, "run", run)
+    assert synthesize(design(1), "ecp5-25k", pnr=True, seeds=[11]).fabric["fmax_mhz"] > 50
+    assert {"static", "heap"} & {word for args in tried for word in args} == {"static"}
+
+
 @pytest.mark.long
 def test_no_path_between_registers_is_reported(monkeypatch):
     real = flow.load_json

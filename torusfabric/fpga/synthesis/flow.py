@@ -164,17 +164,10 @@ class Flow:
         if (known := self.cache.get(key)) is not None:
             return known
         stem = self._stem(name) + "-pnr"
-        report = f"{stem}-{seed}.report.json"
-        args = (
-            *self.device.device,
-            *self.family.pnr_args,
-            *("--timing-allow-fail", "--seed", str(seed)),
-            *("--json", f"{stem}.json", "--report", report),
-        )
-        log = f"{stem}-{seed}.log"
+        report, log = f"{stem}-{seed}.report.json", f"{stem}-{seed}.log"
         begun = time.perf_counter()
         try:
-            tools.run(self.family.pnr, args, folder=self.folder, log=log, what=name, makes=[report])
+            self._run_pnr(name, seed, f"{stem}.json", report, log)
         except WorkFailed as error:
             if not _TOO_LARGE.search(str(error)):
                 raise
@@ -196,6 +189,32 @@ class Flow:
         }
         return self.cache.put(key, result)
 
+    def _run_pnr(self, name: str, seed: int, netlist: str, report: str, log: str) -> None:
+        """Place and route a netlist, by the first placer that comes to an end."""
+        args = (
+            *self.device.device,
+            *self.family.pnr_args,
+            *("--timing-allow-fail", "--seed", str(seed)),
+            *("--json", netlist, "--report", report),
+        )
+        placers = self.family.placers
+        choices = [["--placer", placer] for placer in placers] or [[]]
+        for number, placer in enumerate(choices, 1):
+            try:
+                tools.run(
+                    self.family.pnr,
+                    (*args, *placer),
+                    folder=self.folder,
+                    log=log,
+                    what=name,
+                    makes=[report],
+                )
+            except WorkFailed:
+                if number == len(choices):
+                    raise
+            else:
+                return
+
     @property
     def _synth(self) -> str:
         return self.family.fast if self.mapping is Mapping.FAST else self.family.synth
@@ -204,7 +223,8 @@ class Flow:
         return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
-        tool, args = self.family.pnr, (*self.device.device, *self.family.pnr_args)
+        family = self.family
+        tool, args = family.pnr, (*self.device.device, *family.pnr_args, *family.placers)
         return self._key("place", self._synth, tool, self.versions[tool], *args, text, seed)
 
     def _stem(self, name: str) -> str:
