@@ -1,8 +1,8 @@
 """Engines with streams: what commands choose, and what statuses report."""
 
 import pytest
+from drawn_streams import drawn_streams
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from stream_bench import Message, StreamBench, messages_of
 
 import torusfabric as tf
@@ -52,21 +52,7 @@ def test_jobs(name):
 
 @pytest.mark.long
 @settings(max_examples=25, deadline=None)
-@given(
-    topology=st.sampled_from(["2x2", "3", "2x3", "5", "2x2x2", "arrowhead:1"]),
-    collectives=st.lists(
-        st.sampled_from(
-            ["allgather", "alltoall", "broadcast", "scatter", "gather", "reduce", "reduce-scatter",
-             "allreduce"]
-        ),
-        min_size=1, max_size=4,
-    ),
-    flits=st.integers(1, 9),
-    width=st.integers(1, 70),
-    root=st.sampled_from([None, "any"]),
-    stall=st.tuples(st.sampled_from([0, 0.2, 0.7]), st.sampled_from([0, 0.2, 0.7])),
-    seed=st.integers(0, 99),
-)  # fmt: skip
+@given(**drawn_streams(modes=4, flits=9, width=70))
 def test_any(topology, collectives, flits, width, root, stall, seed):
     fabric = engine(topology, ",".join(collectives), max_flits=flits, width=width,
                     **({"root": root} if len(collectives) > 1 else {}))  # fmt: skip

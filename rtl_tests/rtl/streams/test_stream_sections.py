@@ -1,8 +1,8 @@
 """Fabrics with four sections of each memory: every word is right, whatever rests when."""
 
 import pytest
+from drawn_streams import drawn_streams
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from stream_bench import StreamBench, messages_of
 from stream_sections import forced
 
@@ -56,21 +56,7 @@ def test_words_and_cycles(name, stall):
 
 @pytest.mark.long
 @settings(max_examples=60, deadline=None)
-@given(
-    topology=st.sampled_from(["2", "3", "2x2", "2x3", "5", "2x2x2", "arrowhead:1"]),
-    collectives=st.lists(
-        st.sampled_from(
-            ["allgather", "alltoall", "broadcast", "scatter", "gather", "reduce", "reduce-scatter",
-             "allreduce"]
-        ),
-        min_size=1, max_size=3,
-    ),
-    flits=st.integers(1, 5),
-    width=st.integers(1, 40),
-    root=st.sampled_from([None, "any"]),
-    stall=st.tuples(st.sampled_from([0, 0.2, 0.7]), st.sampled_from([0, 0.2, 0.7])),
-    seed=st.integers(0, 99),
-)  # fmt: skip
+@given(**drawn_streams(modes=3, flits=5, width=40))
 def test_any(topology, collectives, flits, width, root, stall, seed):
     several = len(collectives) > 1
     fabric = streams(topology, ",".join(collectives), max_flits=flits, width=width,
