@@ -67,7 +67,7 @@ STREAMS = (
     Fault(
         "streams of any root",
         "endpoint_0",
-        r"unloaded \? (\S+)  : (\S+) ;",
+        r"unloaded \? (\S+) +: (\S+?) *;",
         r"unloaded ? \2  : \1 ;",
     ),
     Fault("streams of any root", "sequencer", r"root >= ", "root > "),

@@ -28,10 +28,10 @@ FOUR, ENGINE = "streams of four sections", "engine of four sections"
 
 QUICK = {
     "a word handed over is forgotten while the receiver waits": Fault(
-        ALL, "unloader", r"tvalid <= (\S+);", r"tvalid <= \1 & tready;"
+        ALL, "unloader", r"shows <= (\S+);", r"shows <= \1 & tready;"
     ),
     "a word that is not accepted is written": Fault(
-        ALL, "loader", r"assign beat = tvalid & tready", "assign beat = tvalid"
+        ALL, "loader", r"= tvalid & may_load;", "= tvalid;"
     ),
 }
 
@@ -43,18 +43,18 @@ LONG = {
         ALL, "unloader", r"= (\S+) \| tready;", r"= \1 | 1'b1;"
     ),
     "the last origin is left out": Fault(
-        FOUR, "unloader", r"last_packet = (\S+) == 3'h5;", r"last_packet = \1 == 3'h4;"
+        FOUR, "unloader", r"= key == 3'h4;", "= key == 3'h3;"
     ),
     "a node has room for a third run": Fault(
-        ALL, "unloader", r"claimed != 2'h2", "claimed != 2'h3"
+        ALL, "unloader", r"free = ~ claimed\[1\];", "free = ~& claimed;"
     ),
     "room is given back while the last word waits": Fault(
-        ROOT, "unloader", r"= read_advance & asked_valid;", "= asked_valid;"
+        ROOT, "unloader", r"= (\S+) & last_asked;", "= last_asked;"
     ),
     "a run is unloaded before it has ended": Fault(
-        ALL, "unloader", r"\+ run_ends", "+ run_begins"
+        ALL, "unloader", r" \| run_ends;", " | run_begins;"
     ),
-    "a third message is accepted": Fault(ALL, "loader", r"occupied != 2'h2", "occupied != 2'h3"),
+    "a third message is accepted": Fault(ALL, "loader", r"= ~ occupied\[1\];", "= 1'h1;"),
     "a destination is compared with <= for <": Fault(
         ALL, "loader", r"tdest >= 3'h6", "tdest > 3'h6"
     ),
@@ -67,12 +67,14 @@ LONG = {
     ),
     "a packet that is too long passes": Fault(ALL, "loader", r"full <= (\S+);", "full <= 1'h0;"),
     "a run begins while another is under way": Fault(
-        ALL, "stream_control", r"& idle;", "& 1'b1;"
+        ALL, "stream_control", r"= idle \| ending;", "= 1'b1;"
     ),
     "a run begins a cycle too early": Fault(
-        ALL, "stream_control", r"left_to_wait <= (\S+);", r"left_to_wait <= \1 >> 1;"
+        ALL, "stream_control", r"^    left_to_wait <= (\S+);", r"    left_to_wait <= \1 >> 1;"
     ),
-    "a bad message is run": Fault(ALL, "stream_control", r"= ! bad;", "= ! bad[0];"),
+    "a bad message is run": Fault(
+        ALL, "stream_control", r"(signal\S+) +(=) good;", r"\1 \2 good | bad[1];"
+    ),
     "an error is that of the other kind": Fault(
         ALL, "stream_control", r"3'h7 : 3'h6", "3'h6 : 3'h7"
     ),
@@ -90,7 +92,7 @@ LONG = {
         ROOT, "commands", r"command_root >= ", "command_root > "
     ),
     "a node has room for a fourth run": Fault(
-        FOUR, "unloader", r"free = claimed != 2'h3", "free = 1'h1"
+        FOUR, "unloader", r"= & claimed;", "= 1'h0;"
     ),
     "a third message waits": Fault(FOUR, "loader", r"may_load = \S+;", "may_load = 1'h1;"),
     "what is loaded wraps at two sections": Fault(

@@ -90,6 +90,9 @@ class Access(ABC):
     #: Steps of writes that are left when a run starts as early as it may.
     overlap = 0
 
+    #: Cycles after a reset in which nothing can begin, as it has not come to the nodes yet.
+    until_reset = 0
+
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         self.program, self.machine = fabric.program, machine
         roles, prefix = fabric.netlist.roles, fabric.prefix
@@ -109,6 +112,10 @@ class Access(ABC):
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
+        return {}
+
+    def resets(self) -> dict[str, IntArray]:
+        """What drives nets of the top, besides, during a reset."""
         return {}
 
     def begins(self) -> dict[str, IntArray]:

@@ -100,6 +100,8 @@ class Runs(ABC):
     variants: tuple[Variant, ...] = (Variant(0, every=True),)
     #: In how many of the last cycles of a run the next one may begin.
     follows = 0
+    #: In how many of its first cycles a run is not shown yet.
+    unshown = 0
 
     @abstractmethod
     def prove(
@@ -156,8 +158,10 @@ class Runs(ABC):
             given = self.starts.given(start=np.where(ignored, UNKNOWN, 0))
             machine.settle(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
             meanwhile.look(edge)
-            self._check(runs, edge, "busy", under_way)
-            self._check(runs, edge, "done", ~under_way)
+            shows = edge >= self.unshown
+            self._check(runs, edge, "busy", under_way & shows)
+            if shows:
+                self._check(runs, edge, "done", ~under_way)
             errors = machine.shown(self.starts.error) if not edge and self.starts.chosen else ()
             for k, shown in enumerate(errors):
                 self._report(runs, edge, f"error[{k}]", shown != 0, shown, 0)

@@ -79,7 +79,10 @@ class Starts:
         machine.prepare(1)
         now = machine.unknown()
         for _ in range(RESET):
-            machine.settle(now, self.given(rst=1, start=UNKNOWN))
+            machine.settle(now, self.given(rst=1, start=UNKNOWN) | self._access.resets())
+            now = machine.after(now)
+        for _ in range(self._access.until_reset):
+            machine.settle(now, self.given())
             now = machine.after(now)
         now = now if before is None else with_either(now, before)
         while True:

@@ -44,6 +44,8 @@ class StreamAccess(Access):
     #: The memory gives a word with the first edge, the choice of the memory with the second.
     answer = 2
 
+    until_reset = 1
+
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
         self._endpoints = {
@@ -59,7 +61,11 @@ class StreamAccess(Access):
         """What drives nets of the top while nobody writes and no run begins."""
         writes = ("write_enable_", "write_kept_")
         names = [name for name in self.machine.text.nets if name.startswith(writes)]
-        return dict.fromkeys([*names, "run_begins", "over"], np.array([[0]]))
+        return dict.fromkeys([*names, "run_begins", "over", "clear"], np.array([[0]]))
+
+    def resets(self) -> dict[str, IntArray]:
+        """What drives nets of the top, besides, during a reset."""
+        return {"clear": np.array([[1]])}
 
     def begins(self) -> dict[str, IntArray]:
         """What drives nets of the top, besides, when a run begins."""

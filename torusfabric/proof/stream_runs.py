@@ -29,6 +29,7 @@ class StreamRuns(MemoryRuns):
     """Runs of each number; loaders and unloaders of others do anything meanwhile."""
 
     follows = 1
+    unshown = 1
     access: StreamAccess
 
     def __init__(self, program: Program, starts: Starts, access: StreamAccess) -> None:

@@ -13,9 +13,9 @@ __all__ = ["APART", "apart", "held_signal"]
 APART = "apart"
 
 
-def held_signal(width: int, *, name: str, reset: bool = False) -> Signal:
+def held_signal(width: int, *, name: str, reset: bool = False, init: int = 0) -> Signal:
     """What a register of a module holds that stays a module in synthesis."""
-    return Signal(width, name=name, reset_less=not reset, attrs={APART: 1})
+    return Signal(width, name=name, init=init, reset_less=not reset, attrs={APART: 1})
 
 
 class _Bank(Elaboratable):

@@ -26,6 +26,9 @@ __all__ = ["ControlStage", "Distribution"]
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
 STROBES = frozenset({"swap", "write_commit", "run_begins", "run_ends", "load_valid"})
 
+#: The reset of nodes: they start as after one.
+RESET = "clear"
+
 
 class ControlStage(Leaf):
     """Registers what is given to a group of nodes.
@@ -49,7 +52,9 @@ class ControlStage(Leaf):
             | {f"{name}_near": Out(width) for name, width in widths.items()}
         )
         for name, width in widths.items():
-            near = held_signal(width, name=f"{name}_near", reset=name in STROBES)
+            near = held_signal(
+                width, name=f"{name}_near", reset=name in STROBES, init=int(name == RESET)
+            )
             setattr(self, f"{name}_near", near)
 
     def elaborate(self, platform: object) -> Module:

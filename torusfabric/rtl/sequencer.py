@@ -227,8 +227,12 @@ class Sequencer(Leaf):
 
     def _show_run(self, m: Module, begin: Value, last: Value) -> None:
         """Show whether a run is under way, and its cycles."""
+        self._count_cycles(m, begin, last)
+
+    def _count_cycles(self, m: Module, begin: Value, last: Value, *, counted: int = 0) -> None:
+        """Count the cycles of a run, so many of which are over."""
         with m.If(begin):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(0)]
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(counted)]
         with m.Elif(self.busy):
             m.d.sync += self._count.eq(self._count + 1)
             with m.If(last):

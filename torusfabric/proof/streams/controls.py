@@ -31,7 +31,7 @@ def control_harness(design: Design, module: str, *, levels: int) -> Harness:
     levels : int
         Registers of the tree between nodes and the control.
     """
-    model = Model(design, module, shows=("section",))
+    model = Model(design, module, shows=("section", "drops"))
     _add_nodes(model, levels)
     _add_sequencer(model)
     model.register("begun", "begun + run_begins", 2)
@@ -53,25 +53,32 @@ def _add_nodes(model: Model, levels: int) -> None:
             model.free(f"node_{name}", bits)
             model.free(f"others_{name}", bits)
             model.past(f"past_node_{name}", f"node_{name}", bits)
+    # A node is reset a cycle after the control, and may say anything before.
+    model.past("past_steady", "steady && !rst")
     model.past("past_ready", "node_ready && !arrives")
-    model.assume("!steady || !past_ready || node_ready")
-    model.assume("!steady || !past_ready || node_bad == past_node_bad")
+    model.wire("stays_ready", "steady && past_steady && past_ready")
+    model.assume("!stays_ready || node_ready")
+    model.assume("!stays_ready || node_bad == past_node_bad")
     bad = "node_bad | others_bad"
     if model.has("last"):
         model.fixed("node_sends")
-        model.assume("!steady || !past_ready || node_last == past_node_last")
+        model.assume("!stays_ready || node_last == past_node_last")
         bad += " | (node_sends && node_last != others_last)"
         model.drive("last", model.chain("tree_last", "others_last", model.width("last"), levels))
-    model.drive("bad", model.chain("tree_bad", bad, 2, levels))
+    shown = model.chain("tree_bad", bad, 2, levels)
+    model.drive("bad", shown)
+    model.drive("good", f"{shown} == 0")
 
 
 def _add_sequencer(model: Model) -> None:
     """The sequencer tells the end of a run that it carries out once, and is idle only then."""
     model.free("told")
-    model.wire("accepted", "start && idle")
+    model.wire("accepted", "start && rests")
+    model.register("rests", "(rests || ending) && !accepted")
+    model.drive("idle", "rests")
     model.register("carried_out", "accepted || (carried_out && !told)")
     model.assume("!told || carried_out")
-    model.assume("!idle || !carried_out")
+    model.assume("!(rests || ending) || !carried_out || told")
     model.wire("run_ends", "told || over")
 
 
@@ -85,13 +92,17 @@ def _claim_runs(model: Model) -> None:
     model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
     model.past("past_begins", "run_begins")
     model.past("past_unrun", "wrong || only_waits")
+    model.past("past_drops", "drops")
+    model.assume("!told || !(steady && past_begins)")
     model.claims({
         "begins_when_every_node_is_ready": "!run_begins || (ready && idle && allowed)",
         "finds_the_node_ready": "!arrives || node_ready",
         "runs_what_is_good": "accepted == (run_begins && !wrong && !only_waits)",
-        "ends_what_is_not_run": "over == (steady && past_begins && past_unrun)",
+        "drops_what_is_not_run": "drops == (steady && past_begins && past_unrun)",
+        "ends_what_is_not_run": "over == (steady && past_drops)",
         "begins_after_the_run_before": "!run_begins || !under_way || run_ends",
-        "is_under_way_until_its_end": "under_way == (carried_out || over)",
+        "ends_no_run_at_once": "!steady || !past_begins || !run_ends",
+        "is_under_way_until_its_end": "under_way == (carried_out || drops || over)",
         "begins_once": "!steady || !past_begins || !run_begins",
         "counts_runs": f"section == begun[{model.width('section') - 1}:0] && "
                        "2'(begun - ended) < 2",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["loader_harness"]
 
 #: Registers that claims refer to, as far as a loader has them.
-REGISTERS = ("index", "chunk", "within", "full", "packet", "first_length", "sent", "wrong_so_far",
-             "occupied", "section", "first", "second", "both")  # fmt: skip
+REGISTERS = ("index", "chunk", "within", "full", "at_last", "packet", "first_length", "sent",
+             "wrong_so_far", "occupied", "section", "first", "second", "both")  # fmt: skip
 
 
 def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
@@ -112,6 +112,8 @@ def _add_position(model: Model, shape: LoaderShape) -> None:
     }
     if model.has("packet"):
         claims["counts_packets"] = "packet == number"
+    if model.has("at_last"):
+        claims["knows_the_last_word"] = f"at_last == (index == {most - 1})"
     model.claims(claims)
 
 
@@ -122,7 +124,10 @@ def _add_faults(model: Model, shape: LoaderShape) -> None:
     wrong = f"at != {most - 1}"
     if shape.any_length:
         wrong = "number != 0 && at != first_at"
-    model.wire("bad_length", f"length_so_far || (beat && beyond) || (ends_packet && {wrong})")
+    model.wire(
+        "bad_length",
+        f"length_so_far || (beat && !tlast && at == {most - 1}) || (ends_packet && {wrong})",
+    )
     model.register("length_so_far", "ends_message ? 0 : beat ? bad_length : length_so_far")
     bad_destination = "destination_so_far"
     if shape.dest_bits:
@@ -139,6 +144,7 @@ def _add_faults(model: Model, shape: LoaderShape) -> None:
     model.register(
         "destination_so_far", "ends_message ? 0 : beat ? bad_destination : destination_so_far"
     )
+    model.claim("calls_what_is_too_long_wrong", "!beyond || length_so_far")
     model.claim("knows_what_is_wrong", "wrong_so_far == {destination_so_far, length_so_far}")
     if model.has("first_length"):
         model.claim(

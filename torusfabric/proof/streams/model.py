@@ -114,9 +114,9 @@ class Model:
         return name
 
     def chain(self, name: str, value: str, width: int, stages: int) -> str:
-        """A value so many cycles later, through registers."""
+        """A value so many cycles later, through registers that no reset sets back."""
         for k in range(stages):
-            value = self.register(f"{name}_{k}", value, width)
+            value = self.past(f"{name}_{k}", value, width)
         return value
 
     def past(self, name: str, value: str, width: int = 1) -> str:

@@ -29,6 +29,7 @@ def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
         What is true when a run begins.
     """
     bits = sections.number_bits
+    model.drive("clear", "rst")
     if not model.has("run_ends"):
         # Runs end even if the module is not told of it.
         model.free("run_ends")
@@ -38,7 +39,8 @@ def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
     model.past("past_begun", "begun", bits)
     model.wire("under_way", "begun != ended")
     model.assume("!run_begins || !under_way || run_ends")
-    model.assume("!run_ends || under_way")
+    # No run ends in the cycle after its begin, in which its facts come.
+    model.assume("!run_ends || (under_way && !(steady && past_begun == ended))")
     model.assume(f"!run_begins || {begins_if}")
 
 

@@ -48,7 +48,8 @@ def tree_harness(design: Design, module: str) -> Harness:
         if model.has("sends"):
             model.claim("shows_who_sends", f"!steady || any_sends == ({' || '.join(sends)})")
     model.claims({
-        "ready_if_all_are": "all_ready == (steady && &past_ready)",
+        "ready_if_all_are": "all_ready == &past_ready",
+        "shows_that_none_is_bad": "!steady || none_bad == (any_bad == 0)",
         "shows_bad_lengths": f"!steady || any_bad[0] == ({wrong[0]})",
         "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",
     })  # fmt: skip

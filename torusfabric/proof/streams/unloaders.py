@@ -26,15 +26,16 @@ __all__ = ["unloader_harness"]
 STAGES = (
     ("tvalid", "{tid, tlast}"),
     ("read_valid", "read"),
-    ("asked_valid", "asked >> 1"),
+    ("asked_valid", "asked"),
     ("sought_valid", "sought >> 1"),
 )
 
 #: Other registers that claims refer to, as far as an unloader has them.
-REGISTERS = ("there", "skips", "ends_packet", "sought_valid",
-             "sought", "asked_valid", "asked", "read_valid", "read",
-             "chosen_valid", "chosen", "run", "complete", "claimed", "index", "packet", "chunk",
-             "within", "place", "fresh", "held_row")  # fmt: skip
+REGISTERS = ("shows_words", "shows_room", "there", "skips", "ends_packet", "finishes",
+             "last_packet", "brought", "sought_valid", "sought", "asked_valid", "asked",
+             "last_asked", "read_valid", "read", "chosen_valid", "chosen", "run", "complete",
+             "claimed", "index", "packet", "chunk", "within", "place", "fresh",
+             "held_row")  # fmt: skip
 
 
 def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harness:
@@ -54,7 +55,7 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
     add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
     model.wire("advance", "read_advance")
-    model.wire("asks", "asking != ended && brought")
+    model.wire("asks", "asking != ended && brings")
     model.wire("step", "asks && advance")
     _add_position(model, shape)
     _add_queue(model, shape)
@@ -89,13 +90,26 @@ def _add_facts(model: Model, shape: UnloaderShape) -> None:
     model.wire("last_index", last, shape.words.index_bits)
     model.wire("empty", f"run_empty[{section}]")
     model.assume(f"empty || last_index < {shape.words.most}")
-    receives = "receives[mode]"
-    if any(shape.at_root):
-        own = within("position", "mode", facts.position_bits)
-        receives = (
-            f"({by_value([int(at) for at in shape.at_root], 'mode')} ? root == {own} : {receives})"
+    model.wire("brings", f"{_receives(shape, 'mode', 'root')} && !empty")
+    for number in map(str, range(sections.count)):
+        mode, root = (
+            within(name, number, bits) if name in known else "1'b0"
+            for name, bits in (("unload_mode", facts.mode_bits), ("unload_root", facts.root_bits))
         )
-    model.wire("brought", f"{receives} && !empty")
+        brings = f"{_receives(shape, f'({mode})', f'({root})')} && !run_empty[{number}]"
+        model.past(f"past_brings_{number}", brings)
+        model.claim(f"knows_what_brings_{number}",
+                    f"!steady || brought[{number}] == past_brings_{number}")  # fmt: skip
+
+
+def _receives(shape: UnloaderShape, mode: str, root: str) -> str:
+    """Whether the node receives anything in a mode, from a root."""
+    receives = f"receives[{mode}]"
+    if any(shape.at_root):
+        own = within("position", mode, shape.facts.position_bits)
+        chosen = by_value([int(at) for at in shape.at_root], mode)
+        receives = f"({chosen} ? {root} == {own} : {receives})"
+    return receives
 
 
 def _add_position(model: Model, shape: UnloaderShape) -> None:
@@ -104,18 +118,18 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
     bits, wide = max((most - 1).bit_length(), 1), sections.number_bits
     model.wire("last_word", "at == last_index")
     model.wire("last_number", f"number == {by_value([n - 1 for n in shape.packets], 'mode')}")
-    model.wire("finishes", "last_word && last_number")
+    model.wire("run_finishes", "last_word && last_number")
     model.register("at", "step ? (last_word ? 0 : at + 1) : at", shape.words.index_bits)
     model.register("number", "step && last_word ? (last_number ? 0 : number + 1) : number", bits)
     add_words(model, shape.words, "at", "mode", valid="at <= last_index")
     # Words on their way to memory: one whose row is sought, one that is asked for.
     for name, entered in (("sought", "asks"), ("asked", "seeking")):
         here = {"sought": "seeking", "asked": "waiting"}[name]
-        last = "finishes" if name == "sought" else "seeking_last"
+        last = "run_finishes" if name == "sought" else "seeking_last"
         model.register(here, f"advance ? {entered} : {here}")
         model.register(f"{here}_last", f"advance ? {entered} && {last} : {here}_last")
-    model.register("passing", "asking != ended && !brought && !seeking && !waiting && !passing")
-    model.wire("passes", "(step && finishes) || passing")
+    model.register("passing", "asking != ended && !brings && !seeking && !waiting && !passing")
+    model.wire("passes", "(step && run_finishes) || passing")
     numbers = by_value([count - 1 for count in shape.packets], "mode")
     claims = {
         "counts_runs": f"run == asking && complete == {wide}'(ended - asking)",
@@ -125,9 +139,10 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
                              f"{wide}'(begun - ended) < 2",
         "asks_for_what_has_ended": "there == asks",
         "passes_over_what_brings_nothing":
-            "skips == passing && (!passing || (asking != ended && !brought && !seeking && "
+            "skips == passing && (!passing || (asking != ended && !brings && !seeking && "
             "!waiting))",
         "knows_where_packets_end": "!asks || ends_packet == last_word",
+        "knows_where_runs_end": "!asks || finishes == run_finishes",
         "counts_words": "index == at",
         "keeps_to_the_run": "(at == 0 && number == 0) || asks",
         "keeps_to_the_packet":
@@ -135,6 +150,7 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
     }  # fmt: skip
     if model.has("packet"):
         claims["counts_packets"] = "packet == number"
+        claims["knows_the_last_packet"] = "!asks || last_packet == last_number"
     model.claims(claims)
 
 
@@ -216,7 +232,7 @@ def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
         "knows_the_last":
             "(!seeking_last || seeking) && (!waiting_last || waiting)",
         "seeks_what_it_asks": "sought_valid == seeking && (!seeking || sought[0] == seeking_last)",
-        "reads_what_it_asks": "asked_valid == waiting && (!waiting || asked[0] == waiting_last)",
+        "reads_what_it_asks": "asked_valid == waiting && last_asked == waiting_last",
         "knows_the_place":
             f"!seeking || (place[{wide - 1}:0] == sought_section && "
             f"place[{bits + wide - 1}:{wide}] == sought_within)",
@@ -250,6 +266,7 @@ def _claim_port(model: Model, stages: int) -> None:
     model.register("starved", "inside != 0 && !tvalid ? starved + 1 : 0", 3)
     model.past("past_free", "free && !run_begins")
     model.claims({
+        "goes_on_as_the_port_does": "shows_words == tvalid && shows_room == tvalid",
         "tvalid_stays_until_tready": "!steady || !past_waits || tvalid",
         "tlast_and_tid_are_stable": "!steady || !past_waits || {tid, tlast} == past_tags",
         "hands_over_the_next_word": "!tvalid || (inside != 0 && {tid, tlast} == tags_0)",

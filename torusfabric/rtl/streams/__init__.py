@@ -8,8 +8,9 @@ How the parts fit:
   `plan` makes of it the shapes of the modules, and what the ROMs of nodes hold.
 - Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
   section that the run under way uses and others for the loader and the unloader; and an `unloader`,
-  which reads what the node has received. Both count with `words`; `shapes` says what all of them
-  share, and `sections` how many messages a node holds on each side.
+  which reads what the node has received, run by run as its `run_queue` says. Both count with
+  `words` and `tally`; `shapes` says what all of them share, and `sections` how many messages a node
+  holds on each side. `clearing` is how they are reset.
 - `commands` takes what is chosen for each run, if anything but the length is, and reports what
   became of it; `run_facts` is what nodes are given of it, of the runs that a node deals with.
 - `readiness` is a tree that tells `stream_control` when every message is there and every node has

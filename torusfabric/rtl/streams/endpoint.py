@@ -15,6 +15,7 @@ from ..endpoint_shape import EndpointMemory, EndpointShape
 from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..memory_sections import in_section, section_bits
 from ..reader import Reader
+from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections
 
@@ -86,6 +87,8 @@ class StreamEndpoint(Endpoint):
 
     Members
     -------
+    clear : In(1)
+        The reset of the node.
     run_begins : In(1)
         High for a cycle when a run begins.
     write_enable, write_kept, write_bank, write_address, write_index, write_data, write_section : In
@@ -131,6 +134,7 @@ class StreamEndpoint(Endpoint):
         return {
             "rx": In(self.settings.words * self.settings.width),
             "busy": In(1),
+            "clear": In(1),
             "run_begins": In(1),
             "write_enable": In(1),
             "write_address": In(streams.address_bits),
@@ -164,15 +168,14 @@ class StreamEndpointBuilder(EndpointBuilder):
         super().__init__(endpoint)
         self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
         self._sections = sections = endpoint.streams.sections
-        # Of the run under way, and a cycle later; the first one begins by turning it to 0.
-        self._section = Signal(sections.bits, name="section", init=sections.count - 1)
-        self._next_section = Signal(sections.bits, name="next_section")
+        # Of the run under way, before its first address; the first one begins by turning it to 0.
+        self._section = state(sections.bits, name="section", init=sections.count - 1)
 
     def build(self) -> Module:
         """The module."""
         following = self._sections.following(self._section, self._value("run_begins"))
-        self._m.d.comb += self._next_section.eq(following)
-        self._m.d.sync += self._section.eq(self._next_section)
+        self._m.d.sync += self._section.eq(following)
+        cleared(self._m, self._value("clear"), self._section)
         return super().build()
 
     def _memories(
@@ -255,7 +258,7 @@ class StreamEndpointBuilder(EndpointBuilder):
             section = self._of_number("read_section")
             address = in_section(self._value("read_address"), memory.depth, section)
             return ReadPort(address, self._value("read_advance"))
-        address = in_section(asked(memory, readers), memory.depth, self._next_section)
+        address = in_section(asked(memory, readers), memory.depth, self._section)
         return self._port(address, self._value("busy"), memory, copy=copy, early=early)
 
     def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
@@ -268,7 +271,7 @@ class StreamEndpointBuilder(EndpointBuilder):
         inputs = [self._kept() if number == KEPT else words[number] for number in self._unloaded]
         if not inputs:
             return
-        code = Signal(bit_count(len(inputs)), name="unloaded")
+        code = Signal(bit_count(len(inputs)), name="unloaded", reset_less=True)
         with m.If(advance):
             if len(code):
                 m.d.sync += code.eq(self._value("read_code"))

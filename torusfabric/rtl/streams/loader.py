@@ -11,11 +11,16 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
+from .clearing import cleared, registered_outputs, state
 from .run_facts import of_run
 from .shapes import LoaderShape
+from .tally import tally
 from .words import WordCounter, by_mode
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
+
+#: What is written, in registers.
+WRITES = ("write_enable", "write_kept", "write_index", "write_data", "write_section")
 
 #: The bits of what is wrong with a message: of its lengths, and of its destinations.
 BAD_LENGTH, BAD_DESTINATION = 0, 1
@@ -37,6 +42,8 @@ class Loader(Leaf):
         Of each mode, whether the node sends anything.
     position : In
         Of each mode, which destination, or root, is the node itself.
+    clear : In(1)
+        The reset of the node.
     load_valid, load_mode, load_root : In
         What commands say of messages of even and of odd numbers.
     run_begins, run_ends : In(1)
@@ -80,6 +87,7 @@ class Loader(Leaf):
                 "tready": Out(1),
                 "tlast": In(1),
                 "sends": In(len(shape.packets)),
+                "clear": In(1),
                 "run_begins": In(1),
                 **({"run_ends": In(1)} if self._sections.two else {}),
                 "write_enable": Out(1),
@@ -91,6 +99,7 @@ class Loader(Leaf):
             }
             | {name: member for name, member in optional.items() if member.shape}
         )
+        registered_outputs(self, *WRITES)
         self._mode: Value = Const(0, 1)
 
     @property
@@ -101,37 +110,41 @@ class Loader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self._shape
-        occupied, both = Signal(2, name="occupied"), Signal(name="both")
-        section = Signal(self._sections.number_bits, name="section")
+        clear, ends = self.value("clear"), Signal(name="ends_message")
+        both, section = state(name="both"), state(self._sections.number_bits, name="section")
         self._mode = of_run(self, "load_mode", section[0], shape.facts.mode_bits)
         sends, may, beat = Signal(name="sends_now"), Signal(name="may_load"), Signal(name="beat")
         # Two messages wait at most; with two sections, also only one while a run is under way.
-        room = occupied != 2 if self._sections.two else ~both
+        room = ~both
+        if self._sections.two:
+            ended = self.value("run_ends")
+            # It is never 3.
+            room = ~tally(m, up=ends, down=ended, clear=clear, name="occupied")[1]
         m.d.comb += [
             sends.eq(self._sends(section[0])),
             may.eq(room & of_run(self, "load_valid", section[0], 1, otherwise=1)),
-            self.tready.eq(may & sends),
-            beat.eq(self.value("tvalid") & self.tready),
+            self.tready.eq(may & sends & ~clear),
+            # What is taken in the cycle of a reset is forgotten with all else.
+            beat.eq(self.value("tvalid") & may & sends),
         ]
         counter = WordCounter(m, shape.words, self._mode, beat=beat, restart=self.value("tlast"))
-        beyond = self._beyond(m, counter, beat)
-        ends_packet = beat & self.value("tlast")
+        beyond, at_last = self._limits(m, counter, beat)
+        last, ends_packet = self.value("tlast"), beat & self.value("tlast")
         ends_message, first_packet = self._packets(m, ends_packet)
-        length, unequal = self._lengths(m, counter, ends_packet, first_packet)
+        length, unequal = self._lengths(m, counter, ends_packet, first_packet, at_last)
         bad = Cat(
-            beyond | (ends_packet & unequal),
+            beat & Mux(last, unequal, at_last),
             self._wrong_destination(m, ends_packet, ends_message),
         )
-        found, ends = Signal(2, name="wrong"), Signal(name="ends_message")
-        so_far = Signal(2, name="wrong_so_far")
+        found, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
         # Who sends nothing has nothing to wait for.
         m.d.comb += [found.eq(so_far | bad), ends.eq(ends_message | (may & ~sends))]
-        m.d.sync += so_far.eq(Mux(ends_message, 0, Mux(beat, found, so_far)))
-        if self._sections.two:
-            m.d.sync += occupied.eq(occupied + ends - self.value("run_ends"))
-        m.d.sync += section.eq(section + ends)
+        m.d.sync += so_far.eq(found & ~ends_message.replicate(2))
+        with m.If(ends):
+            m.d.sync += section.eq(section + 1)
         self._write(m, counter, beat & ~beyond, section)
         self._queue(m, ends, both, Cat(found & sends.replicate(2), sends), length)
+        cleared(m, clear, section, so_far, *counter.registers)
         return m
 
     def _sends(self, odd: Value) -> Value:
@@ -147,34 +160,40 @@ class Loader(Leaf):
         """The position of the node in its group."""
         return self.value("position").word_select(self._mode, self._shape.facts.position_bits)
 
-    def _beyond(self, m: Module, counter: WordCounter, beat: Value) -> Value:
-        """Whether a word is beyond the longest packet."""
-        full, last = Signal(name="full"), self.value("tlast")
+    def _limits(self, m: Module, counter: WordCounter, beat: Value) -> tuple[Signal, Signal]:
+        """Whether a word is beyond the longest packet, and whether it is the last of that."""
+        end = self._shape.words.most - 1
+        full, at_last = state(name="full"), state(name="at_last", init=not end)
         with m.If(beat):
-            m.d.sync += full.eq(~last & (full | (counter.index == self._shape.words.most - 1)))
-        return full
+            m.d.sync += [
+                full.eq(~self.value("tlast") & (full | at_last)),
+                at_last.eq(counter.next_index == end),
+            ]
+        cleared(m, self.value("clear"), full, at_last)
+        return full, at_last
 
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
         """Whether a message ends, and whether a packet is its first."""
         packets = self._shape.packets
         if max(packets) == 1:
             return ends, Const(1)
-        count = Signal(range(max(packets)), name="packet")
+        count = state((max(packets) - 1).bit_length(), name="packet")
         last = count == by_mode([each - 1 for each in packets], self._mode)
         with m.If(ends):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
+        cleared(m, self.value("clear"), count)
         return ends & last, count == 0
 
     def _lengths(
-        self, m: Module, counter: WordCounter, ends: Value, first: Value
+        self, m: Module, counter: WordCounter, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
         """The length of the first packet of a message, and whether that of another is wrong."""
         shape = self._shape
         if not shape.any_length:
-            return Const(0, 1), counter.index != shape.words.most - 1
+            return Const(0, 1), ~at_last
         if max(shape.packets) == 1:
             return counter.index, Const(0)
-        held = Signal(shape.length_bits, name="first_length")
+        held = Signal(shape.length_bits, name="first_length", reset_less=True)
         with m.If(ends & first):
             m.d.sync += held.eq(counter.index)
         return Mux(first, counter.index, held), ~first & (counter.index != held)
@@ -184,7 +203,7 @@ class Loader(Leaf):
         shape = self._shape
         if not shape.dest_bits:
             return Const(0)
-        sent, dest = Signal(max(shape.packets), name="sent"), self.value("tdest")
+        sent, dest = state(max(shape.packets), name="sent"), self.value("tdest")
         gaps = any(
             count != 1 << shape.dest_bits
             for count, named in zip(shape.packets, shape.named, strict=True)
@@ -195,6 +214,7 @@ class Loader(Leaf):
             m.d.sync += sent.eq(0)
         with m.Elif(ends):
             m.d.sync += sent.bit_select(dest, 1).eq(1)
+        cleared(m, self.value("clear"), sent)
         return ends & (unknown | sent.bit_select(dest, 1)) & by_mode(shape.named, self._mode)
 
     def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
@@ -221,6 +241,8 @@ class Loader(Leaf):
             if shape.dest_bits:
                 mine = (self.value("tdest") == self._position()) | ~self._named()
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
+            cleared(m, self.value("clear"), self.write_kept)
+        cleared(m, self.value("clear"), self.write_enable)
 
     def _named(self) -> Value:
         """Whether packets have destinations."""
@@ -238,19 +260,20 @@ class Loader(Leaf):
         """Keep what is known of the messages that wait, the oldest first; and whether two do."""
         bits = self._shape.length_bits
         new = Cat(known, length) if bits else known
-        first, second = Signal(len(new), name="first"), Signal(len(new), name="second")
-        waits, begins = Signal(name="waits"), self.value("run_begins")
+        first = Signal(len(new), name="first", reset_less=True)
+        second = Signal(len(new), name="second", reset_less=True)
+        waits, begins = state(name="waits"), self.value("run_begins")
         stays = waits & ~begins
-        with m.If(begins & both):
-            m.d.sync += first.eq(second)
-        with m.Elif(~stays):
-            m.d.sync += first.eq(new)
+        # While two wait, all there is to do is to move up.
+        with m.If(begins | ~waits):
+            m.d.sync += first.eq(Mux(both, second, new))
         with m.If(ends):
             m.d.sync += second.eq(new)
         m.d.sync += [
             waits.eq(stays | (waits & both) | ends),
             both.eq(Mux(begins, both & ends, both | (waits & ends))),
         ]
+        cleared(m, self.value("clear"), waits, both)
         m.d.comb += [self.loaded.eq(waits), self.bad.eq(first[:2])]
         if self._shape.some:
             m.d.comb += self.counts.eq(first[2])

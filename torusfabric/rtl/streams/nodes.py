@@ -50,9 +50,11 @@ def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
     widths = {
         f"ready_{depth - 1}_0": ("ready", 1),
         f"bad_{depth - 1}_0": ("bad", 2),
+        f"good_{depth - 1}_0": ("good", 1),
         f"length_{depth - 1}_0": ("last", loader.length_bits),
         "busy": ("busy", 1),
         "idle": ("idle", 1),
+        "ending": ("ending", 1),
         "may_begin": ("may_begin", 1),
         "wanted": ("wanted", length_bits),
         "barrier": ("barrier", 1),
@@ -124,7 +126,8 @@ class _StreamWiring(EndpointWiring):
         self, node: int, inputs: dict[str, Parts], outputs: dict[str, tuple[str, int]]
     ) -> None:
         """Connect what the loader writes, and the unloader reads."""
-        inputs["run_begins"] = self._plan.distribution.near("run_begins", node)
+        for name in ("run_begins", "clear"):
+            inputs[name] = self._plan.distribution.near(name, node)
         for name, member in self._members.items():
             if name.startswith(("write_", "read_")) and name not in inputs and name != "read_data":
                 inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
@@ -212,7 +215,7 @@ def _nearby(plan: Blueprint, node: int, leaf: Leaf) -> dict[str, Parts]:
     return {
         name: plan.distribution.near(name, node)
         for name in leaf.signature.members
-        if name.startswith(("run_", "load_", "unload_"))
+        if name.startswith(("clear", "run_", "load_", "unload_"))
     }
 
 
@@ -294,7 +297,11 @@ def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
                 name: tuple(part for word in group for part in word[name]) for name in group[0]
             }
             at = f"{level}_{number}"
-            outputs = {"all_ready": (f"ready_{at}", 1), "any_bad": (f"bad_{at}", 2)}
+            outputs = {
+                "all_ready": (f"ready_{at}", 1),
+                "any_bad": (f"bad_{at}", 2),
+                "none_bad": (f"good_{at}", 1),
+            }
             word = {"ready": (Part(f"ready_{at}", 0, 1),), "bad": (Part(f"bad_{at}", 0, 2),)}
             for name, width in (("length", bits), ("sends", int(bool(bits) and some))):
                 if width:

@@ -54,6 +54,8 @@ class ReadinessMerge(Leaf):
     all_ready : Out(1)
     any_bad : Out(2)
         Bit 0 is high as well where lengths differ.
+    none_bad : Out(1)
+        Whether `any_bad` is 0.
     any_length : Out
     any_sends : Out(1)
     """
@@ -67,11 +69,15 @@ class ReadinessMerge(Leaf):
                 "bad": In(2 * inputs),
                 "all_ready": Out(1),
                 "any_bad": Out(2),
+                "none_bad": Out(1),
             }
             | {name: In(inputs * width) for name, width in bits.items() if width}
             | {f"any_{name}": Out(width) for name, width in bits.items() if width}
         )
+        # After a reset the control waits until all of these say what nodes say.
+        self.all_ready = Signal(reset_less=True)
         self.any_bad = Signal(2, reset_less=True)
+        self.none_bad = Signal(init=1, reset_less=True)
         if length_bits:
             self.any_length = Signal(length_bits, reset_less=True)
 
@@ -81,7 +87,7 @@ class ReadinessMerge(Leaf):
         bad = reduce(or_, self.words("bad", 2))
         m.d.sync += self.all_ready.eq(self.value("ready").all())
         if not self._length_bits:
-            m.d.sync += self.any_bad.eq(bad)
+            m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(bad == 0)]
             return m
         lengths = self.words("length", self._length_bits)
         if not self._some:
@@ -95,5 +101,6 @@ class ReadinessMerge(Leaf):
                     m.d.comb += chosen.eq(length)
             differs = [s & (n != chosen) for s, n in zip(sends, lengths, strict=True)]
             m.d.sync += [self.any_length.eq(chosen), self.any_sends.eq(reduce(or_, sends))]
-        m.d.sync += self.any_bad.eq(bad | reduce(or_, differs, 0))
+        bad = bad | reduce(or_, differs, 0)
+        m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(bad == 0)]
         return m

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import DISTRIBUTION, Timing
 from ..control import Control
+from ..delays import pulsed
 from ..run_choices import RunChoices
 from ..sequencer import Sequencer
 
@@ -20,14 +21,16 @@ __all__ = ["SOON", "StreamSequencer"]
 SOON = DISTRIBUTION + 1
 
 #: What it has besides.
-MEMBERS: Mapping[str, Member] = {"over": In(1), "idle": Out(1), "run_ends": Out(1)}
+MEMBERS: Mapping[str, Member] = {
+    "over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)
+}  # fmt: skip
 
 
 class StreamSequencer(Sequencer):
     """Accepts a start in the last cycle of a run, too.
 
     Then `busy` is low, and `done` is high, for the one cycle in which `cycles` are those of the run
-    that has ended.
+    that has ended: `busy` rises a cycle after a run has begun.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ class StreamSequencer(Sequencer):
         High for a cycle when a run has ended in which nodes do nothing.
     idle : Out(1)
         Whether a start is accepted: no run is under way, or it is the last cycle of one.
+    ending : Out(1)
+        High in the cycle before the last one of a run.
     run_ends : Out(1)
         High for a cycle when such a run has ended, and `SOON` cycles before the last of another.
     """
@@ -70,18 +75,15 @@ class StreamSequencer(Sequencer):
         """Find out the last cycle of a run, and those before in which it is known."""
         super()._end(m, last, stages)
         m.d.comb += self.run_ends.eq(self._ended(stages, SOON) | self.value("over"))
-        with m.If(self._begins):
-            m.d.sync += self.idle.eq(0)
-        with m.Elif(self._ended(stages, 1)):
-            m.d.sync += self.idle.eq(1)
+        m.d.sync += [
+            self.ending.eq(self._ended(stages, 2)),
+            self.idle.eq((self.idle | self.ending) & ~self._begins),
+        ]
 
     def _show_run(self, m: Module, begin: Value, last: Value) -> None:
-        """Show whether a run is under way, and its cycles."""
-        follows = Signal(name="follows")
+        """Show whether a run is under way, and its cycles, from a cycle after its begin.
+
+        Until then those of the run before are shown, which may have ended in the cycle of that.
+        """
         m.d.comb += self._begins.eq(begin)
-        m.d.sync += follows.eq(begin & self.busy)
-        with m.If(follows):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(1)]
-        with m.Else():
-            # A run that follows at once is shown a cycle later.
-            super()._show_run(m, begin & ~self.busy, last)
+        self._count_cycles(m, pulsed(m, begin, 1, name="begun"), last, counted=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
@@ -35,10 +35,14 @@ class StreamControl(Leaf):
         Whether every node is.
     bad : In(2)
         What is wrong with any message.
+    good : In(1)
+        Whether that is nothing.
     last : In
         The number of the last word of their packets.
-    busy, idle : In(1)
-        Whether a run is under way, and whether another may begin: also in the last cycle of one.
+    busy : In(1)
+        Whether a run is under way.
+    idle, ending : In(1)
+        Whether another may begin: also in the last cycle of one, and the cycle before that.
     may_begin : In(1)
         Whether a run may begin; with commands.
     wanted : In
@@ -48,6 +52,8 @@ class StreamControl(Leaf):
     start : Out(1)
     length : Out
         Of the run that is started.
+    clear : Out(1)
+        The reset, for nodes.
     run_begins : Out(1)
         High for a cycle when a run begins.
     over : Out(1)
@@ -83,9 +89,12 @@ class StreamControl(Leaf):
             {
                 "ready": In(1),
                 "bad": In(2),
+                "good": In(1),
                 "busy": In(1),
                 "idle": In(1),
+                "ending": In(1),
                 "start": Out(1),
+                "clear": Out(1),
                 "run_begins": Out(1),
                 "over": Out(1),
                 "run_empty": Out(sections.count),
@@ -99,25 +108,34 @@ class StreamControl(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the decision, and what nodes are told of runs."""
         m = Module()
-        wait = Signal(range(self._round_trip + 1), name="left_to_wait")
-        section = Signal(self._sections.bits, name="section")
-        bad = self._bad()
+        # Nodes are reset a cycle later, and what they say comes as late as after a run.
+        bits = range(self._round_trip + 1)
+        wait = Signal(bits, name="left_to_wait", init=self._round_trip)
+        # Whether a run may begin but for what nodes and commands say, known a cycle before.
+        is_open, section = Signal(name="is_open"), Signal(self._sections.bits, name="section")
+        other, barrier = self._other_length(), self.value("barrier") if self._barrier else Const(0)
+        bad = self.value("bad") | (other << BAD_LENGTH)
         may, fine, go = Signal(), Signal(), Signal()
         m.d.comb += [
-            may.eq(self.value("ready") & (wait == 0) & self._allowed()),
-            fine.eq((bad == 0) & ~(self.value("barrier") if self._barrier else Const(0))),
+            may.eq(self.value("ready") & is_open & self._allowed()),
+            fine.eq(self.value("good") & ~other & ~barrier),
             self.start.eq(may & fine),
             # What is over at once waits until a run that is under way has ended.
-            go.eq(may & self.value("idle") & (fine | ~self.value("busy"))),
+            go.eq(may & (fine | ~self.value("busy"))),
             self.run_begins.eq(go),
+            self.clear.eq(ResetSignal("sync", allow_reset_less=True)),
         ]
-        m.d.sync += self.over.eq(go & ~fine)
+        # Nodes are told what has become of the run before they are told of its end.
+        drops = Signal(name="drops")
+        m.d.sync += [drops.eq(go & ~fine), self.over.eq(drops)]
         if self._commanded:
-            was_busy, late = Signal(name="was_busy"), Signal(name="was_over")
-            m.d.sync += [was_busy.eq(self.value("busy")), late.eq(self.over)]
-            m.d.comb += self.run_over.eq((was_busy & ~self.value("busy")) | late)
+            was_busy = Signal(name="was_busy")
+            m.d.sync += was_busy.eq(self.value("busy"))
+            m.d.comb += self.run_over.eq((was_busy & ~self.value("busy")) | self.over)
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
+        idle_next = (self.value("idle") | self.value("ending")) & ~go
+        m.d.sync += is_open.eq(idle_next & (wait <= 1))
         with m.If(go):
             wrong = Mux(bad[BAD_DESTINATION], RunError.DESTINATION, RunError.PACKETS)
             m.d.sync += [
@@ -136,11 +154,9 @@ class StreamControl(Leaf):
         """Whether a command lets a run begin."""
         return self.value("may_begin") if self._commanded else Const(1)
 
-    def _bad(self) -> Value:
-        """What is wrong with any message; a length may be another than its command says."""
-        bad = self.value("bad")
+    def _other_length(self) -> Value:
+        """Whether the length is another than the command says."""
         if not (self._commanded and self._bits):
-            return bad
+            return Const(0, 1)
         wanted = self.value("wanted")
-        other = (wanted != 0) & (wanted != self.length)
-        return Cat(bad[BAD_LENGTH] | other, bad[BAD_DESTINATION])
+        return (wanted != 0) & (wanted != self.length)

@@ -11,8 +11,11 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..apart import apart
 from ..leaf import Leaf
+from .clearing import cleared, registered_outputs, state
 from .run_facts import of_run
+from .run_queue import RunQueue
 from .shapes import UnloaderShape
 from .words import WordCounter, by_mode
 
@@ -35,6 +38,8 @@ class Unloader(Leaf):
         Of each mode, whether the node receives anything.
     position : In
         Of each mode, which root is the node itself.
+    clear : In(1)
+        The reset of the node.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when one has ended.
     run_empty : In
@@ -74,6 +79,7 @@ class Unloader(Leaf):
                 "tlast": Out(1),
                 "tid": Out(shape.id_bits),
                 "receives": In(len(shape.packets)),
+                "clear": In(1),
                 "run_begins": In(1),
                 "run_ends": In(1),
                 "run_empty": In(self._sections.count),
@@ -84,6 +90,7 @@ class Unloader(Leaf):
             }
             | {name: member for name, member in optional.items() if member.shape}
         )
+        registered_outputs(self, "read_code", "read_address", "read_section")
         self._mode: Value = Const(0, 1)
 
     @property
@@ -92,79 +99,68 @@ class Unloader(Leaf):
         return self._shape
 
     def elaborate(self, platform: object) -> Module:
-        """Build what counts runs and words, and the pipeline that reads them.
+        """Build what counts words, and the pipeline that reads them.
 
-        What the receiver says decides only whether stages go on, and never what goes into them.
+        What the receiver says decides only whether words go on, and never where they go.
         """
         m, shape = Module(), self._shape
-        run, there = Signal(self._sections.number_bits, name="run"), Signal(name="there")
-        section = self._sections.of(run)
-        advance, passes = Signal(name="advance"), Signal(name="passes")
+        runs = RunQueue(m, self, self._sections)
+        there, section = runs.there, runs.section
+        shows, advance = Signal(name="shows"), Signal(name="advance")
         self._mode = self._mode_of(section)
         m.d.comb += [
-            advance.eq(~self.tvalid | self.value("tready")),
+            advance.eq(~shows | self.value("tready")),
             self.read_advance.eq(advance),
         ]
-        step, ends_packet = there & advance, Signal(name="ends_packet")
-        first_follows = ends_packet | ~there
-        counter = WordCounter(m, shape.words, self._mode, beat=step, restart=first_follows)
-        packet, last_packet = self._packets(m, step & ends_packet)
-        finishes = ends_packet & last_packet
+        goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
+        finishes, restart = state(name="finishes"), ends_packet | ~there
+        counter = WordCounter(m, shape.words, self._mode, beat=goes_on, restart=restart)
+        following = runs.following(finishes)
+        packet, last_follows = self._packets(m, goes_on, there, ends_packet, following)
+        with m.If(goes_on | ~there):
+            ends = counter.next_index == self._last(following)
+            m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
+        cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
         if shape.key_bits:
             m.d.comb += self.key.eq(self._key(counter.chunk, packet, section))
         tags = Cat(finishes, ends_packet, self._id(packet, section))
         sought = self._stage(m, advance, there, tags, "sought")
-        self._address(m, advance, counter, run)
-        asked = self._stage(m, advance, sought[0], sought[1:], "asked")
-        read = self._stage(m, advance, asked[0], asked[2:], "read")
+        self._address(m, advance, counter, runs.run)
+        asked = self._stage(m, advance, sought[0], sought[2:], "asked")
+        read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
         shown = self._stage(m, advance, read[0], read[1:], "shown")
-        m.d.comb += [self.tvalid.eq(shown[0]), self.tlast.eq(shown[1]), self.tid.eq(shown[2:])]
-        # No run is passed over while a word of another is on its way to memory.
-        skips = self._runs(m, section, there, passes, at_rest=~sought[0] & ~asked[0])
-        following = self._sections.following(section, (there & finishes) | skips)
-        with m.If(step | ~there):
-            m.d.sync += ends_packet.eq(counter.next_index == self._last(following))
-        m.d.comb += passes.eq((step & finishes) | skips)
-        with m.If(passes):
-            m.d.sync += run.eq(run + 1)
-        # The last word of a run leaves its memory.
-        self._claims(m, (advance & asked[0] & asked[1]) | skips)
+        m.d.comb += [
+            shows.eq(shown[0]),
+            self.tvalid.eq(shows & ~self.value("clear")),
+            Cat(self.tlast, self.tid).eq(shown[1:]),
+            goes_on.eq(self._goes_on(m, read[0], "words")),
+        ]
+        runs.add_turns(
+            finish=finishes & goes_on,
+            at_rest=~there & ~sought[0] & ~asked[0],
+            brought=[self._brought(k) for k in range(self._sections.count)],
+        )
+        room = self._goes_on(m, read[0], "room")
+        m.d.comb += self.free.eq(runs.add_claims(room, sought[0] & sought[1]))
         return m
 
-    def _runs(
-        self, m: Module, section: Value, there: Signal, passes: Value, *, at_rest: Value
-    ) -> Value:
-        """Count runs that are complete, and find out whether there is anything of the next.
+    def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
+        """Whether words go on, for a few registers to which that comes late.
 
-        Returns
-        -------
-        Value
-            High in the cycle in which a run is passed over that has brought nothing.
+        They have a register of their own that says whether a word is shown; the first one is near
+        all registers that words go through.
         """
-        complete, skips = Signal(2, name="complete"), Signal(name="skips")
-        ends, following = self.value("run_ends"), self._sections.following(section, Const(1))
-        with m.If(passes):
-            m.d.sync += there.eq((complete[1] | ends) & self._brought(following))
-        with m.Else():
-            m.d.sync += there.eq(((complete != 0) | ends) & self._brought(section))
-        m.d.sync += [
-            complete.eq(complete + ends - passes),
-            skips.eq((complete != 0) & ~there & at_rest & ~skips),
-        ]
-        return skips
+        shows, tready = Signal(name=f"shows_{name}"), self.value("tready")
+        stays = (shown_next | (shows & ~tready)) & ~self.value("clear")
+        m.d.comb += shows.eq(apart(m, stays, name=f"shows_{name}_here", alone=self.alone))
+        return ~shows | tready
 
-    def _claims(self, m: Module, leaves: Value) -> None:
-        """Count runs from their begin until they have left memory."""
-        claimed = Signal(2, name="claimed")
-        m.d.sync += claimed.eq(claimed + self.value("run_begins") - leaves)
-        m.d.comb += self.free.eq(claimed != self._sections.buffers)
-
-    def _brought(self, section: Value) -> Value:
-        """Whether a run that is complete has brought anything."""
-        empty = self.value("run_empty").bit_select(section, 1)
-        return self._receives(section) & ~empty
+    def _brought(self, section: int) -> Value:
+        """Whether a run in a section brings anything."""
+        number = Const(section, self._sections.bits)
+        return self._receives(number) & ~self.value("run_empty")[section]
 
     def _mode_of(self, section: Value) -> Value:
         """The mode of a run."""
@@ -190,16 +186,29 @@ class Unloader(Leaf):
             return Const(words.most - 1)
         return self.value("run_last").word_select(section, words.index_bits)
 
-    def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
-        """The packet, and whether it is the last of a run."""
+    def _packets(
+        self, m: Module, goes_on: Value, there: Value, ends_packet: Value, following: Value
+    ) -> tuple[Value, Value]:
+        """The packet, and whether that of the next word is the last of its run."""
         packets = self._shape.packets
         if max(packets) == 1:
             return Const(0, 1), Const(1)
-        packet, last = Signal(range(max(packets)), name="packet"), Signal(name="last_packet")
-        m.d.comb += last.eq(packet == by_mode([count - 1 for count in packets], self._mode))
-        with m.If(ends):
-            m.d.sync += packet.eq(Mux(last, 0, packet + 1))
-        return packet, last
+        packet = state((max(packets) - 1).bit_length(), name="packet")
+        last, last_follows = state(name="last_packet"), Signal(name="last_follows")
+        # Of the first word of a run, and of others; a packet stays until it ends.
+        single = by_mode([int(count == 1) for count in packets], self._mode_of(following))
+        before = packet == by_mode([max(count - 2, 0) for count in packets], self._mode)
+        m.d.comb += last_follows.eq(
+            Mux(there, Mux(ends_packet, Mux(last, single, before), last), single)
+        )
+        ends = there & ends_packet
+        with m.If(goes_on | ~there):
+            m.d.sync += last.eq(last_follows)
+        # No condition but the one that comes late is left to the enable.
+        with m.If(goes_on):
+            m.d.sync += packet.eq((packet + ends) & ~(ends & last).replicate(len(packet)))
+        cleared(m, self.value("clear"), packet, last)
+        return packet, last_follows
 
     def _id(self, packet: Value, section: Value) -> Value:
         """The origin of a packet; modes of a root have but one."""
@@ -260,17 +269,18 @@ class Unloader(Leaf):
         row = self.value("row")
         if not self._shape.key_bits:
             return row
-        fresh, held = Signal(name="fresh"), Signal(len(row), name="held_row", reset_less=True)
+        fresh, held = state(name="fresh"), Signal(len(row), name="held_row", reset_less=True)
         m.d.sync += fresh.eq(advance)
+        cleared(m, self.value("clear"), fresh)
         with m.If(fresh):
             m.d.sync += held.eq(row)
         return Mux(fresh, row, held)
 
-    @staticmethod
-    def _stage(m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
+    def _stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
         """A stage of the pipeline: whether a word is there, and what is known of it."""
-        there = Signal(name=f"{name}_valid")
+        there = state(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
         with m.If(advance):
             m.d.sync += [there.eq(valid), known.eq(tags)]
+        cleared(m, self.value("clear"), there)
         return Cat(there, known)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..memories import address_width, choose
+from .clearing import state
 
 __all__ = ["WordCounter", "WordShape", "by_mode"]
 
@@ -107,6 +108,8 @@ class WordCounter:
         That of its chunk.
     within : Value
         Its address, counted from that of the first word of the chunk.
+    registers : list of Signal
+        What the caller sets back with its own `cleared`.
     """
 
     def __init__(
@@ -114,7 +117,8 @@ class WordCounter:
     ) -> None:
         self._m, self._shape, self._beat, self._restart = m, shape, beat, restart
         self._pitch = by_mode(shape.pitch, mode)
-        self.index = Signal(shape.index_bits, name="index")
+        self.index = state(shape.index_bits, name="index")
+        self.registers = [self.index]
         self.next_index = Signal(shape.index_bits, name="next_index")
         m.d.comb += self.next_index.eq(Mux(restart, 0, self.index + 1))
         with m.If(beat):
@@ -126,8 +130,13 @@ class WordCounter:
         elif shape.chunk_bits:
             self._divide(mode)
         elif max(shape.pitch) > 1:
-            self.within = Signal(shape.within_bits, name="within")
+            self.within = self._register(shape.within_bits, "within")
             self._count(self.within, self._pitch, beat, restart)
+
+    def _register(self, bits: int, name: str) -> Signal:
+        register = state(bits, name=name)
+        self.registers.append(register)
+        return register
 
     def _count(self, count: Signal, step: Value, passes: Value, restart: Value) -> None:
         with self._m.If(passes):
@@ -145,8 +154,8 @@ class WordCounter:
     def _divide(self, mode: Value) -> None:
         """Count chunks, and words within them."""
         shape, m, restart = self._shape, self._m, self._restart
-        chunk = Signal(shape.chunk_bits, name="chunk")
-        within = Signal(shape.within_bits, name="within")
+        chunk = self._register(shape.chunk_bits, "chunk")
+        within = self._register(shape.within_bits, "within")
         ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")
         following = Signal.like(chunk, name="next_chunk")
         self.chunk, self.within = chunk, within

@@ -1,0 +1,121 @@
+"""The runs that wait to be unloaded at a node, and the one that is.
+
+A run is claimed from its begin until its last word leaves memory; it is complete from its end until
+its last word is asked for. What a run brings is known before its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from ..apart import apart
+from ..crossbar import keeper
+from ..leaf import Leaf
+from .clearing import cleared, state
+from .sections import Sections
+from .tally import tally
+
+__all__ = ["RunQueue"]
+
+
+class RunQueue:
+    """Counts the runs of an unloader.
+
+    Parameters
+    ----------
+    m : Module
+    leaf : Leaf
+        With the inputs `clear`, `run_begins` and `run_ends`.
+    sections : Sections
+        Of memories.
+
+    Attributes
+    ----------
+    run : Signal
+        The number of the run that is unloaded, or will be next.
+    there : Signal
+        Whether there are words of it that were not asked for yet.
+    skips : Signal
+        High in the cycle in which a run is passed over that has brought nothing.
+    """
+
+    def __init__(self, m: Module, leaf: Leaf, sections: Sections) -> None:
+        self._m, self._leaf, self._sections = m, leaf, sections
+        self.run = state(sections.number_bits, name="run")
+        self.there, self.skips = state(name="there"), state(name="skips")
+
+    @property
+    def section(self) -> Value:
+        """Where the words of the run lie."""
+        return self._sections.of(self.run)
+
+    def following(self, finishes: Value) -> Value:
+        """Where the next word lies, given whether this one is the last of its run."""
+        return self._sections.following(self.section, (self.there & finishes) | self.skips)
+
+    def add_turns(self, *, finish: Value, at_rest: Value, brought: Sequence[Value]) -> None:
+        """Add what goes on from run to run.
+
+        Parameters
+        ----------
+        finish : Value
+            Whether a word that is there is the last of its run, and asked for. This comes late.
+        at_rest : Value
+            Whether no word is there, or on its way to memory: no run is passed over before.
+        brought : sequence of Value
+            Whether the run in each section brings anything.
+        """
+        m, there, ends, clear = self._m, self.there, self._value("run_ends"), self._value("clear")
+        passes = (there & finish) | self.skips
+        complete = tally(m, up=ends, down=passes, clear=clear, name="complete")
+        known = Signal(self._sections.count, name="brought")
+        # Other nodes may hold the same.
+        held = apart(m, Cat(*brought), name="brought_here", alone=self._leaf.alone)
+        m.d.comb += known.eq(held)
+        this, following = (
+            known.bit_select(section, 1)
+            for section in (self.section, self._sections.following(self.section))
+        )
+        # The wire of `ends` is long: nothing but the last table is behind it.
+        keep, turns = keeper(m, 1), there | self.skips
+        stays, brings = keep(there & ~finish), keep(Mux(turns, following, this))
+        waits = keep(Mux(turns, complete[1], complete.any()))
+        m.d.sync += [
+            there.eq(stays | (brings & (waits | ends))),
+            self.skips.eq(complete.any() & ~this & at_rest & ~self.skips),
+        ]
+        with m.If(passes):
+            m.d.sync += self.run.eq(self.run + 1)
+        cleared(m, clear, self.run, there, self.skips)
+
+    def add_claims(self, goes_on: Value, last_sought: Value) -> Value:
+        """Add what counts the runs that are claimed.
+
+        Parameters
+        ----------
+        goes_on : Value
+            Whether words go on.
+        last_sought : Value
+            Whether the row is sought of the last word of a run.
+
+        Returns
+        -------
+        Value
+            Whether there is room for what another run brings.
+        """
+        m, clear, last_asked = self._m, self._value("clear"), state(name="last_asked")
+        with m.If(goes_on):
+            m.d.sync += last_asked.eq(last_sought)
+        cleared(m, clear, last_asked)
+        # The last word of a run leaves its memory.
+        leaves = (goes_on & last_asked) | self.skips
+        begins = self._value("run_begins")
+        claimed = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
+        # There are never more than there are buffers.
+        return ~claimed[1] if self._sections.two else ~claimed.all()
+
+    def _value(self, name: str) -> Value:
+        """What drives an input."""
+        return self._leaf.value(name)
