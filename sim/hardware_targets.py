@@ -12,7 +12,8 @@ Where a target is missed, the last column is the best that the measured netlist 
 4-input tables that could select from the words which arrive at each out-port bit, or the clock rate
 if the wires of the slowest path took no time.
 
-Whole fabrics have a host port and are placed three times; beside the median is its slowest path.
+Whole fabrics have a host port, or streams, and are placed three times; beside the median is its
+slowest path.
 
 Of fabrics of several collectives, the router is compared with that of the dearest of them alone.
 
@@ -77,7 +78,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class FabricCase:
-    """A whole fabric with a host port, and the least clock rate it must have on a device."""
+    """A whole fabric, and the least clock rate it must have on a device."""
 
     name: str
     topology: str
@@ -85,6 +86,7 @@ class FabricCase:
     width: int
     device: str
     mhz: int
+    top: str = "host"
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ ENGINE = "allgather,alltoall,allreduce,broadcast"
 #: not routed within an hour.
 FABRICS = (
     FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
+    FabricCase("with streams", "4x4", "hamiltonian", 32, "ecp5-25k", 220, top="stream"),
     FabricCase("whole, table 2-D", "4x4", "bufferless", 32, "ecp5-45k", 200),
     FabricCase("whole, table 2-D, narrow", "8x8", "bufferless", 8, "ecp5-85k", 160),
     FabricCase("whole, oblivious, small", "3x3", "hamiltonian", 8, "ice40-hx8k", 223),
@@ -131,7 +134,8 @@ def fabric_row(case, progress):
         program, what = tf.compile(schedule), f"allgather {case.algorithm}"
     else:
         program, what = engine(case.topology, ENGINE), ENGINE.replace(",", ", ")
-    design = replace(tf.emit(tf.Fabric(program, width=case.width)), classes=[])
+    fabric = tf.Fabric(program, width=case.width, top=case.top)
+    design = replace(tf.emit(fabric), classes=[])
     seeds = range(1, 1 + FABRIC_PLACEMENTS)
     found = tf.synthesize(design, case.device, pnr=True, seeds=seeds, progress=progress).fabric
     measured = found["fmax_mhz"]
