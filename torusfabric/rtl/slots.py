@@ -108,14 +108,16 @@ class _OneLoop(Slots):
     def _count_by_flit(self, m: Module, last: Value | int, most: int) -> None:
         """Count all rows for the first flit, then for the second, .."""
         flit = Signal(range(max(most, 2)))
-        end = flit == last
-        with m.If(self.go | self.running):
+        end, moves = flit == last, self.go | self.running
+        with m.If(moves):
             m.d.sync += [
-                self.row.eq(self.row + 1),
+                self.row.eq(Mux(self._end_of_rows, 0, self.row + 1)),
                 self.running.eq(~(self._end_of_rows & end)),
             ]
-            with m.If(self._end_of_rows):
-                m.d.sync += [self.row.eq(0), flit.eq(Mux(end, 0, flit + 1))]
+        # Unless it is the only row, the first, at which `go` comes late, is not the last.
+        several = self.loop.rows > 1
+        with m.If((self.running if several else moves) & self._end_of_rows):
+            m.d.sync += flit.eq(Mux(end, 0, flit + 1))
         self.word = delayed(m, flit, 1)
         self.begins = Const(1)
 
