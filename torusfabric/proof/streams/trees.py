@@ -24,6 +24,10 @@ def tree_harness(design: Design, module: str) -> Harness:
     """
     model = Model(design, module)
     inputs, bits = model.width("bad") // 2, model.width("any_length")
+    if model.has("good"):
+        for k in range(inputs):
+            good = f"good[{k}]" if inputs > 1 else "good"
+            model.assume(f"{good} == (bad[{2 * k + 1}:{2 * k}] == 0)")
     for name in ("ready", "bad", "length", "sends"):
         if model.has(name):
             model.past(f"past_{name}", name, model.width(name))

@@ -291,7 +291,7 @@ def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
         words = []
         for number, group in enumerate(groups):
             module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
-            make = partial(ReadinessMerge, len(group), 1 if level else 2, bits, some=some)
+            make = partial(ReadinessMerge, len(group), bits, branches=level > 0, some=some)
             net.add_module(module, make, role=Role.STREAM)
             inputs = {
                 name: tuple(part for word in group for part in word[name]) for name in group[0]
@@ -302,7 +302,11 @@ def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
                 "any_bad": (f"bad_{at}", 2),
                 "none_bad": (f"good_{at}", 1),
             }
-            word = {"ready": (Part(f"ready_{at}", 0, 1),), "bad": (Part(f"bad_{at}", 0, 2),)}
+            word = {
+                "ready": (Part(f"ready_{at}", 0, 1),),
+                "good": (Part(f"good_{at}", 0, 1),),
+                "bad": (Part(f"bad_{at}", 0, 2),),
+            }
             for name, width in (("length", bits), ("sends", int(bool(bits) and some))):
                 if width:
                     outputs[f"any_{name}"] = (f"{name}_{at}", width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
@@ -36,8 +36,8 @@ class ReadinessMerge(Leaf):
     Parameters
     ----------
     inputs : int
-    ready_bits : int
-        Bits of each of them that have to be high.
+    branches : bool
+        Whether they are branches; else nodes, which have a message, and room, or not.
     length_bits : int
         Bits of the length of the messages; 0 where it is fixed.
     some : bool
@@ -46,6 +46,8 @@ class ReadinessMerge(Leaf):
     Members
     -------
     ready : In
+    good : In
+        Whether nothing is bad with each branch.
     bad : In
         Two bits of each.
     length : In
@@ -60,12 +62,14 @@ class ReadinessMerge(Leaf):
     any_sends : Out(1)
     """
 
-    def __init__(self, inputs: int, ready_bits: int, length_bits: int, *, some: bool) -> None:
+    def __init__(self, inputs: int, length_bits: int, *, branches: bool, some: bool) -> None:
+        self._branches = branches
         self._inputs, self._length_bits, self._some = inputs, length_bits, some
         bits = {"length": length_bits, "sends": min(int(some), length_bits)}
         super().__init__(
             {
-                "ready": In(inputs * ready_bits),
+                "ready": In(inputs if branches else 2 * inputs),
+                **({"good": In(inputs)} if branches else {}),
                 "bad": In(2 * inputs),
                 "all_ready": Out(1),
                 "any_bad": Out(2),
@@ -85,9 +89,11 @@ class ReadinessMerge(Leaf):
         """Build the comparison, and the registers."""
         m = Module()
         bad = reduce(or_, self.words("bad", 2))
+        # Known of branches, which spares a level of logic behind long wires.
+        good = self.value("good").all() if self._branches else bad == 0
         m.d.sync += self.all_ready.eq(self.value("ready").all())
         if not self._length_bits:
-            m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(bad == 0)]
+            m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(good)]
             return m
         lengths = self.words("length", self._length_bits)
         if not self._some:
@@ -101,6 +107,6 @@ class ReadinessMerge(Leaf):
                     m.d.comb += chosen.eq(length)
             differs = [s & (n != chosen) for s, n in zip(sends, lengths, strict=True)]
             m.d.sync += [self.any_length.eq(chosen), self.any_sends.eq(reduce(or_, sends))]
-        bad = bad | reduce(or_, differs, 0)
-        m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(bad == 0)]
+        differ = reduce(or_, differs, Const(0))
+        m.d.sync += [self.any_bad.eq(bad | differ), self.none_bad.eq(good & ~differ)]
         return m
