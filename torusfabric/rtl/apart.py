@@ -21,20 +21,24 @@ def held_signal(width: int, *, name: str, reset: bool = False, init: int = 0) ->
 class _Bank(Elaboratable):
     """A register that stays a module."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, clears: bool) -> None:
         self.given = Signal(width)
         self.held = Signal(width)
+        self.clear = Signal(name="clear") if clears else None
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # Not the output itself: what is around has that as well, and shall not be marked by it.
         held = held_signal(width=len(self.given), name="register")
         m.d.sync += held.eq(self.given)
+        if self.clear is not None:
+            with m.If(self.clear):
+                m.d.sync += held.eq(0)
         m.d.comb += self.held.eq(held)
         return m
 
 
-def apart(m: Module, value: Value, *, name: str, alone: bool) -> Value:
+def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | None = None) -> Value:
     """A value one cycle later, in a register that synthesis makes one with no other.
 
     Parameters
@@ -44,6 +48,8 @@ def apart(m: Module, value: Value, *, name: str, alone: bool) -> Value:
     name : str
     alone : bool
         Whether the text of a module is written; for a simulator it is a plain register.
+    clear : Value, optional
+        Whether it is 0 a cycle later.
 
     Returns
     -------
@@ -52,7 +58,12 @@ def apart(m: Module, value: Value, *, name: str, alone: bool) -> Value:
     if not alone:
         held = Signal(len(value), name=name, reset_less=True)
         m.d.sync += held.eq(value)
+        if clear is not None:
+            with m.If(clear):
+                m.d.sync += held.eq(0)
         return held
-    m.submodules[name] = bank = _Bank(len(value))
+    m.submodules[name] = bank = _Bank(len(value), clears=clear is not None)
     m.d.comb += bank.given.eq(value)
+    if bank.clear is not None:
+        m.d.comb += bank.clear.eq(clear)
     return bank.held

@@ -31,7 +31,7 @@ STAGES = (
 )
 
 #: Other registers that claims refer to, as far as an unloader has them.
-REGISTERS = ("shows_words", "shows_room", "there", "skips", "ends_packet", "finishes",
+REGISTERS = ("shows_words", "shows_runs", "there", "skips", "ends_packet", "finishes",
              "last_packet", "brought", "sought_valid", "sought", "asked_valid", "asked",
              "last_asked", "read_valid", "read", "chosen_valid", "chosen", "run", "complete",
              "claimed", "index", "packet", "chunk", "within", "place", "fresh",
@@ -266,7 +266,7 @@ def _claim_port(model: Model, stages: int) -> None:
     model.register("starved", "inside != 0 && !tvalid ? starved + 1 : 0", 3)
     model.past("past_free", "free && !run_begins")
     model.claims({
-        "goes_on_as_the_port_does": "shows_words == tvalid && shows_room == tvalid",
+        "goes_on_as_the_port_does": "shows_words == tvalid && shows_runs == tvalid",
         "tvalid_stays_until_tready": "!steady || !past_waits || tvalid",
         "tlast_and_tid_are_stable": "!steady || !past_waits || {tid, tlast} == past_tags",
         "hands_over_the_next_word": "!tvalid || (inside != 0 && {tid, tlast} == tags_0)",

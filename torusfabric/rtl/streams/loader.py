@@ -10,6 +10,8 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..apart import apart
+from ..crossbar import keeper
 from ..leaf import Leaf
 from .clearing import cleared, registered_outputs, state
 from .run_facts import of_run
@@ -110,42 +112,60 @@ class Loader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self._shape
-        clear, ends = self.value("clear"), Signal(name="ends_message")
         both, section = state(name="both"), state(self._sections.number_bits, name="section")
+        ends, both_next = Signal(name="ends_message"), Signal(name="both_next")
         self._mode = of_run(self, "load_mode", section[0], shape.facts.mode_bits)
-        sends, may, beat = Signal(name="sends_now"), Signal(name="may_load"), Signal(name="beat")
-        # Two messages wait at most; with two sections, also only one while a run is under way.
-        room = ~both
-        if self._sections.two:
-            ended = self.value("run_ends")
-            # It is never 3.
-            room = ~tally(m, up=ends, down=ended, clear=clear, name="occupied")[1]
+        sends, beat, last = Signal(name="sends_now"), Signal(name="beat"), self.value("tlast")
+        may, may_end = self._room(m, section, ends, (both, both_next))
         m.d.comb += [
             sends.eq(self._sends(section[0])),
-            may.eq(room & of_run(self, "load_valid", section[0], 1, otherwise=1)),
-            self.tready.eq(may & sends & ~clear),
+            self.tready.eq(may & sends & ~self.value("clear")),
             # What is taken in the cycle of a reset is forgotten with all else.
             beat.eq(self.value("tvalid") & may & sends),
         ]
-        counter = WordCounter(m, shape.words, self._mode, beat=beat, restart=self.value("tlast"))
+        counter = WordCounter(m, shape.words, self._mode, beat=beat, restart=last)
         beyond, at_last = self._limits(m, counter, beat)
-        last, ends_packet = self.value("tlast"), beat & self.value("tlast")
-        ends_message, first_packet = self._packets(m, ends_packet)
-        length, unequal = self._lengths(m, counter, ends_packet, first_packet, at_last)
-        bad = Cat(
-            beat & Mux(last, unequal, at_last),
-            self._wrong_destination(m, ends_packet, ends_message),
-        )
-        found, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
+        ends_packet = self.value("tvalid") & last & may_end & sends
+        first_packet, last_packet = self._packets(m, ends_packet)
         # Who sends nothing has nothing to wait for.
-        m.d.comb += [found.eq(so_far | bad), ends.eq(ends_message | (may & ~sends))]
-        m.d.sync += so_far.eq(found & ~ends_message.replicate(2))
+        m.d.comb += ends.eq((ends_packet & last_packet) | (may_end & ~sends))
+        length, unequal = self._lengths(m, counter, ends_packet, first_packet, at_last)
+        found, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
+        # It counts when a word is taken.
+        m.d.comb += found.eq(so_far | Cat(
+            Mux(last, unequal, at_last),
+            last & self._wrong_destination(m, ends_packet, last_packet),
+        ))  # fmt: skip
+        with m.If(beat):
+            m.d.sync += so_far.eq(found & ~(last & last_packet).replicate(2))
         with m.If(ends):
             m.d.sync += section.eq(section + 1)
         self._write(m, counter, beat & ~beyond, section)
-        self._queue(m, ends, both, Cat(found & sends.replicate(2), sends), length)
-        cleared(m, clear, section, so_far, *counter.registers)
+        known = Cat(found & sends.replicate(2), sends)
+        self._queue(m, ends, (both, both_next), known, length)
+        cleared(m, self.value("clear"), section, so_far, *counter.registers)
         return m
+
+    def _room(
+        self, m: Module, section: Value, ends: Value, both: tuple[Signal, Signal]
+    ) -> tuple[Signal, Value]:
+        """Whether words are accepted: for the port, and for what the end of a message changes.
+
+        Two messages wait at most; with two sections, also only one while a run is under way.
+        """
+        full, following = both
+        clear = self.value("clear")
+        if self._sections.two:
+            ended = self.value("run_ends")
+            count, counted = tally(m, up=ends, down=ended, clear=clear, name="occupied")
+            # It is never 3.
+            full, following = count[1], counted[1]
+        # A register of its own leaves no level of logic in common with what words change.
+        ends_full = apart(m, following, name="ends_full", alone=self.alone, clear=clear)
+        commanded = of_run(self, "load_valid", section[0], 1, otherwise=1)
+        may = Signal(name="may_load")
+        m.d.comb += may.eq(~full & commanded)
+        return may, ~ends_full & commanded
 
     def _sends(self, odd: Value) -> Value:
         """Whether the node sends anything of a message."""
@@ -173,16 +193,16 @@ class Loader(Leaf):
         return full, at_last
 
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
-        """Whether a message ends, and whether a packet is its first."""
+        """Whether a packet is the first of its message, and whether it is the last."""
         packets = self._shape.packets
         if max(packets) == 1:
-            return ends, Const(1)
+            return Const(1), Const(1)
         count = state((max(packets) - 1).bit_length(), name="packet")
         last = count == by_mode([each - 1 for each in packets], self._mode)
         with m.If(ends):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
         cleared(m, self.value("clear"), count)
-        return ends & last, count == 0
+        return count == 0, last
 
     def _lengths(
         self, m: Module, counter: WordCounter, ends: Value, first: Value, at_last: Value
@@ -199,7 +219,10 @@ class Loader(Leaf):
         return Mux(first, counter.index, held), ~first & (counter.index != held)
 
     def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
-        """Whether a packet is for a destination that there is not, or that had one already."""
+        """Whether a packet is for a destination that there is not, or that had one already.
+
+        A packet ends, which may be the last of its message.
+        """
         shape = self._shape
         if not shape.dest_bits:
             return Const(0)
@@ -210,12 +233,12 @@ class Loader(Leaf):
             if named
         )
         unknown = dest >= by_mode(shape.packets, self._mode) if gaps else Const(0)
-        with m.If(last):
-            m.d.sync += sent.eq(0)
-        with m.Elif(ends):
+        with m.If(ends):
             m.d.sync += sent.bit_select(dest, 1).eq(1)
+        with m.If(ends & last):
+            m.d.sync += sent.eq(0)
         cleared(m, self.value("clear"), sent)
-        return ends & (unknown | sent.bit_select(dest, 1)) & by_mode(shape.named, self._mode)
+        return (unknown | sent.bit_select(dest, 1)) & by_mode(shape.named, self._mode)
 
     def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""
@@ -256,24 +279,31 @@ class Loader(Leaf):
             key.append(Mux(self._named(), self.value("tdest"), 0)[: shape.dest_bits])
         return Cat(*key, self._mode) if shape.facts.mode_bits else Cat(*key)
 
-    def _queue(self, m: Module, ends: Value, both: Signal, known: Value, length: Value) -> None:
+    def _queue(
+        self, m: Module, ends: Value, both: tuple[Signal, Signal], known: Value, length: Value
+    ) -> None:
         """Keep what is known of the messages that wait, the oldest first; and whether two do."""
         bits = self._shape.length_bits
         new = Cat(known, length) if bits else known
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)
         waits, begins = state(name="waits"), self.value("run_begins")
-        stays = waits & ~begins
+        two, two_next = both
+        stays, moves = waits & ~begins, begins | ~waits
         # While two wait, all there is to do is to move up.
-        with m.If(begins | ~waits):
-            m.d.sync += first.eq(Mux(both, second, new))
+        oldest = Mux(two, second, new)
+        with m.If(moves):
+            m.d.sync += first[2:].eq(oldest[2:])
+        # An enable would be one more wire behind the long one of `begins`.
+        found, keep = oldest[:2], keeper(m, 2)
+        m.d.sync += first[:2].eq(
+            (keep(found) & moves.replicate(2)) | (first[:2] & stays.replicate(2))
+        )
         with m.If(ends):
             m.d.sync += second.eq(new)
-        m.d.sync += [
-            waits.eq(stays | (waits & both) | ends),
-            both.eq(Mux(begins, both & ends, both | (waits & ends))),
-        ]
-        cleared(m, self.value("clear"), waits, both)
+        m.d.comb += two_next.eq(Mux(begins, two & ends, two | (waits & ends)))
+        m.d.sync += [waits.eq(stays | (waits & two) | ends), two.eq(two_next)]
+        cleared(m, self.value("clear"), waits, two)
         m.d.comb += [self.loaded.eq(waits), self.bad.eq(first[:2])]
         if self._shape.some:
             m.d.comb += self.counts.eq(first[2])

@@ -55,21 +55,27 @@ class RunQueue:
         """Where the next word lies, given whether this one is the last of its run."""
         return self._sections.following(self.section, (self.there & finishes) | self.skips)
 
-    def add_turns(self, *, finish: Value, at_rest: Value, brought: Sequence[Value]) -> None:
+    def add_turns(
+        self, *, finishes: Value, goes_on: Value, at_rest: Value, brought: Sequence[Value]
+    ) -> None:
         """Add what goes on from run to run.
 
         Parameters
         ----------
-        finish : Value
-            Whether a word that is there is the last of its run, and asked for. This comes late.
+        finishes : Value
+            Whether a word that is there is the last of its run.
+        goes_on : Value
+            Whether it is asked for. This comes late.
         at_rest : Value
             Whether no word is there, or on its way to memory: no run is passed over before.
         brought : sequence of Value
             Whether the run in each section brings anything.
         """
         m, there, ends, clear = self._m, self.there, self._value("run_ends"), self._value("clear")
-        passes = (there & finish) | self.skips
-        complete = tally(m, up=ends, down=passes, clear=clear, name="complete")
+        # The wires of what comes late are long: nothing but the last table is behind them.
+        keep, turns = keeper(m, 1), there | self.skips
+        passes = (keep(there & finishes) & goes_on) | self.skips
+        complete, _ = tally(m, up=ends, down=passes, clear=clear, name="complete")
         known = Signal(self._sections.count, name="brought")
         # Other nodes may hold the same.
         held = apart(m, Cat(*brought), name="brought_here", alone=self._leaf.alone)
@@ -78,9 +84,8 @@ class RunQueue:
             known.bit_select(section, 1)
             for section in (self.section, self._sections.following(self.section))
         )
-        # The wire of `ends` is long: nothing but the last table is behind it.
-        keep, turns = keeper(m, 1), there | self.skips
-        stays, brings = keep(there & ~finish), keep(Mux(turns, following, this))
+        stays = keep(there & ~(finishes & goes_on))
+        brings = keep(Mux(turns, following, this))
         waits = keep(Mux(turns, complete[1], complete.any()))
         m.d.sync += [
             there.eq(stays | (brings & (waits | ends))),
@@ -90,29 +95,26 @@ class RunQueue:
             m.d.sync += self.run.eq(self.run + 1)
         cleared(m, clear, self.run, there, self.skips)
 
-    def add_claims(self, goes_on: Value, last_sought: Value) -> Value:
+    def add_claims(self, last_asked: Value, goes_on: Value) -> Value:
         """Add what counts the runs that are claimed.
 
         Parameters
         ----------
+        last_asked : Value
+            Whether the last word of a run is asked for.
         goes_on : Value
-            Whether words go on.
-        last_sought : Value
-            Whether the row is sought of the last word of a run.
+            Whether words go on. This comes late.
 
         Returns
         -------
         Value
             Whether there is room for what another run brings.
         """
-        m, clear, last_asked = self._m, self._value("clear"), state(name="last_asked")
-        with m.If(goes_on):
-            m.d.sync += last_asked.eq(last_sought)
-        cleared(m, clear, last_asked)
+        m, clear = self._m, self._value("clear")
         # The last word of a run leaves its memory.
         leaves = (goes_on & last_asked) | self.skips
         begins = self._value("run_begins")
-        claimed = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
+        claimed, _ = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
         # There are never more than there are buffers.
         return ~claimed[1] if self._sections.two else ~claimed.all()
 

@@ -9,7 +9,7 @@ from .clearing import cleared, state
 __all__ = ["tally"]
 
 
-def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> Signal:
+def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tuple[Signal, Signal]:
     """Count from 0 to 3, up and down.
 
     Each bit follows from four others: one table, where an adder and a subtractor would take two
@@ -24,18 +24,25 @@ def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> Sign
         Whether it is 0 from there on.
     name : str
 
+    Returns
+    -------
+    count, following : Signal
+        The count, and what it is from the next edge on, but for `clear`.
+
     Examples
     --------
     >>> from amaranth.hdl import Fragment
     >>> m = Module()
-    >>> count = tally(m, up=Signal(), down=Signal(), clear=Signal(), name="waiting")
-    >>> len(count), [*Fragment.get(m, None).statements]
-    (2, ['comb', 'sync'])
+    >>> count, following = tally(m, up=Signal(), down=Signal(), clear=Signal(), name="waiting")
+    >>> len(count), len(following), [*Fragment.get(m, None).statements]
+    (2, 2, ['comb', 'sync'])
     """
-    count = state(2, name=name)
+    count, following = state(2, name=name), Signal(2, name=f"{name}_next")
     grows, shrinks = Signal(name=f"{name}_grows"), Signal(name=f"{name}_shrinks")
     m.d.comb += [grows.eq(up), shrinks.eq(down)]
     changes = grows ^ shrinks
-    m.d.sync += count.eq(Cat(count[0] ^ changes, count[1] ^ (changes & (count[0] ^ shrinks))))
+    counted = Cat(count[0] ^ changes, count[1] ^ (changes & (count[0] ^ shrinks)))
+    m.d.comb += following.eq(counted)
+    m.d.sync += count.eq(following)
     cleared(m, clear, count)
-    return count
+    return count, following

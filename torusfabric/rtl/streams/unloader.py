@@ -137,13 +137,19 @@ class Unloader(Leaf):
             Cat(self.tlast, self.tid).eq(shown[1:]),
             goes_on.eq(self._goes_on(m, read[0], "words")),
         ]
+        # What counts runs has no level of logic in common with what counts words.
+        turns = self._goes_on(m, read[0], "runs")
         runs.add_turns(
-            finish=finishes & goes_on,
+            finishes=finishes,
+            goes_on=turns,
             at_rest=~there & ~sought[0] & ~asked[0],
             brought=[self._brought(k) for k in range(self._sections.count)],
         )
-        room = self._goes_on(m, read[0], "room")
-        m.d.comb += self.free.eq(runs.add_claims(room, sought[0] & sought[1]))
+        last_asked = state(name="last_asked")
+        with m.If(goes_on):
+            m.d.sync += last_asked.eq(sought[0] & sought[1])
+        cleared(m, self.value("clear"), last_asked)
+        m.d.comb += self.free.eq(runs.add_claims(last_asked, turns))
         return m
 
     def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
