@@ -83,6 +83,17 @@ def test_a_reset_at_any_time(edges):
     assert bench.run(messages_of(fabric, 5)) == []
 
 
+@pytest.mark.parametrize("buffers", [2, 3])
+@pytest.mark.parametrize("edges", [40, 41, 42])
+def test_a_reset_of_nodes_that_are_full(buffers, edges):
+    """The word that comes first after that is a message, and none is lost."""
+    program = tf.compile(tf.plan("2", "allgather"), flits=1)
+    with forced(buffers=buffers):
+        bench = StreamBench(tf.Fabric(program, width=8, top="stream"), stall=(0, 0.9))
+    bench.interrupt(messages_of(bench.fabric, 30, seed=2), edges)
+    assert bench.run(messages_of(bench.fabric, 4)) == []
+
+
 def test_nodes_with_clocks_of_their_own():
     program = tf.compile(tf.plan("2", "allgather"), flits=4)
     assert sections_of(program).count == 4
