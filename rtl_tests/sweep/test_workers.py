@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 from sweeps import MANY, lines_of, plan_step
 
 from torusfabric.errors import InputError, MissingTool
+from torusfabric.sweep import work
 from torusfabric.sweep.grid import load, points
 from torusfabric.sweep.results import Results
 from torusfabric.sweep.work import describe, on_cluster, on_cores, run
@@ -60,6 +63,25 @@ def test_lost_process_is_replaced():
     victims = [p for p in _children(os.getpid()) if b"spawn_main" in _command(p)]
     os.kill(victims[0], signal.SIGKILL)
     found += rows
+    assert sorted(map(describe, found)) == sorted(map(describe, todo))
+    assert {row["status"] for row in found} == {"done"}
+
+
+@pytest.mark.parametrize("turn", [1, 2, 3])
+def test_no_point_is_lost_with_a_process_that_dies_between_two(monkeypatch, turn):
+    """The pool finds out that it has lost one when it is given the next point."""
+    turns = []
+
+    class Pool(ProcessPoolExecutor):
+        def submit(self, *call, **options):
+            turns.append(call)
+            if len(turns) == turn:
+                raise BrokenProcessPool
+            return super().submit(*call, **options)
+
+    monkeypatch.setattr(work, "ProcessPoolExecutor", Pool)
+    todo = [plan_step(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 6)]
+    found = list(on_cores(todo, jobs=2))
     assert sorted(map(describe, found)) == sorted(map(describe, todo))
     assert {row["status"] for row in found} == {"done"}
 

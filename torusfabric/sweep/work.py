@@ -224,8 +224,9 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
             with _pool(most) as pool:
                 while source or running:
                     while source and len(running) < most:
-                        point = source.popleft()
-                        running[pool.submit(work, point)] = point
+                        # It is taken only when the pool has it, which may just have lost a process.
+                        future = pool.submit(work, source[0])
+                        running[future] = source.popleft()
                     finished, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in finished:
                         row = future.result()
@@ -233,8 +234,7 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
                         yield row
         except BrokenProcessPool:
             if alone:
-                (point,) = running.values()
-                yield _failed(point, "its process died twice")
+                yield from (_failed(point, "its process died twice") for point in running.values())
             else:
                 suspects.extend(running.values())
 
