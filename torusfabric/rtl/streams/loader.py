@@ -131,7 +131,7 @@ class Loader(Leaf):
         m.d.comb += ends.eq((ends_packet & last_packet) | (may_end & ~sends))
         length, unequal = self._lengths(m, counter, ends_packet, first_packet, at_last)
         found, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
-        # It counts when a word is taken.
+        # This matters only in a cycle in which a word is taken.
         m.d.comb += found.eq(so_far | Cat(
             Mux(last, unequal, at_last),
             last & self._wrong_destination(m, ends_packet, last_packet),
@@ -149,7 +149,7 @@ class Loader(Leaf):
     def _room(
         self, m: Module, section: Value, ends: Value, both: tuple[Signal, Signal]
     ) -> tuple[Signal, Value]:
-        """Whether words are accepted: for the port, and for what the end of a message changes.
+        """Whether words are accepted: for the port, and again for what ends of messages change.
 
         Two messages wait at most; with two sections, also only one while a run is under way.
         """
@@ -160,7 +160,8 @@ class Loader(Leaf):
             count, counted = tally(m, up=ends, down=ended, clear=clear, name="occupied")
             # It is never 3.
             full, following = count[1], counted[1]
-        # A register of its own leaves no level of logic in common with what words change.
+        # Synthesis would share a level of logic with what every word changes, and put another one
+        # behind it; it cannot share what comes from a register of its own.
         ends_full = apart(m, following, name="ends_full", alone=self.alone, clear=clear)
         commanded = of_run(self, "load_valid", section[0], 1, otherwise=1)
         may = Signal(name="may_load")
@@ -221,7 +222,8 @@ class Loader(Leaf):
     def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
         """Whether a packet is for a destination that there is not, or that had one already.
 
-        A packet ends, which may be the last of its message.
+        `ends` says that a packet ends, `last` that it is the last of its message. The answer is
+        that of the word which ends a packet, and matters for no other.
         """
         shape = self._shape
         if not shape.dest_bits:

@@ -137,7 +137,7 @@ class Unloader(Leaf):
             Cat(self.tlast, self.tid).eq(shown[1:]),
             goes_on.eq(self._goes_on(m, read[0], "words")),
         ]
-        # What counts runs has no level of logic in common with what counts words.
+        # What counts runs shares no level of logic with what counts words.
         turns = self._goes_on(m, read[0], "runs")
         runs.add_turns(
             finishes=finishes,
