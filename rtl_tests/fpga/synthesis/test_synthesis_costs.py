@@ -72,6 +72,18 @@ def test_wide_multiplexers_are_only_used_for_speed():
     assert (compact.mapping, fast.mapping) == ("compact", "fast")
 
 
+def test_words_of_flip_flops_do_without_enables():
+    text = """module small(input clk, input we, input w, r, input [15:0] d, output [15:0] q);
+  reg [15:0] words [0:1];
+  always @(posedge clk) if (we) words[w] <= d;
+  assign q = words[r];
+endmodule
+"""
+    cost = synthesize(Design({"small": text}, "small", {}), "ice40-hx8k").fabric
+    # A table for each bit of each word, which decodes the address, and for each bit read.
+    assert (cost["ffs"], cost["luts"]) == (32, 32 + 16)
+
+
 @pytest.mark.long
 def test_cost_of_control_is_explained():
     counter = "  reg [19:0] count; always @(posedge clk) count <= inject ? 0 : count + 1;"

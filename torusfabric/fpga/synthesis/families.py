@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from ...toolchain.hints import no_such
 from .cost import Cost
 
-__all__ = ["FAMILIES", "Family", "Mapping", "find_mapping"]
+__all__ = ["FAMILIES", "Family", "Mapping", "Recipe", "find_mapping"]
 
 
 class Mapping(enum.Enum):
@@ -35,14 +35,53 @@ def find_mapping(name: str | Mapping) -> Mapping:
 
 
 @dataclass(frozen=True)
+class Recipe:
+    """How a mapping is carried out.
+
+    Parameters
+    ----------
+    synth : str
+        The yosys command.
+    label : str
+        Where it is interrupted, if it is.
+    steps : tuple of str
+        Commands to be carried out there.
+    """
+
+    synth: str
+    label: str = ""
+    steps: tuple[str, ...] = ()
+
+    def script(self, top: str, more: str = "") -> str:
+        """The yosys commands that map a module, given what to add to the first of them.
+
+        Examples
+        --------
+        >>> print(Recipe("synth_ice40", "map_ffs", ("dffunmap",)).script("node"), end="")
+        synth_ice40 -top node -run begin:map_ffs
+        dffunmap
+        synth_ice40 -top node -run map_ffs:
+        """
+        command = f"{self.synth}{more} -top {top}"
+        lines = [command]
+        if self.steps:
+            lines = [
+                f"{command} -run begin:{self.label}",
+                *self.steps,
+                f"{command} -run {self.label}:",
+            ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True)
 class Family:
     """Devices with the same cells and the same tools.
 
     Parameters
     ----------
-    synth : str
-        The yosys command for few cells.
-    fast : str
+    compact : Recipe
+        The mapping to few cells.
+    fast : Recipe
         The one for speed.
     pnr : str
         The place-and-route tool.
@@ -57,13 +96,17 @@ class Family:
         What to add to the yosys command for a module whose ports are not pins.
     """
 
-    synth: str
-    fast: str
+    compact: Recipe
+    fast: Recipe
     pnr: str
     pnr_args: tuple[str, ...]
     cells: dict[str, Cost]
     placers: tuple[str, ...] = ()
     no_pads: str = ""
+
+    def recipe(self, mapping: Mapping) -> Recipe:
+        """How a mapping is carried out."""
+        return self.fast if mapping is Mapping.FAST else self.compact
 
     def price(self, kind: str) -> Cost | None:
         """What a cell of a type costs, or None if that is not known."""
@@ -75,16 +118,24 @@ class Family:
 #: theirs hold their value by their tables instead, and may be placed anywhere.
 SYNTH_ICE40 = "synth_ice40 -dffe_min_ce_use 9"
 
-#: iCE40: with wide functions absent, the compact mapping is the only one.
+#: An enable of a word of a memory that is made of flip-flops is decoded, and then has a long way to
+#: all of them. So words keep their values by tables, for which a decoder is one input more; these
+#: are in the cells of the flip-flops, which have room for them.
+WORDS_WITHOUT_ENABLES = ("dffunmap -ce-only w:*[*] %ci1:+[Q]", "simplemap")
+
+RECIPE_ICE40 = Recipe(SYNTH_ICE40, "map_ffs", WORDS_WITHOUT_ENABLES)
+
+#: iCE40: with wide functions absent, the compact mapping is the only one. The default weight of
+#: slow paths in its placement is 10.
 #: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
 #: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin. What nextpnr's static placer
 #: places of ours has wires a fifth shorter, and clocks a tenth faster, than that of its default.
 FAMILIES = {
     "ice40": Family(
-        SYNTH_ICE40,
-        SYNTH_ICE40,
+        RECIPE_ICE40,
+        RECIPE_ICE40,
         "nextpnr-ice40",
-        ("--pcf-allow-unconstrained", "--opt-timing"),
+        ("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         {
             "SB_LUT4": Cost(luts=1),
             "SB_DFF*": Cost(ffs=1),
@@ -97,8 +148,8 @@ FAMILIES = {
         },
     ),
     "ecp5": Family(
-        "synth_ecp5 -nowidelut",
-        "synth_ecp5",
+        Recipe("synth_ecp5 -nowidelut"),
+        Recipe("synth_ecp5"),
         "nextpnr-ecp5",
         ("--lpf-allow-unconstrained",),
         {
@@ -118,8 +169,8 @@ FAMILIES = {
         placers=("static", "heap"),
     ),
     "gowin": Family(
-        "synth_gowin -nowidelut",
-        "synth_gowin",
+        Recipe("synth_gowin -nowidelut"),
+        Recipe("synth_gowin"),
         "nextpnr-himbaechel-gowin",
         (),
         {

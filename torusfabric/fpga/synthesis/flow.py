@@ -14,7 +14,7 @@ from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
 from .cones import analyse
 from .cost import Cost, measure
-from .families import Family, Mapping
+from .families import Family, Mapping, Recipe
 from .harness import HARNESS, Ports, harness
 from .roms import ROMS_TOP, roms_text
 from .slowest_path import slowest_path
@@ -75,7 +75,7 @@ class Flow:
             "inports": self.design.inports.get(name, {}),
         }
         stubs = [self.design.modules[child] for child in children]
-        synth = self._synth + self.family.no_pads
+        synth = self._recipe.script(_escape(name), self.family.no_pads)
         key = self._key("map", synth, name, text, stubs, ports)
         if (known := self.cache.get(key)) is not None:
             return known
@@ -85,7 +85,7 @@ class Flow:
         if stubs:
             (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
             script = f"read_verilog -lib {stem}-children.v\n{script}"
-        modules, seconds = self._yosys(stem, script, synth, name, name)
+        modules, seconds = self._yosys(stem, script + synth, name)
         module = modules[name]
         cost = measure(self.device, module, children)
         price = lambda kind: self.family.price(kind) or Cost()
@@ -111,7 +111,8 @@ class Flow:
         list of dict
             `cost` (fields of `Cost`) and `seconds` of each.
         """
-        text, synth = self.design.modules[self.design.rom], self._synth + self.family.no_pads
+        text = self.design.modules[self.design.rom]
+        synth = self._recipe.script(ROMS_TOP, self.family.no_pads)
         contents = {name: self.design.contents[name] for name in names}
         keys = {name: self._key("rom", synth, text, c.parameters()) for name, c in contents.items()}
         known = {name: self.cache.get(key) for name, key in keys.items()}
@@ -121,7 +122,7 @@ class Flow:
             text += roms_text(unknown, self.design.rom)
             (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
             script = f"read_verilog {stem}.v\n"
-            modules, seconds = self._yosys(stem, script, synth, ROMS_TOP, "the ROMs")
+            modules, seconds = self._yosys(stem, script + synth, "the ROMs")
             share = round(seconds / len(unknown), 2)
             for name in unknown:
                 cost = measure(self.device, modules[name], ()).to_json()
@@ -137,7 +138,8 @@ class Flow:
             `seconds` that it took.
         """
         text = self._whole(name, ports)
-        key = self._key("harness", self._synth, text)
+        synth = self._recipe.script(HARNESS)
+        key = self._key("harness", synth, text)
         known = self.cache.get(key)
         seen = [self.cache.get(self._place_key(text, seed)) is not None for seed in seeds]
         if known is not None and all(seen):
@@ -146,7 +148,7 @@ class Flow:
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
         (self.folder / PINS).write_text(self.device.pins, encoding="utf-8")
         script = f"read_verilog {stem}.v\n"
-        _, seconds = self._yosys(stem, script, self._synth, HARNESS, name)
+        _, seconds = self._yosys(stem, script + synth, name)
         return self.cache.put(key, {"seconds": seconds})
 
     def place(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
@@ -216,8 +218,8 @@ class Flow:
                 return
 
     @property
-    def _synth(self) -> str:
-        return self.family.fast if self.mapping is Mapping.FAST else self.family.synth
+    def _recipe(self) -> Recipe:
+        return self.family.recipe(self.mapping)
 
     def _key(self, *parts: object) -> str:
         return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
@@ -225,7 +227,9 @@ class Flow:
     def _place_key(self, text: str, seed: int) -> str:
         family = self.family
         tool, args = family.pnr, (*self.device.device, *family.pnr_args, *family.placers)
-        return self._key("place", self._synth, tool, self.versions[tool], *args, text, seed)
+        return self._key(
+            "place", self._recipe.script(HARNESS), tool, self.versions[tool], *args, text, seed
+        )
 
     def _stem(self, name: str) -> str:
         # Module names may hold characters that file names or scripts may not, or differ by case.
@@ -245,11 +249,9 @@ class Flow:
         texts = [text for module, text in self.design.modules.items() if module in below]
         return "\n".join([*texts, harness(name, ports)])
 
-    def _yosys(
-        self, stem: str, script: str, synth: str, top: str, what: str
-    ) -> tuple[dict[str, Any], float]:
-        """Map what a script reads; returns the modules of the netlist, and the seconds."""
-        script += f"{synth} -top {_escape(top)}\nwrite_json {stem}.json\n"
+    def _yosys(self, stem: str, script: str, what: str) -> tuple[dict[str, Any], float]:
+        """Carry out a script that maps; returns the modules of the netlist, and the seconds."""
+        script += f"write_json {stem}.json\n"
         (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
         args, made = ["-s", f"{stem}.ys"], f"{stem}.json"
         begun = time.perf_counter()
