@@ -8,14 +8,8 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.crossbar import (
-    SLICE,
-    bit_count,
-    plan_crossbar,
-    select_bits,
-    select_registers,
-    sliced_cascade,
-)
+from torusfabric.rtl.cascade import SLICE, bit_count, select_bits, sliced_cascade
+from torusfabric.rtl.crossbar import plan_crossbar, select_registers
 
 
 def selected(inputs, bits, width, *, keep=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..rtl.crossbar import select_bits
+from ..rtl.cascade import select_bits
 from ..rtl.netlist import Role
 from ..rtl.operator_pair import PAIR
 from ..rtl.operator_unit import OperatorUnit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ..rtl.crossbar import select_code
+from ..rtl.cascade import select_code
 from ..rtl.streams.packets import KEPT, packets_received, packets_sent
 from ..topology import BoolArray, IntArray
 from .accesses import Access, Steps, of_runs

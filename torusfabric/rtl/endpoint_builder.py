@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.values import MADE, NEUTRAL
 from .apart import apart
-from .crossbar import SLICE, sliced_cascade
+from .cascade import SLICE, sliced_cascade
 from .delays import delayed
 from .endpoint_shape import Address, EndpointMemory, EndpointShape
 from .host import suffix

@@ -15,7 +15,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.values import NEUTRAL
 from .apart import apart
-from .crossbar import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
+from .cascade import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
 from .delays import delayed
 from .endpoint_shape import STAGE_INPUTS
 from .memories import choose

@@ -21,7 +21,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..collective import Operator
 from ..program.timing import DISTRIBUTION, SETTING
-from .crossbar import keeper
+from .cascade import keeper
 from .memories import address_width
 
 __all__ = ["OperatorUnit", "operate"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from .crossbar import select_code
+from .cascade import select_code
 from .delays import delayed
 from .endpoint_shape import Address, EndpointReader, Field
 from .memories import choose

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..program.values import Loop, Reads
 from ..topology import BoolArray, IntArray
-from .crossbar import select_bits, select_code
+from .cascade import select_bits, select_code
 from .endpoint_program import EndpointProgram, Phase
 from .endpoint_shape import (
     Address,

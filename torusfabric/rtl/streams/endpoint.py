@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..crossbar import bit_count, cascade, extended_cascade, keeper
+from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import HALVES, Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape

@@ -11,7 +11,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..apart import apart
-from ..crossbar import keeper
+from ..cascade import keeper
 from ..leaf import Leaf
 from .clearing import cleared, registered_outputs, state
 from .run_facts import of_run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ...topology import IntArray
-from ..crossbar import bit_count, select_code
+from ..cascade import bit_count, select_code
 from ..memories import address_width
 from .commands import CommandShape
 from .endpoint import AT_ONCE, StreamSettings, sectioned, unloaded

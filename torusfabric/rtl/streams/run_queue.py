@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ..apart import apart
-from ..crossbar import keeper
+from ..cascade import keeper
 from ..leaf import Leaf
 from .clearing import cleared, state
 from .sections import Sections

@@ -1,0 +1,146 @@
+"""Cascades: one of several words, by select bits, in the fewest tables.
+
+A cascade of k inputs has ceil(k / 2) stages a bit, each one 4-input look-up table::
+
+    f = x ? (y ? s1 : s0) : y           first stage
+    f = z ? (f ? odd : even) : f        one for each further pair
+    f = z ? s : f                       a single last input
+
+With x = 0 the first stage passes the constant y down to the pair that z selects. Left alone,
+synthesis sees through a cascade and builds a tree that costs up to twice as much. So the stages are
+marked to be kept, and x is never the same signal as a z: it is high for the first pair.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+__all__ = [
+    "SLICE",
+    "bit_count",
+    "cascade",
+    "extended_cascade",
+    "keeper",
+    "lut_count",
+    "select_bits",
+    "select_code",
+    "sliced_cascade",
+]
+
+#: Marks a value to be kept by synthesis.
+Keep: TypeAlias = Callable[[Value], Value]
+
+#: Bits of a word that share a copy of the select registers: few loads make a fast clock.
+SLICE = 16
+
+
+def lut_count(count: int) -> int:
+    """4-input look-up tables a bit for so many inputs."""
+    return (count + 1) // 2 if count > 1 else 0
+
+
+def bit_count(count: int) -> int:
+    """Select bits for so many inputs."""
+    return min(count - 1, 1) + int(count >= 4) + (count - 1) // 2 if count else 0
+
+
+def select_bits(count: int, index: int) -> list[int]:
+    """The select bits that make one of so many inputs pass.
+
+    Returns
+    -------
+    list of int
+        y, x, z1, z2, ..; x is left out where no further pair needs it.
+
+    Examples
+    --------
+    >>> [select_bits(4, index) for index in range(4)]
+    [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]
+    """
+    if count == 1:
+        return []
+    stages = (count - 1) // 2
+    bits = [index % 2] + ([int(index < 2)] if count >= 4 else [])
+    return bits + [int(index // 2 == stage) for stage in range(1, stages + 1)]
+
+
+def select_code(count: int, index: int) -> int:
+    """The select bits of `select_bits` as a number.
+
+    Examples
+    --------
+    >>> select_code(4, 2)
+    4
+    """
+    return sum(bit << k for k, bit in enumerate(select_bits(count, index)))
+
+
+def cascade(
+    inputs: Sequence[Value], bits: Sequence[Value], width: int, keep: Keep = lambda value: value
+) -> Value:
+    """The value of an out-port.
+
+    Parameters
+    ----------
+    inputs : list of Value
+        At least one.
+    bits : list of Value
+        The select bits, as `select_bits` gives them.
+    width : int
+    keep : function of Value -> Value
+        Marks a stage to be kept by synthesis.
+    """
+    if len(inputs) == 1:
+        return inputs[0]
+    y, *bits = bits
+    f = Mux(y, inputs[1], inputs[0])
+    if len(inputs) >= 4:
+        x, *bits = bits
+        f = Mux(x, f, Mux(y, (1 << width) - 1, 0))
+    return extended_cascade(f, inputs[2:], bits, keep)
+
+
+def extended_cascade(
+    f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep = lambda value: value
+) -> Value:
+    """The stages of a cascade that follow its first stages: each takes a pair of inputs."""
+    for z, even, odd in zip(bits, inputs[::2], [*inputs[1::2], None], strict=False):
+        f = keep(f)
+        chosen = even if odd is None else (f & odd) | (~f & even)
+        f = Mux(z, chosen, f)
+    return f
+
+
+def sliced_cascade(
+    m: Module,
+    inputs: Sequence[Value],
+    slices: Sequence[Sequence[Value]],
+    width: int,
+    *,
+    keep: bool,
+) -> Value:
+    """A cascade whose select bits are there once for each slice of the word; 0 of no inputs."""
+    if not inputs:
+        return Const(0, width)
+    if len(inputs) == 1:
+        return inputs[0][:width]
+    size = -(-width // len(slices))
+    parts = []
+    for k, bits in enumerate(slices):
+        low, high = k * size, min((k + 1) * size, width)
+        marks = [keeper(m, high - low)] if keep else []
+        cut = inputs if len(slices) == 1 else [word[low:high] for word in inputs]
+        parts.append(cascade(cut, bits, high - low, *marks)[: high - low])
+    return parts[0] if len(parts) == 1 else Cat(*parts)
+
+
+def keeper(m: Module, width: int) -> Keep:
+    """A function that marks values to be kept by synthesis."""
+
+    def keep(value: Value) -> Value:
+        kept = Signal(width, name="stage", attrs={"keep": 1})
+        m.d.comb += kept.eq(value)
+        return kept
+
+    return keep
