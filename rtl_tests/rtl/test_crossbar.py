@@ -8,17 +8,18 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.cascade import SLICE, bit_count, select_bits, sliced_cascade
+from torusfabric.rtl.branches import branch_bits, branched_cascade
+from torusfabric.rtl.cascade import SLICE, bit_count, cascade, select_bits, sliced_cascade
 from torusfabric.rtl.crossbar import plan_crossbar, select_registers
 
 
-def selected(inputs, bits, width, *, keep=False):
-    """What a cascade gives for constant inputs and bits."""
+def selected(inputs, bits, width, *, keep=False, form=branched_cascade):
+    """What an out-port gives for constant inputs and bits."""
     m = Module()
     data = [Signal(width, init=value) for value in inputs]
     select = [Signal(init=bit) for bit in bits]
     out = Signal(width)
-    m.d.comb += out.eq(sliced_cascade(m, data, [select], width, keep=keep))
+    m.d.comb += out.eq(sliced_cascade(m, data, [select], width, keep=keep, form=form))
     found = []
 
     async def testbench(ctx):
@@ -40,13 +41,16 @@ def test_cascade_selects_each_input(count):
     for place in range(count):
         bits = select_bits(count, place)
         assert len(bits) == bit_count(count)
+        assert selected(inputs, bits, 8, form=cascade) == inputs[place]
+        assert selected(inputs, bits, 8, form=cascade, keep=True) == inputs[place]
+        bits = branch_bits(count, place)
         assert selected(inputs, bits, 8) == inputs[place]
         assert selected(inputs, bits, 8, keep=True) == inputs[place]
 
 
-@pytest.mark.parametrize(("inputs", "luts"), list(enumerate([0, 1, 2, 2, 3, 3, 4], 1)))
+@pytest.mark.parametrize(("inputs", "luts"), list(enumerate([0, 1, 2, 2, 3, 3, 4, 5, 5], 1)))
 def test_cost_is_half_a_lut_an_input(inputs, luts):
-    """An out-port of k > 1 inputs costs ceil(k / 2) look-up tables a bit."""
+    """An out-port costs ceil(k / 2) look-up tables a bit, and from eight inputs on (k + 2) // 2."""
     assert plan_crossbar(np.arange(inputs)[:, None]).luts_per_bit == luts
 
 

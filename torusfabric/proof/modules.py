@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..rtl.cascade import select_bits
+from ..rtl.branches import branch_bits
 from ..rtl.netlist import Role
 from ..rtl.operator_pair import PAIR
 from ..rtl.operator_unit import OperatorUnit
@@ -86,7 +86,7 @@ def adders(fabric: Fabric, control: Control, sums: Sums) -> dict[str, Adder]:
         return {}
     operands = tuple(
         tuple(
-            Operand(source, output.bits, tuple(select_bits(len(output.sources), k)))
+            Operand(source, output.bits, tuple(branch_bits(len(output.sources), k)))
             for k, source in enumerate(output.sources)
         )
         for output in crossbar.outputs

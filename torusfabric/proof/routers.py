@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..rtl.cascade import select_bits
+from ..rtl.branches import branch_bits
 from .harness import HarnessText
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def router_harness(name: str, router: RouterPlan, words: Words) -> HarnessText:
             ago=2,
         )
         for number, source in enumerate(output.sources):
-            chosen = _selected(held, output.bits, select_bits(len(output.sources), number))
+            chosen = _selected(held, output.bits, branch_bits(len(output.sources), number))
             # The second register holds that word if words advanced the cycle before, too.
             before = [text.past("enable", 1, ago=3)] if source in later else []
             conditions = " && ".join([advancing, *before, *chosen])
@@ -175,7 +175,7 @@ def _add_results(
     for port, output in enumerate(crossbar.outputs):
         arriving = text.word("rx", port, width, ago=1)
         for number, source in enumerate(output.sources):
-            bits = select_bits(len(output.sources), number)
+            bits = branch_bits(len(output.sources), number)
             selected = _selected(select, output.bits, bits) if bits else []
             wanted = combined(operator, arriving, operands[source], width)
             text.claim(

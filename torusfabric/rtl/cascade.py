@@ -6,7 +6,8 @@ A cascade of k inputs has ceil(k / 2) stages a bit, each one 4-input look-up tab
     f = z ? (f ? odd : even) : f        one for each further pair
     f = z ? s : f                       a single last input
 
-With x = 0 the first stage passes the constant y down to the pair that z selects. Left alone,
+With x = 0 the first stage passes the constant y down to the pair that z selects; fewer than four
+inputs need no x, unless the cascade has to pass 0 when all its select bits are 0. Left alone,
 synthesis sees through a cascade and builds a tree that costs up to twice as much. So the stages are
 marked to be kept, and x is never the same signal as a z: it is high for the first pair.
 """
@@ -18,6 +19,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 __all__ = [
     "SLICE",
+    "Keep",
     "bit_count",
     "cascade",
     "extended_cascade",
@@ -26,6 +28,7 @@ __all__ = [
     "select_bits",
     "select_code",
     "sliced_cascade",
+    "unmarked",
 ]
 
 #: Marks a value to be kept by synthesis.
@@ -35,6 +38,11 @@ Keep: TypeAlias = Callable[[Value], Value]
 SLICE = 16
 
 
+def unmarked(value: Value) -> Value:
+    """A value that synthesis need not keep."""
+    return value
+
+
 def lut_count(count: int) -> int:
     """4-input look-up tables a bit for so many inputs."""
     return (count + 1) // 2 if count > 1 else 0
@@ -42,26 +50,34 @@ def lut_count(count: int) -> int:
 
 def bit_count(count: int) -> int:
     """Select bits for so many inputs."""
-    return min(count - 1, 1) + int(count >= 4) + (count - 1) // 2 if count else 0
+    return len(select_bits(count, 0)) if count else 0
 
 
-def select_bits(count: int, index: int) -> list[int]:
+def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     """The select bits that make one of so many inputs pass.
+
+    Parameters
+    ----------
+    count, index : int
+    idles : bool
+        Whether the cascade passes 0 when all of them are 0.
 
     Returns
     -------
     list of int
-        y, x, z1, z2, ..; x is left out where no further pair needs it.
+        y, x, z1, z2, ..; x is left out where nothing needs it.
 
     Examples
     --------
     >>> [select_bits(4, index) for index in range(4)]
     [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]
+    >>> [select_bits(2, index, idles=True) for index in range(2)]
+    [[0, 1], [1, 1]]
     """
-    if count == 1:
+    if count == 1 and not idles:
         return []
     stages = (count - 1) // 2
-    bits = [index % 2] + ([int(index < 2)] if count >= 4 else [])
+    bits = [index % 2] + ([int(index < 2)] if idles or count >= 4 else [])
     return bits + [int(index // 2 == stage) for stage in range(1, stages + 1)]
 
 
@@ -77,9 +93,14 @@ def select_code(count: int, index: int) -> int:
 
 
 def cascade(
-    inputs: Sequence[Value], bits: Sequence[Value], width: int, keep: Keep = lambda value: value
+    inputs: Sequence[Value],
+    bits: Sequence[Value],
+    width: int,
+    keep: Keep = unmarked,
+    *,
+    idles: bool = False,
 ) -> Value:
-    """The value of an out-port.
+    """The input that is selected.
 
     Parameters
     ----------
@@ -90,19 +111,21 @@ def cascade(
     width : int
     keep : function of Value -> Value
         Marks a stage to be kept by synthesis.
+    idles : bool
+        Whether it passes 0 when all select bits are 0; of two inputs or more.
     """
     if len(inputs) == 1:
         return inputs[0]
     y, *bits = bits
     f = Mux(y, inputs[1], inputs[0])
-    if len(inputs) >= 4:
+    if idles or len(inputs) >= 4:
         x, *bits = bits
         f = Mux(x, f, Mux(y, (1 << width) - 1, 0))
     return extended_cascade(f, inputs[2:], bits, keep)
 
 
 def extended_cascade(
-    f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep = lambda value: value
+    f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep = unmarked
 ) -> Value:
     """The stages of a cascade that follow its first stages: each takes a pair of inputs."""
     for z, even, odd in zip(bits, inputs[::2], [*inputs[1::2], None], strict=False):
@@ -119,8 +142,22 @@ def sliced_cascade(
     width: int,
     *,
     keep: bool,
+    form: Callable[[Sequence[Value], Sequence[Value], int, Keep], Value] = cascade,
 ) -> Value:
-    """A cascade whose select bits are there once for each slice of the word; 0 of no inputs."""
+    """A cascade whose select bits are there once for each slice of the word; 0 of no inputs.
+
+    Parameters
+    ----------
+    m : Module
+    inputs : sequence of Value
+    slices : sequence of (sequence of Value)
+        The select bits of each slice, the lowest first.
+    width : int
+    keep : bool
+        Whether synthesis has to keep the stages; for a simulator they are only more signals.
+    form : function of (inputs, bits, width, keep) -> Value
+        Cascades, or those of out-ports, in branches.
+    """
     if not inputs:
         return Const(0, width)
     if len(inputs) == 1:
@@ -129,9 +166,9 @@ def sliced_cascade(
     parts = []
     for k, bits in enumerate(slices):
         low, high = k * size, min((k + 1) * size, width)
-        marks = [keeper(m, high - low)] if keep else []
+        mark: Keep = keeper(m, high - low) if keep else unmarked
         cut = inputs if len(slices) == 1 else [word[low:high] for word in inputs]
-        parts.append(cascade(cut, bits, high - low, *marks)[: high - low])
+        parts.append(form(cut, bits, high - low, mark)[: high - low])
     return parts[0] if len(parts) == 1 else Cat(*parts)
 
 

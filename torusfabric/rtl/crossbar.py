@@ -1,7 +1,7 @@
 """The crossbar of a router: only the inputs that its settings use, in the cheapest form.
 
-An out-port is a cascade of its inputs; see `torusfabric.rtl.cascade`. What an idle out-port carries
-does not matter, and select bits that may always be equal are one register.
+An out-port is a cascade of its inputs, or two side by side: see `torusfabric.rtl.branches`. What an
+idle out-port carries does not matter, and select bits that may always be equal are one register.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from amaranth.hdl import Cat, Module, Value
 
 from ..topology import IntArray
 from .apart import apart
-from .cascade import SLICE, bit_count, lut_count, select_bits, sliced_cascade
+from .branches import branch_bits, branch_luts, branched_cascade
+from .cascade import SLICE, sliced_cascade
 
 __all__ = ["Crossbar", "Output", "crossbar_words", "plan_crossbar", "select_registers"]
 
@@ -33,7 +34,7 @@ class Output:
     sources : tuple of int
         The inputs it can select: in-ports, and injection ports counted from their number on.
     bits : tuple of int
-        The select register of each select bit, in the order of `select_bits`.
+        The select register of each select bit, in the order of `branch_bits`.
     """
 
     sources: tuple[int, ...]
@@ -68,7 +69,7 @@ class Crossbar:
     @property
     def luts_per_bit(self) -> int:
         """4-input look-up tables for each bit of the width, over all out-ports."""
-        return sum(lut_count(len(out.sources)) for out in self.outputs)
+        return sum(branch_luts(len(out.sources)) for out in self.outputs)
 
 
 def plan_crossbar(select: IntArray, skews: Sequence[Skew] | None = None) -> Crossbar:
@@ -100,9 +101,10 @@ def plan_crossbar(select: IntArray, skews: Sequence[Skew] | None = None) -> Cros
     skews = [(0,)] * select.shape[1] if skews is None else list(skews)
     for skew, column in zip(skews, select.T, strict=True):
         sources = tuple(sorted({int(s) for s in column if s >= 0}))
-        count, width = len(sources), bit_count(len(sources))
+        count = len(sources)
+        width = len(branch_bits(count, 0)) if count else 0
         rows = [
-            select_bits(count, sources.index(s)) if s >= 0 else [-1] * width
+            branch_bits(count, sources.index(s)) if s >= 0 else [-1] * width
             for s in column.tolist()
         ]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
@@ -155,7 +157,7 @@ def crossbar_words(
     passed = []
     for output, slices in zip(crossbar.outputs, selects, strict=True):
         inputs = [words[source] for source in output.sources]
-        passed.append(sliced_cascade(m, inputs, slices, width, keep=keep))
+        passed.append(sliced_cascade(m, inputs, slices, width, keep=keep, form=branched_cascade))
     return passed
 
 

@@ -1,0 +1,108 @@
+"""Out-ports of many inputs: cascades side by side, for fewer tables in a row.
+
+A cascade has as many tables in a row as it has stages. So from five inputs on, an out-port has two
+*branches*, and a last input::
+
+    f = z ? s : (a | b)                 a and b: what the branches pass
+
+A branch passes 0 when all its select bits are 0. It is a cascade, or of an odd number of inputs has
+branches itself. Five inputs have two tables in a row rather than three, seven have three rather
+than four, of as many tables; even numbers from eight on take one table a bit more than a cascade.
+Six inputs would take one more and be no faster.
+"""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Mux, Value
+
+from .cascade import Keep, cascade, lut_count, select_bits, unmarked
+
+__all__ = ["branch_bits", "branch_luts", "branched_cascade", "branches"]
+
+
+def branches(count: int, *, idles: bool = False) -> tuple[int, ...]:
+    """The inputs of each branch of an out-port, or of a branch, of so many; a last one is in none.
+
+    Parameters
+    ----------
+    count : int
+    idles : bool
+        Whether 0 passes when all select bits are 0: that of a branch.
+
+    Examples
+    --------
+    One number: there are no branches.
+
+    >>> [branches(count) for count in (4, 5, 6, 7, 8, 9)]
+    [(4,), (2, 2), (6,), (4, 2), (4, 3), (4, 4)]
+    """
+    if count < 5 or count == 6 or (idles and count % 2 == 0):
+        return (count,)
+    first = 2 * ((count + 1) // 4)
+    return first, count - 1 - first
+
+
+def branch_luts(count: int, *, idles: bool = False) -> int:
+    """4-input look-up tables a bit for so many inputs."""
+    sizes = branches(count, idles=idles)
+    if len(sizes) == 1:
+        return lut_count(count)
+    return sum(branch_luts(size, idles=True) for size in sizes) + 1
+
+
+def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
+    """The select bits that make one of so many inputs pass.
+
+    Returns
+    -------
+    list of int
+        Without branches those of `select_bits`. Else those of each branch, and z of the last input.
+
+    Examples
+    --------
+    >>> [branch_bits(5, index) for index in range(5)]
+    [[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
+    """
+    sizes = branches(count, idles=idles)
+    if len(sizes) == 1:
+        return select_bits(count, index, idles=idles)
+    bits: list[int] = []
+    for size in sizes:
+        chosen = branch_bits(size, index if 0 <= index < size else 0, idles=True)
+        bits += chosen if 0 <= index < size else [0] * len(chosen)
+        index -= size
+    return [*bits, int(index == 0)]
+
+
+def branched_cascade(
+    inputs: Sequence[Value],
+    bits: Sequence[Value],
+    width: int,
+    keep: Keep = unmarked,
+    *,
+    idles: bool = False,
+) -> Value:
+    """The input that is selected.
+
+    Parameters
+    ----------
+    inputs : list of Value
+        At least one.
+    bits : list of Value
+        The select bits, as `branch_bits` gives them.
+    width : int
+    keep : function of Value -> Value
+        Marks a stage to be kept by synthesis.
+    idles : bool
+        Whether it passes 0 when all select bits are 0.
+    """
+    sizes = branches(len(inputs), idles=idles)
+    if len(sizes) == 1:
+        return cascade(inputs, bits, width, keep, idles=idles)
+    passed, at, bit = [], 0, 0
+    for size in sizes:
+        used = len(branch_bits(size, 0, idles=True))
+        of_branch = inputs[at : at + size], bits[bit : bit + used]
+        passed.append(keep(branched_cascade(*of_branch, width, keep, idles=True)))
+        at, bit = at + size, bit + used
+    return Mux(bits[-1], inputs[-1], passed[0] | passed[1])
