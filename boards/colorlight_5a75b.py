@@ -7,7 +7,7 @@ lamp is left. It is loaded with a JTAG adapter of type FT232.
 
 from amaranth_boards.colorlight_5a75b_r7_0 import Colorlight_5A75B_R70Platform
 
-from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
+from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, Limit
 
 BOARDS = {
     "colorlight-5a75b": Board(
@@ -19,6 +19,7 @@ BOARDS = {
         pins="an adapter of 3.3 V on J19: KEY+ receives, DATA_LED- sends",
         options=COMPACT,
         routers=ECP5_ROUTERS,
+        placers=ECP5_PLACERS,
         limit=Limit(side=9, measured="ulx3s-25f"),
     ),
 }

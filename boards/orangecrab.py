@@ -11,7 +11,7 @@ from amaranth.build import Attrs
 from amaranth_boards.orangecrab_r0_2 import OrangeCrabR0_2_25FPlatform, OrangeCrabR0_2_85FPlatform
 from amaranth_boards.resources import UARTResource
 
-from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
+from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, Limit
 
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
@@ -46,6 +46,7 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
         ),
         options=COMPACT,
         routers=ECP5_ROUTERS,
+        placers=ECP5_PLACERS,
         limit=limit,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from amaranth_boards.ulx3s import ULX3S_25F_Platform, ULX3S_85F_Platform
 
-from torusfabric.fpga.board import COMPACT, ECP5_ROUTERS, Board, Limit
+from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, Limit
 
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
@@ -23,6 +23,7 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
         lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
         options=COMPACT,
         routers=ECP5_ROUTERS,
+        placers=ECP5_PLACERS,
         limit=limit,
     )
 

@@ -74,6 +74,7 @@ def test_plan_of_a_build(name, small):
     if "nextpnr-ecp5" in board.packer:
         router = "router1" if platform.default_clk_frequency > 50e6 else "router2"
         assert f"--router {router} " in script
+        assert ("--placer static " in script) == (router == "router2")
 
 
 def routed(monkeypatch, *, fails, said="Info: Routing globals...\n"):
@@ -114,11 +115,43 @@ def test_router_that_is_too_slow(small, tmp_path, monkeypatch):
     commands = routed(monkeypatch, fails=["router1", "router2"])
     with pytest.raises(Misfit):
         build(small(), board, tmp_path / "4", cache=RenewingCache(tmp_path / "cache"))
-    assert len(commands) == 2
-    commands = routed(monkeypatch, fails=["router2"], said="ERROR: no BELs remaining\n")
+    ways = [(placer, router) for placer in board.placers for router in board.routers]
+    assert tried(commands) == ways
+
+
+def tried(commands):
+    """The placers and routers of commands."""
+    return [
+        tuple(re.search(rf"--{name} (\w+)", line)[1] for name in ("placer", "router"))
+        for line in commands
+    ]
+
+
+def test_placer_that_finds_no_place(small, tmp_path, monkeypatch):
+    """The next placer is tried where nothing was placed, and no other router before."""
+    board = find_board("ulx3s-85f")
+    commands = routed(monkeypatch, fails=["router2"], said="ERROR: Unable to place cell\n")
     with pytest.raises(Misfit):
-        build(small(), board, tmp_path / "5", cache=RenewingCache(tmp_path / "cache"))
-    assert len(commands) == 1
+        build(small(), board, tmp_path, cache=Cache(tmp_path / "cache"))
+    assert tried(commands) == [("static", "router2"), ("heap", "router2")]
+
+
+def test_placer_that_takes_too_long(small, tmp_path, monkeypatch):
+    """All but the last placer have half of the time that is left."""
+    board = find_board("ulx3s-85f")
+    commands = routed(monkeypatch, fails=[])
+    fast, given = sys.modules["torusfabric.fpga.board.run"].run_plan, []
+
+    def run(*args):
+        given.append(args[-1])
+        fast(*args)
+        if len(given) == 1:
+            raise Misfit("Build must end")
+
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
+    build(small(), board, tmp_path, cache=Cache(tmp_path / "cache"))
+    assert tried(commands) == [("static", "router2"), ("static", "router1")]
+    assert given[0] == pytest.approx(30 * board.minutes, rel=0.05)
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -352,7 +385,7 @@ def test_ecp5_bitstream_is_reproducible(small, tmp_path):
 def test_fabric_that_is_too_large(tmp_path):
     """A fabric that does not fit is one line with the numbers, and leaves no bitstream."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8, flits=2)
-    message = r"^Fabric must fit into icestick, not need \d+ of 1280 ICE.* fits up to 2x2 allgather"
+    message = "^Fabric must fit into icestick, not be larger than what does: .* fits up to 2x2 allgather"
     with pytest.raises(Misfit, match=message):
         build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
     assert not (tmp_path / "selftest.bin").exists()

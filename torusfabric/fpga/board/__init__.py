@@ -2,7 +2,7 @@
 
 from .board_files import find_board, load_boards
 from .build import Built, build
-from .catalogue import COMPACT, ECP5_ROUTERS, Board
+from .catalogue import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board
 from .flash import flash, flash_command
 from .guide import LIST_PORTS, Step, lamp_meanings, steps_of
 from .limits import Limit, Misfit
@@ -11,6 +11,7 @@ from .room import check_selection, duration
 
 __all__ = [
     "COMPACT",
+    "ECP5_PLACERS",
     "ECP5_ROUTERS",
     "LIST_PORTS",
     "Attempt",

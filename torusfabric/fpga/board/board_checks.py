@@ -63,6 +63,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "resources": (lambda v: isinstance(v, (tuple, list)), "a tuple of resources"),
     "options": (_are_options, "a dictionary of texts"),
     "routers": (_are_texts, "a tuple of names of routers"),
+    "placers": (_are_texts, "a tuple of names of placers"),
     "limit": (lambda v: v is None or isinstance(v, Limit), "a Limit"),
     "minutes": (lambda v: isinstance(v, (int, float)) and v > 0, "a positive number"),
 }

@@ -1,7 +1,7 @@
 """From a fabric to a bitstream, with the platform's own script and our tools.
 
 The same fabric for the same board gives the same bytes: no tool is given a random seed or a time,
-and where there are several routers they are tried in the order of the board, each to its end.
+and where there are several placers or routers they are tried in the order of the board.
 """
 
 import json
@@ -18,7 +18,7 @@ from .catalogue import Board
 from .plan import NAME, REPORT, plan_build
 from .report import report_of
 from .room import check_fabric
-from .run import LOGS, run_routers
+from .run import LOGS, run_plans
 from .watch import STAGES, Progress
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def build(
         writable(folder / "report.json")
         plan, platform = plan_build(fabric, board, baud=baud)
         versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
-        key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), board.routers, versions)
+        ways = board.placers, board.routers
+        key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), ways, versions)
         kept = (*board.products, REPORT, *LOGS)
         # Builds in one folder wait for each other, and so do builds of the same.
         with (
@@ -121,7 +122,7 @@ def build(
                 (folder / name).unlink(missing_ok=True)
             cached = cache.fetch_files(key, kept, work)
             if not cached:
-                run_routers(plan, work, fabric, board, baud=baud, progress=progress)
+                run_plans(plan, work, fabric, board, baud=baud, progress=progress)
                 cache.put_files(key, {name: work / name for name in kept})
             for name in board.products:
                 copy_file(work / name, folder / name)

@@ -24,7 +24,12 @@ REPORT = f"{NAME}.report.json"
 
 
 def plan_build(
-    fabric: "Fabric", board: Board, *, baud: int = BAUD, router: str | None = None
+    fabric: "Fabric",
+    board: Board,
+    *,
+    baud: int = BAUD,
+    router: str | None = None,
+    placer: str | None = None,
 ) -> tuple[BuildPlan, Platform]:
     """All that goes into a build, before any tool runs.
 
@@ -37,6 +42,8 @@ def plan_build(
         Bits a second of the serial line.
     router : str, optional
         What to route with; by default the first router of the board.
+    placer : str, optional
+        What to place with; by default the first placer of the board.
 
     Returns
     -------
@@ -48,6 +55,8 @@ def plan_build(
     arguments = [f"--report {REPORT}"]
     if router := router or next(iter(board.routers), None):
         arguments.append(f"--router {router}")
+    if placer := placer or next(iter(board.placers), None):
+        arguments.append(f"--placer {placer}")
     arguments.append(board.options.get("nextpnr_opts", ""))
     options: dict[str, Any] = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
     return platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options), platform

@@ -1,4 +1,4 @@
-"""Running the tools of a build, one router after another until one reaches the clock."""
+"""Running the tools of a build, one placer and router after another until the clock is reached."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ from .watch import Progress, stage, watched
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["LOGS", "ROUTING_LOG", "read_log", "run_plan", "run_routers"]
+__all__ = ["LOGS", "ROUTING_LOG", "read_log", "run_plan", "run_plans"]
 
 #: The logs that are kept of a build.
 LOGS = (f"{NAME}.rpt", f"{NAME}.tim", "build.log")
@@ -39,7 +39,11 @@ _MISFIT = re.compile(
 )
 
 
-def run_routers(
+class TooLarge(Misfit):
+    """There are more cells than places, whatever places them."""
+
+
+def run_plans(
     plan: BuildPlan,
     work: Path,
     fabric: "Fabric",
@@ -48,12 +52,12 @@ def run_routers(
     baud: int,
     progress: Progress | None = None,
 ) -> None:
-    """Run a plan, and plans with the board's other routers as long as the clock is not reached.
+    """Run a plan, and plans with the board's other placers and routers until the clock is reached.
 
     Parameters
     ----------
     plan : BuildPlan
-        With the first router of the board.
+        With the first placer and the first router of the board.
     work : Path
         Where the tools run.
     fabric : Fabric
@@ -64,21 +68,33 @@ def run_routers(
     Raises
     ------
     Misfit
-        If the image does not fit, no router reaches the clock, or it takes longer than the minutes
-        of the board.
+        If the image does not fit, none reaches the clock, or it takes longer than the minutes of
+        the board.
     WorkFailed
         If a tool fails for another reason.
     """
     end = time.monotonic() + 60 * board.minutes
-    for router in board.routers[1:]:
-        try:
-            return run_plan(plan, work, fabric, board, progress, end - time.monotonic())
-        except Misfit:
-            placed = "Routing globals" in read_log(work / ROUTING_LOG)
-            if not placed or time.monotonic() >= end:
-                raise  # which another router does not change
-        plan, _ = plan_build(fabric, board, baud=baud, router=router)
-    return run_plan(plan, work, fabric, board, progress, end - time.monotonic())
+    placers, routers = board.placers or (None,), board.routers or (None,)
+    for placer in placers:
+        left = end - time.monotonic()
+        until = end if placer == placers[-1] else time.monotonic() + left / 2
+        for router in routers:
+            if (placer, router) != (placers[0], routers[0]):
+                plan, _ = plan_build(fabric, board, baud=baud, router=router, placer=placer)
+            try:
+                return run_plan(plan, work, fabric, board, progress, until - time.monotonic())
+            except TooLarge:
+                raise
+            except Misfit:
+                if (placer, router) == (placers[-1], routers[-1]) or time.monotonic() >= end:
+                    raise
+                placed = "Routing globals" in read_log(work / ROUTING_LOG)
+                if not placed or time.monotonic() >= until:
+                    # Another router does not change that.
+                    if placer == placers[-1]:
+                        raise
+                    break
+    return None
 
 
 def run_plan(
@@ -89,7 +105,7 @@ def run_plan(
     progress: Progress | None,
     seconds: float,
 ) -> None:
-    """Run the platform's script in a folder of its own; parameters as of `run_routers`."""
+    """Run the platform's script in a folder of its own; parameters as of `run_plans`."""
     if work.exists():
         shutil.rmtree(work)
     try:
@@ -154,7 +170,7 @@ def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
     netlist = next((work / name for name in NETLISTS if (work / name).exists()), None)
     for path in (work / ROUTING_LOG, work / "build.log"):
         if found := over_capacity(read_log(path), fabric, board, netlist):
-            return Misfit(f"{found} (log: {path})")
+            return TooLarge(f"{found} (log: {path})")
     for path in (work / ROUTING_LOG, work / f"{NAME}.rpt", work / "build.log"):
         output = read_log(path)
         if "ERROR" in output:
