@@ -385,7 +385,7 @@ def test_ecp5_bitstream_is_reproducible(small, tmp_path):
 def test_fabric_that_is_too_large(tmp_path):
     """A fabric that does not fit is one line with the numbers, and leaves no bitstream."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8, flits=2)
-    message = "^Fabric must fit into icestick, not be larger than what does: .* fits up to 2x2 allgather"
+    message = "^Fabric must fit into icestick, not be larger than what does: .* fits up to 2x2"
     with pytest.raises(Misfit, match=message):
         build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
     assert not (tmp_path / "selftest.bin").exists()

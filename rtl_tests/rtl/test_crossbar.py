@@ -50,7 +50,7 @@ def test_cascade_selects_each_input(count):
 
 @pytest.mark.parametrize(("inputs", "luts"), list(enumerate([0, 1, 2, 2, 3, 3, 4, 5, 5], 1)))
 def test_cost_is_half_a_lut_an_input(inputs, luts):
-    """An out-port costs ceil(k / 2) look-up tables a bit, and from eight inputs on (k + 2) // 2."""
+    """An out-port costs ceil(k / 2) look-up tables a bit, and one more if k is even and above 7."""
     assert plan_crossbar(np.arange(inputs)[:, None]).luts_per_bit == luts
 
 

@@ -5,10 +5,13 @@ A cascade has as many tables in a row as it has stages. So from five inputs on, 
 
     f = z ? s : (a | b)                 a and b: what the branches pass
 
-A branch passes 0 when all its select bits are 0. It is a cascade, or of an odd number of inputs has
-branches itself. Five inputs have two tables in a row rather than three, seven have three rather
-than four, of as many tables; even numbers from eight on take one table a bit more than a cascade.
-Six inputs would take one more and be no faster.
+A branch passes 0 when all its select bits are 0. It is a cascade, or has branches itself. Five
+inputs have two tables in a row rather than three, seven have three rather than four, of as many
+tables; even numbers from eight on take one table a bit more than a cascade. Six inputs would take
+one more and be no faster.
+
+No cascade has more than three stages, for synthesis looks through those that it keeps: beside a
+longer one it builds a second, faster tree, of more tables than the cascade has.
 """
 
 from collections.abc import Sequence
@@ -20,34 +23,32 @@ from .cascade import Keep, cascade, lut_count, select_bits, unmarked
 __all__ = ["branch_bits", "branch_luts", "branched_cascade", "branches"]
 
 
-def branches(count: int, *, idles: bool = False) -> tuple[int, ...]:
+def branches(count: int) -> tuple[int, ...]:
     """The inputs of each branch of an out-port, or of a branch, of so many; a last one is in none.
-
-    Parameters
-    ----------
-    count : int
-    idles : bool
-        Whether 0 passes when all select bits are 0: that of a branch.
 
     Examples
     --------
     One number: there are no branches.
 
-    >>> [branches(count) for count in (4, 5, 6, 7, 8, 9)]
-    [(4,), (2, 2), (6,), (4, 2), (4, 3), (4, 4)]
+    >>> [branches(count) for count in (4, 5, 6, 7, 8, 9, 15)]
+    [(4,), (2, 2), (6,), (4, 2), (4, 3), (4, 4), (8, 6)]
     """
-    if count < 5 or count == 6 or (idles and count % 2 == 0):
+    if count < 5 or count == 6:
         return (count,)
     first = 2 * ((count + 1) // 4)
     return first, count - 1 - first
 
 
-def branch_luts(count: int, *, idles: bool = False) -> int:
-    """4-input look-up tables a bit for so many inputs."""
-    sizes = branches(count, idles=idles)
-    if len(sizes) == 1:
-        return lut_count(count)
-    return sum(branch_luts(size, idles=True) for size in sizes) + 1
+def branch_luts(count: int) -> int:
+    """4-input look-up tables a bit for so many inputs.
+
+    Examples
+    --------
+    >>> [branch_luts(count) for count in (1, 2, 5, 8, 9, 15)]
+    [0, 1, 3, 5, 5, 9]
+    """
+    sizes = branches(count)
+    return lut_count(count) if len(sizes) == 1 else sum(map(branch_luts, sizes)) + 1
 
 
 def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
@@ -63,7 +64,7 @@ def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     >>> [branch_bits(5, index) for index in range(5)]
     [[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
     """
-    sizes = branches(count, idles=idles)
+    sizes = branches(count)
     if len(sizes) == 1:
         return select_bits(count, index, idles=idles)
     bits: list[int] = []
@@ -96,7 +97,7 @@ def branched_cascade(
     idles : bool
         Whether it passes 0 when all select bits are 0.
     """
-    sizes = branches(len(inputs), idles=idles)
+    sizes = branches(len(inputs))
     if len(sizes) == 1:
         return cascade(inputs, bits, width, keep, idles=idles)
     passed, at, bit = [], 0, 0
