@@ -1,5 +1,7 @@
 """The crossbar: a cascade selects what its bits say, and unused inputs cost nothing."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from amaranth.back import rtlil
@@ -13,44 +15,54 @@ from torusfabric.rtl.cascade import SLICE, bit_count, cascade, select_bits, slic
 from torusfabric.rtl.crossbar import plan_crossbar, select_registers
 
 
-def selected(inputs, bits, width, *, keep=False, form=branched_cascade):
-    """What an out-port gives for constant inputs and bits."""
+def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
+    """What an out-port gives for constant inputs, with one code of select bits after the other."""
     m = Module()
     data = [Signal(width, init=value) for value in inputs]
-    select = [Signal(init=bit) for bit in bits]
+    select = [Signal() for _ in codes[0]]
     out = Signal(width)
     m.d.comb += out.eq(sliced_cascade(m, data, [select], width, keep=keep, form=form))
     found = []
 
     async def testbench(ctx):
-        found.append(ctx.get(out))
+        for bits in codes:
+            for signal, bit in zip(select, bits, strict=True):
+                ctx.set(signal, bit)
+            found.append(ctx.get(out))
 
     simulator = Simulator(m)
     simulator.add_testbench(testbench)
     simulator.run()
-    return found[0]
+    return found
 
 
 @pytest.mark.parametrize(
-    "count",
-    [*range(1, 10), *(pytest.param(count, marks=pytest.mark.long) for count in range(10, 16))],
+    ("count", "keep"), [(k, True) for k in range(1, 25)] + [(k, False) for k in range(1, 10)]
 )
-def test_cascade_selects_each_input(count):
-    """A cascade over any number of inputs passes the one that is selected."""
+def test_cascade_selects_each_input(count, keep):
+    """Over any number of inputs the one passes that is selected, with branches and without."""
     inputs = np.random.default_rng(count).integers(0, 256, count).tolist()
-    for place in range(count):
-        bits = select_bits(count, place)
-        assert len(bits) == bit_count(count)
-        assert selected(inputs, bits, 8, form=cascade) == inputs[place]
-        assert selected(inputs, bits, 8, form=cascade, keep=True) == inputs[place]
-        bits = branch_bits(count, place)
-        assert selected(inputs, bits, 8) == inputs[place]
-        assert selected(inputs, bits, 8, keep=True) == inputs[place]
+    for form, bits_of in ((cascade, select_bits), (branched_cascade, branch_bits)):
+        codes = [bits_of(count, place) for place in range(count)]
+        assert selected(inputs, codes, 8, form=form, keep=keep) == inputs
+    assert {len(select_bits(count, place)) for place in range(count)} == {bit_count(count)}
 
 
-@pytest.mark.parametrize(("inputs", "luts"), list(enumerate([0, 1, 2, 2, 3, 3, 4, 5, 5], 1)))
+@pytest.mark.parametrize("count", range(2, 18))
+def test_branch_that_idles_passes_nothing(count):
+    """With all its select bits 0 a branch passes 0, whatever arrives."""
+    form = partial(branched_cascade, idles=True)
+    codes = [branch_bits(count, place, idles=True) for place in range(count)]
+    inputs = [255 - place for place in range(count)]
+    assert selected(inputs, [[0] * len(codes[0]), *codes], 8, form=form) == [0, *inputs]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "luts"),
+    list(enumerate([0, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9, 10, 11, 11], 1)),
+)
 def test_cost_is_half_a_lut_an_input(inputs, luts):
-    """An out-port costs ceil(k / 2) look-up tables a bit, and one more if k is even and above 7."""
+    """An out-port of k inputs costs ceil(k / 2) tables a bit, from eight on up to two more."""
     assert plan_crossbar(np.arange(inputs)[:, None]).luts_per_bit == luts
 
 
@@ -82,7 +94,7 @@ def test_rom_selects_what_the_program_says(data):
             if source >= 0:
                 bits = [int(crossbar.rom[setting, bit]) for bit in output.bits]
                 inputs = [values[s] for s in output.sources]
-                assert selected(inputs, bits, 8) == values[source]
+                assert selected(inputs, [bits], 8) == [values[source]]
 
 
 @pytest.mark.parametrize("alone", [False, True])

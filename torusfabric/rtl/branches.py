@@ -7,8 +7,8 @@ A cascade has as many tables in a row as it has stages. So from five inputs on, 
 
 A branch passes 0 when all its select bits are 0. It is a cascade, or has branches itself. Five
 inputs have two tables in a row rather than three, seven have three rather than four, of as many
-tables; even numbers from eight on take one table a bit more than a cascade. Six inputs would take
-one more and be no faster.
+tables; from eight on it takes up to two tables a bit more than a cascade would, to 29 inputs. Six
+inputs would take one more and be no faster.
 
 No cascade has more than three stages, for synthesis looks through those that it keeps: beside a
 longer one it builds a second, faster tree, of more tables than the cascade has.
@@ -52,7 +52,7 @@ def branch_luts(count: int) -> int:
 
 
 def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
-    """The select bits that make one of so many inputs pass.
+    """The select bits that make one of so many inputs pass; parameters as of `select_bits`.
 
     Returns
     -------
@@ -83,20 +83,7 @@ def branched_cascade(
     *,
     idles: bool = False,
 ) -> Value:
-    """The input that is selected.
-
-    Parameters
-    ----------
-    inputs : list of Value
-        At least one.
-    bits : list of Value
-        The select bits, as `branch_bits` gives them.
-    width : int
-    keep : function of Value -> Value
-        Marks a stage to be kept by synthesis.
-    idles : bool
-        Whether it passes 0 when all select bits are 0.
-    """
+    """The input that is selected; parameters as of `cascade`, select bits as of `branch_bits`."""
     sizes = branches(len(inputs))
     if len(sizes) == 1:
         return cascade(inputs, bits, width, keep, idles=idles)

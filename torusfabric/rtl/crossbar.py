@@ -1,7 +1,8 @@
 """The crossbar of a router: only the inputs that its settings use, in the cheapest form.
 
-An out-port is a cascade of its inputs, or two side by side: see `torusfabric.rtl.branches`. What an
-idle out-port carries does not matter, and select bits that may always be equal are one register.
+An out-port is a cascade of its inputs, or several side by side: see `torusfabric.rtl.branches`.
+What an idle out-port carries does not matter, and select bits that may always be equal are one
+register.
 """
 
 from collections.abc import Sequence
