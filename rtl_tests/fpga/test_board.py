@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from torusfabric.fpga.board import (
     load_boards,
 )
 from torusfabric.fpga.board.plan import plan_build
-from torusfabric.fpga.board.watch import stage, watched
+from torusfabric.fpga.board.watch import stage
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 
@@ -75,80 +74,6 @@ def test_plan_of_a_build(name, small):
         router = "router1" if platform.default_clk_frequency > 50e6 else "router2"
         assert f"--router {router} " in script
         assert ("--placer static " in script) == (router == "router2")
-
-
-def routed(monkeypatch, *, fails, said="Info: Routing globals...\n"):
-    """Put place and route of ours in the place of the tools; returns the list of its commands."""
-    commands = []
-
-    def run(plan, work, *_):
-        line = next(x for x in plan.files[f"{plan.script}.sh"].splitlines() if "--report" in x)
-        commands.append(line)
-        work.mkdir(parents=True, exist_ok=True)
-        (work / "selftest.tim").write_text(said)
-        if any(f"--router {name} " in line for name in fails):
-            raise Misfit("ERROR: Max frequency is too low")
-        used = {"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}}
-        (work / "selftest.report.json").write_text(json.dumps(used))
-        for name in ("selftest.bit", "selftest.svf", "selftest.rpt", "build.log"):
-            (work / name).touch()
-
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
-    monkeypatch.setattr(tools, "version", lambda tool: "1")
-    return commands
-
-
-@pytest.mark.long
-def test_router_that_is_too_slow(small, tmp_path, monkeypatch):
-    """The next router is tried where the first one did not reach the clock, and only there."""
-    board = find_board("ulx3s-85f")
-    commands = routed(monkeypatch, fails=["router2"])
-    built = build(small(), board, tmp_path / "1", cache=Cache(tmp_path / "cache"))
-    assert re.findall(r"--router (\w+)", " ".join(commands)) == ["router2", "router1"]
-    assert built.report["router"] == "router1"
-    assert build(small(), board, tmp_path / "2", cache=Cache(tmp_path / "cache")).cached
-    assert len(commands) == 2
-    said = "Info: Routing globals...\nInfo: Running router2...\nInfo: Routing..\n"
-    commands = routed(monkeypatch, fails=[], said=said)
-    built = build(small(), board, tmp_path / "3", cache=RenewingCache(tmp_path / "cache"))
-    assert (built.report["router"], len(commands)) == ("router2", 1)
-    commands = routed(monkeypatch, fails=["router1", "router2"])
-    with pytest.raises(Misfit):
-        build(small(), board, tmp_path / "4", cache=RenewingCache(tmp_path / "cache"))
-    ways = [[placer, router] for placer in board.placers for router in board.routers]
-    assert tried(commands) == ways
-
-
-def tried(commands):
-    """The placers and routers of commands."""
-    return [re.findall(r"--(?:placer|router) (\w+)", line)[::-1] for line in commands]
-
-
-def test_placer_that_finds_no_place(small, tmp_path, monkeypatch):
-    """The next placer is tried where nothing was placed, and no other router before."""
-    board = find_board("ulx3s-85f")
-    commands = routed(monkeypatch, fails=["router2"], said="ERROR: Unable to place cell\n")
-    with pytest.raises(Misfit):
-        build(small(), board, tmp_path, cache=Cache(tmp_path / "cache"))
-    assert tried(commands) == [["static", "router2"], ["heap", "router2"]]
-
-
-def test_placer_that_takes_too_long(small, tmp_path, monkeypatch):
-    """All but the last placer have half of the time that is left."""
-    board = find_board("ulx3s-85f")
-    commands = routed(monkeypatch, fails=[])
-    fast, given = sys.modules["torusfabric.fpga.board.run"].run_plan, []
-
-    def run(*args):
-        given.append(args[-1])
-        fast(*args)
-        if len(given) == 1:
-            raise Misfit("Build must end")
-
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
-    build(small(), board, tmp_path, cache=Cache(tmp_path / "cache"))
-    assert tried(commands) == [["static", "router2"], ["static", "router1"]]
-    assert given[0] == pytest.approx(30 * board.minutes, rel=0.05)
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -231,18 +156,6 @@ def test_stages_of_a_build(tmp_path):
     with log.open("a") as file:
         file.write("Info: Program finished normally.\n")
     assert now() == (3, "packing the bitstream")
-
-
-def test_build_reports_its_stages(tmp_path):
-    """The stages are reported while the tools run."""
-    reported = []
-    with watched(tmp_path, "selftest", "selftest.bin", lambda *what: reported.append(what)):
-        while not reported:
-            time.sleep(0.01)
-        (tmp_path / "selftest.tim").touch()
-        while len(reported) < 2:
-            time.sleep(0.01)
-    assert reported[:2] == [(0, 4, "synthesis"), (1, 4, "placing")]
 
 
 @pytest.fixture
@@ -330,7 +243,7 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
 def test_tool_that_makes_nothing(small, tmp_path, monkeypatch, present, tool, makes):
     """A tool that ends well without its result is named, whatever those behind it say then."""
 
-    def run(name, args, *, folder, log, what, seconds):
+    def run(name, args, *, folder, log, **_):
         for made in present:
             (folder / made).touch()
         (folder / log).write_text("no input\n")

@@ -15,7 +15,6 @@ from torusfabric.fpga.board.needs import Needs, least_needs, needs_of
 from torusfabric.fpga.board.room import check_fabric, duration
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
-from torusfabric.toolchain.processes import TimedOut
 from torusfabric.topology import parse_topology
 
 SMALL = Device(flip_flops=100, brams=2, bram_bits=64, bram_width=8)
@@ -104,26 +103,6 @@ def test_refusal_before_the_tools(tmp_path, monkeypatch):
     message = r"^Fabric must fit into icestick, not need at least \d+ of \d+ (flip-flops|bits)"
     with pytest.raises(Misfit, match=message):
         check_fabric(find_board("icestick"), much)
-
-
-def test_build_that_takes_too_long(tmp_path, monkeypatch):
-    """A build is given up after the minutes of its board; the message says where it was."""
-    limits = []
-
-    def run(name, args, *, folder, log, what, seconds):
-        limits.append(seconds)
-        (folder / "selftest.tim").write_text("Info: \t ICESTORM_LC:  4000/ 5280  75%\n")
-        raise TimedOut
-
-    monkeypatch.setattr(tools, "run", run)
-    fabric, board = fabric_of("2x2", "allgather", width=2), find_board("icebreaker")
-    message = (
-        r"^Build for icebreaker must end within 2 min, not still be at work \(placing; it "
-        r"takes 4000 of 5280 ICESTORM_LC, 76 %\): --minutes allows more, .* 3x3 .*\.tim\)$"
-    )
-    with pytest.raises(Misfit, match=message):
-        build(fabric, replace(board, minutes=2), tmp_path, cache=Cache(tmp_path / "cache"))
-    assert 110 < limits[0] <= 120
 
 
 def test_expected_duration():

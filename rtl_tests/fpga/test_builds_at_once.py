@@ -10,6 +10,7 @@ from helpers import fabric_of
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.fpga.board import build, find_board, flash
+from torusfabric.fpga.board.plan import SCRIPT
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -40,7 +41,7 @@ def board(monkeypatch, waits):
             waits.wait(PATIENCE)
         image = (work / "selftest.il").read_bytes()
         (work / "selftest.report.json").write_text(PLACED)
-        for name in ("selftest.bin", "selftest.rpt", "selftest.tim", "build.log"):
+        for name in ("selftest.bin", "selftest.rpt", "selftest.tim", "build.log", SCRIPT):
             (work / name).write_bytes(image)
 
     monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)

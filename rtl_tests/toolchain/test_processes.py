@@ -56,11 +56,36 @@ def test_output_and_status():
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
 
 
-def test_time_limit_ends_the_children_too(tmp_path):
-    """What a shell has started does not outlive the time of the shell."""
+class Enough(Exception):
+    """Nobody wants to wait any longer."""
+
+
+def until(path):
+    """A look that ends a program once a file is there."""
+
+    def look():
+        if path.exists() and path.read_text():
+            raise Enough
+
+    return look
+
+
+def test_looks_while_it_runs(monkeypatch):
+    """A program is looked at from its start to its end, and what it says is not lost."""
+    monkeypatch.setattr(processes, "PERIOD", 0.05)
+    looks = []
+    script = "echo before; sleep 0.5; echo after"
+    done = processes.run(["sh", "-c", script], look=lambda: looks.append(len(looks)))
+    assert (done.returncode, done.stdout) == (0, "before\nafter\n")
+    assert len(looks) > 1
+
+
+def test_look_ends_the_children_too(tmp_path, monkeypatch):
+    """What a shell has started does not outlive a shell that is given up."""
+    monkeypatch.setattr(processes, "PERIOD", 0.05)
     began = time.monotonic()
-    with pytest.raises(processes.TimedOut):
-        processes.run(["sh", "-c", NEST], folder=tmp_path, seconds=0.2)
+    with pytest.raises(Enough):
+        processes.run(["sh", "-c", NEST], folder=tmp_path, look=until(tmp_path / "child"))
     assert time.monotonic() - began < PATIENCE
     assert ends(wait_for(tmp_path / "child"))
 
@@ -68,9 +93,10 @@ def test_time_limit_ends_the_children_too(tmp_path):
 def test_process_that_ignores_the_interrupt(tmp_path, monkeypatch):
     """Who does not end when asked is ended."""
     monkeypatch.setattr(processes, "GRACE", 0.05)
+    monkeypatch.setattr(processes, "PERIOD", 0.05)
     script = "trap '' INT TERM; echo $$ > child; while :; do sleep 0.1; done"
-    with pytest.raises(processes.TimedOut):
-        processes.run(["sh", "-c", script], folder=tmp_path, seconds=0.2)
+    with pytest.raises(Enough):
+        processes.run(["sh", "-c", script], folder=tmp_path, look=until(tmp_path / "child"))
     assert ends(wait_for(tmp_path / "child"))
 
 

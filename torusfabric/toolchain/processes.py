@@ -18,13 +18,16 @@ from typing import IO, TypeVar
 
 from .files import AnyPath
 
-__all__ = ["Interrupted", "TimedOut", "ending_signals", "parallel", "run", "stop_all"]
+__all__ = ["Interrupted", "ending_signals", "parallel", "run", "stop_all"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 #: Seconds that processes get to clean up after themselves.
 GRACE = 1.0
+
+#: Seconds between two looks at a process.
+PERIOD = 1.0
 
 #: The signals that end a command; not those that a system does not have.
 _ENDING = [
@@ -52,10 +55,6 @@ class Interrupted(KeyboardInterrupt):
 
     def __str__(self) -> str:
         return "interrupted" if self.number == signal.SIGINT else "terminated"
-
-
-class TimedOut(Exception):
-    """A process did not end within its time."""
 
 
 class _Group:
@@ -203,7 +202,7 @@ def run(
     folder: AnyPath | None = None,
     environ: Mapping[str, str] | None = None,
     log: IO[bytes] | None = None,
-    seconds: float | None = None,
+    look: Callable[[], object] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
     """Run a program to its end, with nothing on its standard input.
 
@@ -217,8 +216,8 @@ def run(
         Its environment.
     log : binary file, optional
         Where all of its output goes; otherwise that is returned.
-    seconds : float, optional
-        How long it may take.
+    look : function of (), optional
+        Called every second while it runs; what that raises ends it.
 
     Returns
     -------
@@ -228,17 +227,23 @@ def run(
     ------
     OSError
         If it cannot be started.
-    TimedOut
-        If it takes longer.
     """
     streams = (subprocess.PIPE, subprocess.PIPE) if log is None else (log, subprocess.STDOUT)
     options = {"cwd": folder, "env": environ, "stdout": streams[0], "stderr": streams[1]}
     with _group().started(command, **options) as process:
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise TimedOut from None
+        output, errors = _communicated(process, look)
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _communicated(
+    process: "subprocess.Popen[str]", look: Callable[[], object] | None
+) -> tuple[str, str]:
+    """What a process has written when it has ended; looked at meanwhile as `run` says."""
+    while look is not None:
+        look()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=PERIOD)
+    return process.communicate()
 
 
 def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:

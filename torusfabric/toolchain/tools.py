@@ -21,7 +21,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -166,7 +166,7 @@ def run(
     log: str,
     what: str | None = None,
     makes: Iterable[str] = (),
-    seconds: float | None = None,
+    look: Callable[[], object] | None = None,
 ) -> str:
     """Run a tool in a folder, with its output kept in a log file there.
 
@@ -184,8 +184,8 @@ def run(
         What it works on, for the message of an error.
     makes : iterable of str
         The files that it must leave in that folder.
-    seconds : float, optional
-        How long it may take.
+    look : function of (), optional
+        Called every second while it runs; what that raises ends it.
 
     Returns
     -------
@@ -198,12 +198,10 @@ def run(
         If it is not installed.
     WorkFailed
         If it fails; quotes the line that matters.
-    TimedOut
-        If it takes longer.
     """
     path, path_of_log = require(name), Path(folder, log)
     with open(path_of_log, "wb") as file:
-        status = call(name, [path, *args], folder=folder, log=file, seconds=seconds).returncode
+        status = call(name, [path, *args], folder=folder, log=file, look=look).returncode
     output = path_of_log.read_text(encoding="utf-8", errors="replace")
     if status != 0:
         on = f" on {what}" if what else ""
@@ -224,7 +222,7 @@ def call(
     folder: AnyPath | None = None,
     environ: Mapping[str, str] | None = None,
     log: IO[bytes] | None = None,
-    seconds: float | None = None,
+    look: Callable[[], object] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
     """Run the command of a tool as `processes.run` does, with an error that a user understands.
 
@@ -236,7 +234,7 @@ def call(
     try:
         if folder is not None:
             require_room(folder)
-        done = processes.run(command, folder=folder, environ=environ, log=log, seconds=seconds)
+        done = processes.run(command, folder=folder, environ=environ, log=log, look=look)
         if folder is not None:
             require_room(folder)
         return done

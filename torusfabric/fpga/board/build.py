@@ -1,7 +1,8 @@
 """From a fabric to a bitstream, with the platform's own script and our tools.
 
 The same fabric for the same board gives the same bytes: no tool is given a random seed or a time,
-and where there are several placers or routers they are tried in the order of the board.
+and where there are several placers or routers they are tried in the order of the board. Only a
+placer that runs out of time may do so on one machine, and not on a faster one.
 """
 
 import json
@@ -15,7 +16,7 @@ from ...toolchain.files import AnyPath, copy_file, writable, write_file
 from ...toolchain.folders import locked_folder, made_folder, private_folder
 from ..selftest import BAUD
 from .catalogue import Board
-from .plan import NAME, REPORT, plan_build
+from .plan import NAME, REPORT, SCRIPT, plan_build
 from .report import report_of
 from .room import check_fabric
 from .run import LOGS, run_plans
@@ -111,7 +112,7 @@ def build(
         versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
         ways = board.placers, board.routers
         key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), ways, versions)
-        kept = (*board.products, REPORT, *LOGS)
+        kept = (*board.products, REPORT, SCRIPT, *LOGS)
         # Builds in one folder wait for each other, and so do builds of the same.
         with (
             locked_folder(folder, waiting=waiting),
@@ -122,7 +123,7 @@ def build(
                 (folder / name).unlink(missing_ok=True)
             cached = cache.fetch_files(key, kept, work)
             if not cached:
-                run_plans(plan, work, fabric, board, baud=baud, progress=progress)
+                run_plans(fabric, board, work, baud=baud, progress=progress)
                 cache.put_files(key, {name: work / name for name in kept})
             for name in board.products:
                 copy_file(work / name, folder / name)

@@ -20,7 +20,7 @@ ECP5_ROUTERS = ("router2", "router1")
 
 #: The placers of nextpnr for the same. The first makes wires a fifth shorter: a 4x4 engine of two
 #: collectives, 32 bits, is routed on an 85F in minutes, where behind the second one it was not in
-#: 25. But on a device that is all but full it may not come to an end.
+#: 25. But on a crowded device it comes to no end.
 ECP5_PLACERS = ("static", "heap")
 
 
@@ -58,8 +58,9 @@ class Board:
         The routers of place and route, by its own names: each is tried if those before it did not
         reach the clock. Empty where there is no choice.
     placers : tuple of str
-        Its placers: each is tried, with all routers, if those before it did not. All but the last
-        have half of the time that is left.
+        Its placers: each is tried, with all routers, if those before it came to no end. All but
+        the last are given up where the device is too crowded for them, and after half of the time
+        that is left.
     limit : Limit, optional
         The largest square torus that fits, and how that is known.
     minutes : float

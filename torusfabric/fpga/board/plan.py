@@ -14,13 +14,16 @@ from .top import BoardTop
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["NAME", "REPORT", "plan_build"]
+__all__ = ["NAME", "REPORT", "SCRIPT", "plan_build"]
 
 #: The name of all files of a build.
 NAME = "selftest"
 
 #: The report of place and route.
 REPORT = f"{NAME}.report.json"
+
+#: The script that runs the tools.
+SCRIPT = f"build_{NAME}.sh"
 
 
 def plan_build(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,7 @@ from amaranth.build import Platform
 
 from ..selftest.facts import facts_of
 from .catalogue import Board
-from .plan import REPORT
-from .run import ROUTING_LOG, read_log
+from .plan import REPORT, SCRIPT
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -52,7 +52,7 @@ def report_of(
         "baud": baud,
         "clock_mhz": platform.default_clk_frequency / 1e6,
         "fmax_mhz": _slowest_clock(placed),
-        **({"router": _router(work, board)} if board.routers else {}),
+        **_tried_last(work),
         "resources": {k: v for k, v in placed["utilization"].items() if v["used"]},
         **facts_of(fabric),
         "bitstream": bitstream,
@@ -67,7 +67,7 @@ def _slowest_clock(placed: Mapping[str, Any]) -> float | None:
     return round(min(rates), 2) if rates else None
 
 
-def _router(work: Path, board: Board) -> str:
-    """The router of a build: the log names all but nextpnr's first one."""
-    log = read_log(work / ROUTING_LOG)
-    return next((name for name in board.routers if f"Running {name}.." in log), "router1")
+def _tried_last(work: Path) -> dict[str, str]:
+    """The placer and the router of a build, where the board has some: the script names them."""
+    script = (work / SCRIPT).read_text(encoding="utf-8")
+    return dict(re.findall(r" --(placer|router) (\w+)", script))

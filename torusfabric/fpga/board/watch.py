@@ -5,19 +5,14 @@ fabric takes minutes. Its routers count what they still have to do: where that n
 any more, the device is too crowded.
 """
 
-import contextlib
 import re
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["STAGES", "Progress", "stage", "watched"]
+__all__ = ["STAGES", "Progress", "stage"]
 
 #: Called with the number of stages done, of all stages, and what is being done.
 Progress = Callable[[int, int, str], object]
-
-#: Seconds between two looks.
-PERIOD = 1.0
 
 #: Stages of a build: synthesis, placing, routing and packing.
 STAGES = 4
@@ -62,34 +57,3 @@ def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
     if shared := _OVERUSED.findall(text):
         return 2, f"routing, {shared[-1]} wires to be shared no more"
     return 2, "routing"
-
-
-@contextlib.contextmanager
-def watched(folder: Path, name: str, product: str, progress: Progress | None) -> Iterator[None]:
-    """Report every second how far a build has got, until the end of the body.
-
-    Parameters
-    ----------
-    folder, name, product
-        As of `stage`.
-    progress : function of (int, int, str) or None
-    """
-    if progress is None:
-        yield
-        return
-    over = threading.Event()
-
-    def look() -> None:
-        while True:
-            done, text = stage(folder, name, product)
-            progress(done, STAGES, text)
-            if over.wait(PERIOD):
-                return
-
-    watcher = threading.Thread(target=look, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()

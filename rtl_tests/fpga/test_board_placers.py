@@ -1,0 +1,148 @@
+"""Placers and routers of boards: which are tried, in what order, and for how long."""
+
+import json
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+from helpers import fabric_of
+
+from torusfabric.errors import WorkFailed
+from torusfabric.fpga.board import Misfit, build, find_board
+from torusfabric.fpga.board.plan import SCRIPT
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache, RenewingCache
+
+#: What place and route says when it has placed all cells, and is then too slow.
+PLACED = "Info: Routing globals...\n"
+SLOW = PLACED + "ERROR: Max frequency for clock: 20.00 MHz (FAIL at 25.00 MHz)\n"
+
+
+def taking(cells):
+    """What it says at first: how many cells there are."""
+    return f"Info: \t TRELLIS_COMB:  {cells}/ 83640  {cells // 837}%\n"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that pass when a test says so."""
+    now = SimpleNamespace(seconds=0.0)
+    watch = SimpleNamespace(monotonic=lambda: now.seconds)
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "time", watch)
+    return now
+
+
+@pytest.fixture
+def attempts(monkeypatch, tmp_path, clock):
+    """A function that builds with tools of ours, and gives the ways that were tried."""
+
+    def attempt(says, *, looks=1, board="ulx3s-85f", cache=None, takes=0.0):
+        """`says` gives what is said by a (placer, router); `takes` seconds pass with each look."""
+        ways = []
+
+        def run(name, args, *, folder, log, what, look):
+            way = re.findall(r"--(?:placer|router) (\w+)", (folder / SCRIPT).read_text())[::-1]
+            ways.append(tuple(way))
+            said = says.get(ways[-1], PLACED)
+            (folder / "selftest.json").touch()
+            for _ in range(looks):
+                (folder / "selftest.tim").write_text(said)
+                look()
+                clock.seconds += takes
+            if "ERROR" in said:
+                raise WorkFailed("nextpnr failed")
+            used = {"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}}
+            (folder / "selftest.report.json").write_text(json.dumps(used))
+            for product in ("selftest.bit", "selftest.svf"):
+                (folder / product).touch()
+
+        monkeypatch.setattr(tools, "run", run)
+        monkeypatch.setattr(tools, "require", lambda tool: tool)
+        monkeypatch.setattr(tools, "version", lambda tool: "1")
+        fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+        cache = cache or RenewingCache(tmp_path / "cache")
+        try:
+            built = build(fabric, find_board(board), tmp_path / "out", cache=cache,
+                          progress=lambda *_: None)  # fmt: skip
+        except WorkFailed as error:
+            return ways, error
+        return ways, built
+
+    return attempt
+
+
+EVERY = [(placer, router) for placer in ("static", "heap") for router in ("router2", "router1")]
+
+
+def test_first_that_reaches_the_clock(attempts, tmp_path):
+    """The next router is tried where the first one did not reach the clock; the report has both."""
+    cache = Cache(tmp_path / "cache")
+    ways, built = attempts({EVERY[0]: SLOW}, cache=cache)
+    assert ways == EVERY[:2]
+    assert (built.report["placer"], built.report["router"]) == EVERY[1]
+    ways, again = attempts({}, cache=cache)
+    assert (ways, again.cached) == ([], True)
+    assert again.report == built.report
+    ways, built = attempts({})
+    assert ways == EVERY[:1]
+    assert (built.report["placer"], built.report["router"]) == EVERY[0]
+
+
+def test_clock_that_none_reaches(attempts):
+    """Every placer is tried with every router, before a build is given up."""
+    ways, error = attempts(dict.fromkeys(EVERY, SLOW))
+    assert ways == EVERY
+    assert isinstance(error, Misfit)
+    assert "FAIL at 25.00 MHz" in str(error)
+
+
+@pytest.mark.parametrize("said", ["ERROR: Unable to place cell\n", "ERROR: Assertion failure\n"])
+def test_placer_that_fails(attempts, said):
+    """The next placer is tried where nothing was placed, and no other router before."""
+    ways, built = attempts({EVERY[0]: said})
+    assert ways == [EVERY[0], EVERY[2]]
+    assert built.report["placer"] == "heap"
+    ways, error = attempts(dict.fromkeys(EVERY, said))
+    assert ways == [EVERY[0], EVERY[2]]
+    assert said[7:-1] in str(error)
+
+
+def test_crowded_device(attempts):
+    """The static placer is left at once where it would come to no end; the last one never is."""
+    ways, built = attempts(dict.fromkeys(EVERY, taking(70_000)))
+    assert ways == [EVERY[0], EVERY[2]]
+    assert built.report["placer"] == "heap"
+    ways, built = attempts(dict.fromkeys(EVERY, taking(58_000)))
+    assert (ways, built.report["placer"]) == (EVERY[:1], "static")
+
+
+def test_device_that_is_too_small(attempts):
+    """More cells than places are too many for all placers and routers."""
+    ways, error = attempts(dict.fromkeys(EVERY, taking(90_000) + "ERROR: no BELs remaining\n"))
+    assert {placer for placer, _ in ways} == {"static", "heap"}
+    assert str(error).startswith("Fabric must fit into ulx3s-85f, not need 90000 of 83640 TREL")
+    said = "Info: \t ICESTORM_LC:  6000/ 5280  113%\nERROR: no BELs remaining\n"
+    ways, error = attempts({(): said}, board="icebreaker")
+    assert ways == [()]
+    assert str(error).startswith("Fabric must fit into icebreaker, not need 6000 of 5280 ICE")
+
+
+def test_placer_that_takes_too_long(attempts, clock):
+    """All but the last placer have half of the time, and no other router after it."""
+    ways, error = attempts(dict.fromkeys(EVERY, "Info: Running placer\n"), looks=9, takes=1200)
+    assert ways == [EVERY[0], EVERY[2]]
+    assert clock.seconds == 3600  # the first one is looked at after 20 minutes and after 40
+    assert re.search(r"^Build for ulx3s-85f must end within 60 min, .* \(placing\)", str(error))
+
+
+def test_build_that_takes_too_long(attempts, clock):
+    """A build is given up after the minutes of its board; the message says where it was."""
+    said = "Info: \t ICESTORM_LC:  4000/ 5280  75%\n"
+    ways, error = attempts({(): said}, board="icebreaker", looks=100, takes=60)
+    assert (ways, clock.seconds) == ([()], 900)
+    assert re.search(
+        r"^Build for icebreaker must end within 15 min, not still be at work \(placing; it "
+        r"takes 4000 of 5280 ICESTORM_LC, 76 %\): --minutes allows more, .* \S+\.tim\)$",
+        str(error),
+    )
