@@ -86,10 +86,13 @@ class Interpreter(wiring.Component):
         m = Module()
         fabric, host = self._fabric, self.host
         bits = max(16, fabric.width, len(host.host_node), len(host.host_addr))
-        self._number = number = Signal(bits)
-        self._wait = wait = Signal(range(fabric.read_latency + 1))
-        number_left = Signal(16)
-        m.d.comb += [number_left.eq(number[:16] - 1), host.host_wdata.eq(number)]
+        self._number = Signal(bits)
+        self._wait = Signal(range(fabric.read_latency + 1))
+        self._number_left = Signal(16, name="number_left")
+        m.d.comb += [
+            self._number_left.eq(self._number[:16] - 1),
+            host.host_wdata.eq(self._number),
+        ]
         self._chosen = {
             name: Signal(
                 len(getattr(host, name)), name=name, init=values[-1 if name == "length" else 0]
@@ -97,7 +100,6 @@ class Interpreter(wiring.Component):
             for name, values in choices_of(fabric).items()
         }
         m.d.comb += [getattr(host, name).eq(value) for name, value in self._chosen.items()]
-        verdict = Array([self._starts[name] for name in ("pass", "wrong", "late", "late")])
         with m.If(host.host_we):
             m.d.sync += host.host_addr.eq(host.host_addr + 1)
         with m.FSM(init="TEST"):
@@ -105,53 +107,69 @@ class Interpreter(wiring.Component):
                 m.d.comb += self.data.ready.eq(1)
                 with m.If(self.data.valid):
                     self._decode(m)
-            with m.State("WRITE"):
-                m.d.comb += host.host_we.eq(1)
-                m.d.sync += number.eq(0)
-                m.next = "IDLE"
-            with m.State("READ"):
-                m.d.sync += [wait.eq(wait + 1), self.word.eq(host.host_rdata)]
-                with m.If(wait == fabric.read_latency):
-                    m.d.sync += [wait.eq(0), host.host_addr.eq(host.host_addr + 1)]
-                    m.d.sync += number.eq(number_left)
-                    self._answer(m, "word", then="READ_MORE")
-            with m.State("READ_MORE"), m.If(~self.sending & ~self.send):
-                m.next = "READ"
-                with m.If(number[:16] == 0):
-                    m.next = "IDLE"
-            with m.State("START"):
-                m.d.comb += host.start.eq(1)
-                m.next = "RUN"
-            with m.State("RUN"):
-                with m.If(host.done):
-                    self._answer(m, "done")
-                with m.Elif(self.data.valid):  # a byte ends the wait
-                    self._answer(m, "late")
-                if self._chosen:
-                    with m.If(host.error != 0):
-                        self._answer(m, "refused")
-            with m.State("TEST"):
-                m.d.comb += self.test.eq(1)
-                m.d.sync += [self.run.eq(self.run + 1), self.passed.eq(0), self.failed.eq(0)]
-                m.next = "TESTING"
-            with m.State("TESTING"), m.If(~self.testing):
-                passed = self.result == Result.PASS
-                m.d.sync += [self.passed.eq(passed), self.failed.eq(~passed)]
-                m.d.sync += number.eq(Mux(number[:16] == 0, 0, number_left))
-                with m.If(passed & (number[:16] > 1)):
-                    m.next = "TEST"
-                with m.Else():
-                    m.d.sync += [number.eq(0), self.line.eq(verdict[self.result.as_value()])]
-                    m.d.sync += self.send.eq(1)
-                    m.next = "ANSWER"
-            with m.State("STATUS"):
-                m.d.sync += [self.line.eq(verdict[self.result.as_value()]), self.send.eq(1)]
-                m.next = "ANSWER"
+            self._add_access(m)
+            self._add_run(m)
+            self._add_test(m)
             with m.State("ANSWER"), m.If(~self.sending & ~self.send):
                 m.next = "IDLE"
         with m.If(self.send):
             m.d.sync += self.send.eq(0)
         return m
+
+    def _add_access(self, m: Module) -> None:
+        """Write a word, or read some and answer each."""
+        host, number, wait = self.host, self._number, self._wait
+        with m.State("WRITE"):
+            m.d.comb += host.host_we.eq(1)
+            m.d.sync += number.eq(0)
+            m.next = "IDLE"
+        with m.State("READ"):
+            m.d.sync += [wait.eq(wait + 1), self.word.eq(host.host_rdata)]
+            with m.If(wait == self._fabric.read_latency):
+                m.d.sync += [wait.eq(0), host.host_addr.eq(host.host_addr + 1)]
+                m.d.sync += number.eq(self._number_left)
+                self._answer(m, "word", then="READ_MORE")
+        with m.State("READ_MORE"), m.If(~self.sending & ~self.send):
+            m.next = "READ"
+            with m.If(number[:16] == 0):
+                m.next = "IDLE"
+
+    def _add_run(self, m: Module) -> None:
+        """Start the fabric, and answer how the run ended."""
+        host = self.host
+        with m.State("START"):
+            m.d.comb += host.start.eq(1)
+            m.next = "RUN"
+        with m.State("RUN"):
+            with m.If(host.done):
+                self._answer(m, "done")
+            with m.Elif(self.data.valid):  # a byte ends the wait
+                self._answer(m, "late")
+            if self._chosen:
+                with m.If(host.error != 0):
+                    self._answer(m, "refused")
+
+    def _add_test(self, m: Module) -> None:
+        """Start the tester, again and again up to the first fault, and answer its result."""
+        number = self._number
+        verdict = Array([self._starts[name] for name in ("pass", "wrong", "late", "late")])
+        with m.State("TEST"):
+            m.d.comb += self.test.eq(1)
+            m.d.sync += [self.run.eq(self.run + 1), self.passed.eq(0), self.failed.eq(0)]
+            m.next = "TESTING"
+        with m.State("TESTING"), m.If(~self.testing):
+            passed = self.result == Result.PASS
+            m.d.sync += [self.passed.eq(passed), self.failed.eq(~passed)]
+            m.d.sync += number.eq(Mux(number[:16] == 0, 0, self._number_left))
+            with m.If(passed & (number[:16] > 1)):
+                m.next = "TEST"
+            with m.Else():
+                m.d.sync += [number.eq(0), self.line.eq(verdict[self.result.as_value()])]
+                m.d.sync += self.send.eq(1)
+                m.next = "ANSWER"
+        with m.State("STATUS"):
+            m.d.sync += [self.line.eq(verdict[self.result.as_value()]), self.send.eq(1)]
+            m.next = "ANSWER"
 
     def _answer(self, m: Module, line: str, *, then: str = "ANSWER") -> None:
         """Start a line of the answer, and go on when it is sent."""
