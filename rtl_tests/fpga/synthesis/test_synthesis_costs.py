@@ -7,10 +7,13 @@ import pytest
 from hand_written import OUTER, PORTS, SMALL_STORE, STORE, design, router
 from printed import printed
 
+from torusfabric import Fabric, emit, plan
+from torusfabric import compile as compile_program
 from torusfabric.fpga.synthesis import TARGETS, synthesize
 from torusfabric.fpga.synthesis.cost import Cost, measure
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.target import find_target
+from torusfabric.rtl.control import plan_control
 from torusfabric.verilog.design import Design
 
 
@@ -70,6 +73,17 @@ def test_wide_multiplexers_are_only_used_for_speed():
     assert compact.fabric["muxes"] == 0
     assert fast.fabric["muxes"] > 0
     assert (compact.mapping, fast.mapping) == ("compact", "fast")
+
+
+@pytest.mark.parametrize(("topology", "inputs"), [("4x4", 4), ("8x8", 9)])
+def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
+    """Synthesis looks through no stage that it is to keep, and builds no tree beside them."""
+    program = compile_program(plan(topology, "alltoall"))
+    (router,) = plan_control(program).routers
+    assert max(len(output.sources) for output in router.crossbar.outputs) == inputs
+    design = emit(Fabric(program, width=8)).routers()
+    (row,) = synthesize(design, "ecp5-25k").classes
+    assert row["luts"] == 8 * router.crossbar.luts_per_bit
 
 
 def test_words_of_flip_flops_do_without_enables():
