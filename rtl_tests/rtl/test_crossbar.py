@@ -48,6 +48,13 @@ def test_cascade_selects_each_input(count, keep):
     assert {len(select_bits(count, place)) for place in range(count)} == {bit_count(count)}
 
 
+def test_nothing_to_select():
+    """One input, or none, takes no select bits and no stage."""
+    word = Signal(8)
+    assert cascade([word], [], 8) is word
+    assert (bit_count(1), bit_count(0)) == (0, 0)
+
+
 @pytest.mark.parametrize("count", range(2, 18))
 def test_branch_that_idles_passes_nothing(count):
     """With all its select bits 0 a branch passes 0, whatever arrives."""

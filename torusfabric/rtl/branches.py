@@ -69,8 +69,8 @@ def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
         return select_bits(count, index, idles=idles)
     bits: list[int] = []
     for size in sizes:
-        chosen = branch_bits(size, index if 0 <= index < size else 0, idles=True)
-        bits += chosen if 0 <= index < size else [0] * len(chosen)
+        inside = 0 <= index < size
+        bits += [bit * inside for bit in branch_bits(size, index % size, idles=True)]
         index -= size
     return [*bits, int(index == 0)]
 
