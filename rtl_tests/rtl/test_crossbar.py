@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +36,19 @@ def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
     return found
 
 
+def settled(m, out):
+    """What a signal is in a module without state."""
+    found = []
+
+    async def testbench(ctx):
+        found.append(ctx.get(out))
+
+    simulator = Simulator(m)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return found[0]
+
+
 @pytest.mark.parametrize(
     ("count", "keep"), [(k, True) for k in range(1, 25)] + [(k, False) for k in range(1, 10)]
 )
@@ -53,6 +66,21 @@ def test_nothing_to_select():
     word = Signal(8)
     assert cascade([word], [], 8) is word
     assert (bit_count(1), bit_count(0)) == (0, 0)
+    m, out = Module(), Signal(8, init=1)
+    nothing = sliced_cascade(m, [], [], 8, keep=True)
+    m.d.comb += out.eq(nothing)
+    assert (len(nothing), settled(m, out)) == (8, 0)
+
+
+@pytest.mark.parametrize("width", [2, 3, 16, 17])
+def test_each_slice_has_its_own_bits(width):
+    """The lower half of a word is selected by one copy of the bits, the rest by the other."""
+    m, inputs = Module(), [0, (1 << width) - 1, 0, 0, 0]
+    slices = [[Const(bit) for bit in branch_bits(5, place)] for place in (0, 1)]
+    words = [Const(value, width) for value in inputs]
+    out = Signal(width)
+    m.d.comb += out.eq(sliced_cascade(m, words, slices, width, keep=True, form=branched_cascade))
+    assert settled(m, out) == (1 << width) - (1 << -(-width // 2))
 
 
 @pytest.mark.parametrize("count", range(2, 18))
