@@ -27,7 +27,7 @@ def taking(cells):
 @pytest.fixture
 def clock(monkeypatch):
     """Seconds that pass when a test says so."""
-    now = SimpleNamespace(seconds=0.0, starts=[])
+    now = SimpleNamespace(seconds=0.0, starts=[], reported=[])
     watch = SimpleNamespace(monotonic=lambda: now.seconds)
     monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "time", watch)
     return now
@@ -42,6 +42,7 @@ def attempts(monkeypatch, tmp_path, clock):
         ways = []
 
         def run(name, args, *, folder, log, what, look):
+            assert (name, args) == ("sh", [SCRIPT])
             way = re.findall(r"--(?:placer|router) (\w+)", (folder / SCRIPT).read_text())[::-1]
             ways.append(tuple(way))
             clock.starts.append(clock.seconds)
@@ -65,7 +66,7 @@ def attempts(monkeypatch, tmp_path, clock):
         cache = cache or RenewingCache(tmp_path / "cache")
         try:
             built = build(fabric, find_board(board), tmp_path / "out", cache=cache,
-                          progress=lambda *_: None)  # fmt: skip
+                          progress=lambda *what: clock.reported.append(what))  # fmt: skip
         except WorkFailed as error:
             return ways, error
         return ways, built
@@ -143,6 +144,7 @@ def test_build_that_takes_too_long(attempts, clock):
     said = "Info: \t ICESTORM_LC:  4000/ 5280  75%\n"
     ways, error = attempts({(): said}, board="icebreaker", looks=100, takes=60)
     assert (ways, clock.seconds) == ([()], 900)
+    assert clock.reported == [(1, 4, "placing")] * 16
     assert re.search(
         r"^Build for icebreaker must end within 15 min, not still be at work \(placing; it "
         r"takes 4000 of 5280 ICESTORM_LC, 76 %\): --minutes allows more, .* \S+\.tim\)$",
