@@ -11,6 +11,7 @@ from helpers import fabric_of
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.board import Misfit, build, find_board
 from torusfabric.fpga.board.plan import SCRIPT
+from torusfabric.fpga.synthesis import placer_watch
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 
@@ -110,13 +111,13 @@ def test_placer_that_fails(attempts, said):
     assert said[7:-1] in str(error)
 
 
-def test_crowded_device(attempts):
-    """The static placer is left at once where it would come to no end; the last one never is."""
-    ways, built = attempts(dict.fromkeys(EVERY, taking(70_000)))
+def test_placer_that_is_stuck(attempts, clock, monkeypatch):
+    """The first placer is left when it is stuck; the last one is waited for to the end."""
+    monkeypatch.setattr(placer_watch, "time", sys.modules["torusfabric.fpga.board.run"].time)
+    ways, error = attempts(dict.fromkeys(EVERY, "Info: Strict legalising\n"), looks=99, takes=60)
     assert ways == [EVERY[0], EVERY[2]]
-    assert built.report["placer"] == "heap"
-    ways, built = attempts(dict.fromkeys(EVERY, taking(58_000)))
-    assert (ways, built.report["placer"]) == (EVERY[:1], "static")
+    assert (clock.starts, clock.seconds) == ([0, 2 * 60], 60 * 60)
+    assert "must end within 60 min" in str(error)
 
 
 def test_device_that_is_too_small(attempts):

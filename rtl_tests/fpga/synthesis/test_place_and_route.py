@@ -10,8 +10,10 @@ from printed import printed
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.synthesis import TARGETS, Workplace, flow, synthesize
 from torusfabric.fpga.synthesis.flow import Flow
+from torusfabric.fpga.synthesis.placer_watch import StuckPlacer
 from torusfabric.fpga.synthesis.slowest_path import slowest_path
 from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
 
 
 def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
@@ -123,9 +125,9 @@ def _pnr_that_fails(monkeypatch, last):
     real = tools.run
     said = f"Info: \t ICESTORM_LC:    8472/   7680   110%\nInfo: SB_IO: 3/ 256 1%\nERROR: {last}\n"
 
-    def run(name, args, *, folder, log, what, makes):
+    def run(name, args, *, folder, log, what, **options):
         if name == "yosys":
-            return real(name, args, folder=folder, log=log, what=what, makes=makes)
+            return real(name, args, folder=folder, log=log, what=what, **options)
         (Path(folder) / log).write_text(said)
         raise WorkFailed(f"{name} failed on {what}: ERROR: {last} (log: {log})")
 
@@ -146,18 +148,22 @@ def test_other_failure_of_place_and_route_is_an_error(monkeypatch):
         synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[9])
 
 
-def test_another_placer_is_tried_where_one_fails(monkeypatch):
+@pytest.mark.parametrize("error", [WorkFailed, StuckPlacer])
+def test_another_placer_is_tried_where_one_fails(monkeypatch, error, tmp_path):
     real, tried = tools.run, []
 
     def run(name, args, **options):
         if name == "nextpnr-ecp5":
             tried.append(args[args.index("--placer") + 1])
+            # The last placer is waited for, whatever its log shows.
+            assert (options.get("look") is None) == (tried[-1] == "heap")
             if tried[-1] == "static":
-                raise WorkFailed(f"{name} failed on router: ERROR: Placer algorithm 'static' is ..")
+                raise error(f"{name} failed on router: ERROR: Placer algorithm 'static' is ..")
         return real(name, args, **options)
 
     monkeypatch.setattr(tools, "run", run)
-    report = synthesize(design(1), "ecp5-25k", pnr=True, seeds=[10])
+    workplace = Workplace(cache=Cache(tmp_path / "cache"))
+    report = synthesize(design(1), "ecp5-25k", pnr=True, seeds=[10], workplace=workplace)
     assert set(tried) == {"static", "heap"}
     assert report.fabric["fmax_mhz"] > 50
 

@@ -1,8 +1,9 @@
 """Boards: from a fabric to a bitstream, and onto the board."""
 
+from ..synthesis.placer_watch import ECP5_PLACERS
 from .board_files import find_board, load_boards
 from .build import Built, build
-from .catalogue import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board
+from .catalogue import COMPACT, ECP5_ROUTERS, Board
 from .flash import flash, flash_command
 from .guide import LIST_PORTS, Step, lamp_meanings, steps_of
 from .limits import Limit, Misfit

@@ -12,7 +12,7 @@ from .catalogue import Board
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["SCARCE", "advice", "crowding", "largest_sides", "over_capacity", "share_taken"]
+__all__ = ["SCARCE", "advice", "crowding", "largest_sides", "over_capacity"]
 
 #: The names that place and route has for logic cells and block RAMs, which run out first.
 SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
@@ -60,11 +60,6 @@ def crowding(log: str) -> str:
     """Logic or block RAM, what is taken to the larger part; empty where that is not known."""
     share, scarcest = _scarcest(log, SCARCE)
     return f"{scarcest}, {100 * share:.0f} %" if scarcest else ""
-
-
-def share_taken(log: str) -> float:
-    """The larger share of logic or of block RAM that is taken; 0 where that is not known yet."""
-    return _scarcest(log, SCARCE)[0]
 
 
 def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .limits import Limit
 
-__all__ = ["COMPACT", "ECP5_PLACERS", "ECP5_ROUTERS", "Board"]
+__all__ = ["COMPACT", "ECP5_ROUTERS", "Board"]
 
 #: Options of the platform for families with wide multiplexers, which cost more tables than they
 #: save in a crossbar made for tables of four inputs.
@@ -17,11 +17,6 @@ COMPACT = {"synth_opts": "-nowidelut"}
 #: the first one goes round and round. But its wires are longer, so that a fast clock may take the
 #: first one.
 ECP5_ROUTERS = ("router2", "router1")
-
-#: The placers of nextpnr for the same. The first makes wires a fifth shorter: a 4x4 engine of two
-#: collectives, 32 bits, is routed on an 85F in minutes, where behind the second one it was not in
-#: 25. But on a crowded device it comes to no end.
-ECP5_PLACERS = ("static", "heap")
 
 
 @dataclass(frozen=True)
@@ -59,8 +54,7 @@ class Board:
         reach the clock. Empty where there is no choice.
     placers : tuple of str
         Its placers: each is tried, with all routers, if those before it came to no end. All but
-        the last are given up where the device is too crowded for them, and after half of the time
-        that is left.
+        the last are left when they are stuck, and after half of the time that is left.
     limit : Limit, optional
         The largest square torus that fits, and how that is known.
     minutes : float

@@ -1,6 +1,5 @@
 """Running the tools of a build, one placer and router after another until the clock is reached."""
 
-import math
 import re
 import shutil
 import time
@@ -13,7 +12,8 @@ from amaranth.build.run import BuildPlan
 
 from ...errors import InputError, WorkFailed
 from ...toolchain import tools
-from .capacity import advice, crowding, over_capacity, share_taken
+from ..synthesis.placer_watch import PlacerWatch, StuckPlacer, is_placed
+from .capacity import advice, crowding, over_capacity
 from .catalogue import Board
 from .limits import Misfit
 from .plan import NAME, REPORT, SCRIPT, plan_build
@@ -41,12 +41,6 @@ _MISFIT = re.compile(
 )
 
 
-#: The share of the logic up to which a placer is tried, if another one follows. The static one
-#: spreads cells until they take 70 %: it placed an image that takes 54 % of a 25F, and had not
-#: placed one that takes 85 % in ten minutes.
-ROOM = {"static": 0.7}
-
-
 class TooLarge(Misfit):
     """There are more cells than places, whatever places them."""
 
@@ -59,12 +53,12 @@ class Patience:
     ----------
     end : float
         When it is given up, by the monotonic clock.
-    share : float
-        The share of the logic above which it is given up.
+    stuck : bool
+        Whether a placer that is stuck is waited for until then.
     """
 
     end: float
-    share: float = math.inf
+    stuck: bool
 
 
 def run_plans(
@@ -102,12 +96,12 @@ def run_plans(
     for placer in others:
         half = (time.monotonic() + end) / 2
         try:
-            return run(placer, Patience(half, ROOM.get(placer, math.inf)))
+            return run(placer, Patience(half, stuck=False))
         except TooLarge:
             raise
         except WorkFailed:
             pass  # the next one may come to an end
-    return run(last, Patience(end))
+    return run(last, Patience(end, stuck=True))
 
 
 def _run_routers(
@@ -129,8 +123,7 @@ def _run_routers(
         except TooLarge:
             raise
         except Misfit:
-            placed = "Routing globals" in read_log(work / ROUTING_LOG)
-            if not placed or time.monotonic() >= patience.end:
+            if not is_placed(read_log(work / ROUTING_LOG)) or time.monotonic() >= patience.end:
                 raise  # another router would change nothing
     plan, _ = plan_build(fabric, board, baud=baud, router=last, placer=placer)
     return run_plan(plan, work, fabric, board, progress, patience)
@@ -155,19 +148,21 @@ def run_plan(
         tools.require(tool)  # a missing tool is reported before hours are spent
     tools.set_environment()
 
+    watch_placer = PlacerWatch(work / ROUTING_LOG)
+
     def look() -> None:
         done, text = stage(work, NAME, board.products[0])
         if progress is not None:
             progress(done, STAGES, text)
         if time.monotonic() >= patience.end:
             raise _too_slow(work, fabric, board, text)
-        if share_taken(read_log(work / ROUTING_LOG)) > patience.share:
-            raise Misfit(f"Image must take up to {patience.share:.0%} of {board.name} to be placed")
+        if not patience.stuck:
+            watch_placer()
 
     try:
         tools.run("sh", [SCRIPT], folder=work, log="build.log", what=board.name,
                   look=look)  # fmt: skip
-    except Misfit:
+    except (Misfit, StuckPlacer):
         raise
     except WorkFailed as error:
         raise _without_result(work, board) or _reason(work, fabric, board) or error from None

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from ...toolchain.hints import no_such
 from .cost import Cost
+from .placer_watch import ECP5_PLACERS
 
 __all__ = ["FAMILIES", "Family", "Mapping", "Recipe", "find_mapping"]
 
@@ -90,8 +91,8 @@ class Family:
     cells : dict
         Pattern of cell types -> what one costs, first match; other cells are unknown.
     placers : tuple of str
-        The placers of that tool, where there is a choice: each is tried if the one before does not
-        come to an end.
+        The placers of that tool, where there is a choice: each is tried if the one before fails or
+        is stuck.
     no_pads : str
         What to add to the yosys command for a module whose ports are not pins.
     """
@@ -166,7 +167,7 @@ FAMILIES = {
             "TRELLIS_IO": Cost(),
             "GSR": Cost(),
         },
-        placers=("static", "heap"),
+        placers=ECP5_PLACERS,
     ),
     "gowin": Family(
         Recipe("synth_gowin -nowidelut"),

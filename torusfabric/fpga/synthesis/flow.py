@@ -16,6 +16,7 @@ from .cones import analyse
 from .cost import Cost, measure
 from .families import Family, Mapping, Recipe
 from .harness import HARNESS, Ports, harness
+from .placer_watch import PlacerWatch
 from .roms import ROMS_TOP, roms_text
 from .slowest_path import slowest_path
 from .target import PINS, Target
@@ -199,20 +200,21 @@ class Flow:
             *("--timing-allow-fail", "--seed", str(seed)),
             *("--json", netlist, "--report", report),
         )
-        placers = self.family.placers
-        choices = [["--placer", placer] for placer in placers] or [[]]
-        for number, placer in enumerate(choices, 1):
+        *others, last = self.family.placers or (None,)
+        for placer in (*others, last):
+            choice = ["--placer", placer] if placer else []
             try:
                 tools.run(
                     self.family.pnr,
-                    (*args, *placer),
+                    (*args, *choice),
                     folder=self.folder,
                     log=log,
                     what=name,
                     makes=[report],
+                    look=None if placer == last else PlacerWatch(self.folder / log),
                 )
             except WorkFailed:
-                if number == len(choices):
+                if placer == last:
                     raise
             else:
                 return
