@@ -11,7 +11,7 @@ from helpers import fabric_of
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.board import Misfit, build, find_board
 from torusfabric.fpga.board.plan import SCRIPT
-from torusfabric.fpga.synthesis import placer_watch
+from torusfabric.fpga.synthesis import placers
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 
@@ -113,7 +113,7 @@ def test_placer_that_fails(attempts, said):
 
 def test_placer_that_is_stuck(attempts, clock, monkeypatch):
     """The first placer is left when it is stuck; the last one is waited for to the end."""
-    monkeypatch.setattr(placer_watch, "time", sys.modules["torusfabric.fpga.board.run"].time)
+    monkeypatch.setattr(placers, "time", sys.modules["torusfabric.fpga.board.run"].time)
     ways, error = attempts(dict.fromkeys(EVERY, "Info: Strict legalising\n"), looks=99, takes=60)
     assert ways == [EVERY[0], EVERY[2]]
     assert (clock.starts, clock.seconds) == ([0, 2 * 60], 60 * 60)

@@ -10,7 +10,7 @@ from printed import printed
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.synthesis import TARGETS, Workplace, flow, synthesize
 from torusfabric.fpga.synthesis.flow import Flow
-from torusfabric.fpga.synthesis.placer_watch import StuckPlacer
+from torusfabric.fpga.synthesis.placers import StuckPlacer
 from torusfabric.fpga.synthesis.slowest_path import slowest_path
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache

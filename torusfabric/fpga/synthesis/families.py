@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from ...toolchain.hints import no_such
 from .cost import Cost
-from .placer_watch import ECP5_PLACERS
+from .placers import ECP5_PLACERS
 
 __all__ = ["FAMILIES", "Family", "Mapping", "Recipe", "find_mapping"]
 

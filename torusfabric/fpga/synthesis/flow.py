@@ -16,7 +16,7 @@ from .cones import analyse
 from .cost import Cost, measure
 from .families import Family, Mapping, Recipe
 from .harness import HARNESS, Ports, harness
-from .placer_watch import PlacerWatch
+from .placers import PlacerWatch
 from .roms import ROMS_TOP, roms_text
 from .slowest_path import slowest_path
 from .target import PINS, Target

@@ -1,6 +1,6 @@
-"""Placers that come to no end, and how that shows in the log of place and route.
+"""The placers of nextpnr, and how its log shows that one comes to no end.
 
-nextpnr's static placer moves all cells at once for a time, and then looks for a legal place for
+The static placer moves all cells at once for a time, and then looks for a legal place for
 each of them. That takes seconds, or comes to no end on a crowded device; nothing is written
 meanwhile. So it is stuck when the log has been silent for as long as everything before took, which
 is so on a slow machine as on a fast one.
@@ -13,7 +13,7 @@ from ...errors import WorkFailed
 
 __all__ = ["ECP5_PLACERS", "PlacerWatch", "StuckPlacer", "is_placed"]
 
-#: The placers of nextpnr for an ECP5, the better one first. Its wires are a fifth shorter: a 4x4
+#: Those for an ECP5, the better one first. Its wires are a fifth shorter: a 4x4
 #: engine of two collectives, 32 bits, is routed on an 85F in minutes, where behind the second one
 #: it was not in 25.
 ECP5_PLACERS = ("static", "heap")

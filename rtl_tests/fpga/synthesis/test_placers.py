@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from torusfabric.fpga.synthesis import placer_watch
-from torusfabric.fpga.synthesis.placer_watch import SILENCE, PlacerWatch, StuckPlacer
+from torusfabric.fpga.synthesis import placers
+from torusfabric.fpga.synthesis.placers import SILENCE, PlacerWatch, StuckPlacer
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Seconds that pass when a test says so."""
     now = SimpleNamespace(seconds=1000.0)
-    monkeypatch.setattr(placer_watch, "time", SimpleNamespace(monotonic=lambda: now.seconds))
+    monkeypatch.setattr(placers, "time", SimpleNamespace(monotonic=lambda: now.seconds))
     return now
 
 
