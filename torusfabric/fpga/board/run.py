@@ -53,12 +53,12 @@ class Patience:
     ----------
     end : float
         When it is given up, by the monotonic clock.
-    stuck : bool
-        Whether a placer that is stuck is waited for until then.
+    leaves : bool
+        Whether a placer that is stuck is left before.
     """
 
     end: float
-    stuck: bool
+    leaves: bool
 
 
 def run_plans(
@@ -96,12 +96,12 @@ def run_plans(
     for placer in others:
         half = (time.monotonic() + end) / 2
         try:
-            return run(placer, Patience(half, stuck=False))
+            return run(placer, Patience(half, leaves=True))
         except TooLarge:
             raise
         except WorkFailed:
             pass  # the next one may come to an end
-    return run(last, Patience(end, stuck=True))
+    return run(last, Patience(end, leaves=False))
 
 
 def _run_routers(
@@ -147,7 +147,6 @@ def run_plan(
     for tool in ("yosys", *board.packer):
         tools.require(tool)  # a missing tool is reported before hours are spent
     tools.set_environment()
-
     watch_placer = PlacerWatch(work / ROUTING_LOG)
 
     def look() -> None:
@@ -156,7 +155,7 @@ def run_plan(
             progress(done, STAGES, text)
         if time.monotonic() >= patience.end:
             raise _too_slow(work, fabric, board, text)
-        if not patience.stuck:
+        if patience.leaves:
             watch_placer()
 
     try:
