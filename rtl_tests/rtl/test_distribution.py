@@ -27,7 +27,7 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
             continue
         for part in (p for parts in instance.inputs.values() for p in parts if isinstance(p, Part)):
             driver = netlist.instances[drivers[part.net][0]]
-            group = instance.node // distribution.size
+            group = distribution.groups.of(instance.node)
             near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
             assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
 

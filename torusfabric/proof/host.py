@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..rtl.distribution import BY_GROUP, NodeGroups
 from ..rtl.host import merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray
@@ -36,7 +37,7 @@ class _Access(NamedTuple):
     """Accesses of the host, and what they are to lead to."""
 
     inputs: dict[str, IntArray]
-    outputs: dict[str, IntArray]  # -1 where it does not matter
+    outputs: dict[str, IntArray]  # -1 where it does not matter; the group of what is by group
     bits: int  # how many bits of addresses matter
 
 
@@ -146,6 +147,7 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
     """All reads and writes of messages, mode by mode and, where it matters, root by root."""
     program = fabric.program
     nodes = np.arange(program.topology.nodes)
+    groups = NodeGroups(len(nodes))
     base = {"rst": 0, "host_we": 0, "mode": 0, "sampled_root": 0}
     for number, mode in enumerate(program.modes):
         chosen = base | {"mode": number}
@@ -168,8 +170,8 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
             chosen | {"host_we": 1},
             (0, nodes),
             {
-                "write_node": nodes[:, None],
-                "write_enable": np.ones((1, 1), int),
+                "write_node": nodes[:, None] % groups.size,
+                "write_enable": nodes[:, None] // groups.size,
                 f"write_bank{suffix(layout)}": of_own[place.memory],
                 f"write_address{suffix(layout)}": place.address,
             },
@@ -210,7 +212,8 @@ def _compare(
     v = function.values(function.unknown(size), given)
     for name, wanted in outputs.items():
         bits = function.outputs_of(v, name)[: count if name == "read_address" else None]
-        expected = wanted[None] >> np.arange(len(bits))[:, None] & 1
+        numbers = np.arange(len(bits))[:, None]
+        expected = numbers == wanted if name in BY_GROUP else wanted >> numbers & 1
         wrong = ((bits != expected).any(axis=0)) & (wanted >= 0)
         if wrong.any():
             k = int(np.nonzero(wrong)[0][0])

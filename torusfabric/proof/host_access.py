@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..program.timing import WRITE
+from ..rtl.distribution import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps, of_runs
@@ -101,7 +102,7 @@ class HostAccess(Access):
             _require(name, (shown == address[: len(shown)]).all(), "pass the address on")
         if self.program.topology.nodes == 1:
             return count
-        for position in self._number_bits:
+        for position in range((self.program.topology.nodes - 1).bit_length()):
             now = spread(rest, 1)
             others = {module: {"read_node": self._others(module, "read_node", position)}
                       for module in self.nodes}  # fmt: skip
@@ -116,33 +117,35 @@ class HostAccess(Access):
         return count
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that writes for other nodes change nothing that a node holds."""
-        if self.program.topology.nodes == 1:
+        """Check that writes for other nodes change nothing that a node holds.
+
+        Those of its group are at another place; those of other groups may be at the same one, but
+        there it is not enabled.
+        """
+        nodes = self.program.topology.nodes
+        if nodes == 1:
             return
         machine, now = self.machine, copied(begin)
         machine.settle(now, self._at_rest())
         machine.forget_words()
-        written: dict[str, Override]
-        for position in [*self._number_bits, None]:
-            written = {}
-            for module in self.nodes if position is not None else ():
-                others = self._others(module, "write_node", position)
-                written[module] = {"write_node": others, "write_enable": np.ones((1, 1, 1), int)}
+        for position in [*range(NodeGroups(nodes).place_bits), None]:
+            written: dict[str, Override] = {
+                module: {
+                    "write_node": self._others(module, "write_node", position),
+                    "write_enable": np.full((1, 1, 1), int(position is not None)),
+                }
+                for module in self.nodes
+            }
             for _ in range(WRITE):
                 machine.settle(now, self._at_rest(), written, only=self.nodes)
                 now = machine.after(now)
         _require("a node", holds_words(now, begin), "keep its words when others are written")
 
-    @property
-    def _number_bits(self) -> range:
-        """The bits of the number of a node."""
-        return range(max(self.program.topology.nodes - 1, 1).bit_length())
-
     def _others(self, module: str, port: str, position: int | None) -> IntArray:
-        """All numbers of nodes that differ from a node's own at one bit of them."""
+        """All numbers that differ from a node's own at one bit of them, or any number."""
         own = self.bits(module, port, np.array(self.nodes[module])[:, None])
         others = np.full_like(own, UNKNOWN)
-        if len(own):
+        if len(own) and position is not None:
             others[position] = 1 - own[position]
         return others
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..rtl.distribution import BY_GROUP
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
 from .cones import cone
@@ -18,6 +19,9 @@ __all__ = ["check_distribution", "check_tree"]
 
 def check_distribution(fabric: Fabric, text: GateText) -> int:
     """Check that nodes are given what the host port gives, one cycle later.
+
+    Of what it gives to groups, a node is to be given the bit that the upper bits of its number
+    choose: `write_node` has the others.
 
     Returns
     -------
@@ -35,9 +39,12 @@ def check_distribution(fabric: Fabric, text: GateText) -> int:
     count = 0
     for endpoint in fabric.netlist.having(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins
+        assert endpoint.node is not None
+        group = endpoint.node >> len(gives["write_node"])
         for port in gives.keys() & pins.keys():
+            given = host[port][group:] if port in BY_GROUP else host[port]
             for k, bit in enumerate(pins[port]):
-                if staged.get(bit) != host[port][k]:
+                if staged.get(bit) != given[k]:
                     message = f"Bit {k} of {port} of {endpoint.name} must be that of the host port"
                     raise refuted("wiring", f"{endpoint.name}.{port}", message)
                 count += 1

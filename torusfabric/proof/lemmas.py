@@ -135,7 +135,7 @@ def _of_host(subject: Subject) -> Iterator[Lemma]:
     yield Lemma(
         "control tree",
         "comparison",
-        "each node is given what the host port gives, a cycle later",
+        "each node is given what the host port gives, or gives to its group, a cycle later",
         partial(check_distribution, fabric, text),
     )
     yield Lemma(

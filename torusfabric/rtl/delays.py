@@ -17,9 +17,9 @@ def delayed(m: Module, value: Value, cycles: int) -> Value:
 
 
 def pulsed(m: Module, pulse: Value, cycles: int, *, name: str = "pulse") -> Value:
-    """A pulse some cycles later; none that is on its way outlives a reset."""
+    """Pulses some cycles later; none that is on its way outlives a reset."""
     for _ in range(cycles):
-        later = Signal(name=name)
+        later = Signal(len(pulse), name=name)
         m.d.sync += later.eq(pulse)
         pulse = later
     return pulse

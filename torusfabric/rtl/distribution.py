@@ -2,15 +2,16 @@
 
 The sequencer and the host port are in one place, the nodes are everywhere. So whatever they give to
 all nodes is registered once for each group of nodes, and decoded and registered again in every
-node. The two stages are the `DISTRIBUTION` of `program.timing`. Nodes are grouped by their numbers;
-the size of a group is about the square root of their number, so that neither stage has a large
-fan-out.
+node. The two stages are the `DISTRIBUTION` of `program.timing`. Nodes are grouped by the upper half
+of the bits of their numbers, so that neither stage has a large fan-out, and the group of a node
+that the host writes is decoded in front of the first stage: a node tells itself from its group
+only.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from amaranth.hdl import Cat, Module
@@ -18,16 +19,57 @@ from amaranth.lib.wiring import In, Out
 
 from .apart import held_signal
 from .leaf import Leaf
+from .memories import address_width
 from .netlist import Netlist, Part, Parts, Role
 
-__all__ = ["ControlStage", "Distribution"]
+__all__ = ["BY_GROUP", "ControlStage", "Distribution", "NodeGroups"]
 
 
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
 STROBES = frozenset({"swap", "write_commit", "run_begins", "run_ends", "load_valid"})
 
+#: What has a bit for each group of nodes; the nodes of a group are given that of theirs.
+BY_GROUP = frozenset({"write_enable", "write_commit"})
+
 #: The reset of nodes: they start as after one.
 RESET = "clear"
+
+
+@dataclass(frozen=True)
+class NodeGroups:
+    """The groups of nodes that have a register in common.
+
+    Parameters
+    ----------
+    nodes : int
+
+    Examples
+    --------
+    >>> groups = NodeGroups(9)
+    >>> groups.size, groups.count, [groups.of(node) for node in (0, 3, 4, 8)]
+    (4, 3, [0, 0, 1, 2])
+    """
+
+    nodes: int
+
+    @property
+    def size(self) -> int:
+        """Nodes of a group: a power of two, not far from the square root of all."""
+        return 1 << ((self.nodes - 1).bit_length() + 1) // 2
+
+    @property
+    def count(self) -> int:
+        """Number of groups; the last one may have fewer nodes."""
+        return -(-self.nodes // self.size)
+
+    @property
+    def place_bits(self) -> int:
+        """The low bits of the number of a node that tell it from the others of its group."""
+        return address_width(self.size)
+
+    def of(self, node: int) -> int:
+        """The group of a node."""
+        return node // self.size
 
 
 class ControlStage(Leaf):
@@ -75,39 +117,44 @@ class Distribution:
 
     Attributes
     ----------
-    size : int
-        Nodes of a group.
+    groups : NodeGroups
 
     Examples
     --------
-    >>> distribution = Distribution(Netlist(), 16)
-    >>> distribution.size, [distribution.group(node) for node in (0, 3, 4, 15)]
-    (4, [0, 0, 1, 3])
+    >>> netlist = Netlist()
+    >>> distribution = Distribution(netlist, 16)
+    >>> _ = netlist.add_input("write_enable", distribution.groups.count)
+    >>> distribution.near("write_enable", 5)
+    (Part(net='write_enable_near_1', start=0, width=1),)
+    >>> distribution.add()
+    >>> netlist.instances[1].inputs
+    {'write_enable': (Part(net='write_enable', start=1, width=1),)}
     """
 
     def __init__(self, netlist: Netlist, nodes: int) -> None:
-        self._netlist, self._nodes = netlist, nodes
-        self.size = math.isqrt(nodes - 1) + 1
+        self._netlist, self.groups = netlist, NodeGroups(nodes)
         self._widths: dict[str, int] = {}
 
-    def group(self, node: int) -> int:
-        """The group of a node."""
-        return node // self.size
-
     def near(self, net: str, node: int, width: int | None = None) -> Parts:
-        """A net of what is there once, or its low bits, as a node is given it: one cycle later."""
-        self._widths.setdefault(net, self._netlist.nets[net])
-        return (Part(f"{net}_near_{self.group(node)}", 0, width or self._widths[net]),)
+        """A net of what is there once, or its low bits, as a node is given it: one cycle later.
+
+        Of a net `BY_GROUP` that is the bit of the node's group.
+        """
+        self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
+        return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or self._widths[net]),)
 
     def add(self) -> None:
         """Add the registers for all that nodes are given."""
         net = self._netlist
         net.add_module("control_stage", partial(ControlStage, self._widths), role=Role.CONTROL)
-        for group in range(-(-self._nodes // self.size)):
+        for group in range(self.groups.count):
             net.add(
                 f"control_stage_{group}",
                 "control_stage",
-                inputs={name: net.whole(name) for name in self._widths},
+                inputs={
+                    name: (Part(name, group * (name in BY_GROUP), width),)
+                    for name, width in self._widths.items()
+                },
                 outputs={
                     f"{name}_near": (f"{name}_near_{group}", width)
                     for name, width in self._widths.items()

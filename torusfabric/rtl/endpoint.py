@@ -44,6 +44,8 @@ class EndpointSettings:
     width : int
         Bits of a flit.
     nodes : int
+    write_bits : int
+        The low bits of the number of a node by which writes choose among those that are enabled.
     address_bits : int
     memories : int
         Memories of the program.
@@ -75,6 +77,7 @@ class EndpointSettings:
     modes: int
     width: int
     nodes: int
+    write_bits: int
     address_bits: int
     memories: int
     own: tuple[int, ...]
@@ -131,16 +134,18 @@ class Endpoint(Leaf):
         Addresses of readers, and addresses and enables of memories, as far as they come from the
         sequencer.
     write_node, write_bank, write_address, write_data, write_enable : In
-        Writes a word into one of the memories for what the node whose number is `node` sends, and
-        where there are several send maps into one of the memories of each: ``write_bank_k`` and
-        ``write_address_k``. `write_data` is given a cycle later than the others, unless private.
+        Writes a word into one of the memories for what the node sends, if `write_node` is the low
+        bits of `node`, and where there are several send maps into one of the memories of each:
+        ``write_bank_k`` and ``write_address_k``. `write_data` is given a cycle later than the
+        others, unless private.
     read_node, read_bank, read_address : In
         Reads a word; `read_bank` chooses the memory. It is there after as many cycles as
         `EndpointPlan.answer` says, or one more where private.
     offset : In
         With any root: the offset of the node from it; only the root shows the host what it sends.
     write_commit : In(1)
-        Commits the message of the node whose number is `write_node`; where memories have halves.
+        Commits the message of the node, if `write_node` is meant for it; where memories have
+        halves.
     swap : In(1)
         High in the cycle before the first read of a period, where memories have halves.
     read_half, store_half : In(1)
@@ -220,7 +225,7 @@ class Endpoint(Leaf):
             "rx": In(settings.words * settings.width),
             "busy": In(1),
             "node": In(node_bits),
-            "write_node": In(node_bits),
+            "write_node": In(settings.write_bits),
             "write_data": In(settings.width),
             "write_enable": In(1),
             "read_node": In(node_bits),

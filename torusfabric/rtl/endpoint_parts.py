@@ -68,6 +68,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
     """What all endpoints have in common."""
     program = plan.program
     halves = [_half(mode) for mode in program.modes]
+    private, groups = plan.top is Top.CORE, plan.distribution.groups
     half = max(halves)
     return EndpointSettings(
         ports=plan.ports,
@@ -76,6 +77,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
         modes=len(program.modes),
         width=plan.width,
         nodes=plan.nodes,
+        write_bits=address_width(plan.nodes) if private else groups.place_bits,
         address_bits=plan.address_bits,
         memories=len(program.memories),
         own=tuple(
@@ -83,7 +85,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
             for layout in range(1 + max(mode.layout for mode in program.modes))
         ),
         windows=plan.control.windows,
-        private=plan.top is Top.CORE,
+        private=private,
         gathered=plan.top is Top.HOST and plan.nodes > 1,
         host_stages=plan.control.endpoints.read_stages,
         half=half,

@@ -5,11 +5,12 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
 from .delays import delayed, pulsed
+from .distribution import NodeGroups
 from .host_blocks import host_block, host_position
 from .host_layout import HostLayout
 from .locators.base import Locator
@@ -139,12 +140,13 @@ class Host(Leaf):
     mode : In
         That of the last run; if there are several.
     write_node, write_data, write_enable : Out
-        A write into send memories; the data come a cycle after the others, for nodes to find out
-        which memory it is for.
+        A write into send memories: the place of the node in its group, and a bit for each group of
+        `NodeGroups`. The data come a cycle after the others, for nodes to find out which memory it
+        is for.
     write_bank, write_address : Out
         Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
     write_commit : Out
-        Commits the message of a node, if it commits any; as late as a write.
+        Commits the message of a node, if it commits any; a bit for each group, as late as a write.
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
@@ -172,6 +174,7 @@ class Host(Leaf):
         self._views, self._writes = tuple(views), tuple(writes)
         first = views[0].layout
         nodes = first.nodes
+        self._groups = NodeGroups(nodes)
         self._answer = answer + len(merge_levels(nodes))
         banks = max(max(view.banks) for view in views) + 1
         self._by_root = any(view.layout.part_is_root for view in views)
@@ -181,9 +184,9 @@ class Host(Leaf):
                 "host_node": In(address_width(nodes)),
                 "host_addr": In(first.address_bits),
                 "host_wdata": In(width),
-                "write_node": Out(address_width(nodes)),
+                "write_node": Out(self._groups.place_bits),
                 "write_data": Out(width),
-                "write_enable": Out(1),
+                "write_enable": Out(self._groups.count),
                 "read_node": Out(address_width(nodes)),
                 "read_bank": Out(address_width(banks)),
                 "read_address": Out(address_bits),
@@ -192,7 +195,7 @@ class Host(Leaf):
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
             | ({"mode": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
-            | ({"write_commit": Out(1)} if commits else {})
+            | ({"write_commit": Out(self._groups.count)} if commits else {})
         )
         self._commits = commits
 
@@ -280,15 +283,23 @@ class Host(Leaf):
                 getattr(self, f"write_address{suffix(number)}").eq(address),
             ]
         sends = ~self.value("host_addr")[-1]
+        node = delayed(m, self.value("host_node"), latency - 1)
+        place, group = node[: self._groups.place_bits], node[self._groups.place_bits :]
         if self._commits:
-            commit = pulsed(m, self.value("host_we") & ~sends, latency, name="commit")
+            commit = self._pulses(m, self.value("host_we") & ~sends, group, "commit")
             m.d.comb += self.write_commit.eq(commit)
-        enable = pulsed(m, self.value("host_we") & sends, latency, name="enable_later")
+        enable = self._pulses(m, self.value("host_we") & sends, group, "enable_later")
         m.d.comb += [
-            self.write_node.eq(delayed(m, self.value("host_node"), latency)),
+            self.write_node.eq(delayed(m, place, 1)),
             self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),
             self.write_enable.eq(enable),
         ]
+
+    def _pulses(self, m: Module, pulse: Value, group: Value, name: str) -> Value:
+        """A pulse as late as a write leaves for the nodes, for the group given a cycle before."""
+        early = pulsed(m, pulse, self.write_cycles - 1, name=f"{name}_early")
+        chosen = Cat(early & (group == number) for number in range(self._groups.count))
+        return pulsed(m, chosen, 1, name=name)
 
     def _write_by(self, m: Module, number: int, way: HostWrites, wait: int) -> tuple[Value, Value]:
         """Memory and address of what is written, by a send map, after some cycles more."""

@@ -80,8 +80,7 @@ class PeriodicEndpointBuilder(EndpointBuilder):
     def _commits(self) -> None:
         """Change the halves of what is sent before a period, if a commit has come."""
         m, pending = self._m, Signal(name="pending")
-        meant = self._value("write_node") == self._value("node")
-        commit = pulsed(m, self._value("write_commit") & meant, 1, name="commit")
+        commit = pulsed(m, self._value("write_commit") & self._meant, 1, name="commit")
         swap = pulsed(m, self._value("swap"), 1, name="swap_here")
         m.d.sync += pending.eq((pending | commit) & ~swap)
         m.d.comb += self._next_active.eq(self._active ^ (swap & (pending | commit)))
