@@ -19,6 +19,10 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 QUICK = (
     Fault("table", "fabric", r"\.rx\(\{(\S+), (\S+), ", r".rx({\2, \1, ", 2),
     Fault("table", "host", r"<= host_node;", "<= ~host_node;"),
+    Fault("table", "host", r"= \{ (\S+), (\S+) \};", r"= { \2, \1 };"),
+    Fault(
+        "table", "fabric", r"\.write_enable\(write_enable\[0\]\)", ".write_enable(write_enable[1])"
+    ),
     Fault("table", "read_merge_4", r"\|", "&"),
     Fault("table", "endpoint_0", r"write_node == node", "write_node >= node"),
     Fault("table", "sequencer", r"~ stages\[4\]", "~ stages[3]"),
@@ -30,6 +34,12 @@ WIRES = (
     Fault("table", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
     Fault(
         "table", "fabric", r"\.write_data\(write_data_near_1\)", ".write_data(~write_data_near_1)"
+    ),
+    Fault(
+        "table",
+        "fabric",
+        r"\.write_enable\(write_enable_near_1\)",
+        ".write_enable(write_enable_near_0)",
     ),
     Fault("table", "fabric", r"\.read_bank\(read_bank_near_1\)", ".read_bank(read_address_near_1)"),
     Fault("table", "fabric", r"read_data_3, read_data_2", "read_data_2, read_data_2"),
@@ -86,6 +96,8 @@ ENDPOINTS = (
     Fault("table", "endpoint_0", r"bank_0\[(\S+) \] <=", r"bank_0[~\1 ] <="),
     Fault("table", "endpoint_0", r"bank_4\[(\S+) \[1:0\]\]", r"bank_4[\1 [1:0] ^ 1'h1]"),
     Fault("table", "endpoint_0", r"write_node == node", "write_node != node"),
+    Fault("table", "endpoint_0", r"write_node == node\[1:0\]", "write_node == node[2:1]"),
+    Fault("table", "endpoint_0", r"write_node == node\[1:0\]", "write_node[0] == node[0]"),
     Fault("table", "endpoint_0", r"write_enable & ", "write_enable | "),
     Fault("table", "endpoint_0", r"read_node == node", "read_node >= node", -1),
     Fault("table", "endpoint_0", r"\.given\(store_0\)", ".given(~store_0)"),
@@ -119,6 +131,8 @@ OTHERS = (
     Fault("sums", "combiner", r"3'h0 : inject\[8:6\]", "3'h1 : inject[8:6]", 1),
     Fault("table", "host", r"~ host_addr\[4\]", "host_addr[4]"),
     Fault("table", "host", r"write_enable <= (\S+);", "write_enable <= host_we;"),
+    Fault("table", "host", r"= \{ (\S+), (\S+) \};", r"= { \1, \1 };"),
+    Fault("table", "host", r"= \{ (\S+), (\S+) \};", r"= { \1 | \2, \2 };"),
     Fault("table", "host", r"write_data <= (\S+) ;", "write_data <= host_wdata;"),
     Fault("table", "host", r"<= host_addr\[3:0\]", "<= host_addr[4:1]"),
     Fault("table", "host_locator", r"nodes\[3\] = 3'h1", "nodes[3] = 3'h0"),

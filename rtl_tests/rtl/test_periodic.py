@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import torusfabric as tf
 from torusfabric.program.periods import plan_periods
 from torusfabric.rtl import periodic_sequencer
+from torusfabric.rtl.host import Host
 from torusfabric.rtl.periodic_endpoint import PeriodicEndpointBuilder
 from torusfabric.rtl.periodic_sequencer import PeriodicSequencer
 from torusfabric.simulation.period_model import received_words
@@ -94,6 +95,17 @@ def given_commits(monkeypatch, change):
     monkeypatch.setattr(PeriodicEndpointBuilder, "_value", changed)
 
 
+def commits_by_group(monkeypatch, change):
+    """The host port commits messages of other groups of nodes."""
+    pulses = Host._pulses  # noqa: SLF001
+
+    def changed(host, m, pulse, group, name):
+        found = pulses(host, m, pulse, group, name)
+        return change(found) if name == "commit" else found
+
+    monkeypatch.setattr(Host, "_pulses", changed)
+
+
 def sequenced(monkeypatch, *, later=0, **changes):
     """The sequencer goes by other periods, and counts them some cycles later."""
     init = PeriodicSequencer.__init__
@@ -109,6 +121,10 @@ def sequenced(monkeypatch, *, later=0, **changes):
 FAULTS = {
     "commits ignored": lambda patch: given_commits(patch, lambda commit: commit & 0),
     "writes taken for commits": lambda patch: given_commits(patch, lambda commit: ~commit),
+    "commits for another group": lambda patch: commits_by_group(patch, lambda bits: bits[::-1]),
+    "commits for all groups": lambda patch: commits_by_group(
+        patch, lambda bits: bits.any().replicate(len(bits))
+    ),
     "stored in the other half a cycle early": lambda patch: sequenced(
         patch, last_store=-1, later=1
     ),
