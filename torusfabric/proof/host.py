@@ -144,7 +144,10 @@ def _without_registers(module: GateModule) -> GateModule:
 
 
 def _accesses(fabric: Fabric) -> Iterator[_Access]:
-    """All reads and writes of messages, mode by mode and, where it matters, root by root."""
+    """All reads and writes of messages, and what is neither, mode by mode.
+
+    Where it matters, reads are given root by root.
+    """
     program = fabric.program
     nodes = np.arange(program.topology.nodes)
     groups = NodeGroups(len(nodes))
@@ -176,6 +179,16 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
                 f"write_address{suffix(layout)}": place.address,
             },
         )
+        yield from _without_writes(fabric, chosen)
+
+
+def _without_writes(fabric: Fabric, chosen: Mapping[str, int]) -> Iterator[_Access]:
+    """What enables no group: no write at any address, or one where messages are received."""
+    nodes, received = np.arange(fabric.nodes), fabric.layout.recv_base
+    none = NodeGroups(fabric.nodes).count
+    for writes, first, words in ((0, 0, 2 * received), (1, received, received)):
+        enabled = {"write_enable": np.full((1, words), none)}
+        yield _access({**chosen, "host_we": writes}, (first, nodes), enabled)
 
 
 def _access(
