@@ -45,6 +45,13 @@ FABRICS = {
         {"max_flits": 8, "root": "any"},
         {"top": "stream"},
     ),
+    # Of three modes, so that the bits of a mode can name one that there is not.
+    "engine with a barrier": (
+        "2",
+        ["allgather", "alltoall"],
+        {"max_flits": 2, "barrier": True},
+        {"top": "stream"},
+    ),
     "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
 }
 

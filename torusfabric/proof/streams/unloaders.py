@@ -8,6 +8,7 @@ however long the receiver waits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .model import Model, by_value, within
@@ -81,7 +82,6 @@ def _add_facts(model: Model, shape: UnloaderShape) -> None:
     model.register("asking", "asking + passes", sections.number_bits)
     mode = within("unload_mode", section, facts.mode_bits) if "unload_mode" in known else "1'b0"
     model.wire("mode", mode, max(facts.mode_bits, 1))
-    model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
     root = within("unload_root", section, facts.root_bits) if "unload_root" in known else "1'b0"
     model.wire("root", root, max(facts.root_bits, 1))
     last = str(shape.words.most - 1)
@@ -91,11 +91,22 @@ def _add_facts(model: Model, shape: UnloaderShape) -> None:
     model.wire("empty", f"run_empty[{section}]")
     model.assume(f"empty || last_index < {shape.words.most}")
     model.wire("brings", f"{_receives(shape, 'mode', 'root')} && !empty")
-    for number in map(str, range(sections.count)):
+    _add_runs_brought(model, shape, known)
+
+
+def _add_runs_brought(model: Model, shape: UnloaderShape, known: Mapping[str, int]) -> None:
+    """What the last run in each section brings.
+
+    Of a mode that there is not, nothing is said whether a node receives anything; `knows_the_modes`
+    of commands is that no section has one, whether a run in it waits or not.
+    """
+    facts = shape.facts
+    for number in map(str, range(facts.sections.count)):
         mode, root = (
             within(name, number, bits) if name in known else "1'b0"
             for name, bits in (("unload_mode", facts.mode_bits), ("unload_root", facts.root_bits))
         )
+        model.assume(f"{mode} < {len(shape.packets)}")
         brings = f"{_receives(shape, f'({mode})', f'({root})')} && !run_empty[{number}]"
         model.past(f"past_brings_{number}", brings)
         model.claim(f"knows_what_brings_{number}",
