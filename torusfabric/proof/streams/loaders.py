@@ -67,7 +67,8 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
                 model.assume(f"!steady || !({stays}) || {now} == {then}")
     for name, width in known.items():
         value = within(name, "filling[0]", width) if model.has(name) else "1'b0"
-        model.wire(name.removeprefix("load_"), value, max(width, 1))
+        # Without a command anything may be there; no word is accepted then.
+        model.wire(name.removeprefix("load_"), f"{valid} ? {value} : 0", max(width, 1))
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
     sends = "sends[mode]"
     if any(shape.at_root):
