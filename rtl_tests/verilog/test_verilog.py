@@ -289,10 +289,21 @@ def test_unwritable_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("options", [{"max_flits": 3}, {"flits": 2}])
-def test_linters_are_silent_about_streams(options, tmp_path):
-    """Ports of modules are as wide as what they are connected to; with two sections, with four."""
-    program = tf.compile(tf.plan("2x2", "allgather"), **options)
+@pytest.mark.parametrize(
+    ("collectives", "options"),
+    [
+        (["allgather"], {"max_flits": 3}),
+        (["allgather"], {"flits": 2}),
+        (["alltoall", "gather"], {"max_flits": 3, "root": "any", "barrier": True}),
+    ],
+)
+def test_linters_are_silent_about_streams(collectives, options, tmp_path):
+    """Ports of modules are as wide as what they are connected to.
+
+    Two sections, four, and the mode more of a barrier.
+    """
+    schedules = [tf.plan("2x2", collective) for collective in collectives]
+    program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
     verilog.emit(tf.Fabric(program, width=8, top="stream")).write(tmp_path)
     if have_icarus():
         assert lint_icarus(tmp_path) == []

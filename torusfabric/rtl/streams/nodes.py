@@ -206,8 +206,10 @@ def _flags(packets: Sequence[Packets], node: int) -> Parts:
 
 
 def _positions(plan: Blueprint, node: int, bits: int) -> Parts:
-    """The position of a node in its group in each mode."""
-    return tuple(Fixed(int(mode.groups.position[node]), bits) for mode in plan.program.modes)
+    """The position of a node in its group in each mode; in a barrier nobody asks for it."""
+    program = plan.program
+    positions = [int(mode.groups.position[node]) for mode in program.modes]
+    return tuple(Fixed(each, bits) for each in positions + [0] * program.barrier)
 
 
 def _nearby(plan: Blueprint, node: int, leaf: Leaf) -> dict[str, Parts]:
