@@ -64,7 +64,8 @@ ROUTERS = (
     Fault("pattern", "router_0", r"\.given\(enable\)", ".given(~enable)"),
     Fault("pattern", "router_0", r"tx <= (\S+);", r"tx <= \1 ^ 12'h800;"),
     Fault("rounds", "router_0", r"tx <= (\S+);", r"tx <= \1 & 12'h7ff;"),
-    Fault("engine", "router_0", CHOICE, OTHER_WAY, 1),
+    Fault("engine", "router_0", CHOICE, OTHER_WAY),
+    Fault("engine", "branches_3_3", CHOICE, OTHER_WAY, 1),
 )
 
 SEQUENCERS = (
@@ -125,6 +126,9 @@ OTHERS = (
     Fault("engine", "root_unit", r"_03_ = 2'h2;", "_03_ = 2'h1;"),
     Fault("engine", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),
     Fault("sums", "combiner", r"rx\[2:0\] \+ ", "rx[2:0] - "),
+    Fault("sums of words", "sum_idle_2_3", r"word \+ ", "word - "),
+    Fault("sums of words", "sum_idle_2_3", CHOICE, OTHER_WAY),
+    Fault("engine", "cascade_3_3", CHOICE, OTHER_WAY, 1),
     Fault("sums", "combiner", r">=", "<="),
     Fault("sums", "combiner", r"\.given\(operator_code\)", ".given(~operator_code)"),
     Fault("sums", "combiner", r"result <= (\S+);", r"result <= \1 ^ 1'b1;"),

@@ -5,14 +5,16 @@ from functools import partial
 import numpy as np
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.rtl.branches import branch_bits, branched_cascade
-from torusfabric.rtl.cascade import SLICE, bit_count, cascade, select_bits, sliced_cascade
+from torusfabric.rtl.cascade import SLICE, bit_count, cascade, keeper, select_bits, unmarked
 from torusfabric.rtl.crossbar import plan_crossbar, select_registers
+from torusfabric.rtl.multiplexer import Multiplexer, multiplexed
+from torusfabric.rtl.shared_modules import shared_modules
 
 
 def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
@@ -21,7 +23,7 @@ def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
     data = [Signal(width, init=value) for value in inputs]
     select = [Signal() for _ in codes[0]]
     out = Signal(width)
-    m.d.comb += out.eq(sliced_cascade(m, data, [select], width, keep=keep, form=form))
+    m.d.comb += out.eq(form(data, select, width, keeper(m, width) if keep else unmarked))
     found = []
 
     async def testbench(ctx):
@@ -67,7 +69,7 @@ def test_nothing_to_select():
     assert cascade([word], [], 8) is word
     assert (bit_count(1), bit_count(0)) == (0, 0)
     m, out = Module(), Signal(8, init=1)
-    nothing = sliced_cascade(m, [], [], 8, keep=True)
+    nothing = multiplexed(m, [], [], 8, alone=True)
     m.d.comb += out.eq(nothing)
     assert (len(nothing), settled(m, out)) == (8, 0)
 
@@ -79,8 +81,27 @@ def test_each_slice_has_its_own_bits(width):
     slices = [[Const(bit) for bit in branch_bits(5, place)] for place in (0, 1)]
     words = [Const(value, width) for value in inputs]
     out = Signal(width)
-    m.d.comb += out.eq(sliced_cascade(m, words, slices, width, keep=True, form=branched_cascade))
+    m.d.comb += out.eq(multiplexed(m, words, slices, width, alone=True, branched=True))
     assert settled(m, out) == (1 << width) - (1 << -(-width // 2))
+
+
+@pytest.mark.parametrize("branched", [False, True])
+def test_text_has_a_module_for_each_shape(branched):
+    """In a text three inputs or more are chosen from by a module, once for each number of bits."""
+    m = Module()
+    words = [Signal(SLICE + 3, name=f"word_{k}") for k in range(5)]
+    select = [Signal(len((branch_bits if branched else select_bits)(5, 0))) for _ in range(2)]
+    choose = partial(multiplexed, m, alone=True, branched=branched)
+    passed = [
+        choose(words, select, len(words[0])),
+        choose(words, select[:1], 9),
+        choose(words[:2], [[Signal()]], 9),
+        choose([*words[:2], Const(0, 9)], [[Signal(), Signal()]], 9),
+    ]
+    out = Signal(sum(map(len, passed)))
+    m.d.comb += out.eq(Cat(*passed))
+    il = rtlil.convert(m, ports=[*words, *select, out])
+    assert set(shared_modules(il)) == {Multiplexer(5, width, branched) for width in (9, 10)}
 
 
 @pytest.mark.parametrize("count", range(2, 18))

@@ -21,6 +21,7 @@ FABRICS = {
     "pattern": ("3x3", ["allgather"], {"flits": 2}, {}),
     "rounds": ("3x3", ["broadcast"], {"flits": 3}, {}),
     "sums": ("2x3", ["allreduce"], {"flits": 6, "operators": ["add", "max"]}, {}),
+    "sums of words": ("2x3", ["allreduce"], {"flits": 6}, {}),
     "lengths": ("3", ["allgather"], {"max_flits": 5}, {}),
     "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
     "injected sums": (

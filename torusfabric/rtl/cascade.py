@@ -15,7 +15,7 @@ marked to be kept, and x is never the same signal as a z: it is high for the fir
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 
 __all__ = [
     "SLICE",
@@ -27,7 +27,6 @@ __all__ = [
     "lut_count",
     "select_bits",
     "select_code",
-    "sliced_cascade",
     "unmarked",
 ]
 
@@ -133,43 +132,6 @@ def extended_cascade(
         chosen = even if odd is None else (f & odd) | (~f & even)
         f = Mux(z, chosen, f)
     return f
-
-
-def sliced_cascade(
-    m: Module,
-    inputs: Sequence[Value],
-    slices: Sequence[Sequence[Value]],
-    width: int,
-    *,
-    keep: bool,
-    form: Callable[[Sequence[Value], Sequence[Value], int, Keep], Value] = cascade,
-) -> Value:
-    """A cascade whose select bits are there once for each slice of the word; 0 of no inputs.
-
-    Parameters
-    ----------
-    m : Module
-    inputs : sequence of Value
-    slices : sequence of (sequence of Value)
-        The select bits of each slice, the lowest first.
-    width : int
-    keep : bool
-        Whether synthesis has to keep the stages; for a simulator they are only more signals.
-    form : function of (inputs, bits, width, keep) -> Value
-        Cascades, or those of out-ports, in branches.
-    """
-    if not inputs:
-        return Const(0, width)
-    if len(inputs) == 1:
-        return inputs[0][:width]
-    size = -(-width // len(slices))
-    parts = []
-    for k, bits in enumerate(slices):
-        low, high = k * size, min((k + 1) * size, width)
-        mark: Keep = keeper(m, high - low) if keep else unmarked
-        cut = inputs if len(slices) == 1 else [word[low:high] for word in inputs]
-        parts.append(form(cut, bits, high - low, mark)[: high - low])
-    return parts[0] if len(parts) == 1 else Cat(*parts)
 
 
 def keeper(m: Module, width: int) -> Keep:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from .apart import apart
-from .crossbar import Crossbar, crossbar_words, select_registers
+from .chosen_sum import add_chosen
+from .crossbar import Crossbar, select_registers
+from .multiplexer import multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 
@@ -83,11 +85,24 @@ class Combiner(Leaf):
         if unit.bits:
             code = apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
         words = [*there, *self.words("inject", width), unit.identity(code, width)]
-        others = crossbar_words(m, self._crossbar, words, selects, width, keep=self.alone)
         results = [
-            unit.combine(m, word, other, code, width)
-            for word, other in zip(arriving, others, strict=True)
+            self._result(m, word, [words[source] for source in output.sources], slices, code)
+            for word, output, slices in zip(arriving, outputs, selects, strict=True)
         ]
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
         return m
+
+    def _result(
+        self,
+        m: Module,
+        word: Value,
+        inputs: Sequence[Value],
+        slices: Sequence[Sequence[Value]],
+        code: Value,
+    ) -> Value:
+        """What a word and that of its operands which is selected make."""
+        if self.alone and self._unit.adds and len(inputs) > 1:
+            return add_chosen(m, word, inputs, slices, self._width)
+        other = multiplexed(m, inputs, slices, self._width, alone=self.alone, branched=True)
+        return self._unit.combine(m, word, other, code, self._width)

@@ -14,8 +14,9 @@ from amaranth.hdl import Cat, Module, Value
 
 from ..topology import IntArray
 from .apart import apart
-from .branches import branch_bits, branch_luts, branched_cascade
-from .cascade import SLICE, sliced_cascade
+from .branches import branch_bits, branch_luts
+from .cascade import SLICE
+from .multiplexer import multiplexed
 
 __all__ = ["Crossbar", "Output", "crossbar_words", "plan_crossbar", "select_registers"]
 
@@ -133,7 +134,7 @@ def crossbar_words(
     selects: Selects,
     width: int,
     *,
-    keep: bool,
+    alone: bool,
 ) -> list[Value]:
     """What each out-port of a crossbar passes on.
 
@@ -147,8 +148,8 @@ def crossbar_words(
         Of each out-port, its select registers, for each slice of the word, as `select_registers`
         makes them.
     width : int
-    keep : bool
-        Whether synthesis has to keep the stages; for a simulator they are only more signals.
+    alone : bool
+        Whether the text of a module is written.
 
     Returns
     -------
@@ -158,7 +159,7 @@ def crossbar_words(
     passed = []
     for output, slices in zip(crossbar.outputs, selects, strict=True):
         inputs = [words[source] for source in output.sources]
-        passed.append(sliced_cascade(m, inputs, slices, width, keep=keep, form=branched_cascade))
+        passed.append(multiplexed(m, inputs, slices, width, alone=alone, branched=True))
     return passed
 
 

@@ -10,12 +10,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.values import MADE, NEUTRAL
 from .apart import apart
-from .cascade import SLICE, sliced_cascade
+from .cascade import SLICE
 from .delays import delayed
 from .endpoint_shape import Address, EndpointMemory, EndpointShape
 from .host import suffix
 from .host_reads import HostReads
 from .memories import ReadPort, WritePort, add_memory, address_width, choose
+from .multiplexer import multiplexed
 from .operator_pair import add_pair
 from .reader import NEVER, Inputs, Reader, add_reader
 
@@ -242,8 +243,8 @@ class EndpointBuilder:
             return words[0]
         assert memory.source is not None
         slices = self._slices(self._inputs.field(memory.source), f"source_{memory.number}")
-        keep = self._endpoint.alone
-        return sliced_cascade(self._m, words, slices, self._width, keep=keep)
+        alone = self._endpoint.alone
+        return multiplexed(self._m, words, slices, self._width, alone=alone)
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
@@ -303,8 +304,8 @@ class EndpointBuilder:
         if for_host:
             code = Mux(self._value("busy"), code, self._host.code(memories))
         slices = self._slices(delayed(self._m, code, 1), f"select_{index}")
-        keep = self._endpoint.alone
-        return sliced_cascade(self._m, inputs, slices, self._width, keep=keep)
+        alone = self._endpoint.alone
+        return multiplexed(self._m, inputs, slices, self._width, alone=alone)
 
     def _slices(self, early: Value, name: str) -> list[list[Value]]:
         """Select bits a cycle later, with a copy for each slice of a word."""

@@ -107,6 +107,11 @@ class OperatorUnit:
         controls = {name: _placed([w[name] for w in wanted], columns) for name in wanted[0]}
         return controls, columns
 
+    @property
+    def adds(self) -> bool:
+        """Whether it does nothing but add."""
+        return [operator.name for operator in self.operators] == ["add"]
+
     def _control(self, name: str, code: Value) -> Value:
         """A control, given the control bits of the run."""
         column, flipped = self._planned[0][name]

@@ -101,7 +101,7 @@ class Router(Leaf):
         words = arriving + later + (self.words("inject", width) if self._injections else [])
         outputs = self._crossbar.outputs
         selects = select_registers(m, outputs, self._early_select(), width, alone=self.alone)
-        out = crossbar_words(m, self._crossbar, words, selects, width, keep=self.alone)
+        out = crossbar_words(m, self._crossbar, words, selects, width, alone=self.alone)
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.tx.eq(Cat(*out))
             m.d.sync += [

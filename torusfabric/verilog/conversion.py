@@ -13,9 +13,11 @@ from typing import NamedTuple
 from amaranth.back import rtlil
 
 from ..rtl.netlist import ROM, Netlist
+from ..rtl.shared_modules import SharedModule, shared_modules
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
+from .ecp5 import ECP5, ecp5_body
 
 __all__ = ["ModuleText", "module_texts"]
 
@@ -52,11 +54,14 @@ class ModuleText(NamedTuple):
         The names of its ports.
     children : dict of str to int
         How many instances of which other modules it has.
+    inner : bool
+        Whether it counts as part of those that have instances of it.
     """
 
     text: str
     ports: tuple[str, ...]
     children: dict[str, int]
+    inner: bool = False
 
 
 def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, ModuleText]:
@@ -71,6 +76,8 @@ def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, Modu
     il = "".join(
         rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
     )
+    shared = shared_modules(il)
+    il += "".join(_shared_il(each) for each in shared)
     key = digest("modules", il, SCRIPT, tools.version("yosys"))
     text = cache.get(key) if cache else None
     if text is None:
@@ -78,10 +85,30 @@ def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, Modu
         if cache:
             cache.put(key, text)
     modules = _modules(text)
+    modules = {each.name: _in_both_forms(each, modules.pop(each.name)) for each in shared} | modules
     if any(instance.module == ROM for instance in netlist.instances):
         rom = Path(__file__).with_name("rom.v").read_text(encoding="utf-8")
         modules[ROM] = ModuleText(rom, ("clk", "address", "data"), {})
     return modules
+
+
+def _shared_il(meant: SharedModule) -> str:
+    """A module that others share as RTLIL."""
+    ports = meant.ports()
+    il = rtlil.convert(meant.module(ports), name=meant.name, ports=ports, emit_src=False)
+    return str(il)
+
+
+def _in_both_forms(meant: SharedModule, module: ModuleText) -> ModuleText:
+    """A module that others share, with another body for ECP5."""
+    text, body = module.text, ecp5_body(meant)
+    if body is not None:
+        port = r"^  (?:input|output) .*\n"
+        ports = "".join(re.findall(port, text, re.M))
+        text = re.sub(port, "", text, flags=re.M)
+        text = text.replace(");\n", f");\n{ports}`ifdef {ECP5}\n{body}\n`else\n", 1)
+        text = text.replace("endmodule", "`endif\nendmodule")
+    return module._replace(text=text, inner=True)
 
 
 def _verilog(il: str) -> str:
@@ -119,7 +146,7 @@ def _modules(text: str) -> dict[str, ModuleText]:
         name, *ports = re.findall(r"\w+", head.removeprefix("module"))
         texts[name] = (_in_blocks(_short_memories(module)), tuple(ports))
     modules = {}
-    child = re.compile(rf"^  ({'|'.join(texts)}) \w+ \(", re.M)
+    child = re.compile(rf"^  ({'|'.join(texts)}) \S+ +\(", re.M)
     for name, (body, names) in texts.items():
         modules[name] = ModuleText(body, names, dict(Counter(child.findall(body))))
     return modules

@@ -118,6 +118,8 @@ class Design:
         That of the top: ``host`` or ``core``; empty where it is neither.
     prefix : str
         What the names of all modules begin with.
+    inner : frozenset of str
+        Modules that count as part of those which have instances of them.
     instance_parts : dict of str to str
         What each instance in the top is: the part of the fabric, and of which node.
     header : str
@@ -138,9 +140,15 @@ class Design:
     settings: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     interface: str = ""
     prefix: str = ""
+    inner: frozenset[str] = frozenset()
     instance_parts: dict[str, str] = field(default_factory=dict)
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> list[str]:
+        """The modules that count by themselves, children before parents; without the ROM."""
+        return [name for name in self.modules if name != self.rom and name not in self.inner]
 
     @property
     def text(self) -> str:

@@ -57,4 +57,5 @@ def with_prefix(design: Design, prefix: str) -> Design:
         shapes=renamed(design.shapes),
         parts=renamed(design.parts),
         settings=renamed(design.settings),
+        inner=frozenset(names[name] for name in design.inner),
     )

@@ -78,6 +78,7 @@ def emit(
         parts=_parts(netlist, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
         settings=_settings(netlist, names),
+        inner=frozenset(name for name, module in modules.items() if module.inner),
         interface=fabric.top.value,
         instance_parts=_instance_parts(netlist),
         header=header(fabric, command),

@@ -15,6 +15,7 @@ __all__ = ["analyse", "fewest_tables"]
 
 #: Patterns of the kinds of cells that matter here.
 _TABLES = ("SB_LUT4", "LUT1", "LUT2", "LUT3", "LUT4")
+_JOINS = {"PFUMX": ("BLUT", "ALUT"), "L6MUX21": ("D0", "D1")}
 _REGISTERS = ("SB_DFF", "TRELLIS_FF", "DFF")
 
 
@@ -102,17 +103,27 @@ class _Net:
         connections = self._cells[name]["connections"]
         return (connections.get("D") or connections.get("DI") or [])[:1]
 
+    def _joined(self, name: str) -> list[Any]:
+        """The bits among which a wide multiplexer chooses."""
+        connections = self._cells[name]["connections"]
+        ports = _JOINS.get(self._cells[name]["type"], ())
+        return [bit for port in ports for bit in connections[port]]
+
     def at(self, bits: Sequence[Any]) -> dict[str, int]:
-        """The flip-flop at each bit, and the table at that."""
+        """The flip-flop at each bit, and the table at that, or those that are joined there."""
         found: dict[str, set[str]] = {"luts": set(), "ffs": set()}
         for bit in bits:
+            front = [bit]
             name = self._driver.get(bit)
             if name and self._kind(name) == "ffs":
                 found["ffs"].add(name)
-                behind = self._behind(name)
-                name = self._driver.get(behind[0]) if behind else None
-            if name and self._kind(name) == "luts":
-                found["luts"].add(name)
+                front = self._behind(name)
+            while front:
+                name = self._driver.get(front.pop())
+                if name and self._kind(name) == "luts":
+                    found["luts"].add(name)
+                elif name:
+                    front += self._joined(name)
         return {"bits": len(bits), **{kind: len(names) for kind, names in found.items()}}
 
     def reached(self, bits: Iterable[Any]) -> set[Any]:

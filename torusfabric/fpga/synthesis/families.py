@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from ...toolchain.hints import no_such
+from ...verilog.ecp5 import ECP5
 from .cost import Cost
 from .placers import ECP5_PLACERS
 
@@ -93,6 +94,8 @@ class Family:
     placers : tuple of str
         The placers of that tool, where there is a choice: each is tried if the one before fails or
         is stuck.
+    defines : tuple of str
+        What is defined when the text is read.
     no_pads : str
         What to add to the yosys command for a module whose ports are not pins.
     """
@@ -103,6 +106,7 @@ class Family:
     pnr_args: tuple[str, ...]
     cells: dict[str, Cost]
     placers: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
     no_pads: str = ""
 
     def recipe(self, mapping: Mapping) -> Recipe:
@@ -129,8 +133,9 @@ RECIPE_ICE40 = Recipe(SYNTH_ICE40, "map_ffs", WORDS_WITHOUT_ENABLES)
 #: iCE40: with wide functions absent, the compact mapping is the only one. The default weight of
 #: slow paths in its placement is 10.
 #: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
-#: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin. What nextpnr's static placer
-#: places of ours has wires a fifth shorter, and clocks a tenth faster, than that of its default.
+#: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin. Multiplexers for which the text
+#: has a form of these cells are of them in either mapping. What nextpnr's static placer places of
+#: ours has wires a fifth shorter, and clocks a tenth faster, than that of its default.
 FAMILIES = {
     "ice40": Family(
         RECIPE_ICE40,
@@ -168,6 +173,7 @@ FAMILIES = {
             "GSR": Cost(),
         },
         placers=ECP5_PLACERS,
+        defines=(ECP5,),
     ),
     "gowin": Family(
         Recipe("synth_gowin -nowidelut"),

@@ -69,8 +69,10 @@ class Flow:
             `cost` (fields of `Cost`), `ports` (name -> direction and number of bits), `outports`
             (what `cones.analyse` says of them) and `seconds`.
         """
-        text = self.design.modules[name]
-        children = sorted({self._module(child) for child in self.design.instances.get(name, {})})
+        below = {self._module(child) for child in self.design.instances.get(name, {})}
+        inner = sorted(below & self.design.inner)
+        text = "\n".join(self.design.modules[each] for each in [*inner, name])
+        children = sorted(below - self.design.inner)
         ports: dict[str, Any] = {
             "outports": list(self.design.outports.get(name, ())),
             "inports": self.design.inports.get(name, {}),
@@ -82,7 +84,7 @@ class Flow:
             return known
         stem = self._stem(name)
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
-        script = f"read_verilog {stem}.v\n"
+        script = self._read(stem)
         if stubs:
             (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
             script = f"read_verilog -lib {stem}-children.v\n{script}"
@@ -122,7 +124,7 @@ class Flow:
             stem = f"roms-{names[0]}"
             text += roms_text(unknown, self.design.rom)
             (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
-            script = f"read_verilog {stem}.v\n"
+            script = self._read(stem)
             modules, seconds = self._yosys(stem, script + synth, "the ROMs")
             share = round(seconds / len(unknown), 2)
             for name in unknown:
@@ -148,7 +150,7 @@ class Flow:
         stem = self._stem(name) + "-pnr"
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
         (self.folder / PINS).write_text(self.device.pins, encoding="utf-8")
-        script = f"read_verilog {stem}.v\n"
+        script = self._read(stem)
         _, seconds = self._yosys(stem, script + synth, name)
         return self.cache.put(key, {"seconds": seconds})
 
@@ -223,8 +225,14 @@ class Flow:
     def _recipe(self) -> Recipe:
         return self.family.recipe(self.mapping)
 
+    def _read(self, stem: str) -> str:
+        """The yosys command that reads a text."""
+        defined = "".join(f"-D{name} " for name in self.family.defines)
+        return f"read_verilog {defined}{stem}.v\n"
+
     def _key(self, *parts: object) -> str:
-        return digest(_FORMAT, self.device.family, self.versions["yosys"], *parts)
+        family = self.device.family, self.family.defines
+        return digest(_FORMAT, *family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
         family = self.family

@@ -232,13 +232,12 @@ def _batches(design: Design) -> list[list[str]]:
 
 def _map_steps(flow: Flow) -> int:
     """How many steps it takes to map all of a design."""
-    modules = [name for name in flow.design.modules if name != flow.design.rom]
-    return len(modules) + len(_batches(flow.design))
+    return len(flow.design.counted) + len(_batches(flow.design))
 
 
 def _map(flow: Flow, steps: _Steps) -> Mapped:
     """Map all modules of a design, and the contents of its ROMs."""
-    names = [name for name in flow.design.modules if name != flow.design.rom]
+    names = flow.design.counted
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
     mapped = dict(zip(names, results, strict=True))
     batches = _batches(flow.design)
@@ -256,11 +255,11 @@ def _map(flow: Flow, steps: _Steps) -> Mapped:
 def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
     """What each module costs with all its children and theirs, and what contents cost."""
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
-    for name in design.modules:  # children come before their parents
-        if name == design.rom:
-            continue
+    for name in design.counted:  # children come before their parents
         total = Cost(**mapped[name]["cost"])
         for child, times in design.instances.get(name, {}).items():
+            if child in design.inner:
+                continue
             if child not in totals:
                 raise ValueError(f"Module {child} must come before {name}, which has it")
             total = total.plus(totals[child], times)

@@ -1,0 +1,213 @@
+"""Modules in a form for ECP5: proved to do what their usual form does, by the vendor's cells."""
+
+import re
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Instance, Module, Signal
+from helpers import as_executed, fabric_of
+from verilog_bench import have_icarus, run_icarus
+
+from torusfabric.errors import WorkFailed
+from torusfabric.rtl.branches import branch_bits
+from torusfabric.rtl.cascade import SLICE, select_bits
+from torusfabric.rtl.chosen_sum import ChosenSum
+from torusfabric.rtl.leaf import Leaf
+from torusfabric.rtl.multiplexer import Multiplexer
+from torusfabric.rtl.netlist import Netlist
+from torusfabric.toolchain import tools
+from torusfabric.verilog import write
+from torusfabric.verilog.conversion import module_texts
+from torusfabric.verilog.ecp5 import ECP5, ecp5_body
+
+#: One slice of an odd number of bits, and two of which the last is shorter.
+WIDTHS = (5, SLICE + 3)
+
+MULTIPLEXERS = [
+    *(Multiplexer(count, 2, branched=False) for count in range(3, 21)),
+    *(Multiplexer(count, 2, branched=True) for count in (3, 4, 6, 7, 8, 9)),
+]
+SUMS = [
+    ChosenSum(count, width, idles)
+    for width in WIDTHS
+    for idles, most in ((False, 6), (True, 8))
+    for count in range(2, most + 1)
+]
+SHAPES = [*MULTIPLEXERS, *SUMS]
+
+SCRIPT = f"""\
+read_verilog -D{ECP5} ecp5.v
+read_verilog -overwrite +/ecp5/cells_sim.v
+read_verilog usual.v
+read_verilog -sv -formal both.sv
+hierarchy -top both
+proc -norom
+flatten
+chformal -lower
+opt_clean
+sat -verify -prove-asserts
+"""
+
+
+class Shared(Leaf):
+    """An instance of each module."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        for shape in SHAPES:
+            *inputs, output = shape.ports()
+            ports = {f"i_{port.name}": Signal(len(port)) for port in inputs}
+            m.submodules += Instance(shape.name, **ports, **{f"o_{output.name}": output})
+        return m
+
+
+def codes(shape):
+    """The select bits of a slice that make each input pass, as numbers."""
+    bits = select_bits if isinstance(shape, Multiplexer) and not shape.branched else branch_bits
+    rows = [bits(shape.count, index) for index in range(shape.count)]
+    return len(rows[0]), [sum(bit << n for n, bit in enumerate(row)) for row in rows]
+
+
+def comparison(number, shape):
+    """Text that gives both forms of a module the same, and says that they do the same."""
+    size, known = codes(shape)
+    *inputs, output = shape.ports()
+    cases = "".join(f"{index}: code = {size}'d{code}; " for index, code in enumerate(known))
+    text = ""
+    for port in inputs:
+        name = f"{port.name}_{number}"
+        if port.name != "select":
+            text += f"(* anyconst *) reg [{len(port) - 1}:0] {name};\n"
+            continue
+        slices = range(len(port) // size)
+        text += "".join(
+            f"(* anyconst *) reg [4:0] index_{number}_{k};\nreg [{size - 1}:0] code_{number}_{k};\n"
+            f"always @* case (index_{number}_{k}) {cases.replace('code', f'code_{number}_{k}')}"
+            f"default: code_{number}_{k} = {size}'d{known[0]}; endcase\n"
+            for k in slices
+        )
+        of_slices = ", ".join(f"code_{number}_{k}" for k in reversed(slices))
+        text += f"wire [{len(port) - 1}:0] {name} = {{{of_slices}}};\n"
+    pins = "".join(f".{port.name}({port.name}_{number}), " for port in inputs)
+    for form, prefix in (("usual", "usual_"), ("ecp5", "")):
+        wire = f"{form}_{number}"
+        text += f"wire [{len(output) - 1}:0] {wire};\n"
+        text += f"{prefix}{shape.name} the_{wire} ({pins}.{output.name}({wire}));\n"
+    return text + f"always @* assert (usual_{number} == ecp5_{number});\n"
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """The text of each module."""
+    netlist = Netlist()
+    netlist.add_module("shared", Shared)
+    modules = module_texts(netlist)
+    return {shape: modules[shape.name].text for shape in SHAPES}
+
+
+def prove(folder, texts, ecp5=None):
+    """Prove that both forms of some modules do the same; with another text of those for ECP5."""
+    both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
+    files = {
+        "usual.v": "".join(texts.values()).replace("module ", "module usual_"),
+        "ecp5.v": ecp5 or "".join(texts.values()),
+        "both.sv": f"module both();\n{both}endmodule\n",
+        "script.ys": SCRIPT,
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    tools.run("yosys", ["-s", "script.ys"], folder=folder, log="log", what="both forms", makes=[])
+    return (folder / "log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("shapes", [MULTIPLEXERS, SUMS], ids=["multiplexers", "sums"])
+def test_both_forms_do_the_same(texts, tmp_path, shapes):
+    """Whatever is selected of whatever words, in each slice."""
+    assert all(f"`ifdef {ECP5}" in texts[shape] for shape in shapes)
+    log = prove(tmp_path, {shape: texts[shape] for shape in shapes})
+    assert log.count("Import proof for assert") == len(shapes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "found", "put"),
+    [
+        (Multiplexer(7, 2, branched=True), "hcaca", "hacac"),
+        (Multiplexer(7, 2, branched=True), "select[4] | select[5]", "select[4]"),
+        (Multiplexer(8, 2, branched=True), ".C0(select[4])", ".C0(select[5])"),
+        (Multiplexer(9, 2, branched=True), "words[2 + k]", "words[4 + k]"),
+        (ChosenSum(4, 5, idles=True), "656a", "6566"),
+        (ChosenSum(4, 5, idles=True), "& ~select[0]", "& select[0]"),
+        (ChosenSum(3, SLICE + 3, idles=False), "of_slice[k / 10]", "of_slice[0]"),
+        (ChosenSum(3, SLICE + 3, idles=False), "carry[0] = 1'b0", "carry[0] = 1'b1"),
+    ],
+)
+def test_wrong_forms_are_found(texts, tmp_path, shape, found, put):
+    """A wrong table, a wrong select bit, a wrong input, a wrong slice."""
+    assert found in texts[shape]
+    with pytest.raises(WorkFailed, match="proof"):
+        prove(tmp_path, {shape: texts[shape]}, texts[shape].replace(found, put))
+
+
+@pytest.mark.parametrize(
+    ("shape", "tables"),
+    [
+        *((Multiplexer(count, 1, branched=True), tables)
+          for count, tables in ((3, 2), (4, 2), (6, 4), (7, 4), (8, 4), (9, 5))),
+        *((ChosenSum(count, 8, idles=True), tables)
+          for count, tables in enumerate((0, 1, 1, 2, 2, 3, 4), 2)),
+        *((ChosenSum(count, 8, idles=False), tables)
+          for count, tables in enumerate((0, 1, 2, 2, 3), 2)),
+    ],
+)  # fmt: skip
+def test_tables_of_a_bit(shape, tables):
+    """Up to eight inputs take four tables; a sum takes up to two less than its choice."""
+    assert ecp5_body(shape).count("LUT4 ") == tables
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *(Multiplexer(count, 8, branched=True) for count in (5, 10, 16)),
+        ChosenSum(7, 8, idles=False),
+        ChosenSum(9, 8, idles=True),
+        ChosenSum(4, 3, idles=True),
+    ],
+)
+def test_others_have_one_form(shape):
+    """What is as good as it is, or seldom there, is for all devices."""
+    assert ecp5_body(shape) is None
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+@pytest.mark.parametrize(
+    ("topology", "collective", "width", "modules"),
+    [
+        ("3x3", "reduce-scatter", 8, {"sum_2_8"}),
+        ("4x4", "alltoall", 3, {"branches_4_3"}),
+        ("3x4", "allreduce", SLICE + 3, {"branches_4_10", "sum_idle_4_19"}),
+    ],
+)
+def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, width, modules):
+    """Icarus reads the words of the executed program after the same cycles."""
+    fabric = fabric_of(topology, collective, "matching", width=width, flits=2)
+    messages, executed = as_executed(fabric)
+    write(fabric, tmp_path, command="torusfabric verilog ..")
+    path = tmp_path / "fabric.v"
+    text = path.read_text(encoding="utf-8")
+    assert modules <= {*re.findall(rf"^module (\w+)(?=[^`]*`ifdef {ECP5})", text, re.M)}
+    cells = (Path(__file__).parents[1] / "support" / "ecp5_cells.v").read_text(encoding="utf-8")
+    path.write_text(f"`define {ECP5}\n{text}\n{cells}", encoding="utf-8")
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == fabric.predicted_cycles
+
+
+def test_names_say_all():
+    """Modules are found by the names of their instances."""
+    names = [shape.name for shape in SHAPES]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]\w*", name) for name in names)
