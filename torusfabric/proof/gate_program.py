@@ -168,17 +168,6 @@ class GateProgram:
                     stack.pop()
         return level
 
-    def comb_inputs(self) -> dict[tuple[str, int], set[tuple[str, int]]]:
-        """The input bits that each output bit depends on within a cycle."""
-        inputs = self.module.inputs
-        of_bit = {inputs[name][k]: (name, k) for name, bits in self.inputs.items() for k in bits}
-        found = {}
-        for name, bits in self.outputs.items():
-            for k in bits:
-                reached = cone(self.module, [self.module.outputs[name][k]], through_flops=False)
-                found[name, k] = {of_bit[bit] for bit in reached.bits if bit in of_bit}
-        return found
-
     def unknown(self, instances: int) -> State:
         """A state of which nothing is known."""
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
@@ -228,6 +217,10 @@ class GateProgram:
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
         """The bits of an output that matter."""
         return v[self._out[name]]
+
+    def is_kept(self, name: str) -> BoolArray:
+        """Which bits of an output are registers or constants."""
+        return self._direct[name][0]
 
     def direct(self, state: State) -> dict[str, tuple[BoolArray, IntArray]]:
         """Of each output, which of the bits are registers or constants, and what they are."""

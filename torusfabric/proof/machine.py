@@ -182,25 +182,17 @@ class Machine:
             self.roms.append(_Roms(rows, *places))
 
     def _in_order(self) -> list[str]:
-        """The modules, those before others whose outputs depend on theirs within a cycle."""
+        """The modules, those before others that they give what is no register of theirs."""
         driver = {
-            int(net): (module, port, k)
+            int(net): module
             for module, group in self.groups.items()
             for port, numbers in group.outputs.items()
-            for k, row in enumerate(numbers)
-            for net in row
+            for net in numbers[~group.program.is_kept(port)].ravel()
         }
-        self._comb = {m: g.program.comb_inputs() for m, g in self.groups.items()}
         needs: dict[str, set[str]] = {module: set() for module in self.groups}
         for module, group in self.groups.items():
             for numbers in group.inputs.values():
-                for row in numbers:
-                    for net in set(row.tolist()):
-                        if net in driver:
-                            other, out, j = driver[net]
-                            bit = group_bit(self.groups[other], out, j)
-                            if self._comb[other][out, bit]:
-                                needs[module].add(other)
+                needs[module] |= {driver[net] for net in numbers.ravel().tolist() if net in driver}
         return list(TopologicalSorter(needs).static_order())
 
     # States
@@ -334,8 +326,3 @@ class Machine:
     def output(self, module: str, port: str) -> IntArray:
         """An output of all instances of a module, shape (bits that matter, instances, runs)."""
         return self.nets[self.groups[module].outputs[port]]
-
-
-def group_bit(group: _Group, port: str, k: int) -> int:
-    """Which bit of a port the k-th of those that matter is."""
-    return group.program.outputs[port][k]
