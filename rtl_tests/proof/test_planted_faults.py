@@ -134,6 +134,7 @@ OTHERS = (
     Fault("sums", "combiner", r"result <= (\S+);", r"result <= \1 ^ 1'b1;"),
     Fault("sums", "combiner", r"3'h0 : inject\[8:6\]", "3'h1 : inject[8:6]", 1),
     Fault("table", "host", r"~ host_addr\[4\]", "host_addr[4]"),
+    Fault("engine", "host", r"next_read_address = address;", "next_read_address = ~address;"),
     Fault("table", "host", r"= host_we & ", "= "),
     Fault("table", "host", r"= host_we & (\S+);", "= host_we;"),
     Fault("table", "host", r"write_enable <= (\S+);", "write_enable <= host_we;"),

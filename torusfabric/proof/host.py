@@ -22,6 +22,7 @@ from .gates import Bit, Flop, Gate, GateModule, GateText
 from .messages import Run, received_places, sent_places
 
 if TYPE_CHECKING:
+    from ..program import Program
     from ..rtl import Fabric
 
 __all__ = ["check_host"]
@@ -59,6 +60,7 @@ def check_host(fabric: Fabric, text: GateText) -> int:
     locating = fabric.read_latency - 1 - _answer(fabric)
     writes = leaf.write_cycles
     ages = dict.fromkeys(("read_node", "read_bank", "read_address"), locating)
+    ages |= dict.fromkeys(_read_addresses(fabric.program)[1:], locating - 1)
     ages |= {name: writes for name in module.outputs if name.startswith("write_")}
     ages["write_data"] = writes + 1
     _check_ages(module, ages)
@@ -161,7 +163,8 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
             yield _access(
                 chosen | {"sampled_root": root},
                 (fabric.layout.recv_base, nodes),
-                {"read_node": nodes[:, None], "read_bank": memory, "read_address": place.address},
+                {"read_node": nodes[:, None], "read_bank": memory}
+                | dict.fromkeys(_read_addresses(program), place.address),
                 place.bits,
             )
         place = sent_places(program, Run(number, program.flits))
@@ -189,6 +192,11 @@ def _without_writes(fabric: Fabric, chosen: Mapping[str, int]) -> Iterator[_Acce
     for writes, first, words in ((0, 0, 2 * received), (1, received, received)):
         enabled = {"write_enable": np.full((1, words), none)}
         yield _access({**chosen, "host_we": writes}, (first, nodes), enabled)
+
+
+def _read_addresses(program: Program) -> list[str]:
+    """The outputs that say where a word is read; of several modes, one of them a cycle early."""
+    return ["read_address", *(["next_read_address"] if program.several else [])]
 
 
 def _access(
@@ -224,7 +232,7 @@ def _compare(
     }
     v = function.values(function.unknown(size), given)
     for name, wanted in outputs.items():
-        bits = function.outputs_of(v, name)[: count if name == "read_address" else None]
+        bits = function.outputs_of(v, name)[: count if name.endswith("read_address") else None]
         numbers = np.arange(len(bits))[:, None]
         expected = numbers == wanted if name in BY_GROUP else wanted >> numbers & 1
         wrong = ((bits != expected).any(axis=0)) & (wanted >= 0)

@@ -93,9 +93,14 @@ class HostAccess(Access):
         """Check that a node that is not asked shows 0, and that addresses of the host pass."""
         machine, count = self.machine, 0
         machine.prepare(1)
-        bits = machine.text.nets.get("read_address", [])
-        address = word(np.arange(len(bits)))[:, None]
-        machine.settle(rest, self._at_rest() | {"read_address": address})
+        # Of several modes, the address comes a cycle early, and the sequencer has a register.
+        several = self.program.several
+        given = "next_read_address" if several else "read_address"
+        address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]
+        now = spread(rest, 1)
+        machine.settle(now, self._at_rest() | {given: address})
+        if several:
+            machine.settle(machine.after(now), self._at_rest())
         for name in self._passed:
             shown = machine.shown(name)
             count += len(shown)

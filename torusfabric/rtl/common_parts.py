@@ -142,7 +142,9 @@ def add_sequencer(plan: Blueprint) -> None:
     net, bits = plan.netlist, plan.address_bits
     address: Parts = (Fixed(0, bits),)
     if plan.top is Top.HOST:
-        address = net.low("read_address", bits)
+        # Of several modes, the sequencer takes it a cycle early.
+        name = "next_read_address" if plan.program.several else "read_address"
+        address = net.low(name, bits)
     if plan.periods:
         _add_periodic_sequencer(plan, plan.periods)
         return

@@ -151,6 +151,8 @@ class Host(Leaf):
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
         A read.
+    next_read_address : Out
+        What `read_address` is a cycle later; if there are several modes.
 
     Examples
     --------
@@ -196,6 +198,7 @@ class Host(Leaf):
             | ({"mode": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
             | ({"write_commit": Out(self._groups.count)} if commits else {})
+            | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
         )
         self._commits = commits
 
@@ -205,9 +208,14 @@ class Host(Leaf):
         return view.layout.block_cycles(view.layout.recv_parts) + view.locator.latency
 
     @property
+    def _choosing(self) -> int:
+        """Cycles to choose what the mode of the last run says."""
+        return int(len(self._views) > 1)
+
+    @property
     def _locating(self) -> int:
-        """The most of these cycles."""
-        return max(map(self._read_cycles, self._views))
+        """The most cycles of any mode, and those to choose one."""
+        return max(map(self._read_cycles, self._views)) + self._choosing
 
     @property
     def write_cycles(self) -> int:
@@ -239,21 +247,23 @@ class Host(Leaf):
     def _read(self, m: Module) -> None:
         """Find what is asked for in every mode, and choose that of the last run."""
         found = [self._read_in(m, k, view) for k, view in enumerate(self._views)]
-        banks, addresses = zip(*found, strict=True)
-        several = len(found) > 1
+        bank, address = found[0]
+        if self._choosing:
+            bank, address = (
+                choose(of_modes, self.value("mode")) for of_modes in zip(*found, strict=True)
+            )
+            m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
             self.read_node.eq(delayed(m, self.value("host_node"), 1 + self._locating)),
-            self.read_bank.eq(choose(banks, self.value("mode")) if several else banks[0]),
-            self.read_address.eq(
-                choose(addresses, self.value("mode")) if several else addresses[0]
-            ),
+            self.read_bank.eq(delayed(m, bank, self._choosing)),
+            self.read_address.eq(delayed(m, address, self._choosing)),
         ]
 
     def _read_in(self, m: Module, number: int, view: HostView) -> tuple[Value, Value]:
         """Memory and address of what is asked for, in a mode."""
         layout, locator = view.layout, view.locator
         m.submodules[f"locator{suffix(number)}"] = locator
-        wait = self._locating - self._read_cycles(view)
+        wait = self._locating - self._choosing - self._read_cycles(view)
         address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
         parts, name = layout.recv_parts, f"read{suffix(number)}"
         origin, chunk, flit = host_block(m, name, layout, address, parts)

@@ -50,7 +50,7 @@ class Sequencer(Leaf):
     mode, length, root, operation : In
         What is sampled with the start, if there is a choice; see `RunChoices`.
     idle_address : In
-        What `read_k` is while no run is under way.
+        What `read_k` is while no run is under way; if there are several modes, a cycle later.
     busy, done : Out(1)
         Busy from the edge after the start until done; done stays until the next start.
     cycles : Out(32)
@@ -318,12 +318,16 @@ class Sequencer(Leaf):
 
     def _addresses(self, m: Module, slots: Slots) -> None:
         """Addresses of what is read and stored, and whether anything is stored."""
+        # Of several modes, the last register comes behind the choice: nodes are far away.
+        held = int(self._loops.several)
+        leaves = ADDRESS - DISTRIBUTION - held
         for k, column in enumerate(self._control.endpoints.reads):
             address = slots.address(column.base)[: self._bits]
-            skews = [None if s is None else ADDRESS - DISTRIBUTION + s for s in column.skews]
-            read = self._later(m, address, skews)
+            read = self._later(
+                m, address, [None if s is None else leaves + s for s in column.skews]
+            )
             chosen = Mux(self.busy, read, self.value("idle_address"))
-            m.d.comb += getattr(self, f"read_{k}").eq(chosen)
+            m.d.comb += getattr(self, f"read_{k}").eq(delayed(m, chosen, held))
         for k, store in enumerate(self._control.endpoints.stores):
             delays = [
                 timing.store_delay(part.hops, part.skew) - DISTRIBUTION if part else None
