@@ -112,7 +112,7 @@ ENGINES = (
 #: What is carried out by an engine that is placed and routed.
 ENGINE = "allgather,alltoall,allreduce,broadcast"
 
-#: All-gathers of one flit a chunk, and an engine, which of 32 bits would take 96 % of the device.
+#: All-gathers of one flit a chunk, and an engine; one of 32 bits would take most of the device.
 FABRICS = (
     FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
     FabricCase("with streams", "4x4", "hamiltonian", 32, "ecp5-25k", 220, top="stream"),
