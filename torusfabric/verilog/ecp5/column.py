@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["Column", "four", "pair", "passed"]
+__all__ = ["Column", "four", "pair", "pair_or_nothing", "passed"]
 
 
 class Column:
@@ -75,6 +75,12 @@ def pair(column: Column, first: int, y: str) -> str:
     """One of two inputs, by a select bit."""
     words = column.word(first), column.word(first + 1)
     return column.table(lambda a, b, y: b if y else a, *words, y)
+
+
+def pair_or_nothing(column: Column, first: int, y: str, x: str) -> str:
+    """One of two inputs, or 0, by two select bits."""
+    words = column.word(first), column.word(first + 1)
+    return column.table(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
 
 
 def passed(column: Column, index: int) -> str:

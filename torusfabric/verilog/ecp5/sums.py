@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...rtl.chosen_sum import ChosenSum
-from .column import Column, four, pair, passed
+from .column import Column, four, pair, pair_or_nothing, passed
 
 __all__ = ["sum_body"]
 
@@ -74,11 +74,11 @@ def _or_nothing(column: Column, count: int, select: Sequence[str]) -> _Step | No
     if count == 3:
         second = column.table(lambda a, y: a & y, column.word(1), y)
         return _Step(column.word(0), "~({0} | {1})", second)
-    first = _pair_or_nothing(column, 0, y, others[0])
+    first = pair_or_nothing(column, 0, y, others[0])
     if count == 4:
         return _Step(column.word(2), "{2} & ~{0}", first)
     if count == 5:
-        other = _pair_or_nothing(column, 2, others[1], others[2])
+        other = pair_or_nothing(column, 2, others[1], others[2])
         return _Step(first, "1'b1", other, lambda b, c, d: b | d)
     if count > 8:
         return None
@@ -106,12 +106,6 @@ def _of_words(column: Column, count: int, select: Sequence[str]) -> _Step | None
     if count == 6:
         return _Step(pair(column, 4, y), "{3}", four(column, 0, y, others[1]))
     return None
-
-
-def _pair_or_nothing(column: Column, first: int, y: str, x: str) -> str:
-    """One of two inputs, or 0, by two select bits."""
-    words = column.word(first), column.word(first + 1)
-    return column.table(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
 
 
 def _chain(width: int, step: _Step, columns: str) -> str:
