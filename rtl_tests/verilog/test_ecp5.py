@@ -1,5 +1,6 @@
 """Modules in a form for ECP5: proved to do what their usual form does, by the vendor's cells."""
 
+import random
 import re
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from torusfabric.rtl.leaf import Leaf
 from torusfabric.rtl.multiplexer import Multiplexer
 from torusfabric.rtl.netlist import Netlist
 from torusfabric.toolchain import tools
-from torusfabric.verilog import write
+from torusfabric.verilog import conversion, write
 from torusfabric.verilog.conversion import module_texts
 from torusfabric.verilog.ecp5 import ECP5, ecp5_body
 
@@ -43,6 +44,7 @@ read_verilog -sv -formal both.sv
 hierarchy -top both
 proc -norom
 flatten
+memory
 chformal -lower
 opt_clean
 sat -verify -prove-asserts
@@ -111,9 +113,14 @@ def texts():
 def prove(folder, texts, ecp5=None):
     """Prove that both forms of some modules do the same; with another text of those for ECP5."""
     both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
+    return prove_text(folder, "".join(texts.values()), both, ecp5)
+
+
+def prove_text(folder, usual, both, ecp5=None):
+    """Prove what a text says of modules and of those whose names begin with `usual_`."""
     files = {
-        "usual.v": "".join(texts.values()).replace("module ", "module usual_"),
-        "ecp5.v": ecp5 or "".join(texts.values()),
+        "usual.v": re.sub(r"^module ", "module usual_", usual, flags=re.M),
+        "ecp5.v": ecp5 or usual,
         "both.sv": f"module both();\n{both}endmodule\n",
         "script.ys": SCRIPT,
     }
@@ -149,6 +156,54 @@ def test_wrong_forms_are_found(texts, tmp_path, shape, found, put):
     assert found in texts[shape]
     with pytest.raises(WorkFailed, match="proof"):
         prove(tmp_path, {shape: texts[shape]}, texts[shape].replace(found, put))
+
+
+def look_ups(width=3):
+    """Text that says of rows of random bits that both forms find the same."""
+    chance, text = random.Random(0), ""
+    for depth in (17, 31, 32, 33, 36, 37, 48, 64):
+        bits = (depth - 1).bit_length()
+        contents = f"{depth * width}'h{chance.getrandbits(depth * width):x}"
+        given = f".DEPTH({depth}), .WIDTH({width}), .ADDRESS({bits}), .CONTENTS({contents})"
+        text += f"(* anyconst *) reg [{bits - 1}:0] row_{depth};\n"
+        for form in ("usual_", ""):
+            wire = f"{form}found_{depth}"
+            text += f"wire [{width - 1}:0] {wire};\n{form}look_up #({given}) the_{wire} "
+            text += f"(.address(row_{depth}), .data({wire}));\n"
+        text += (
+            f"always @* if (row_{depth} < {depth}) assert (usual_found_{depth} == found_{depth});\n"
+        )
+    return text
+
+
+@pytest.fixture(scope="module")
+def look_up():
+    """The text of the module."""
+    return Path(conversion.__file__).with_name("look_up.v").read_text(encoding="utf-8")
+
+
+def test_both_forms_find_the_same(look_up, tmp_path):
+    """Whatever the rows and the address are."""
+    assert prove_text(tmp_path, look_up, look_ups()).count("Import proof for assert") == 8
+
+
+@pytest.mark.parametrize(
+    ("found", "put"),
+    [
+        ("16*n", "16*(n ^ 1)"),
+        ("address[2]", "address[3]"),
+        ("DEPTH <= 36", "DEPTH <= 37"),
+        ("DEPTH > 32", "DEPTH > 33"),
+        ("ROWS[35:32]", "ROWS[34:31]"),
+        (".SD(address[5])", ".SD(address[4])"),
+    ],
+)
+def test_wrong_look_ups_are_found(look_up, tmp_path, found, put):
+    """A wrong table, a wrong bit of the address, a wrong number of rows."""
+    head, form = look_up.split("`ifdef")
+    assert found in form
+    with pytest.raises(WorkFailed, match="proof"):
+        prove_text(tmp_path, look_up, look_ups(), f"{head}`ifdef{form.replace(found, put, 1)}")
 
 
 @pytest.mark.parametrize(

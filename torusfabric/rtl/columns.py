@@ -54,8 +54,8 @@ class Columns:
         """Bits of the ROM."""
         return sum(len(values) * len(signal) for values, signal in self._columns.values())
 
-    def build(self, m: Module, name: str) -> None:
-        """Add the ROM to a module, once all columns are known."""
+    def build(self, m: Module, name: str, *, alone: bool = False) -> None:
+        """Add the ROM to a module, once all columns are known; parameters as of `add_rom`."""
         if not self._columns:
             return
         values, signals = zip(*self._columns.values(), strict=True)
@@ -64,5 +64,5 @@ class Columns:
             rows = [row | int(v) << shift for row, v in zip(rows, column, strict=True)]
             shift += len(signal)
         m.d.comb += Cat(*signals).eq(
-            add_rom(m, name, rows=rows, width=shift, address=self._address)
+            add_rom(m, name, rows=rows, width=shift, address=self._address, alone=alone)
         )

@@ -6,10 +6,11 @@ from contextvars import ContextVar
 from itertools import chain
 from typing import NamedTuple
 
-from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Instance, Module, Signal, Value
 from amaranth.lib import memory
 
 __all__ = [
+    "LOOK_UP",
     "MemoryShape",
     "ReadPort",
     "WritePort",
@@ -32,6 +33,13 @@ DEEPEST = 512
 #: A word that cannot be enabled in levels that are few enough is cut at a multiple of this: the
 #: widths of block RAMs divide it, or are 36 and its like, so that no more of them are needed.
 CUT = 32
+
+
+#: The module of ``look_up.v`` in the `verilog` room.
+LOOK_UP = "look_up"
+
+#: Rows of a ROM for which that module has a form of its own: those of two to four tables a bit.
+LOOKED_UP = range(17, 65)
 
 
 class MemoryShape(NamedTuple):
@@ -104,7 +112,15 @@ def look_up(values: Sequence[int], index: Value) -> Value:
     return Cat(*(Const(column, len(values)).bit_select(index, 1) for column in columns))
 
 
-def add_rom(m: Module, name: str, *, rows: Sequence[int], width: int, address: Value) -> Value:
+def add_rom(
+    m: Module,
+    name: str,
+    *,
+    rows: Sequence[int],
+    width: int,
+    address: Value,
+    alone: bool = False,
+) -> Value:
     """Add a ROM; a row is there one cycle after its address.
 
     Parameters
@@ -114,6 +130,8 @@ def add_rom(m: Module, name: str, *, rows: Sequence[int], width: int, address: V
     rows : sequence of int
     width : int
     address : Value
+    alone : bool
+        Whether the text of a module is written, and in it the ROM may be an instance of a module.
 
     Returns
     -------
@@ -121,10 +139,31 @@ def add_rom(m: Module, name: str, *, rows: Sequence[int], width: int, address: V
         The row read.
     """
     _record(width, len(rows), written=False)
+    if alone and len(rows) in LOOKED_UP:
+        return _looked_up(m, name, rows, width, address)
     m.submodules[name] = rom = memory.Memory(shape=width, depth=len(rows), init=rows)
     port = rom.read_port()
     port.addr = _fitting(address, len(port.addr))
     return port.data
+
+
+def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: Value) -> Signal:
+    """A row of a ROM that is an instance of a module, and has a register behind it."""
+    bits = address_width(len(rows))
+    contents = sum(row << width * k for k, row in enumerate(rows))
+    found = Signal(width, name=f"{name}_found")
+    row = Signal(width, name=f"{name}_row", reset_less=True)
+    m.submodules[name] = Instance(
+        LOOK_UP,
+        p_DEPTH=len(rows),
+        p_WIDTH=width,
+        p_ADDRESS=bits,
+        p_CONTENTS=Const(contents, len(rows) * width),
+        i_address=_fitting(address, bits),
+        o_data=found,
+    )
+    m.d.sync += row.eq(found)
+    return row
 
 
 class WritePort(NamedTuple):

@@ -182,7 +182,7 @@ class Sequencer(Leaf):
         self._rows(m, slots)
         self._phases(m, slots)
         self._addresses(m, slots)
-        slots.rom.build(m, "table")
+        slots.rom.build(m, "table", alone=self.alone)
 
     def _of_mode(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
         """The value of the mode of the run; those with equal keys are the same."""

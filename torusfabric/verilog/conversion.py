@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from amaranth.back import rtlil
 
+from ..rtl.memories import LOOK_UP
 from ..rtl.netlist import ROM, Netlist
 from ..rtl.shared_modules import SharedModule, shared_modules
 from ..toolchain import tools
@@ -86,10 +87,17 @@ def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, Modu
             cache.put(key, text)
     modules = _modules(text)
     modules = {each.name: _in_both_forms(each, modules.pop(each.name)) for each in shared} | modules
+    if any(LOOK_UP in module.children for module in modules.values()):
+        found = ModuleText(_written(LOOK_UP), ("address", "data"), {}, inner=True)
+        modules = {LOOK_UP: found} | modules
     if any(instance.module == ROM for instance in netlist.instances):
-        rom = Path(__file__).with_name("rom.v").read_text(encoding="utf-8")
-        modules[ROM] = ModuleText(rom, ("clk", "address", "data"), {})
+        modules[ROM] = ModuleText(_written(ROM), ("clk", "address", "data"), {})
     return modules
+
+
+def _written(name: str) -> str:
+    """A module that is not made from RTLIL."""
+    return Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
 
 
 def _shared_il(meant: SharedModule) -> str:
@@ -146,7 +154,9 @@ def _modules(text: str) -> dict[str, ModuleText]:
         name, *ports = re.findall(r"\w+", head.removeprefix("module"))
         texts[name] = (_in_blocks(_short_memories(module)), tuple(ports))
     modules = {}
-    child = re.compile(rf"^  ({'|'.join(texts)}) \S+ +\(", re.M)
+    known = "|".join([*texts, LOOK_UP])
+    parameters = r"#\(\n.*?\n  \) "
+    child = re.compile(rf"^  ({known}) (?:{parameters})?\S+ +\(", re.M | re.S)
     for name, (body, names) in texts.items():
         modules[name] = ModuleText(body, names, dict(Counter(child.findall(body))))
     return modules

@@ -18,9 +18,11 @@ __all__ = ["CxxClass", "CxxPort", "cxx_classes", "include_folder"]
 #: All modules are tops, for outputs of others would be buffered and take more than one evaluation.
 SCRIPT = """\
 read_verilog modules.v
+hierarchy
 setattr -mod -unset keep_hierarchy *
 proc
 flatten
+delete $paramod*
 opt_expr
 opt_merge
 opt_dff -keepdc
