@@ -25,6 +25,13 @@ __all__ = [
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
 
+#: Words of a memory up to which registers and a multiplexer take fewer tables than the memories of
+#: 16 words that are made of tables; of these there are not many places, and far from one another.
+REGISTERS = 2
+
+#: Tells synthesis to make a memory of registers.
+OF_REGISTERS = {"ram_style": "logic"}
+
 #: How deep an expression of Amaranth's simulator may be nested, which Python compiles recursively.
 #: The enable of a write port is one operator for each bit of the word, in one level for each bit of
 #: the enable and one for each of its bits of data.
@@ -247,7 +254,8 @@ def _add_ram(
     part: int,
 ) -> Value:
     """Add a memory of several words, with one bit of the write enable for each part of a word."""
-    ram = memory.Memory(shape=width, depth=depth, init=[], attrs=NO_COLLISIONS)
+    attributes = NO_COLLISIONS | (OF_REGISTERS if depth <= REGISTERS else {})
+    ram = memory.Memory(shape=width, depth=depth, init=[], attrs=attributes)
     m.submodules[name] = ram
     copies = _enable_bits(part, width // part) or 1
     into, out = ram.write_port(granularity=part // copies), ram.read_port()
