@@ -24,6 +24,7 @@ FABRICS = {
     "sums of words": ("2x3", ["allreduce"], {"flits": 6}, {}),
     "lengths": ("3", ["allgather"], {"max_flits": 5}, {}),
     "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
+    "many rows": ("3x3", ["alltoall", "allreduce", "allgather", "scatter"], {"max_flits": 2}, {}),
     "injected sums": (
         "3x3",
         ["reduce:max-flow"],
