@@ -69,7 +69,7 @@ def test_nothing_to_select():
     assert cascade([word], [], 8) is word
     assert (bit_count(1), bit_count(0)) == (0, 0)
     m, out = Module(), Signal(8, init=1)
-    nothing = multiplexed(m, [], [], 8, alone=True)
+    nothing = multiplexed(m, [], [], 8, name="chosen")
     m.d.comb += out.eq(nothing)
     assert (len(nothing), settled(m, out)) == (8, 0)
 
@@ -81,7 +81,7 @@ def test_each_slice_has_its_own_bits(width):
     slices = [[Const(bit) for bit in branch_bits(5, place)] for place in (0, 1)]
     words = [Const(value, width) for value in inputs]
     out = Signal(width)
-    m.d.comb += out.eq(multiplexed(m, words, slices, width, alone=True, branched=True))
+    m.d.comb += out.eq(multiplexed(m, words, slices, width, name="chosen", branched=True))
     assert settled(m, out) == (1 << width) - (1 << -(-width // 2))
 
 
@@ -91,12 +91,12 @@ def test_text_has_a_module_for_each_shape(branched):
     m = Module()
     words = [Signal(SLICE + 3, name=f"word_{k}") for k in range(5)]
     select = [Signal(len((branch_bits if branched else select_bits)(5, 0))) for _ in range(2)]
-    choose = partial(multiplexed, m, alone=True, branched=branched)
+    choose = partial(multiplexed, m, branched=branched)
     passed = [
-        choose(words, select, len(words[0])),
-        choose(words, select[:1], 9),
-        choose(words[:2], [[Signal()]], 9),
-        choose([*words[:2], Const(0, 9)], [[Signal(), Signal()]], 9),
+        choose(words, select, len(words[0]), name="of_slices"),
+        choose(words, select[:1], 9, name="of_one"),
+        choose(words[:2], [[Signal()]], 9, name="of_two"),
+        choose([*words[:2], Const(0, 9)], [[Signal(), Signal()]], 9, name="or_nothing"),
     ]
     out = Signal(sum(map(len, passed)))
     m.d.comb += out.eq(Cat(*passed))

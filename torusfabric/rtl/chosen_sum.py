@@ -101,6 +101,8 @@ def add_chosen(
     inputs: Sequence[Value],
     slices: Sequence[Sequence[Value]],
     width: int,
+    *,
+    name: str,
 ) -> Signal:
     """The sum of a word and one of several inputs, by an instance of the module.
 
@@ -114,10 +116,14 @@ def add_chosen(
         The select bits of each slice, the lowest first.
     width : int
         Bits of a word.
+    name : str
+        Of the instance.
     """
     meant = ChosenSum(len(inputs), width, isinstance(inputs[-1], Const))
     total = Signal(width, name="total")
     words = Cat(*inputs[: meant.words])
     select = Cat(*(bit for bits in slices for bit in bits))
-    m.submodules += Instance(meant.name, i_word=word, i_words=words, i_select=select, o_total=total)
+    m.submodules[name] = Instance(
+        meant.name, i_word=word, i_words=words, i_select=select, o_total=total
+    )
     return total

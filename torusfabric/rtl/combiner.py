@@ -86,8 +86,10 @@ class Combiner(Leaf):
             code = apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
         words = [*there, *self.words("inject", width), unit.identity(code, width)]
         results = [
-            self._result(m, word, [words[source] for source in output.sources], slices, code)
-            for word, output, slices in zip(arriving, outputs, selects, strict=True)
+            self._result(m, port, word, [words[k] for k in output.sources], slices, code)
+            for port, (word, output, slices) in enumerate(
+                zip(arriving, outputs, selects, strict=True)
+            )
         ]
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
@@ -96,13 +98,15 @@ class Combiner(Leaf):
     def _result(
         self,
         m: Module,
+        port: int,
         word: Value,
         inputs: Sequence[Value],
         slices: Sequence[Sequence[Value]],
         code: Value,
     ) -> Value:
-        """What a word and that of its operands which is selected make."""
-        if self.alone and self._unit.adds and len(inputs) > 1:
-            return add_chosen(m, word, inputs, slices, self._width)
-        other = multiplexed(m, inputs, slices, self._width, alone=self.alone, branched=True)
+        """What the word of an in-port and that of its operands which is selected make."""
+        name = f"at_port_{port}" if self.alone else None
+        if name and self._unit.adds and len(inputs) > 1:
+            return add_chosen(m, word, inputs, slices, self._width, name=name)
+        other = multiplexed(m, inputs, slices, self._width, name=name, branched=True)
         return self._unit.combine(m, word, other, code, self._width)

@@ -157,9 +157,10 @@ def crossbar_words(
         0 for an out-port without inputs.
     """
     passed = []
-    for output, slices in zip(crossbar.outputs, selects, strict=True):
+    for port, (output, slices) in enumerate(zip(crossbar.outputs, selects, strict=True)):
         inputs = [words[source] for source in output.sources]
-        passed.append(multiplexed(m, inputs, slices, width, alone=alone, branched=True))
+        name = f"to_port_{port}" if alone else None
+        passed.append(multiplexed(m, inputs, slices, width, name=name, branched=True))
     return passed
 
 

@@ -243,8 +243,8 @@ class EndpointBuilder:
             return words[0]
         assert memory.source is not None
         slices = self._slices(self._inputs.field(memory.source), f"source_{memory.number}")
-        alone = self._endpoint.alone
-        return multiplexed(self._m, words, slices, self._width, alone=alone)
+        name = f"to_memory_{memory.number}" if self._endpoint.alone else None
+        return multiplexed(self._m, words, slices, self._width, name=name)
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
@@ -304,8 +304,8 @@ class EndpointBuilder:
         if for_host:
             code = Mux(self._value("busy"), code, self._host.code(memories))
         slices = self._slices(delayed(self._m, code, 1), f"select_{index}")
-        alone = self._endpoint.alone
-        return multiplexed(self._m, inputs, slices, self._width, alone=alone)
+        name = f"of_reader_{index}" if self._endpoint.alone else None
+        return multiplexed(self._m, inputs, slices, self._width, name=name)
 
     def _slices(self, early: Value, name: str) -> list[list[Value]]:
         """Select bits a cycle later, with a copy for each slice of a word."""

@@ -67,10 +67,14 @@ class Multiplexer:
         mark = keeper(m, self.width) if keep else unmarked
         return form(inputs, bits, self.width, mark)[: self.width]
 
-    def instance(self, m: Module, inputs: Sequence[Value], bits: Sequence[Value]) -> Signal:
-        """The word that is selected, by an instance of the module."""
+    def instance(
+        self, m: Module, name: str, inputs: Sequence[Value], bits: Sequence[Value]
+    ) -> Signal:
+        """The word that is selected, by an instance of the module with a name."""
         word = Signal(self.width, name="chosen")
-        m.submodules += Instance(self.name, i_words=Cat(*inputs), i_select=Cat(*bits), o_word=word)
+        m.submodules[name] = Instance(
+            self.name, i_words=Cat(*inputs), i_select=Cat(*bits), o_word=word
+        )
         return word
 
     def ports(self) -> list[Signal]:
@@ -97,7 +101,7 @@ def multiplexed(
     slices: Sequence[Sequence[Value]],
     width: int,
     *,
-    alone: bool,
+    name: str | None,
     branched: bool = False,
 ) -> Value:
     """The word that is selected; 0 of no inputs.
@@ -110,8 +114,8 @@ def multiplexed(
         The select bits of each slice, the lowest first.
     width : int
         Bits of a word.
-    alone : bool
-        Whether the text of a module is written; a simulator is given the logic itself.
+    name : str or None
+        Of the instances, if the text of a module is written; a simulator is given the logic itself.
     branched : bool
         As of `Multiplexer`.
     """
@@ -119,14 +123,15 @@ def multiplexed(
         return Const(0, width)
     if len(inputs) == 1:
         return inputs[0][:width]
-    passed = []
+    passed: list[Value] = []
+    shared = len(inputs) >= LEAST and not any(isinstance(word, Const) for word in inputs)
     for (low, high), bits in zip(slice_bounds(width, len(slices)), slices, strict=True):
         cut = [word[low:high] for word in inputs]
         meant = Multiplexer(len(inputs), high - low, branched=branched)
-        if alone and len(inputs) >= LEAST and not any(isinstance(word, Const) for word in inputs):
-            passed.append(meant.instance(m, cut, bits))
+        if name and shared:
+            passed.append(meant.instance(m, f"{name}_{len(passed)}", cut, bits))
         else:
-            passed.append(meant.logic(m, cut, bits, keep=alone))
+            passed.append(meant.logic(m, cut, bits, keep=name is not None))
     return passed[0] if len(passed) == 1 else Cat(*passed)
 
 

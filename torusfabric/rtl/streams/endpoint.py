@@ -189,12 +189,12 @@ class StreamEndpointBuilder(EndpointBuilder):
         if memory.own is None or not memory.sources:
             yield from super()._memories(group, readers)
             return
-        bits = section_bits(memory.depth) - 1
+        bits, arriving = section_bits(memory.depth) - 1, self._stored(memory)
         for number, reading in enumerate(memory.groups):
             here = self._read(
                 memory, [readers[index] for index in reading], copy=number, early=False
             )
-            stored = self._part(memory, f"copy_{number}", here, self._stored(memory), self._section)
+            stored = self._part(memory, f"copy_{number}", here, arriving, self._section)
             if not reading:
                 yield Copy(memory, reading, stored)
                 continue
