@@ -198,6 +198,7 @@ class Design:
             contents={name: self.contents[name] for name in self.contents if name in used},
             settings=settings,
             prefix=self.prefix,
+            inner=self.inner & wanted,
         )
 
     def write(self, folder: str | Path) -> None:
