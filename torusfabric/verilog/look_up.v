@@ -12,10 +12,10 @@ module look_up #(
   // A table for each 16 rows, joined by the wide multiplexers beside them. Left alone, synthesis
   // saves tables that columns have in common, and has up to five in a row.
   localparam TABLES = DEPTH <= 36 ? 2 : 4;
-  function [63:0] column(input integer bit);
+  function [63:0] column(input integer number);
     integer row;
     for (row = 0; row < 64; row = row + 1)
-      column[row] = CONTENTS[(row < DEPTH ? row : DEPTH - 1)*WIDTH + bit];
+      column[row] = CONTENTS[(row < DEPTH ? row : DEPTH - 1)*WIDTH + number];
   endfunction
   genvar k, n;
   generate for (k = 0; k < WIDTH; k = k + 1) begin : columns
