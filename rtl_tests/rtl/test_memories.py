@@ -22,7 +22,6 @@ def test_wide_memory(width, parts):
         depth=4,
         write=WritePort(address, data, enable),
         read=ReadPort(address, enable.any() | 1),
-        granularity=width,
     )
     ones = (1 << width * parts) - 1
     kept = sum(((1 << width) - 1) << part * width for part in range(0, parts, 2))
@@ -49,3 +48,15 @@ def test_widest_fabric(width):
     """The widest fabric runs in Amaranth's simulator."""
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=width)
     assert tf.simulate(fabric).passed
+
+
+@pytest.mark.parametrize(
+    ("depth", "many", "registers"), [(2, True, True), (2, False, False), (3, True, False)]
+)
+def test_two_words_of_many_memories_are_registers(depth, many, registers):
+    """Synthesis is told so, whatever else it could make of them."""
+    m, address, enable, data = Module(), Signal(2), Signal(), Signal(8)
+    write, read = WritePort(address, data, enable), ReadPort(address, enable)
+    word = add_memory(m, "ram", width=8, depth=depth, write=write, read=read, many=many)
+    il = rtlil.convert(m, ports=[address, enable, data, word])
+    assert ("ram_style" in il) == registers

@@ -113,7 +113,6 @@ class EndpointBuilder:
     ) -> Iterator[Copy]:
         """Memories that are written and read as one wide memory, with copies for readers."""
         first = group[0]
-        granularity = self._width if len(group) > 1 and first.own is not None else None
         write = self._wide_write([self._write(memory) for memory in group], first)
         for number, reading in enumerate(first.groups or [()] * first.host_reads):
             served = [reading]
@@ -128,7 +127,7 @@ class EndpointBuilder:
                 depth=self._words(first),
                 write=write,
                 read=self._read(first, [readers[i] for i in reading], copy=number, early=early),
-                granularity=granularity,
+                many=self._settings.modes > 1,
             )
             if early:
                 word = delayed(self._m, word, 1)

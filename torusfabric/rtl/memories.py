@@ -1,10 +1,11 @@
 """Memories whose ports are bound to existing signals."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Array, Cat, Const, Instance, Module, Signal, Value
 from amaranth.lib import memory
@@ -25,8 +26,8 @@ __all__ = [
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
 
-#: Words of a memory up to which registers and a multiplexer take fewer tables than the memories of
-#: 16 words that are made of tables; of these there are not many places, and far from one another.
+#: Words of a memory up to which registers and a multiplexer take fewer tables than a memory of 16
+#: words that is made of tables.
 REGISTERS = 2
 
 #: Tells synthesis to make a memory of registers.
@@ -196,7 +197,7 @@ def add_memory(
     depth: int,
     write: WritePort,
     read: ReadPort,
-    granularity: int | None = None,
+    many: bool = False,
 ) -> Value:
     """Add a memory with one write port and one read port.
 
@@ -212,32 +213,31 @@ def add_memory(
     width, depth : int
     write : WritePort
     read : ReadPort
-    granularity : int, optional
-        Bits of a word for each bit of the write enable; by default all.
+    many : bool
+        Whether there are many memories, so that those of two words had better be registers: there
+        are not many places for memories that are made of tables, and they are far from one another.
 
     Returns
     -------
     Value
         The word read.
     """
-    part = granularity or width
+    part = width // len(write.enable)
     if depth == 1:
         return _add_register(m, name, width, write, part)
     _record(width, depth, written=True)
-    if _enable_bits(part, width // part):
-        return _add_ram(m, name, width=width, depth=depth, write=write, read=read, part=part)
+    attributes = NO_COLLISIONS | (OF_REGISTERS if many and depth <= REGISTERS else {})
+    add = partial(_add_ram, m, depth=depth, read=read, attributes=attributes)
+    if _enable_bits(part, len(write.enable)):
+        return add(name, width=width, write=write)
     # A prime number of bits, or nearly.
     halves = []
     for suffix, start, stop in (("", 0, part - part % CUT), ("_rest", part - part % CUT, part)):
         data = [write.data[k + start : k + stop] for k in range(0, width, part)]
-        words = _add_ram(
-            m,
+        words = add(
             name + suffix,
             width=(stop - start) * len(data),
-            depth=depth,
             write=write._replace(data=Cat(*data)),
-            read=read,
-            part=stop - start,
         )
         halves.append([words.word_select(k, stop - start) for k in range(len(data))])
     return Cat(*chain.from_iterable(zip(*halves, strict=True)))
@@ -251,15 +251,16 @@ def _add_ram(
     depth: int,
     write: WritePort,
     read: ReadPort,
-    part: int,
+    attributes: Mapping[str, Any],
 ) -> Value:
     """Add a memory of several words, with one bit of the write enable for each part of a word."""
-    attributes = NO_COLLISIONS | (OF_REGISTERS if depth <= REGISTERS else {})
     ram = memory.Memory(shape=width, depth=depth, init=[], attrs=attributes)
     m.submodules[name] = ram
-    copies = _enable_bits(part, width // part) or 1
+    parts = len(write.enable)
+    part = width // parts
+    copies = _enable_bits(part, parts) or 1
     into, out = ram.write_port(granularity=part // copies), ram.read_port()
-    into.en = _fitting(write.enable, width // part)
+    into.en = write.enable
     if copies > 1:
         bits = [bit.replicate(copies) for bit in into.en]
         into.en = Signal(len(bits) * copies, name=f"{name}_enable")
