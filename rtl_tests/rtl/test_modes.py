@@ -76,6 +76,13 @@ def test_modes_in_any_order(topology, names, options):
 
 
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+def test_sequencer_selects_at_nodes_that_differ_in_another_mode():
+    """An all-gather injects at other ports from row to row, an all-to-all is everywhere alike."""
+    fabric = engine_of("5x5", ["allgather", "alltoall"], 2)
+    check_jobs(fabric, few_jobs(fabric, 4), CompiledEngine)
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 @pytest.mark.parametrize("root", [pytest.param(None, marks=pytest.mark.long), "any"])
 def test_every_collective_in_one_fabric(root):
     """All eight, on the compiled engine."""

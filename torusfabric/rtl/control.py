@@ -137,9 +137,8 @@ def plan_control(program: Program) -> Control:
         _planned(loops, sources, members, one=program.by_offset) for sources, members in shapes
     ]
     common = _common_columns(planned)
-    uniform = [bool((loop.select == loop.select[:, :1]).all()) for loop in loops.loops]
     routers = tuple(
-        _router(plan, members, columns, common, uniform)
+        _router(plan, members, columns, common, _uniform(loops))
         for plan, (_, members) in zip(planned, shapes, strict=True)
     )
     operands, operand_columns = _operands(loops, columns)
@@ -188,6 +187,11 @@ def _sources(select: IntArray) -> Sources:
     return tuple(tuple(np.unique(column[column >= 0]).tolist()) for column in select.T)
 
 
+def _uniform(loops: Loops) -> list[bool]:
+    """Of each loop, whether all variants select the same."""
+    return [bool((loop.select == loop.select[:, :1]).all()) for loop in loops.loops]
+
+
 def _selected(loops: Loops) -> IntArray:
     """What feeds each out-port in the rows of all loops, shape (rows, variants, ports)."""
     return loops.joined([loop.select for loop in loops.loops])
@@ -200,7 +204,8 @@ def _router_shapes(loops: Loops, *, one: bool) -> tuple[list[tuple[Sources, list
     -------
     shapes : list of (Sources, list of int)
         The sources of each out-port, with injection ports as in the program; and variants.
-        Injection ports are distinguished by the order in which out-ports use them only.
+        Injection ports are distinguished by the order in which out-ports use them only; where all
+        variants select the same in a loop, so that the sequencer gives it, by their numbers too.
     shape_of : ndarray of int, shape (variants,)
     """
     select, count = _selected(loops), loops.variants
@@ -208,15 +213,16 @@ def _router_shapes(loops: Loops, *, one: bool) -> tuple[list[tuple[Sources, list
     if one:
         every = [tuple(sorted(set().union(*sets))) for sets in zip(*used, strict=True)]
         return [(tuple(every), list(range(count)))], np.zeros(count, int)
-    members: dict[Sources, list[int]] = {}
+    members: dict[tuple[Sources, Sources | None], list[int]] = {}
     shape_of = np.empty(count, int)
+    given = any(_uniform(loops))
     for variant, sources in enumerate(used):
         names = _injection_names(sources, loops.first.first_injection)
         key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
-        members.setdefault(key, []).append(variant)
+        members.setdefault((key, tuple(names.items()) if given else None), []).append(variant)
     for number, variants in enumerate(members.values()):
         shape_of[variants] = number
-    return list(members.items()), shape_of
+    return [(key, variants) for (key, _), variants in members.items()], shape_of
 
 
 def _injection_names(sources: Sources, first: int) -> dict[int, int]:
@@ -309,7 +315,8 @@ def _router(
     here, local = plan.values.copy(), []
     for k in range(plan.values.shape[2]):
         given = [
-            alike in common or whole for alike, whole in zip(_alike(plan, k), uniform, strict=True)
+            alike in common or (whole and alike is not None)
+            for alike, whole in zip(_alike(plan, k), uniform, strict=True)
         ]
         column = np.zeros(plan.values.shape[1], int)
         for span, everywhere in zip(plan.spans, given, strict=True):
