@@ -268,13 +268,15 @@ class Sequencer(Leaf):
         if lengths is None:
             return FixedSlots(m, loops.first, go)
         mode = self.value("mode") if loops.several else None
-        run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
+        run = RunLength(m, lengths, loops, self.value("length"), mode, begin, alone=self.alone)
         self._run_mode = run.mode
         slots: OpenSlots | ManySlots
         if loops.several:
             slots = ManySlots(m, loops, go, run)
-            m.d.comb += self.run_mode.eq(run.mode)
-            m.d.sync += self.round.eq(slots.row - run.constant(loops.starts))
+            m.d.comb += self.run_mode.eq(run.shown)
+            # Nothing waits for the number of a row, which is shown far away.
+            first = delayed(m, run.constant(loops.starts), 1)
+            m.d.sync += self.round.eq(slots.row - first)
         else:
             slots = OpenSlots(m, loops.first, go, run)
             m.d.comb += self.round.eq(delayed(m, slots.row, 1))
