@@ -170,9 +170,9 @@ def test_commands_that_cannot_be_carried_out():
     ]  # fmt: skip
 
 
-def late_length(m, lengths, loops, length, mode, begin, **options):
+def late_length(m, lengths, loops, length, mode, begin):
     """Plant a fault: the length is sampled a cycle after the start."""
-    return RunLength(m, lengths, loops, length, mode, delayed(m, begin, 1), **options)
+    return RunLength(m, lengths, loops, length, mode, delayed(m, begin, 1))
 
 
 def test_a_length_sampled_late_is_found(monkeypatch):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-from .apart import apart
 from .division import divided
 from .loops import Loops
 from .memories import address_width, choose
@@ -67,14 +66,11 @@ class RunLength:
         Of several.
     begin : Value
         High in the cycle in which a run is accepted.
-    alone : bool
-        Whether the text of a module is written.
 
     Attributes
     ----------
-    mode, shown : Value
-        The mode of the run, a cycle after that: what is shown to nodes and the host, which are far
-        away, has a register of its own.
+    mode : Value
+        The mode of the run, a cycle after that.
     last : Signal
         The number of the last flit of a block.
     single : Signal
@@ -97,21 +93,16 @@ class RunLength:
         length: Value,
         mode: Value | None,
         begin: Value,
-        *,
-        alone: bool,
     ) -> None:
         self._loops, before = loops, (length - 1)[: lengths.bits]
-        self.mode = self.shown = Value.cast(Const(0, 1))
+        self.mode: Value = Const(0, 1)
         settled = begin
         if mode is not None:
             # Some mode is known before the first run, too, for simulators with four states.
-            shown = Signal(len(mode), name="run_mode")
-            chosen = Mux(begin, mode, shown)
-            self.shown, self.mode = shown, apart(m, chosen, name="mode_here", alone=alone)
+            self.mode = Signal(len(mode), name="run_mode")
             held = Signal(len(before), name="flits_before", reset_less=True)
-            m.d.sync += shown.eq(chosen)
             with m.If(begin):
-                m.d.sync += held.eq(before)
+                m.d.sync += [self.mode.eq(mode), held.eq(before)]
             before, settled = held, Const(1)
         quotients = {chunks: divided(before, chunks) for chunks in set(lengths.chunks)}
         last = self.of_mode(

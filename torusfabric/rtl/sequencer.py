@@ -268,12 +268,12 @@ class Sequencer(Leaf):
         if lengths is None:
             return FixedSlots(m, loops.first, go)
         mode = self.value("mode") if loops.several else None
-        run = RunLength(m, lengths, loops, self.value("length"), mode, begin, alone=self.alone)
+        run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
         self._run_mode = run.mode
         slots: OpenSlots | ManySlots
         if loops.several:
             slots = ManySlots(m, loops, go, run)
-            m.d.comb += self.run_mode.eq(run.shown)
+            m.d.comb += self.run_mode.eq(run.mode)
             # Nothing waits for the number of a row, which is shown far away.
             first = delayed(m, run.constant(loops.starts), 1)
             m.d.sync += self.round.eq(slots.row - first)
