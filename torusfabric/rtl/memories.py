@@ -42,7 +42,6 @@ DEEPEST = 512
 #: widths of block RAMs divide it, or are 36 and its like, so that no more of them are needed.
 CUT = 32
 
-
 #: The module of ``look_up.v`` in the `verilog` room.
 LOOK_UP = "look_up"
 
