@@ -137,8 +137,9 @@ def plan_control(program: Program) -> Control:
         _planned(loops, sources, members, one=program.by_offset) for sources, members in shapes
     ]
     common = _common_columns(planned)
+    uniform = _uniform(loops)
     routers = tuple(
-        _router(plan, members, columns, common, _uniform(loops))
+        _router(plan, members, columns, common, uniform)
         for plan, (_, members) in zip(planned, shapes, strict=True)
     )
     operands, operand_columns = _operands(loops, columns)
@@ -315,8 +316,7 @@ def _router(
     here, local = plan.values.copy(), []
     for k in range(plan.values.shape[2]):
         given = [
-            alike in common or (whole and alike is not None)
-            for alike, whole in zip(_alike(plan, k), uniform, strict=True)
+            alike in common or whole for alike, whole in zip(_alike(plan, k), uniform, strict=True)
         ]
         column = np.zeros(plan.values.shape[1], int)
         for span, everywhere in zip(plan.spans, given, strict=True):
