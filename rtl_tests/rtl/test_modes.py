@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -128,8 +129,11 @@ def test_any_mix_at_length(mix, width, seed):
     check_jobs(fabric, random_jobs(fabric, 6, seed=seed))
 
 
-def run_starts(fabric, starts, *, gap=0):
-    """`error`, and `cycles` at the end, of runs that begin as soon as the one before is done."""
+def run_starts(fabric, starts, *, gap=0, rounds=None):
+    """`error`, and `cycles` at the end, of runs that begin as soon as the one before is done.
+
+    Where `rounds` is given, what `round` shows while a run is under way is added to it.
+    """
     design, seen = Assembly(fabric.netlist), []
 
     async def testbench(ctx):
@@ -141,9 +145,12 @@ def run_starts(fabric, starts, *, gap=0):
             ctx.set(design.start, 0)
             for name in chosen:
                 ctx.set(getattr(design, name), -1)
-            error = ctx.get(design.error)
+            error, shown = ctx.get(design.error), []
             while ctx.get(design.busy):
+                shown.append(ctx.get(design.round))
                 await ctx.tick()
+            if rounds is not None:
+                rounds.append(shown)
             for _ in range(gap):
                 await ctx.tick()
             seen.append((error, ctx.get(design.cycles)))
@@ -161,6 +168,21 @@ def test_starts_without_a_gap():
     orders = [(0, 3), (2, 1), (1, 2), (0, 1), (2, 3), (1, 3)]
     seen = run_starts(fabric, [{"mode": m, "length": n} for m, n in orders])
     assert seen == [(0, fabric.program.cycles(n, mode=m)) for m, n in orders]
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_rounds_are_shown_in_order(length):
+    """From 0 in each mode, also where its rows come behind those of others."""
+    fabric, rounds = engine_of("2x3", ("alltoall", "allreduce", "gather"), 3), []
+    modes = (0, 1, 2, 1, 0)
+    run_starts(fabric, [{"mode": m, "length": length} for m in modes], gap=4, rounds=rounds)
+    for mode, shown in zip(modes, rounds, strict=True):
+        loop = fabric.program.modes[mode].timing_of(length).loop
+        steps = [a for a, b in zip(shown, [*shown[1:], None], strict=True) if a != b]
+        assert steps[0] == 0
+        assert sorted(set(steps)) == list(range(loop.rows))
+        # A row follows the one before, or the last one.
+        assert all(b in (a + 1, 0) for a, b in pairwise(steps))
 
 
 def test_what_cannot_be_carried_out():
