@@ -249,9 +249,9 @@ class Host(Leaf):
         found = [self._read_in(m, k, view) for k, view in enumerate(self._views)]
         bank, address = found[0]
         if self._choosing:
-            bank, address = (
-                choose(of_modes, self.value("mode")) for of_modes in zip(*found, strict=True)
-            )
+            # The sequencer may be far away, and nobody reads while the mode changes.
+            mode = delayed(m, self.value("mode"), 1)
+            bank, address = (choose(of_modes, mode) for of_modes in zip(*found, strict=True))
             m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
             self.read_node.eq(delayed(m, self.value("host_node"), 1 + self._locating)),
