@@ -84,6 +84,14 @@ def test_sequencer_selects_at_nodes_that_differ_in_another_mode():
 
 
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+def test_selects_of_the_run_before_are_gone():
+    """Where the sequencer gives some modes' selects late, it is 0 in time in those of the ROMs."""
+    names = ("gather", "reduce-scatter", "allgather:one-packet")
+    fabric = engine_of("3x4", names, 2)
+    check_jobs(fabric, [Job(mode=1, length=1), Job(mode=0, length=1)], CompiledEngine)
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 @pytest.mark.parametrize("root", [pytest.param(None, marks=pytest.mark.long), "any"])
 def test_every_collective_in_one_fabric(root):
     """All eight, on the compiled engine."""

@@ -322,9 +322,9 @@ def _router(
         for span, everywhere in zip(plan.spans, given, strict=True):
             if everywhere:
                 column[span], here[:, span, k] = plan.values[0, span, k], 0
+        # Where the ROM gives it, the column must be 0 as early: nothing of the run before shows.
         skews = plan.crossbar.skews[k]
-        seen = tuple(skew if g else None for skew, g in zip(skews, given, strict=True))
-        central.append(columns.add(column, seen, SETTING) if any(given) else None)
+        central.append(columns.add(column, skews, SETTING) if any(given) else None)
         local.append(not all(given))
     kept = [k for k, needed in enumerate(local) if needed]
     weights = [1 << bit for bit in range(len(kept))]
