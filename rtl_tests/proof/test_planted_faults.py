@@ -52,7 +52,7 @@ WIRES = (
         ".offset({offset_1_2, offset_0_0}",
     ),
     Fault("engine", "fabric", r"000a0009", "000a0008"),
-    Fault("engine", "fabric", r"\{24'h1\}", "{24'h0}"),
+    Fault("engine", "fabric", r"\{24'h(\w*)1\}", r"{24'h\g<1>0}"),
 )
 
 ROUTERS = (
@@ -81,7 +81,7 @@ SEQUENCERS = (
     Fault("table", "sequencer", r"done <= (\S+);", r"done <= \1 | running;"),
     Fault("table", "sequencer", r"select <= (\S+);", r"select <= ~\1;"),
     Fault("table", "sequencer", r"busy \? (\S+)  : idle_address", r"busy ? \1  : ~idle_address"),
-    Fault("engine", "sequencer", r"table \[1\] = 10'h3b9", r"table [1] = 10'h3b8"),
+    Fault("engine", "sequencer", r"table \[1\] = 10'h3dc", r"table [1] = 10'h3dd"),
     Fault("engine", "sequencer", r"= \| length;", "= & length;"),
     Fault("lengths", "sequencer", r"length <= 3'h5", "length < 3'h5"),
     Fault("engine", "sequencer", r"length - 1'h1", "length - 2'h2"),
@@ -125,7 +125,7 @@ OTHERS = (
     Fault("many rows", "look_up", r"= rows\[address\];", "= rows[address ^ 1'b1];"),
     Fault("many rows", "look_up", r"k < DEPTH \? k ", "k < DEPTH ? DEPTH - 1 - k "),
     Fault("many rows", "sequencer", r"\.DEPTH\(32'd20\)", ".DEPTH(32'd19)"),
-    Fault("many rows", "sequencer", r"1140'h0004", "1140'h0008"),
+    Fault("many rows", "sequencer", r"1180'h0004", "1180'h0008"),
     Fault("engine", "root_unit", r"root_1 = 2'h1;", "root_1 = 2'h2;"),
     Fault("engine", "root_unit", r"_03_ = 2'h2;", "_03_ = 2'h1;"),
     Fault("engine", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),

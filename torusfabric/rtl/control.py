@@ -131,10 +131,13 @@ def plan_control(program: Program) -> Control:
     (1, False, True)
     """
     loops = Loops.of(program)
+    windows = Windows.of(loops, any_length=program.any_length)
+    endpoints = plan_endpoints(program, windows)
     shapes, router_of = _router_shapes(loops, one=program.by_offset)
     columns = _Columns()
     planned = [
-        _planned(loops, sources, members, one=program.by_offset) for sources, members in shapes
+        _planned(loops, sources, members, endpoints, one=program.by_offset)
+        for sources, members in shapes
     ]
     common = _common_columns(planned)
     uniform = _uniform(loops)
@@ -143,8 +146,6 @@ def plan_control(program: Program) -> Control:
         for plan, (_, members) in zip(planned, shapes, strict=True)
     )
     operands, operand_columns = _operands(loops, columns)
-    windows = Windows.of(loops, any_length=program.any_length)
-    endpoints = plan_endpoints(program, windows)
     return Control(
         tuple(columns.columns),
         operands,
@@ -246,12 +247,16 @@ class _Planned:
     injections: list[tuple[int, ...]]  # of each variant, the injection port that each input is
 
 
-def _planned(loops: Loops, sources: Sources, members: list[int], *, one: bool) -> _Planned:
+def _planned(
+    loops: Loops, sources: Sources, members: list[int], endpoints: EndpointPlan, *, one: bool
+) -> _Planned:
     """The crossbar of a shape: select registers are shared where that suits all its variants.
 
-    Where one shape serves all variants, injection ports are those of the program.
+    Where one shape serves all variants, injection ports are those of the program. The later is a
+    word, the more memories there are from which it is chosen.
     """
     first, select = loops.first.first_injection, _selected(loops)
+    late: dict[int, int] = {}
     stacked, injections = [], []
     for variant in members:
         rows = select[:, variant].astype(int)
@@ -262,13 +267,15 @@ def _planned(loops: Loops, sources: Sources, members: list[int], *, one: bool) -
         rename = np.arange(max(first, *names, 0) + 1) if names else np.arange(first + 1)
         for injection, name in names.items():
             rename[injection] = name
+            choice = endpoints.choice(variant, injection - first)
+            late[name] = max(late.get(name, 0), choice)
         stacked.append(np.where(rows >= 0, rename[np.maximum(rows, 0)], IDLE))
         injections.append(
             tuple(injection - first for injection in sorted(names, key=names.__getitem__))
         )
     unique, inverse = np.unique(np.concatenate(stacked), axis=0, return_inverse=True)
     skews = [loop.select_skew or (0,) * loop.ports for loop in loops.loops]
-    crossbar = plan_crossbar(unique, list(zip(*skews, strict=True)))
+    crossbar = plan_crossbar(unique, list(zip(*skews, strict=True)), late)
     values = crossbar.rom[inverse.ravel()].reshape(len(members), loops.rows, -1)
     return _Planned(crossbar, values, [span for _, span in loops.spans()], injections)
 

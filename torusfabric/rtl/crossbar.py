@@ -5,7 +5,7 @@ What an idle out-port carries does not matter, and select bits that may always b
 register.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -74,7 +74,9 @@ class Crossbar:
         return sum(branch_luts(len(out.sources)) for out in self.outputs)
 
 
-def plan_crossbar(select: IntArray, skews: Sequence[Skew] | None = None) -> Crossbar:
+def plan_crossbar(
+    select: IntArray, skews: Sequence[Skew] | None = None, late: Mapping[int, int] | None = None
+) -> Crossbar:
     """The crossbar of a router class.
 
     Parameters
@@ -84,6 +86,9 @@ def plan_crossbar(select: IntArray, skews: Sequence[Skew] | None = None) -> Cros
     skews : sequence of Skew, optional
         By how many cycles each out-port changes later than others in each mode; only those that
         change at once share select registers.
+    late : mapping of int to int, optional
+        Of inputs, how late they are (default 0). The latest come last, with the fewest tables
+        behind them.
 
     Returns
     -------
@@ -96,13 +101,17 @@ def plan_crossbar(select: IntArray, skews: Sequence[Skew] | None = None) -> Cros
     >>> crossbar = plan_crossbar(np.array([[1, 0], [1, 2]]))
     >>> [output.sources for output in crossbar.outputs], crossbar.rom.tolist()
     ([(1,), (0, 2)], [[0], [1]])
+    >>> plan_crossbar(np.array([[1, 0], [1, 2]]), late={0: 1}).outputs[1].sources
+    (2, 0)
     """
     registers: list[IntArray] = []
     skew_of: list[Skew] = []
     outputs = []
-    skews = [(0,)] * select.shape[1] if skews is None else list(skews)
+    skews, late = [(0,)] * select.shape[1] if skews is None else list(skews), late or {}
     for skew, column in zip(skews, select.T, strict=True):
-        sources = tuple(sorted({int(s) for s in column if s >= 0}))
+        sources = tuple(
+            sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
+        )
         count = len(sources)
         width = len(branch_bits(count, 0)) if count else 0
         rows = [

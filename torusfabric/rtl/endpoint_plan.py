@@ -59,6 +59,12 @@ class EndpointPlan:
         """Whether any endpoint depends on which windows are under way."""
         return any(shape.uses_phases for shape in self.shapes)
 
+    def choice(self, variant: int, injection: int) -> int:
+        """Of how many memories a node chooses what it injects at a port."""
+        shape = self.shapes[self.shape_of[variant]]
+        readers = shape.injections[injection]
+        return sum(len(shape.readers[reader].memories) for reader in readers)
+
 
 def plan_endpoints(program: Program, windows: Windows) -> EndpointPlan:
     """Plan the endpoints of a fabric.
