@@ -148,11 +148,11 @@ class Starts:
                 raise refuted("whole runs", "error", f"error at rest must be {said}")
 
     def _changed(self, stays: Snapshot, now: Snapshot) -> str | None:
-        """A register, but for the error, that does not stay as it would have been."""
+        """A register, but for those of the error, that does not stay as it would have been."""
         for module, state in stays.states.items():
             changed = (state.flops != now.states[module].flops) & (state.flops != UNKNOWN)
             for k in np.nonzero(changed.any(axis=1))[0].tolist():
                 name = self._machine.groups[module].program.names[k]
-                if not name.startswith("error"):
+                if not name.startswith(("error", "refused")):
                     return f"{name or 'a register'} of {module}"
         return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Const, Mux, Value
+from amaranth.hdl import Const, Value
 
 from .memories import address_width, choose
 from .operator_unit import OperatorUnit
@@ -98,28 +98,27 @@ class RunChoices:
         }
         return {name: width for name, width in bits.items() if width}
 
-    def error(self, value: Callable[[str], Value]) -> Value:
-        """Why what is chosen cannot be carried out, a `RunError`, given what drives inputs.
+    def refusals(self, value: Callable[[str], Value]) -> list[tuple[RunError, Value]]:
+        """Why what is chosen cannot be carried out, given what drives inputs: the last that holds.
 
         A root, or an operation, is looked at in modes that have a choice of it.
         """
-        wrong: Value = Const(RunError.NONE, ERROR_BITS)
+        found: list[tuple[RunError, Value]] = []
         if self.operators and _has_gaps(len(self.operators.operators)):
             unknown = value("operation") >= len(self.operators.operators)
-            wrong = Mux(unknown & self._used(value, self.combining), RunError.OPERATION, wrong)
+            found.append((RunError.OPERATION, unknown & self._used(value, self.combining)))
         if self.lengths:
-            length = value("length")
-            fits = length != 0
+            wrong = value("length") == 0
             if _has_gaps(self.lengths.most + 1):
-                fits &= length <= self.lengths.most
-            wrong = Mux(fits, wrong, RunError.LENGTH)
+                wrong |= value("length") > self.lengths.most
+            found.append((RunError.LENGTH, wrong))
         if self.nodes and _has_gaps(self.nodes):
             chosen = [count is not None for count in self.roots]
             unknown = value("root") >= self.nodes
-            wrong = Mux(unknown & self._used(value, chosen), RunError.ROOT, wrong)
+            found.append((RunError.ROOT, unknown & self._used(value, chosen)))
         if _has_gaps(self.modes):
-            wrong = Mux(value("mode") < self.modes, wrong, RunError.MODE)
-        return wrong
+            found.append((RunError.MODE, value("mode") >= self.modes))
+        return found
 
     def _used(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
         """Whether the mode is one of some."""

@@ -208,13 +208,20 @@ class Sequencer(Leaf):
         Value
             High in the cycle in which a start is accepted.
         """
-        start, free = self.value("start"), self._free()
-        begin = start & free
+        start = self.value("start")
+        refusals = [*self._choices.refusals(self.value), (RunError.BUSY, ~self._free())]
+        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
+        m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
+        m.d.comb += begin.eq(start & ~wrong.any())
         if "error" in self._has:
-            wrong = self._choices.error(self.value)
+            # A code in front of the registers would share tables with the start, and delay it.
+            refused = Signal(len(wrong), name="refused")
             with m.If(start):
-                m.d.sync += self.error.eq(Mux(free, wrong, RunError.BUSY))
-            begin = begin & (wrong == RunError.NONE)
+                m.d.sync += refused.eq(wrong)
+            error: Value = Const(RunError.NONE, ERROR_BITS)
+            for (code, _), condition in zip(refusals, refused, strict=True):
+                error = Mux(condition, code, error)
+            m.d.comb += self.error.eq(error)
         if "accepted" in self._has:
             m.d.comb += self.accepted.eq(begin)
         self._sample_operator(m, begin)
