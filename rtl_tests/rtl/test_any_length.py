@@ -1,6 +1,7 @@
 """Fabrics whose runs have any length up to a maximum: hardware as executed, to the cycle."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ CASES = [
     ("2x3", "allgather", "redistribute", {}),
     ("arrowhead:1", "broadcast", "spanning-tree", {"packets": 2}),
     ("2x3", "allgather@1", "matching", {}),
+    ("4", "reduce", "necklace", {"latency": 3}),
 ]
 
 
@@ -59,6 +61,20 @@ def test_one_flit_at_most():
     """A maximum of one flit leaves one length."""
     for case in CASES[:4]:
         check_jobs(engine_of(*case, 1), [Job(length=1)] * 2)
+
+
+def test_first_step_in_which_nothing_moves():
+    """Alone, and before or after one that begins at once."""
+    at_once = tf.plan("4", "gather")
+    nothing = tf.plan("4", "reduce", latency=3).transfers[1]
+    assert not len(nothing)
+    late = replace(at_once, transfers=(nothing, *at_once.transfers))
+    check_jobs(
+        tf.Fabric(tf.compile(late, max_flits=3), width=WIDTH), [Job(length=1), Job(length=3)]
+    )
+    several = tf.Fabric(tf.compile([late, at_once], max_flits=3), width=WIDTH)
+    orders = [(0, 1), (0, 3), (1, 2), (0, 2), (1, 1), (1, 3)]
+    check_jobs(several, [Job(mode=mode, length=length) for mode, length in orders])
 
 
 def test_any_root():

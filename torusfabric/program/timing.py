@@ -160,12 +160,16 @@ class Timing:
             return [CyclePiece(first, self.cycles, 0)]
         if loop.order is Order.FLIT:
             return [CyclePiece(first, constant, loop.rows)]
-        grows_from = -(-(loop.least - loop.pause) // loop.blocks)
+        # Nothing moves in some rows, where steps wait for others.
+        moving = loop.blocks > 0
+        constant += int(np.maximum(loop.least, loop.pause[~moving]).sum())
+        blocks, pause = loop.blocks[moving], loop.pause[moving]
+        grows_from = -(-(loop.least - pause) // blocks)
         pieces = []
         for start in sorted({first, *np.maximum(grows_from, first).tolist()}):
             grows = grows_from <= start
-            resting = int(loop.pause[grows].sum()) + loop.least * int((~grows).sum())
-            pieces.append(CyclePiece(start, constant + resting, int(loop.blocks[grows].sum())))
+            resting = int(pause[grows].sum()) + loop.least * int((~grows).sum())
+            pieces.append(CyclePiece(start, constant + resting, int(blocks[grows].sum())))
         return pieces
 
     def arrival(self, step: int, port: int, hops: int, flit: int = 0) -> int:

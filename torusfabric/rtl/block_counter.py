@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from ..program.values import Order
@@ -59,6 +60,7 @@ class BlockCounter:
         self._before_last = facts.register("block_before_last", (blocks - 2).clip(0))
         self._ends_block = ~self._pausing & self.last_flit
         self._ends_words = self._ends_block & self._last_block
+        self._idle = blocks == 0
         self._count_pause(facts)
 
     def _count_pause(self, facts: RowFacts) -> None:
@@ -76,10 +78,22 @@ class BlockCounter:
             self._pause = Mux(rests, run.idle, self._pause)
             none = Mux(rests, run.never_idle, none)
         self.end_of_row = Mux(self._pausing, self._last_pause, self._ends_words & none)
+        if self._idle.any():
+            least = self._loops.joined([np.full(loop.rows, loop.least) for loop in loops])
+            ahead = facts.ahead(self._idle), facts.ahead(np.maximum(least, pauses))
+            self._next_row, self._first_row = zip(*ahead, strict=True)
 
     def rest(self) -> None:
         """No run is under way: the first flit of the next may be the last of its block."""
         self._m.d.sync += self.last_flit.eq(self._run.next_single)
+        if self._idle.any():
+            self._begin(*self._first_row)
+
+    def _begin(self, idle: Value, cycles: Value) -> None:
+        """A row in which nothing moves, for so many cycles, pauses from its begin."""
+        self._m.d.sync += self._pausing.eq(idle)
+        with self._m.If(idle):
+            self._m.d.sync += [self._left.eq(cycles), self._last_pause.eq(cycles == 1)]
 
     def _pass_flit(self, last: Value) -> None:
         """A flit, maybe the last of its block; none follows that if all rows have passed it."""
@@ -117,6 +131,8 @@ class BlockCounter:
             m.d.sync += self.word.eq(self.word + 1)
         with m.If(self.end_of_row):
             m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
+            if self._idle.any():
+                self._begin(*self._next_row)
 
     def show(self, slots: OpenSlots | ManySlots) -> None:
         """What the slot is, a cycle later."""

@@ -62,10 +62,14 @@ class RowFacts:
         if (values == values[0]).all() and not changes:
             return Const(int(values[0]), width)
         register = Signal(width, name=name, init=int(values[0]))
-        next_row = look_up(values[self._following].tolist(), self._row)
-        at_rest = self._run.constant(values[self._starts].tolist())
-        self._known.append(_Known(register, next_row, at_rest))
+        self._known.append(_Known(register, *self.ahead(values)))
         return register
+
+    def ahead(self, values: IntArray) -> tuple[Value, Value]:
+        """What is known of the next row, and of the first of the mode, given that of each row."""
+        values = values.astype(int)
+        next_row = look_up(values[self._following].tolist(), self._row)
+        return next_row, self._run.constant(values[self._starts].tolist())
 
     def follow(self) -> None:
         """The row changes to the next."""
