@@ -6,7 +6,7 @@ on all counters, and would else come after the row, its look-up and two comparis
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -15,12 +15,20 @@ from ..program.values import Order
 from .delays import delayed
 
 if TYPE_CHECKING:
+    from ..topology import IntArray
     from .loops import Loops
     from .row_facts import RowFacts
     from .run_length import RunLength
     from .slots import ManySlots, OpenSlots
 
 __all__ = ["BlockCounter"]
+
+
+class _Idle(NamedTuple):
+    """Whether nothing moves in a row, and for how many cycles."""
+
+    idle: Value
+    cycles: Value
 
 
 class BlockCounter:
@@ -60,7 +68,6 @@ class BlockCounter:
         self._before_last = facts.register("block_before_last", (blocks - 2).clip(0))
         self._ends_block = ~self._pausing & self.last_flit
         self._ends_words = self._ends_block & self._last_block
-        self._idle = blocks == 0
         self._count_pause(facts)
 
     def _count_pause(self, facts: RowFacts) -> None:
@@ -78,22 +85,29 @@ class BlockCounter:
             self._pause = Mux(rests, run.idle, self._pause)
             none = Mux(rests, run.never_idle, none)
         self.end_of_row = Mux(self._pausing, self._last_pause, self._ends_words & none)
-        if self._idle.any():
-            least = self._loops.joined([np.full(loop.rows, loop.least) for loop in loops])
-            ahead = facts.ahead(self._idle), facts.ahead(np.maximum(least, pauses))
-            self._next_row, self._first_row = zip(*ahead, strict=True)
+        least = self._loops.joined([np.full(loop.rows, loop.least) for loop in loops])
+        self._next_row, self._first_row = self._idle_rows(facts, np.maximum(least, pauses))
+
+    def _idle_rows(self, facts: RowFacts, cycles: IntArray) -> tuple[_Idle | None, _Idle | None]:
+        """What is known of the next row, and of the first; None if something moves in all."""
+        idle = self._loops.joined([loop.blocks for loop in self._loops.loops]) == 0
+        if not idle.any():
+            return None, None
+        following, first = zip(facts.ahead(idle), facts.ahead(cycles), strict=True)
+        return _Idle(*following), _Idle(*first)
 
     def rest(self) -> None:
         """No run is under way: the first flit of the next may be the last of its block."""
         self._m.d.sync += self.last_flit.eq(self._run.next_single)
-        if self._idle.any():
-            self._begin(*self._first_row)
+        self._begin(self._first_row)
 
-    def _begin(self, idle: Value, cycles: Value) -> None:
-        """A row in which nothing moves, for so many cycles, pauses from its begin."""
-        self._m.d.sync += self._pausing.eq(idle)
-        with self._m.If(idle):
-            self._m.d.sync += [self._left.eq(cycles), self._last_pause.eq(cycles == 1)]
+    def _begin(self, row: _Idle | None) -> None:
+        """A row in which nothing moves pauses from its begin."""
+        if row is None:
+            return
+        self._m.d.sync += self._pausing.eq(row.idle)
+        with self._m.If(row.idle):
+            self._m.d.sync += [self._left.eq(row.cycles), self._last_pause.eq(row.cycles == 1)]
 
     def _pass_flit(self, last: Value) -> None:
         """A flit, maybe the last of its block; none follows that if all rows have passed it."""
@@ -131,8 +145,7 @@ class BlockCounter:
             m.d.sync += self.word.eq(self.word + 1)
         with m.If(self.end_of_row):
             m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
-            if self._idle.any():
-                self._begin(*self._next_row)
+            self._begin(self._next_row)
 
     def show(self, slots: OpenSlots | ManySlots) -> None:
         """What the slot is, a cycle later."""

@@ -99,9 +99,10 @@ class RunChoices:
         return {name: width for name, width in bits.items() if width}
 
     def refusals(self, value: Callable[[str], Value]) -> list[tuple[RunError, Value]]:
-        """Why what is chosen cannot be carried out, given what drives inputs: the last that holds.
+        """Each reason not to carry out a run, and whether it holds, given what drives inputs.
 
-        A root, or an operation, is looked at in modes that have a choice of it.
+        Of several that hold, the last counts. A root, or an operation, is looked at in modes that
+        have a choice of it.
         """
         found: list[tuple[RunError, Value]] = []
         if self.operators and _has_gaps(len(self.operators.operators)):
