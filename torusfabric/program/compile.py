@@ -97,16 +97,26 @@ def compile(
         )
     if flits is not None and max_flits is not None:
         raise InputError(f"Flits must be left out with max_flits, not {flits}")
-    any_length = max_flits is not None
-    given = (max_flits, flits, schedule.chunks)
-    flits = next(number for number in given if number is not None)
+    most = next(n for n in (max_flits, flits, schedule.chunks) if n is not None)
     chosen = _operators(schedule, operators)
+    return _compile_one(schedule, most, chosen, root, any_length=max_flits is not None)
+
+
+def _compile_one(
+    schedule: Schedule,
+    flits: int,
+    operators: tuple[Operator, ...],
+    root: str | None,
+    *,
+    any_length: bool,
+) -> Program:
+    """The program of a schedule, by its form."""
     if root == "any":
         if schedule.collective.root:
             raise InputError(
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
-        return compile_any_root(schedule, flits, chosen, any_length=any_length)
+        return compile_any_root(schedule, flits, operators, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
     if isinstance(schedule, Masked):
@@ -116,8 +126,8 @@ def compile(
     if isinstance(schedule, Pattern):
         return compile_pattern(schedule, flits, any_length=any_length)
     if isinstance(schedule, Table):
-        return compile_table(schedule, flits, chosen, any_length=any_length)
-    return compile_rounds(schedule, flits, chosen, any_length=any_length)
+        return compile_table(schedule, flits, operators, any_length=any_length)
+    return compile_rounds(schedule, flits, operators, any_length=any_length)
 
 
 def _compile_all(
