@@ -10,7 +10,7 @@ from .cost import schedule_cost
 from .step_length import step_length
 from .volume import least_time
 
-__all__ = ["facts_together", "in_words", "schedule_facts"]
+__all__ = ["facts_together", "in_words", "schedule_facts", "steps_in_words"]
 
 
 def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict[str, Any]:
@@ -142,13 +142,26 @@ def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
     return ", ".join(parts)
 
 
+def steps_in_words(facts: Mapping[str, Any]) -> str:
+    """How many steps, or rounds, a schedule has, and of what, by its facts.
+
+    Examples
+    --------
+    >>> steps_in_words({"rounds": 1, "unit": "steps of 1/2 message"})
+    '1 step of 1/2 message'
+    """
+    steps, _, length = facts["unit"].partition(" of ")
+    name = steps.removesuffix("s") if facts["rounds"] == 1 else steps
+    return f"{facts['rounds']} {name} of {length}"
+
+
 def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts of several collectives in one fabric: a line for each."""
     words = {name: value for name, value in facts.items() if name != "modes"}
     for name in ("collective", "algorithm", "rounds", "bound"):
         words.pop(name, None)
     for number, mode in enumerate(facts["modes"]):
-        parts = [f"{mode['rounds']} {mode['unit']}", f"lower bound {mode['bound']}"]
+        parts = [steps_in_words(mode), f"lower bound {mode['bound']}"]
         if "links" in mode:
             parts.append(f"{100 * mode['links']['use']:.1f} % of the links' time used")
         if "file" in mode:
