@@ -14,6 +14,7 @@ from ..topology import IntArray
 from .mode import block_flits
 from .timing import ADDRESS, LINK, SETTING, starts
 from .values import MADE, NEUTRAL, Loop, Order, Reads
+from .word_addresses import word_addresses
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -109,7 +110,7 @@ class _Machine:
 
     def __init__(self, program: Program, mode: int, words: Words, run: _Run, width: int) -> None:
         # What the host sees is that of the mode alone; memories and sources are the common ones.
-        self.part, self.mode = program.part(mode), program.modes[mode]
+        self.part, self.mode, self.number = program.part(mode), program.modes[mode], mode
         self.program, self.width = program, width
         self.length, self.root, operator = run
         # Words that change nothing pass the operators of other modes.
@@ -119,9 +120,7 @@ class _Machine:
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         groups = self.mode.groups
-        self.position = groups.position
-        offset = groups.members[0, groups.torus.subtract(self.position, run.root)]
-        self.is_root = offset == 0
+        offset = groups.members[0, groups.torus.subtract(groups.position, run.root)]
         by_offset = self.mode.by_offset
         self.variant = program.variant_at[offset] if by_offset else program.variant_of
         depth = program.depth.max(axis=0)
@@ -141,37 +140,22 @@ class _Machine:
         self._bases = [self._single_bases(reads) for reads in self.loop.reads]
         self._rows: dict[int, tuple[int, IntArray]] = {}
 
-    def _addresses(self, count: int, *, receive: bool) -> IntArray:
-        """Memory addresses of words of all nodes, in the order of the host; -1 for none."""
-        mapped = self.mode.receive_map if receive else self.mode.send_map
-        part, chunk, flit = self.part.locate(np.arange(count), self.length)
-        if receive and self.mode.part_is_root:
-            part = np.full_like(part, self.root)
-        memory, base = mapped.locate(self.position[:, None], part[None, :], chunk[None, :])
-        memory, base = np.broadcast_arrays(memory, base)
-        if receive and self.mode.any_root:
-            base = self._at_any_root(base)
-        return np.where(base >= 0, self.first[memory] + base + self.pitch[memory] * flit, -1)
-
-    def _at_any_root(self, base: IntArray) -> IntArray:
-        """First addresses of what is received, given those of the others, or of the root alone."""
-        collective, is_root = self.part.schedule.collective, self.is_root[:, None]
-        if collective.to_root:
-            return np.where(is_root, base, -1)
-        # The root of a broadcast shows what it sends.
-        return np.where(is_root, 0, base) if collective.to_all else base
+    def _addresses(self, *, received: bool) -> IntArray:
+        """Where the words of the host lie among those of all memories; -1 for none."""
+        memory, address = word_addresses(
+            self.program, received=received, mode=self.number, length=self.length, root=self.root
+        )
+        return np.where(address >= 0, self.first[memory] + address, -1)
 
     def _load(self, words: Words) -> None:
         """Write what the nodes send into their memories."""
-        address = self._addresses(self.part.layout.send_words(self.length), receive=False)
-        node, index = np.nonzero(np.broadcast_to(address, words.shape) >= 0)
-        address = np.broadcast_to(address, words.shape)
+        address = self._addresses(received=False)
+        node, index = np.nonzero(address >= 0)
         self.memory[node, address[node, index]] = words[node, index]
 
     def received(self) -> Words:
         """What the host reads at each node."""
-        address = self._addresses(self.part.layout.recv_words(self.length), receive=True)
-        address = np.broadcast_to(address, (len(self.nodes), address.shape[1]))
+        address = self._addresses(received=True)
         words = self.memory[self.nodes[:, None], address]
         words[address < 0] = 0
         return words
