@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
 import torusfabric as tf
-from torusfabric.rtl.memories import ReadPort, WritePort, add_memory
+from torusfabric.rtl.memories import ReadPort, WritePort, add_memory, memory_cell
 from torusfabric.simulation.engines.amaranth_engine import wide_values
 
 
@@ -18,8 +18,7 @@ def test_wide_memory(width, parts):
     word = add_memory(
         m,
         "ram",
-        width=width * parts,
-        depth=4,
+        memory_cell("ram", width=width * parts, depth=4, parts=parts),
         write=WritePort(address, data, enable),
         read=ReadPort(address, enable.any() | 1),
     )
@@ -57,6 +56,7 @@ def test_two_words_of_many_memories_are_registers(depth, many, registers):
     """Synthesis is told so, whatever else it could make of them."""
     m, address, enable, data = Module(), Signal(2), Signal(), Signal(8)
     write, read = WritePort(address, data, enable), ReadPort(address, enable)
-    word = add_memory(m, "ram", width=8, depth=depth, write=write, read=read, many=many)
+    cell = memory_cell("ram", width=8, depth=depth)
+    word = add_memory(m, "ram", cell, write=write, read=read, many=many)
     il = rtlil.convert(m, ports=[address, enable, data, word])
     assert ("ram_style" in il) == registers

@@ -7,14 +7,15 @@ flit carries a header or a valid bit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Member, Out
 
 from .endpoint_builder import EndpointBuilder
-from .endpoint_shape import Address, EndpointShape
+from .endpoint_shape import Address, Bank, EndpointShape, banks_of
 from .host import suffix
-from .memories import address_width
+from .memories import Cell, address_width, memory_cell
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .periodic_endpoint import PeriodicEndpointBuilder
@@ -169,6 +170,22 @@ class Endpoint(Leaf):
             self._optional() | self._from_sequencer() | self._of_generators() | self._always()
         )
         self.read_data = Signal(settings.width, reset_less=True)
+
+    @cached_property
+    def banks(self) -> dict[int, list[Bank]]:
+        """Where the words of each memory are; none of memories in sections."""
+        if self.shape.sectioned:
+            return {}
+        return banks_of(self.shape, self.settings.width, private=self.settings.private)
+
+    @cached_property
+    def cells(self) -> dict[str, Cell]:
+        """What holds the words of banks, by name."""
+        named = {bank.name: bank for banks in self.banks.values() for bank in banks}
+        return {
+            name: memory_cell(name, width=bank.width, depth=bank.depth, parts=bank.parts)
+            for name, bank in named.items()
+        }
 
     def _optional(self) -> dict[str, Member]:
         """Members that shapes need that use them."""

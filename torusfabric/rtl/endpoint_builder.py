@@ -12,10 +12,18 @@ from ..program.values import MADE, NEUTRAL
 from .apart import apart
 from .cascade import SLICE
 from .delays import delayed
-from .endpoint_shape import Address, EndpointMemory, EndpointShape
+from .endpoint_shape import Address, EndpointMemory, bank_name, wide_memories
 from .host import suffix
 from .host_reads import HostReads
-from .memories import ReadPort, WritePort, add_memory, address_width, choose
+from .memories import (
+    Cell,
+    ReadPort,
+    WritePort,
+    add_memory,
+    address_width,
+    choose,
+    memory_cell,
+)
 from .multiplexer import multiplexed
 from .operator_pair import add_pair
 from .reader import NEVER, Inputs, Reader, add_reader
@@ -72,7 +80,7 @@ class EndpointBuilder:
         # What each reader finds in each memory, and what the host does.
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
-        for group in _wide_memories(shape, private=self._settings.private):
+        for group in wide_memories(shape, private=self._settings.private):
             for memory, reading, word in self._memories(group, readers):
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
@@ -118,13 +126,12 @@ class EndpointBuilder:
             served = [reading]
             if len(group) > 1:
                 served = [memory.groups[0] if memory.groups else () for memory in group]
-            name = f"bank_{first.number}" + (f"_copy_{number}" if number else "")
+            name = bank_name(first.number, number)
             early = self._early(group, reading)
             word = add_memory(
                 self._m,
                 name,
-                width=self._width * len(group),
-                depth=self._words(first),
+                self._cell(name, group, len(write.enable)),
                 write=write,
                 read=self._read(first, [readers[i] for i in reading], copy=number, early=early),
                 many=self._settings.modes > 1,
@@ -133,6 +140,13 @@ class EndpointBuilder:
                 word = delayed(self._m, word, 1)
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
                 yield Copy(memory, indices, word[k * self._width : (k + 1) * self._width])
+
+    def _cell(self, name: str, group: Sequence[EndpointMemory], parts: int) -> Cell:
+        """What holds the words of a copy of memories that are one wide memory."""
+        if name in self._endpoint.cells:
+            return self._endpoint.cells[name]
+        width = self._width * len(group)
+        return memory_cell(name, width=width, depth=self._words(group[0]), parts=parts)
 
     def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
         """Whether memories are read a cycle early, and a register takes the word.
@@ -345,28 +359,3 @@ def asked(memory: EndpointMemory, readers: Sequence[Reader]) -> Value:
         if reader.address is not address:
             address = Mux(reader.reads(memory.number), reader.address, address)
     return address
-
-
-def _wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointMemory]]:
-    """Memories in groups that are always written, and read, at the same address.
-
-    One wide memory takes less block RAM than several narrow ones.
-    """
-    groups: dict[object, list[EndpointMemory]] = {}
-    for memory in shape.memories:
-        if not memory.depth:
-            continue
-        readers = [shape.readers[index] for group in memory.groups for index in group]
-        alone = (
-            private
-            or len(readers) > 1
-            or any(reader.address is not Address.CENTRAL for reader in readers)
-            or any(reader.code is not None for reader in readers)
-            or bool(memory.phases)
-            or () in memory.groups
-        )
-        columns = tuple({reader.column for reader in readers})
-        kept_by = None if memory.own is None else memory.layout
-        key = (kept_by, memory.column, columns, memory.depth, memory.host_reads)
-        groups.setdefault(memory.number if alone else key, []).append(memory)
-    return list(groups.values())

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ..program.values import NEUTRAL
 
-__all__ = ["STAGE_INPUTS", "Address", "EndpointMemory", "EndpointReader", "EndpointShape", "Field",
-           "RunWidths"]  # fmt: skip
+__all__ = ["STAGE_INPUTS", "Address", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape",
+           "Field", "RunWidths", "bank_name", "banks_of", "wide_memories"]  # fmt: skip
 
 
 class Address(enum.Enum):
@@ -264,3 +264,89 @@ class EndpointShape:
         return any(each.by_mode for each in fields) or any(
             len(set(reader.runs.first)) > 1 for reader in self.readers
         )
+
+
+def bank_name(number: int, copy: int) -> str:
+    """The name of a copy of a memory in its module; a wide one has the number of its first."""
+    return f"bank_{number}" + (f"_copy_{copy}" if copy else "")
+
+
+class Bank(NamedTuple):
+    """Where the words of a memory are in a module: bits of the words of what has this name.
+
+    Parameters
+    ----------
+    name : str
+    low : int
+        The first of the bits.
+    width, depth : int
+        Bits of a word there, those of other memories included, and number of words.
+    parts : int
+        Parts of a word that are written one by one.
+    """
+
+    name: str
+    low: int
+    width: int
+    depth: int
+    parts: int
+
+
+def banks_of(shape: EndpointShape, width: int, *, private: bool) -> dict[int, list[Bank]]:
+    """Where the words of each memory are, in each of its copies; the host reads the first.
+
+    Parameters
+    ----------
+    shape : EndpointShape
+    width : int
+        Bits of a flit.
+    private : bool
+        Whether every node has a read address of its own.
+
+    Examples
+    --------
+    The messages of a node and what it receives of an all-gather on a ring, where both in-ports are
+    always written at the same address.
+
+    >>> import torusfabric as tf
+    >>> endpoint = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8).netlist
+    >>> shape = endpoint.modules["endpoint_0"]().shape
+    >>> [bank.name for bank in banks_of(shape, 8, private=False)[1]]
+    ['bank_0']
+    """
+    found: dict[int, list[Bank]] = {}
+    for group in wide_memories(shape, private=private):
+        first = group[0]
+        parts = len(group) if first.own is not None else 1
+        for place, memory in enumerate(group):
+            found[memory.number] = [
+                Bank(bank_name(first.number, copy), place * width, len(group) * width,
+                     first.depth, parts)
+                for copy in range(len(first.groups or [()] * first.host_reads))
+            ]  # fmt: skip
+    return found
+
+
+def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointMemory]]:
+    """Memories in groups that are always written, and read, at the same address.
+
+    One wide memory takes less block RAM than several narrow ones.
+    """
+    groups: dict[object, list[EndpointMemory]] = {}
+    for memory in shape.memories:
+        if not memory.depth:
+            continue
+        readers = [shape.readers[index] for group in memory.groups for index in group]
+        alone = (
+            private
+            or len(readers) > 1
+            or any(reader.address is not Address.CENTRAL for reader in readers)
+            or any(reader.code is not None for reader in readers)
+            or bool(memory.phases)
+            or () in memory.groups
+        )
+        columns = tuple({reader.column for reader in readers})
+        kept_by = None if memory.own is None else memory.layout
+        key = (kept_by, memory.column, columns, memory.depth, memory.host_reads)
+        groups.setdefault(memory.number if alone else key, []).append(memory)
+    return list(groups.values())

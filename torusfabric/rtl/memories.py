@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from amaranth.hdl import Array, Cat, Const, Instance, Module, Signal, Value
 from amaranth.lib import memory
 
 __all__ = [
     "LOOK_UP",
+    "Cell",
     "MemoryShape",
     "ReadPort",
     "WritePort",
@@ -20,6 +21,7 @@ __all__ = [
     "address_width",
     "choose",
     "look_up",
+    "memory_cell",
     "recorded_memories",
 ]
 
@@ -181,6 +183,10 @@ class WritePort(NamedTuple):
     enable: Value
 
 
+#: What holds the words of a memory; see `memory_cell`.
+Cell: TypeAlias = Signal | memory.MemoryData | tuple[memory.MemoryData, memory.MemoryData]
+
+
 class ReadPort(NamedTuple):
     """What drives a read port."""
 
@@ -188,15 +194,40 @@ class ReadPort(NamedTuple):
     enable: Value
 
 
+def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
+    """What holds the words of a memory.
+
+    Parameters
+    ----------
+    name : str
+    width, depth : int
+    parts : int
+        Parts of a word that are written one by one.
+
+    Returns
+    -------
+    Signal, MemoryData or tuple of MemoryData
+        The register of a single word; the rows of a RAM, or of two where words are cut: the one
+        holds the first bits of each part, the other the rest.
+
+    Examples
+    --------
+    >>> memory_cell("bank", width=8, depth=4).depth
+    4
+    """
+    part = width // parts
+    if depth == 1:
+        return Signal(width, name=name, reset_less=True)
+    if _enable_bits(part, parts):
+        return memory.MemoryData(shape=width, depth=depth, init=[])
+    # A prime number of bits, or nearly.
+    sizes = part - part % CUT, part % CUT
+    first, rest = (memory.MemoryData(shape=size * parts, depth=depth, init=[]) for size in sizes)
+    return first, rest
+
+
 def add_memory(
-    m: Module,
-    name: str,
-    *,
-    width: int,
-    depth: int,
-    write: WritePort,
-    read: ReadPort,
-    many: bool = False,
+    m: Module, name: str, cell: Cell, *, write: WritePort, read: ReadPort, many: bool = False
 ) -> Value:
     """Add a memory with one write port and one read port.
 
@@ -209,7 +240,8 @@ def add_memory(
     ----------
     m : Module
     name : str
-    width, depth : int
+    cell : Signal, MemoryData or tuple of MemoryData
+        What holds the words; see `memory_cell`.
     write : WritePort
     read : ReadPort
     many : bool
@@ -221,41 +253,38 @@ def add_memory(
     Value
         The word read.
     """
-    part = width // len(write.enable)
-    if depth == 1:
-        return _add_register(m, name, width, write, part)
+    if isinstance(cell, Signal):
+        return _add_register(m, cell, write)
+    halves = cell if isinstance(cell, tuple) else (cell,)
+    width, depth = sum(rows.shape for rows in halves), halves[0].depth
     _record(width, depth, written=True)
     attributes = NO_COLLISIONS | (OF_REGISTERS if many and depth <= REGISTERS else {})
-    add = partial(_add_ram, m, depth=depth, read=read, attributes=attributes)
-    if _enable_bits(part, len(write.enable)):
-        return add(name, width=width, write=write)
-    # A prime number of bits, or nearly.
-    halves = []
-    for suffix, start, stop in (("", 0, part - part % CUT), ("_rest", part - part % CUT, part)):
-        data = [write.data[k + start : k + stop] for k in range(0, width, part)]
-        words = add(
-            name + suffix,
-            width=(stop - start) * len(data),
-            write=write._replace(data=Cat(*data)),
-        )
-        halves.append([words.word_select(k, stop - start) for k in range(len(data))])
-    return Cat(*chain.from_iterable(zip(*halves, strict=True)))
+    add = partial(_add_ram, m, read=read, attributes=attributes)
+    if not isinstance(cell, tuple):
+        return add(name, cell, write=write)
+    parts = len(write.enable)
+    found, start = [], 0
+    for suffix, rows in zip(("", "_rest"), halves, strict=True):
+        size = rows.shape // parts
+        data = [write.data[k + start : k + start + size] for k in range(0, width, width // parts)]
+        words = add(name + suffix, rows, write=write._replace(data=Cat(*data)))
+        found.append([words.word_select(k, size) for k in range(parts)])
+        start += size
+    return Cat(*chain.from_iterable(zip(*found, strict=True)))
 
 
 def _add_ram(
     m: Module,
     name: str,
+    rows: memory.MemoryData,
     *,
-    width: int,
-    depth: int,
     write: WritePort,
     read: ReadPort,
     attributes: Mapping[str, Any],
 ) -> Value:
     """Add a memory of several words, with one bit of the write enable for each part of a word."""
-    ram = memory.Memory(shape=width, depth=depth, init=[], attrs=attributes)
-    m.submodules[name] = ram
-    parts = len(write.enable)
+    m.submodules[name] = ram = memory.Memory(rows, attrs=attributes)
+    width, parts = rows.shape, len(write.enable)
     part = width // parts
     copies = _enable_bits(part, parts) or 1
     into, out = ram.write_port(granularity=part // copies), ram.read_port()
@@ -299,10 +328,10 @@ def _fitting(value: Value, width: int) -> Value:
     return Cat(value, Const(0, missing)) if missing > 0 else value[:width]
 
 
-def _add_register(m: Module, name: str, width: int, write: WritePort, granularity: int) -> Value:
+def _add_register(m: Module, word: Signal, write: WritePort) -> Value:
     """A memory of one word, which can always be read."""
-    word = Signal(width, name=name, reset_less=True)
-    for k, start in enumerate(range(0, width, granularity)):
+    granularity = len(word) // len(write.enable)
+    for k, start in enumerate(range(0, len(word), granularity)):
         part = slice(start, start + granularity)
         with m.If(write.enable[k]):
             m.d.sync += word[part].eq(write.data[part])

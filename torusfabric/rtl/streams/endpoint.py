@@ -12,7 +12,7 @@ from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import HALVES, Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
-from ..memories import ReadPort, WritePort, add_memory, address_width
+from ..memories import ReadPort, WritePort, add_memory, address_width, memory_cell
 from ..memory_sections import in_section, section_bits
 from ..reader import Reader
 from .clearing import cleared, state
@@ -212,11 +212,11 @@ class StreamEndpointBuilder(EndpointBuilder):
         # What is received begins at the power of two below the depth.
         bits = section_bits(memory.depth) - 1
         words, of_run = 1 << bits, read.address[-self._sections.bits :]
+        bank = f"bank_{memory.number}_{name}"
         return add_memory(
             self._m,
-            f"bank_{memory.number}_{name}",
-            width=self._width,
-            depth=self._sections.count * words,
+            bank,
+            memory_cell(bank, width=self._width, depth=self._sections.count * words),
             write=write._replace(address=in_section(write.address, words, section)),
             read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
@@ -299,11 +299,11 @@ class StreamEndpointBuilder(EndpointBuilder):
         most, value = self._streams.most, self._value
         write = in_section(value("write_index"), most, value("write_section"))
         read = in_section(value("read_address"), most, value("read_section"))
+        words = most + ((2 * self._sections.count - 1) << section_bits(most))
         return add_memory(
             self._m,
             "kept",
-            width=self._width,
-            depth=most + ((2 * self._sections.count - 1) << section_bits(most)),
+            memory_cell("kept", width=self._width, depth=words),
             write=WritePort(write, value("write_data"), value("write_kept")),
             read=ReadPort(read, value("read_advance")),
         )
