@@ -11,7 +11,8 @@ from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
 from torusfabric.program.trace import arrivals, write_trace
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import FreeClock, HostDriver
+from torusfabric.simulation.engines.words import Words
 
 CASES = [
     ("3x4", "allgather", "hamiltonian", 4),
@@ -38,7 +39,7 @@ def links(fabric, messages, mode=None):
 
     async def testbench(ctx):
         clock = FreeClock(ctx, design)
-        await HostDriver(ctx, clock, fabric, design).load(messages, Job(mode=mode))
+        await HostDriver(ctx, clock, fabric, design).load(Words(fabric, messages, Job(mode=mode)))
         for name, value in (
             {"mode": mode, "length": fabric.flits}.items() if mode is not None else ()
         ):

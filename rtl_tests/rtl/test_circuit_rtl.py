@@ -19,7 +19,8 @@ from torusfabric.program.send_order import Location, arrange
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.sharing import sharing
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
-from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
 
 #: Topology, algorithm, options; from the smallest.
@@ -134,7 +135,7 @@ def test_length_of_each_round(collective, algorithm):
     async def testbench(ctx):
         clock = GatedClock(ctx, design)
         driver = HostDriver(ctx, clock, fabric, design)
-        await driver.load(random_messages(fabric, 1).tolist())
+        await driver.load(Words(fabric, random_messages(fabric, 1), Job()))
         ctx.set(design.start, 1)
         await clock.tick()
         ctx.set(design.start, 0)

@@ -24,7 +24,8 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.rtl import Fabric
 from torusfabric.schedule import Rounds, Transfers
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_engine import GatedClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
 
@@ -126,7 +127,8 @@ def test_reset_in_the_middle_of_a_run(topology, collective, algorithm, after):
     async def testbench(ctx):
         clock = GatedClock(ctx, design)
         driver = HostDriver(ctx, clock, fabric, design)
-        await driver.load(messages)
+        words = Words(fabric, messages, Job())
+        await driver.load(words)
         ctx.set(design.start, 1)
         await clock.tick()
         ctx.set(design.start, 0)
@@ -139,7 +141,8 @@ def test_reset_in_the_middle_of_a_run(topology, collective, algorithm, after):
         assert not ctx.get(design.busy)
         assert not ctx.get(design.done)
         assert await driver.collect(Job()) == fabric.predicted_cycles
-        found.extend(await driver.read())
+        await driver.take(words)
+        found.extend(words.received)
 
     engine.simulate(testbench)
     assert (np.array(found, object) == executed).all()

@@ -32,7 +32,8 @@ from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.rtl.sharing import merge_columns
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_engine import FreeClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import FreeClock, HostDriver
+from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
 
 SCHEDULES = [
@@ -212,7 +213,8 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
     async def testbench(ctx):
         clock = FreeClock(ctx, engine.design)
         driver = HostDriver(ctx, clock, fabric, engine.design)
-        await driver.load(messages)
+        words = Words(fabric, messages, Job())
+        await driver.load(words)
         for _ in range(20):
             await clock.tick()
         ctx.set(engine.design.host_we, 1)
@@ -222,7 +224,8 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
         await clock.tick()
         ctx.set(engine.design.host_we, 0)
         assert await driver.collect(Job()) == fabric.predicted_cycles
-        found.extend(await driver.read())
+        await driver.take(words)
+        found.extend(words.received)
 
     engine.simulate(testbench)
     assert (np.array(found) == program.execute(changed)).all()

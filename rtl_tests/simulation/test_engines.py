@@ -109,8 +109,8 @@ def test_all_pairs_agree(algorithm, kind, topology):
     # One run of a large fabric takes Amaranth's simulator minutes.
     seeds = (3, 4) if fabric.nodes < 100 else (3,)
     batches = [random_messages(fabric, seed) for seed in seeds]
-    reference = AmaranthEngine(fabric).run_many(batches)
-    assert same(reference, CompiledEngine(fabric, optimize=0).run_many(batches))
+    reference = AmaranthEngine(fabric, through_port=True).run_many(batches)
+    assert same(reference, CompiledEngine(fabric, optimize=0, through_port=True).run_many(batches))
     assert same(reference, VerilatorEngine(fabric, optimize=0).run_many(batches))
 
 
@@ -122,11 +122,15 @@ def test_engines_agree_on_any_root(topology):
     fabric = fabric_of(topology, "broadcast", width=24, root="any")
     roots = [0, fabric.nodes - 1, 1]
     batches = [random_messages(fabric, seed) for seed in roots]
-    reference = AmaranthEngine(fabric).run_many(batches, jobs=[Job(root=root) for root in roots])
+    reference = AmaranthEngine(fabric, through_port=True).run_many(
+        batches, jobs=[Job(root=root) for root in roots]
+    )
     for engine in (CompiledEngine, VerilatorEngine):
         assert same(
             reference,
-            engine(fabric, optimize=0).run_many(batches, jobs=[Job(root=root) for root in roots]),
+            engine(fabric, optimize=0, through_port=True).run_many(
+                batches, jobs=[Job(root=root) for root in roots]
+            ),
         )
 
 

@@ -39,7 +39,11 @@ def run_host(arguments: Namespace) -> None:
     jobs = _jobs(arguments, fabric)
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
-            fabric, arguments.engine, wave=arguments.wave, repeat=len(jobs) * arguments.repeat
+            fabric,
+            arguments.engine,
+            wave=arguments.wave,
+            through_port=arguments.through_port,
+            repeat=len(jobs) * arguments.repeat,
         )
     if engine.name == "amaranth":
         announce("Simulating", estimate(fabric, arguments.repeat)[0])
@@ -113,6 +117,8 @@ NAMES = (
     "roots",
     "words_checked",
     "words_wrong",
+    "words_through_port",
+    "words_direct",
 )
 
 
@@ -154,7 +160,7 @@ def _of_one(result: dict[str, Any]) -> dict[str, Any]:
 def _of_several(result: dict[str, Any]) -> dict[str, Any]:
     """What a simulation of several collectives found."""
     names = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
-             "words_checked", "words_wrong")  # fmt: skip
+             "words_checked", "words_wrong", "words_through_port", "words_direct")  # fmt: skip
     shown = {name.replace("_", " "): result[name] for name in names}
     for number, mode in enumerate(result["modes"]):
         jobs = [job for job in result["jobs"] if job["mode"] == number]

@@ -61,6 +61,12 @@ def _add_runs(simulate: ArgumentParser) -> None:
         help="collectives to run one after another, with fresh data and no reset (default 1)",
     )
     simulate.add_argument(
+        "--through-port",
+        action="store_true",
+        help="move all words through the host port; by default a sample of 1,000 words a run each "
+        "way, the others are put into the memories of nodes and taken from there",
+    )
+    simulate.add_argument(
         "--jobs",
         metavar="N",
         type=natural,
@@ -85,6 +91,11 @@ def _add_runs(simulate: ArgumentParser) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
+    if arguments.through_port and (arguments.top == "stream" or arguments.periodic):
+        raise InputError(
+            "--through-port must be left out with --top stream and --periodic, where all words go "
+            "through ports"
+        )
     if arguments.top == "stream":
         run_streams(arguments)
     elif arguments.stall is not None:

@@ -113,6 +113,9 @@ class SimulationReport(Subject):
         collectives.
     words_checked, words_wrong : int
         Of all runs.
+    words_through_port, words_direct : int
+        Words that were written and read through the host port, and words that were put into the
+        memories of nodes and taken from there.
     first_wrong : WrongWord or None
     seconds : float
     clocks : int
@@ -133,6 +136,8 @@ class SimulationReport(Subject):
     jobs: tuple[JobReport, ...]
     words_checked: int
     words_wrong: int
+    words_through_port: int
+    words_direct: int
     first_wrong: WrongWord | None
     seconds: float
     clocks: int

@@ -37,7 +37,11 @@ def simulate(
     engine: Engine | StreamEngine | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationReport | StreamReport:
-    """Run a fabric through its ports, and compare every word at every node.
+    """Run a fabric, and compare every word at every node.
+
+    Through the host port go 1,000 words a run each way, at random, and those at the corners;
+    engines put the others into the memories of nodes, and take them from there. An engine may be
+    told to move all of them through the port. Through streams all words go.
 
     Parameters
     ----------
@@ -102,7 +106,7 @@ def simulate_runs(
     engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationReport:
-    """Run a fabric through its host port; see `simulate`."""
+    """Run a fabric that has a host port; see `simulate`."""
     if fabric.periods:
         raise InputError("Fabric that is simulated run by run must have a start, not be periodic")
     tried = default_jobs(fabric) if jobs is None else tuple(jobs)
@@ -217,6 +221,8 @@ def _report(
         **_of_one(fabric, sum(run.edges for run in runs) / len(runs)),
         clocks=clocks,
         node_cycles_per_second=_speed(fabric, runs),
+        words_through_port=sum(run.through_port for run in runs),
+        words_direct=sum(run.direct for run in runs),
         words_checked=sum(found.words_checked for found in compared),
         words_wrong=sum(found.words_wrong for found in compared),
         first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),

@@ -1,4 +1,4 @@
-"""What an engine does: it runs a fabric, driven only through its host port."""
+"""What an engine does: it runs a fabric that has a host port."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +66,7 @@ class EngineRun(NamedTuple):
     Parameters
     ----------
     words : list of list of int, or ndarray
-        What the host read at each node, in the order of its receive addresses.
+        What each node has received, in the order of the host's addresses.
     cycles : int
         What the fabric's own counter says.
     edges : int
@@ -75,6 +75,9 @@ class EngineRun(NamedTuple):
         Clock cycles simulated in all, loading and reading included.
     phases : PhaseTimes
         Where the time went.
+    through_port, direct : int
+        How many words were written and read through the host port, and how many were put into the
+        memories of nodes and taken from there.
     """
 
     words: Messages
@@ -82,6 +85,8 @@ class EngineRun(NamedTuple):
     edges: int
     clocks: int
     phases: PhaseTimes
+    through_port: int = 0
+    direct: int = 0
 
 
 class Engine(ABC):
@@ -92,6 +97,9 @@ class Engine(ABC):
     fabric : Fabric
     wave : str or Path, optional
         File that the waves of every run are written to; see `torusfabric.simulation.engines.waves`.
+    through_port : bool
+        Whether all words go through the host port, as they do where waves are written. Otherwise a
+        sample does; see `torusfabric.simulation.engines.words`.
 
     Raises
     ------
@@ -104,10 +112,13 @@ class Engine(ABC):
     #: Seconds it took to get ready for the first run.
     build_seconds = 0.0
 
-    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
+    def __init__(
+        self, fabric: Fabric, *, wave: str | Path | None = None, through_port: bool = False
+    ) -> None:
         if fabric.bus:
             raise InputError(f"Fabric that is simulated must have a host port, not {fabric.bus}")
         self.fabric, self._wave = fabric, wave
+        self._through_port = through_port or wave is not None
 
     def run(
         self,
@@ -132,7 +143,8 @@ class Engine(ABC):
         WorkFailed
             If the fabric does not come to an end.
         """
-        return self.run_many([messages], jobs=() if job is None else [job], progress=progress)[0]
+        jobs = () if job is None else [job]
+        return self.run_many([messages], jobs=jobs, progress=progress)[0]
 
     @abstractmethod
     def measure(self, runs: int) -> tuple[int, float]:
@@ -183,35 +195,5 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
 
 
 def words_moved(fabric: Fabric) -> int:
-    """Words that go through the host port in a run, of the mode with most."""
+    """Words that are loaded and read in a run, of the mode with most."""
     return fabric.nodes * max(layout.send_words + layout.recv_words for layout in fabric.layouts)
-
-
-def spread(fabric: Fabric, messages: Messages, job: Job) -> np.ndarray:
-    """Words at the host's addresses: each part as long as the longest message may be.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "alltoall"), max_flits=2), width=8)
-    >>> spread(fabric, [[1, 2, 3]] * 3, Job(length=1))[0].tolist()
-    [1, 0, 2, 0, 3, 0]
-    """
-    words = _words(fabric, messages)
-    length = job.length or fabric.flits
-    parts = words.shape[1] // length
-    result = np.zeros((len(words), parts, fabric.flits), words.dtype)
-    result[:, :, :length] = words.reshape(len(words), parts, length)
-    return result.reshape(len(words), -1)
-
-
-def gathered(fabric: Fabric, words: Messages, job: Job) -> np.ndarray:
-    """The words of messages among all that lie at the host's addresses; undoes `spread`."""
-    found = _words(fabric, words)
-    length = job.length or fabric.flits
-    parts = found.shape[1] // fabric.flits
-    return found.reshape(len(found), parts, fabric.flits)[:, :, :length].reshape(len(found), -1)
-
-
-def _words(fabric: Fabric, words: Messages) -> np.ndarray:
-    return np.asarray(words, np.uint64 if fabric.width <= 64 else object)

@@ -11,6 +11,7 @@ from .base import Engine, words_moved
 from .compiled import CompiledEngine
 from .verilator import VerilatorEngine
 from .waves import check_wave
+from .words import SAMPLE
 
 __all__ = ["ENGINES", "Choice", "build_time", "choose_engine", "estimate", "pick"]
 
@@ -24,8 +25,10 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
 #: node in a cycle of a run, of nodes with one input each; they grow with so many powers of the
-#: inputs. And seconds that building takes at first, and for each module.
+#: inputs. For a word that does not go through the port. And seconds that building takes at first,
+#: and for each module.
 PER_NODE, PER_WORD, PER_NODE_CYCLE = (3e-5, 2), (7e-6, 1), (1e-7, 2)
+PER_DIRECT_WORD = 1e-5
 BUILD, PER_MODULE = 3.0, 0.3
 
 
@@ -52,7 +55,10 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     instances = [instance for instance in fabric.netlist.instances if instance.node is not None]
     pins = sum(len(instance.inputs) for instance in instances) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
-    run = words_moved(fabric) * word + fabric.nodes * fabric.predicted_cycles * node_cycle
+    words = words_moved(fabric)
+    through_port = min(words, 2 * SAMPLE)
+    run = through_port * word + (words - through_port) * PER_DIRECT_WORD
+    run += fabric.nodes * fabric.predicted_cycles * node_cycle
     return fabric.nodes * node + repeat * run, build_time(fabric)
 
 
@@ -100,7 +106,12 @@ def pick(
 
 
 def choose_engine(
-    fabric: Fabric, name: str = "auto", *, wave: str | None = None, repeat: int = 1
+    fabric: Fabric,
+    name: str = "auto",
+    *,
+    wave: str | None = None,
+    through_port: bool = False,
+    repeat: int = 1,
 ) -> Choice:
     """Make an engine for a fabric.
 
@@ -112,6 +123,8 @@ def choose_engine(
         else the compiled engine if there is a C++ compiler.
     wave : str, optional
         File for the waves.
+    through_port : bool
+        Whether all words go through the host port.
     repeat : int
         Number of collectives.
 
@@ -128,4 +141,4 @@ def choose_engine(
     """
     check_wave(wave)
     engine, reason = pick(ENGINES, name, lambda: estimate(fabric, repeat))
-    return Choice(engine(fabric, wave=wave), reason)
+    return Choice(engine(fabric, wave=wave, through_port=through_port), reason)

@@ -1,15 +1,13 @@
 """The compiled engine: the emitted Verilog as C++, every module built once however large the torus.
 
-It is driven through the host port like the others. While loading and reading, only the nodes that
-are addressed get a clock, and of the rest only what has changed is evaluated, which makes no
-difference to any word or cycle.
+While words go through the host port, only the nodes that are addressed get a clock, and of the rest
+only what has changed is evaluated, which makes no difference to any word or cycle.
 """
 
 import ctypes
 import errno
 import time
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,11 @@ from ...rtl.netlist import Netlist
 from ...toolchain.cache import Cache
 from ...verilog import module_texts
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
-from .host_port import CTask, measure_tasks, run_task
+from .host_port import CTask, PortRuns, measure_tasks
 from .model import Model, build_model
-from .model_objects import INPUTS, CDesign, CNet, CWatch, Lists, Objects, Watches
+from .model_objects import INPUTS, CDesign, CNet, CompiledCells, CWatch, Lists, Objects, Watches
 from .waves import WaveLine, recording, wave_lines
+from .words import Words
 
 __all__ = ["OUTPUTS", "CompiledEngine", "Session", "kept_texts"]
 
@@ -38,6 +37,8 @@ class CompiledEngine(Engine):
     fabric : Fabric
     wave : str or Path, optional
         File that the changes of all nets between instances are written to.
+    through_port : bool
+        Whether all words go through the host port; see `Engine`.
     gated : bool, optional
         Whether to leave nodes still that are not concerned. By default yes, unless a file is
         written.
@@ -57,10 +58,11 @@ class CompiledEngine(Engine):
         fabric: Fabric,
         *,
         wave: str | Path | None = None,
+        through_port: bool = False,
         gated: bool | None = None,
         optimize: int = 2,
     ) -> None:
-        super().__init__(fabric, wave=wave)
+        super().__init__(fabric, wave=wave, through_port=through_port)
         self._gated = wave is None if gated is None else gated
         began = time.perf_counter()
         self.model = build_model(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
@@ -80,17 +82,21 @@ class CompiledEngine(Engine):
             recording(self._wave, self.fabric) as vcd,
             Session(self.model, self.fabric, gated=self._gated, vcd=vcd) as session,
         ):
-            return [
-                run_task(partial(session.run, job=job), self.fabric, messages, job,
-                         progress=progress, done=k * each, total=len(batches) * each)
-                for k, (messages, job) in enumerate(zip(batches, jobs, strict=True))
-            ]  # fmt: skip
+            cells = None if self._through_port else session.cells()
+            port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
+                            total=len(batches) * each)  # fmt: skip
+            runs = []
+            for messages, job in zip(batches, jobs, strict=True):
+                session.choose(job)
+                words = Words(self.fabric, messages, job, through_port=self._through_port)
+                runs.append(port.run(words, job))
+            return runs
 
     def measure(self, runs: int) -> tuple[int, float]:
         """Run collectives on whatever is in memory; see `Engine.measure`."""
         with Session(self.model, self.fabric, gated=self._gated, vcd=None) as session:
-            run = partial(session.run, job=longest_job(self.fabric))
-            return measure_tasks(run, self.fabric, runs)
+            session.choose(longest_job(self.fabric))
+            return measure_tasks(session.run, self.fabric, runs)
 
 
 def kept_texts(netlist: Netlist) -> dict[str, str]:
@@ -116,6 +122,7 @@ class Session:
     """
 
     def __init__(self, model: Model, fabric: Fabric, *, gated: bool, vcd: str | None) -> None:
+        self._fabric = fabric
         self._objects = objects = Objects(model)
         self._library, self.inputs = objects.library, objects.inputs
         self._readers = _Readers(model, objects)
@@ -145,12 +152,18 @@ class Session:
             self._objects.close()
             raise OSError(errno.EIO, "it cannot be opened")
 
-    def run(self, task: CTask, job: Job) -> int:
-        """Run a collective."""
+    def choose(self, job: Job) -> None:
+        """Choose what runs do from now on; whoever takes it reads it when the start comes."""
         for name, value in job.inputs.items():
-            # Whoever takes them reads them when the start comes.
             self.inputs[name][0] = value
+
+    def run(self, task: CTask) -> int:
+        """Carry a task out."""
         return self._library.model_run(self._handle, task)
+
+    def cells(self) -> "CompiledCells":
+        """The words of the memories of endpoints."""
+        return CompiledCells(self._objects, self._fabric)
 
     def run_streams(self, task: ctypes.Structure) -> int:
         """Send into streams, and receive; the task is a `StreamTask` of ``streams.h``."""

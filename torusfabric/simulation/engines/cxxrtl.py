@@ -56,6 +56,20 @@ class CxxPort(NamedTuple):
     width: int
 
 
+class CxxBank(NamedTuple):
+    """A memory or register of a class.
+
+    Parameters
+    ----------
+    member : str
+    width, depth : int
+    """
+
+    member: str
+    width: int
+    depth: int
+
+
 class CxxClass(NamedTuple):
     """A module as a C++ class.
 
@@ -76,6 +90,19 @@ class CxxClass(NamedTuple):
     clocked: bool
     ports: dict[str, CxxPort]
     rom: bool = False
+
+    @property
+    def banks(self) -> dict[str, CxxBank]:
+        """The memories, and registers, by the names they have in Verilog."""
+        memories = re.findall(r"^\s*memory<(\d+)> (memory_p_(\w+)) \{ (\d+)u \};", self.text, re.M)
+        words = re.findall(r"^\s*wire<(\d+)> (p_(\w+));", self.text, re.M)
+        found = {
+            name.replace("__", "_"): CxxBank(member, int(width), int(depth))
+            for width, member, name, depth in memories
+        }
+        return found | {
+            name.replace("__", "_"): CxxBank(member, int(width), 1) for width, member, name in words
+        }
 
     @property
     def outputs(self) -> dict[str, CxxPort]:

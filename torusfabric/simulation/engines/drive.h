@@ -1,4 +1,4 @@
-// Drives the host port of a machine: loads all words, runs, and reads all words, one a clock edge.
+// Drives the host port of a machine: writes words, runs, and reads words, one a clock edge.
 
 #ifndef TORUSFABRIC_DRIVE_H
 #define TORUSFABRIC_DRIVE_H
@@ -6,18 +6,24 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <vector>
 
 namespace {
 
 enum Input { START, HOST_WE, HOST_NODE, HOST_ADDR, HOST_WDATA };
 enum Outcome { DONE, BUSY_TOO_LONG, NOT_BUSY, STOPPED, NO_FILE };
 
+enum Step { WRITE, RUN, READ };
+
+// One step of a collective: words written or read through the host port, or the run itself.
 struct Task {
-    uint64_t chunks, send_base, send_words, recv_base, recv_words, latency, write_latency,
-        patience;
-    const uint32_t *send;
-    uint32_t *recv;
-    uint64_t cycles, edges, clocks, load_ns, run_ns, read_ns;
+    uint64_t step, chunks;
+    uint64_t latency;  // clock edges of a write, or of a read
+    uint64_t patience;
+    uint64_t count;    // words, each with a node and an address
+    const uint32_t *nodes, *addresses;
+    uint32_t *words;
+    uint64_t cycles, edges, clocks, nanoseconds;
     volatile uint64_t done;
     volatile uint64_t stop;
     uint64_t file_error;  // the number of the system, where the waves could not be written
@@ -44,25 +50,45 @@ int outcome_so_far(Machine &machine, const Task &task) {
     return machine.wave_error() ? NO_FILE : DONE;
 }
 
+// The nodes that the last few words are for.
+class Window {
+public:
+    Window(uint64_t length) : length_(length) {}
+
+    const std::vector<uint64_t> &with(uint64_t node) {
+        nodes_.clear();
+        now_++;
+        size_t kept = 0;
+        for (size_t k = 0; k < known_.size(); k++)
+            if (known_[k].node != node && known_[k].last + length_ > now_)
+                known_[kept++] = known_[k];
+        known_.resize(kept);
+        known_.push_back({node, now_});
+        for (const Known &known : known_)
+            nodes_.push_back(known.node);
+        return nodes_;
+    }
+
+private:
+    struct Known {
+        uint64_t node, last;
+    };
+
+    uint64_t length_, now_ = 0;
+    std::vector<Known> known_;
+    std::vector<uint64_t> nodes_;
+};
+
 template <class Machine>
-int load(Machine &machine, uint64_t nodes, Task &task) {
-    // The oldest write under way, and the node that it is for.
-    uint64_t written = 0, oldest = 0, aged = 0;
-    task.done = 0;
+int write(Machine &machine, Task &task) {
+    Window window(task.latency + 1);
     number(machine, HOST_WE, 1);
-    const uint32_t *word = task.send;
-    for (uint64_t node = 0; node < nodes; node++) {
-        number(machine, HOST_NODE, node);
-        for (uint64_t k = 0; k < task.send_words; k++, word += task.chunks) {
-            number(machine, HOST_ADDR, task.send_base + k);
-            machine.set(HOST_WDATA, word, task.chunks);
-            if (written++ > task.write_latency && ++aged == task.send_words) {
-                aged = 0;
-                oldest++;
-            }
-            machine.tick(oldest, node);
-        }
-        task.done = task.done + task.send_words;
+    for (uint64_t k = 0; k < task.count; k++) {
+        number(machine, HOST_NODE, task.nodes[k]);
+        number(machine, HOST_ADDR, task.addresses[k]);
+        machine.set(HOST_WDATA, task.words + k * task.chunks, task.chunks);
+        machine.tick(window.with(task.nodes[k]));
+        task.done = k + 1;
         if (int const outcome = outcome_so_far(machine, task))
             return outcome;
     }
@@ -90,54 +116,42 @@ int collect(Machine &machine, Task &task) {
 }
 
 template <class Machine>
-int read(Machine &machine, uint64_t nodes, Task &task) {
-    uint64_t const total = nodes * task.recv_words;
-    uint64_t node = 0, place = 0, oldest = 0, aged = 0;
-    for (uint64_t k = 0; k < total + task.latency; k++) {
+int read(Machine &machine, Task &task) {
+    Window window(task.latency + 1);
+    for (uint64_t k = 0; k < task.count + task.latency; k++) {
         if (k >= task.latency) {
-            std::memcpy(task.recv, machine.host_rdata(), task.chunks * sizeof(uint32_t));
-            task.recv += task.chunks;
+            uint32_t *const word = task.words + (k - task.latency) * task.chunks;
+            std::memcpy(word, machine.host_rdata(), task.chunks * sizeof(uint32_t));
+            task.done = k - task.latency + 1;
         }
-        if (k > task.latency && ++aged == task.recv_words) {
-            aged = 0;
-            oldest++;
-        }
-        if (place == 0) {
-            number(machine, HOST_NODE, node);
-            if (int const outcome = outcome_so_far(machine, task))
-                return outcome;
-        }
-        number(machine, HOST_ADDR, task.recv_base + place);
+        uint64_t const asked = k < task.count ? k : task.count - 1;
+        number(machine, HOST_NODE, task.nodes[asked]);
+        number(machine, HOST_ADDR, task.addresses[asked]);
+        const std::vector<uint64_t> &concerned = window.with(task.nodes[asked]);
         // What nodes showed before is gone by the time that the first word comes.
         if (k < task.latency)
             machine.tick();
         else
-            machine.tick(oldest, node);
-        if (k + 1 < total && ++place == task.recv_words) {
-            place = 0;
-            node++;
-            task.done = task.done + task.recv_words;
-        }
+            machine.tick(concerned);
+        if (int const outcome = outcome_so_far(machine, task))
+            return outcome;
     }
     return DONE;
 }
 
 // A machine has set(input, chunks, count), busy(), done(), cycles(), host_rdata(), tick() for a clock
-// edge that all nodes need, and tick(first, last) for one that only nodes first to last need. Of its
-// waves, flush_waves() writes all up to now, and wave_error() is the number of the first error, or 0.
+// edge that all nodes need, and tick(nodes) for one that only these nodes need. Of its waves,
+// flush_waves() writes all up to now, and wave_error() is the number of the first error, or 0.
 template <class Machine>
-int drive(Machine &machine, uint64_t nodes, Task &task) {
+int drive(Machine &machine, Task &task) {
     uint64_t const began = now();
-    int outcome = load(machine, nodes, task);
-    uint64_t const loaded = now();
-    if (outcome == DONE)
-        outcome = collect(machine, task);
-    uint64_t const ended = now();
-    if (outcome == DONE)
-        outcome = read(machine, nodes, task);
-    task.load_ns = loaded - began;
-    task.run_ns = ended - loaded;
-    task.read_ns = now() - ended;
+    int outcome = DONE;
+    switch (task.step) {
+    case WRITE: outcome = write(machine, task); break;
+    case RUN: outcome = collect(machine, task); break;
+    case READ: outcome = read(machine, task); break;
+    }
+    task.nanoseconds = now() - began;
     machine.flush_waves();
     task.file_error = machine.wave_error();
     return task.file_error && outcome != STOPPED ? NO_FILE : outcome;

@@ -1,9 +1,11 @@
-"""The host port of C++ engines: one call of a library moves all words of a collective."""
+"""The host port of C++ engines: one call of a library moves many words, or runs a collective."""
 
 import contextlib
 import ctypes
+import enum
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeAlias, TypeVar
@@ -12,32 +14,37 @@ import numpy as np
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import (
-    PATIENCE,
-    EngineRun,
-    Job,
-    Messages,
-    PhaseTimes,
-    Progress,
-    gathered,
-    spread,
-    words_moved,
-)
+from .base import PATIENCE, EngineRun, Job, Messages, PhaseTimes, Progress, longest_job
+from .words import Cells, PortWords, Words
 
-__all__ = ["NO_FILE", "CTask", "from_chunks", "measure_tasks", "run_task", "to_chunks", "watched"]
+__all__ = [
+    "NO_FILE",
+    "CTask",
+    "PortRuns",
+    "Step",
+    "from_chunks",
+    "measure_tasks",
+    "to_chunks",
+    "watched",
+]
+
+
+class Step(enum.IntEnum):
+    """What a task does; as `Step` in ``drive.h``."""
+
+    WRITE = 0
+    RUN = 1
+    READ = 2
 
 
 class CTask(ctypes.Structure):
-    """What to load, run and read; as `Task` in ``drive.h``."""
+    """Words to write or read through the host port, or a run; as `Task` in ``drive.h``."""
 
     _fields_ = [
-        *((name, ctypes.c_uint64) for name in ("chunks", "send_base", "send_words", "recv_base",
-                                               "recv_words", "latency", "write_latency",
-                                               "patience")),
-        ("send", ctypes.c_void_p),
-        ("recv", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("cycles", "edges", "clocks", "load_ns", "run_ns",
-                                               "read_ns", "done", "stop", "file_error")),
+        *((name, ctypes.c_uint64) for name in ("step", "chunks", "latency", "patience", "count")),
+        *((name, ctypes.c_void_p) for name in ("nodes", "addresses", "words")),
+        *((name, ctypes.c_uint64) for name in ("cycles", "edges", "clocks", "nanoseconds", "done",
+                                               "stop", "file_error")),
     ]  # fmt: skip
 
 
@@ -51,27 +58,27 @@ NO_FILE = 4
 Call: TypeAlias = Callable[[CTask], int]
 
 
-def to_chunks(messages: Messages, width: int) -> np.ndarray:
+def to_chunks(words: Messages, width: int) -> np.ndarray:
     """Words as chunks of 32 bits, the lowest first.
 
     Parameters
     ----------
-    messages : sequence of (sequence of int)
+    words : array of int
     width : int
         Bits of a word.
 
     Returns
     -------
-    ndarray of uint32, shape (nodes, words, chunks)
+    ndarray of uint32, shape (.., chunks)
     """
     chunks = -(-width // 32)
     if width <= 64:
-        words = np.asarray(messages, np.uint64)
+        words = np.asarray(words, np.uint64)
         halves = words[..., None] >> np.arange(0, 32 * chunks, 32).astype(np.uint64)
         return np.ascontiguousarray(halves.astype(np.uint32))
-    size = 4 * chunks
-    raw = b"".join(int(word).to_bytes(size, "little") for row in messages for word in row)
-    return np.frombuffer(raw, "<u4").reshape(len(messages), -1, chunks).copy()
+    words = np.asarray(words, object)
+    raw = b"".join(int(word).to_bytes(4 * chunks, "little") for word in words.ravel())
+    return np.frombuffer(raw, "<u4").reshape(*words.shape, chunks).copy()
 
 
 def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
@@ -79,93 +86,139 @@ def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
 
     Parameters
     ----------
-    chunks : ndarray of uint32, shape (nodes, words, chunks)
+    chunks : ndarray of uint32, shape (.., chunks)
     width : int
 
     Returns
     -------
-    ndarray, shape (nodes, words)
+    ndarray, shape (..)
     """
     if width <= 32:
         return chunks[..., 0].astype(np.uint64)
     if width <= 64:
         low, high = (chunks[..., k].astype(np.uint64) for k in (0, 1))
         return low | high << np.uint64(32)
-    words, size = np.empty(chunks.shape[:2], object), 4 * chunks.shape[2]
+    words, size = np.empty(chunks.shape[:-1], object), 4 * chunks.shape[-1]
     raw = np.ascontiguousarray(chunks, "<u4").tobytes()
     flat = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]
     words.ravel()[:] = flat
     return words
 
 
-def run_task(
-    call: Call,
-    fabric: Fabric,
-    messages: Messages,
-    job: Job,
-    *,
-    progress: Progress | None = None,
-    done: int = 0,
-    total: int | None = None,
-) -> EngineRun:
-    """Run a collective.
+class PortRuns:
+    """Runs of a fabric through the host port of a library.
 
     Parameters
     ----------
     call : function of (CTask) -> int
-        Runs it; returns 0, or why it did not come to an end.
+        Carries a task out; returns 0, or why it did not come to an end.
     fabric : Fabric
-    messages : sequence of (sequence of int)
-    job : Job
+    cells : Cells, optional
+        The words of memories, where these can be reached.
     progress : function of (done, total), optional
-    done, total : int
-        Words moved before, and in all.
-
-    Returns
-    -------
-    EngineRun
-
-    Raises
-    ------
-    OSError
-        If the waves cannot be written.
-    WorkFailed
-        If the fabric does not come to an end.
+    total : int
+        Words moved in all runs.
     """
-    layout, nodes = fabric.layouts[job.mode or 0], fabric.nodes
-    send = to_chunks(spread(fabric, messages, job), fabric.width)
-    expected = fabric.program.cycles(job.length, mode=job.mode)
-    recv = np.empty((nodes, layout.recv_words, send.shape[2]), np.uint32)
-    task = CTask(
-        chunks=send.shape[2], send_base=layout.send_base, send_words=layout.send_words,
-        recv_base=layout.recv_base, recv_words=layout.recv_words, latency=fabric.read_latency,
-        write_latency=fabric.write_latency, patience=expected + PATIENCE,
-        send=send.ctypes.data, recv=recv.ctypes.data,
-    )  # fmt: skip
-    words = total or words_moved(fabric)
-    outcome = watched(call, task, progress and (lambda moved: progress(done + moved, words)))
-    if outcome == NO_FILE:
-        raise OSError(task.file_error, os.strerror(task.file_error))
-    if outcome:
-        state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
-        raise WorkFailed(
-            f"Fabric must be done {expected} edges after its start, not {state} after {task.edges}"
+
+    def __init__(
+        self,
+        call: Call,
+        fabric: Fabric,
+        *,
+        cells: Cells | None = None,
+        progress: Progress | None = None,
+        total: int = 0,
+    ) -> None:
+        self._call, self._fabric, self._cells = call, fabric, cells
+        self._progress, self._done, self._total = progress, 0, total
+        self._clocks = 0
+
+    def run(self, words: Words, job: Job) -> EngineRun:
+        """Load a message into every node, start, wait for done, and take what every node has.
+
+        Raises
+        ------
+        OSError
+            If the waves cannot be written.
+        WorkFailed
+            If the fabric does not come to an end.
+        """
+        self._clocks, began = 0, time.process_time()
+        before = self._done
+        written = words.put(self._cells)
+        self._move(Step.WRITE, written, words.messages)
+        self._advance(before + words.messages.size)
+        loaded = time.process_time()
+        task = self.collect(job)
+        ended = time.process_time()
+        sample = words.sample(self._cells)
+        words.fill(sample, self._move(Step.READ, sample))
+        missing = words.take(self._cells)
+        words.fill(missing, self._move(Step.READ, missing))
+        self._advance(before + words.messages.size + words.received.size)
+        phases = PhaseTimes(loaded - began, task.nanoseconds / 1e9, time.process_time() - ended)
+        return EngineRun(words.received, task.cycles, task.edges, self._clocks, phases,
+                         words.through_port, words.direct)  # fmt: skip
+
+    def collect(self, job: Job) -> CTask:
+        """Start, and wait for done."""
+        expected = self._fabric.program.cycles(job.length, mode=job.mode)
+        task = CTask(step=Step.RUN, patience=expected + PATIENCE)
+        outcome = self._carry_out(task)
+        if outcome:
+            state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
+            raise WorkFailed(
+                f"Fabric must be done {expected} edges after its start, "
+                f"not {state} after {task.edges}"
+            )
+        return task
+
+    def _move(self, step: Step, which: PortWords, messages: np.ndarray | None = None) -> np.ndarray:
+        """Write words through the port, or read them; returns them."""
+        width = self._fabric.width
+        if messages is None:
+            chunks = np.empty((which.number, -(-width // 32)), np.uint32)
+        else:
+            chunks = to_chunks(messages[which.nodes, which.word], width)
+        nodes, addresses = (
+            np.ascontiguousarray(part, np.uint32) for part in (which.nodes, which.addresses)
         )
-    phases = PhaseTimes(task.load_ns / 1e9, task.run_ns / 1e9, task.read_ns / 1e9)
-    received = gathered(fabric, from_chunks(recv, fabric.width), job)
-    return EngineRun(received, task.cycles, task.edges, task.clocks, phases)
+        fabric = self._fabric
+        task = CTask(
+            step=step, chunks=chunks.shape[1], count=which.number,
+            latency=fabric.write_latency if step is Step.WRITE else fabric.read_latency,
+            nodes=nodes.ctypes.data, addresses=addresses.ctypes.data, words=chunks.ctypes.data,
+        )  # fmt: skip
+        if which.number and self._carry_out(task):
+            raise WorkFailed("Words of the host port must all be moved, not left where they are")
+        return from_chunks(chunks, width)
+
+    def _carry_out(self, task: CTask) -> int:
+        """Carry a task out, and report the words that it has moved."""
+        outcome = watched(self._call, task, self._progress and self._moved)
+        self._clocks += task.clocks
+        if outcome == NO_FILE:
+            raise OSError(task.file_error, os.strerror(task.file_error))
+        return outcome
+
+    def _moved(self, words: int) -> None:
+        """Report words that a task has moved."""
+        assert self._progress
+        self._progress(self._done + words, self._total)
+
+    def _advance(self, done: int) -> None:
+        """Report so many words as moved."""
+        self._done = done
+        if self._progress:
+            self._progress(done, self._total)
 
 
 def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
     """Run collectives on whatever is in memory; returns all cycles, and seconds."""
-    cycles, spent = 0, 0
+    port, cycles, spent = PortRuns(call, fabric), 0, 0
     for _ in range(runs):
-        task = CTask(chunks=1, patience=fabric.predicted_cycles + PATIENCE)
-        if watched(call, task, None):
-            raise WorkFailed(
-                f"Fabric must be done {fabric.predicted_cycles} edges after its start, not later"
-            )
-        cycles, spent = cycles + task.edges, spent + task.run_ns
+        task = port.collect(longest_job(fabric))
+        cycles, spent = cycles + task.edges, spent + task.nanoseconds
     return cycles, spent / 1e9
 
 

@@ -179,7 +179,7 @@ public:
 
     int run(Task &task) {
         clocks_ = 0;
-        int const outcome = drive(*this, design_.nodes, task);
+        int const outcome = drive(*this, task);
         task.clocks = clocks_;
         return outcome;
     }
@@ -237,15 +237,18 @@ public:
         after();
     }
 
-    // A clock edge for the common part and nodes first to last.
-    void tick(uint64_t first, uint64_t last) {
+    // A clock edge for the common part and some nodes.
+    void tick(const std::vector<uint64_t> &nodes) {
         if (!design_.gated)
             return tick();
         before();
         evaluated_.clear();
+        wanted_.clear();
         const Lists &places = design_.of_node;
-        wanted_.assign(places.items + places.start[first], places.items + places.start[last + 1]);
-        if (last > first)
+        for (uint64_t node : nodes)
+            wanted_.insert(wanted_.end(), places.items + places.start[node],
+                           places.items + places.start[node + 1]);
+        if (nodes.size() > 1)
             std::sort(wanted_.begin(), wanted_.end());
         size_t next = 0;
         for (uint64_t g = 0; g < design_.group_count; g++) {
@@ -384,6 +387,32 @@ EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(mode
 
 EXPORT int model_run_streams(void *model, StreamTask *task) {
     return static_cast<Model *>(model)->run(*task);
+}
+
+// Put words into memories, or take them from there: bits `low[k]` and following at `address[k]`.
+EXPORT void model_move(bool put, const uint64_t *address, const uint32_t *low, uint64_t count,
+                       uint64_t width, uint32_t *words) {
+    uint64_t const chunks = (width + 31) / 32;
+    for (uint64_t k = 0; k < count; k++) {
+        uint32_t *const place = reinterpret_cast<uint32_t *>(address[k]);
+        uint32_t *const word = words + k * chunks;
+        for (uint64_t bit = 0; bit < width; bit += 32) {
+            uint64_t const bits = width - bit < 32 ? width - bit : 32;
+            uint64_t const first = (low[k] + bit) / 32, shift = (low[k] + bit) % 32;
+            uint64_t const mask = ((uint64_t)1 << bits) - 1;
+            bool const more = shift + bits > 32;
+            if (put) {
+                uint64_t const value = (word[bit / 32] & mask) << shift;
+                place[first] = (place[first] & ~(uint32_t)(mask << shift)) | (uint32_t)value;
+                if (more)
+                    place[first + 1] = (place[first + 1] & ~(uint32_t)(mask << shift >> 32)) |
+                                       (uint32_t)(value >> 32);
+            } else {
+                uint64_t const both = place[first] | (more ? (uint64_t)place[first + 1] << 32 : 0);
+                word[bit / 32] = (uint32_t)(both >> shift & mask);
+            }
+        }
+    }
 }
 
 EXPORT void model_close(void *model) { delete static_cast<Model *>(model); }

@@ -20,6 +20,8 @@ struct Class {
     void (*destroy)(void *instances);
     // Where the value of an output lies: before the clock edge, and once evaluated if not a register.
     const uint32_t *(*output)(void *instances, size_t index, size_t port);
+    // Where the first word of a bank lies, or null; of a register, what it becomes for `copy` 1.
+    uint32_t *(*bank)(void *instances, size_t index, size_t number, size_t copy);
     // Read the inputs and work out what follows from them, for instances first .. last - 1.
     void (*eval)(void *instances, const Word *rows, const Word *shared, size_t first, size_t last,
                  bool edge);
@@ -34,6 +36,16 @@ struct Class {
 #ifdef CXXRTL_H
 
 namespace model {
+
+template <size_t Width>
+uint32_t *bank(cxxrtl::memory<Width> &memory, size_t copy) {
+    return copy ? nullptr : memory.data[0].data;
+}
+
+template <size_t Width>
+uint32_t *bank(cxxrtl::wire<Width> &word, size_t copy) {
+    return copy ? word.next.data : word.curr.data;
+}
 
 inline const uint32_t *at(Word word) { return reinterpret_cast<const uint32_t *>(word); }
 
@@ -94,6 +106,10 @@ struct Describe {
         return Glue::output(static_cast<Design *>(instances)[index], port);
     }
 
+    static uint32_t *bank(void *instances, size_t index, size_t number, size_t copy) {
+        return Glue::bank(static_cast<Design *>(instances)[index], number, copy);
+    }
+
     template <bool Edge>
     static void eval_all(Design *design, const Word *rows, const Word *shared, size_t first,
                          size_t last) {
@@ -127,7 +143,7 @@ struct Describe {
             Glue::reset(static_cast<Design *>(instances)[k], on);
     }
 
-    static constexpr Class value() { return {make, destroy, output, eval, commit, reset}; }
+    static constexpr Class value() { return {make, destroy, output, bank, eval, commit, reset}; }
 };
 
 }  // namespace model

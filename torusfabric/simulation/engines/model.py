@@ -7,12 +7,13 @@ depends on it.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import WorkFailed
+from ...rtl.endpoint import Endpoint
 from ...rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Role
 from ...toolchain import cxx
 from .cxxrtl import CxxClass, CxxPort, cxx_classes, include_folder
@@ -81,6 +82,8 @@ class Model(NamedTuple):
         For each instance, what each of its inputs is made of.
     columns : dict of str to (list of Column)
         For each class.
+    banks : dict of str to (list of str)
+        Of each class, the names of the banks of endpoints that can be reached.
     """
 
     library: Path
@@ -90,6 +93,7 @@ class Model(NamedTuple):
     groups: list[Group]
     sources: list[dict[str, list[Source]]]
     columns: dict[str, list[Column]]
+    banks: dict[str, list[str]]
 
     def class_of(self, number: int) -> CxxClass:
         """The class of an instance."""
@@ -135,7 +139,10 @@ def build_model(netlist: Netlist, texts: Mapping[str, str], *, optimize: int = 2
     for group in groups:
         members[group.name] += group.instances
     columns = {name: _columns(classes[name], [sources[k] for k in members[name]]) for name in used}
-    units = _units([_class_text(k, classes[n], columns[n]) for k, n in enumerate(used)])
+    banks = {name: _banks(netlist, name, classes[name]) for name in used}
+    texts = {name: _class_text(k, classes[name], columns[name], banks[name])
+             for k, name in enumerate(used)}  # fmt: skip
+    units = _units([*texts.values()])
     library = cxx.build(
         "model.so",
         {f"classes_{k}.cc": text for k, text in enumerate(units)}
@@ -145,7 +152,7 @@ def build_model(netlist: Netlist, texts: Mapping[str, str], *, optimize: int = 2
         link=("-shared",),
         what="the simulator",
     )
-    return Model(library, netlist, classes, names, groups, sources, columns)
+    return Model(library, netlist, classes, names, groups, sources, columns, banks)
 
 
 def _rom_class(rom: Instance) -> tuple[str, CxxClass]:
@@ -241,7 +248,21 @@ def _columns(made: CxxClass, rows: list[dict[str, list[Source]]]) -> list[Column
     return columns
 
 
-def _class_text(number: int, made: CxxClass, columns: list[Column]) -> str:
+def _banks(netlist: Netlist, module: str, made: CxxClass) -> list[str]:
+    """The banks of an endpoint that the class has; a single word may be part of an output."""
+    if netlist.roles.get(module) is not Role.ENDPOINT:
+        return []
+    leaf, found = netlist.modules[module](), made.banks
+    assert isinstance(leaf, Endpoint)
+    banks = {bank.name: bank for banks in leaf.banks.values() for bank in banks}
+    return [
+        name
+        for name, bank in banks.items()
+        if name in found and (found[name].width, found[name].depth) == (bank.width, bank.depth)
+    ]
+
+
+def _class_text(number: int, made: CxxClass, columns: list[Column], banks: Sequence[str]) -> str:
     """The C++ of a class, and what lets the model work with it."""
     puts, row, shared = [], 0, 0
     for column in columns:
@@ -260,6 +281,10 @@ def _class_text(number: int, made: CxxClass, columns: list[Column]) -> str:
         f"        case {k}: return d.{port.member}{'.curr' if port.registered else ''}.data;"
         for k, port in enumerate(made.outputs.values())
     ]
+    places = [
+        f"        case {k}: return model::bank(d.{made.banks[name].member}, copy);"
+        for k, name in enumerate(banks)
+    ]
     clock = "d.p_clk = value<1>{1u}; d.prev_p_clk = value<1>{edge ? 0u : 1u};"
     reset = "d.p_rst = value<1>{on ? 1u : 0u};" if "rst" in made.ports else ""
     return "\n".join([
@@ -277,6 +302,12 @@ def _class_text(number: int, made: CxxClass, columns: list[Column]) -> str:
         "    static const uint32_t *output(Design &d, size_t port) {",
         "        switch (port) {",
         *values,
+        "        }",
+        "        return nullptr;",
+        "    }",
+        "    static uint32_t *bank(Design &d, size_t number, size_t copy) {",
+        "        switch (number) {",
+        *places,
         "        }",
         "        return nullptr;",
         "    }",

@@ -6,10 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...rtl.endpoint_shape import Bank
+from ...rtl.fabric import Fabric
+from ...rtl.netlist import Role
+from ...topology import IntArray
+from .host_port import from_chunks, to_chunks
 from .model import Column, Group, Model, Source
+from .words import Cells
 
-__all__ = ["CDesign", "CNet", "CWatch", "Lists", "Objects", "Watches"]
+__all__ = ["CDesign", "CNet", "CWatch", "CompiledCells", "Lists", "Objects", "Watches"]
 
 
 class Lists(ctypes.Structure):
@@ -83,6 +90,7 @@ class CClass(ctypes.Structure):
         ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("output", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
                                     ctypes.c_size_t)),
+        ("bank", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_size_t,) * 3)),
         ("eval", ctypes.c_void_p),
         ("commit", ctypes.c_void_p),
         ("reset", ctypes.c_void_p),
@@ -116,6 +124,8 @@ class Objects:
         self._model = model
         self._kept: list[np.ndarray] = []
         self._memory: list[tuple[Any, int]] = []
+        #: The objects of each group, and the functions of their class.
+        self._made: list[tuple[Any, int]] = []
         self._contents: dict[tuple[tuple[int, ...], int], int] = {}
         netlist = model.netlist
         self.inputs = {
@@ -138,6 +148,7 @@ class Objects:
         kind = CClass.in_dll(self.library, self._types[group.name])
         objects = kind.make(len(group.instances))
         self._memory.append((kind.destroy, objects))
+        self._made.append((kind, objects))
         for k, port in enumerate(self._model.classes[group.name].outputs):
             start = kind.output(objects, 0, k)
             step = kind.output(objects, 1, k) - start
@@ -146,6 +157,22 @@ class Objects:
                 if port in instance.outputs:
                     self.address[instance.outputs[port]] = start + place * step
         return ctypes.addressof(kind), objects
+
+    def banks(self) -> Iterator[tuple[int, str, list[int]]]:
+        """Where the first words of the banks of endpoints lie.
+
+        Yields
+        ------
+        instance : int
+        bank : str
+        addresses : list of int
+            One; of a register two, that of what it becomes as well.
+        """
+        for group, (kind, objects) in zip(self._model.groups, self._made, strict=True):
+            for number, name in enumerate(self._model.banks[group.name]):
+                for place, instance in enumerate(group.instances):
+                    found = [kind.bank(objects, place, number, copy) for copy in range(2)]
+                    yield instance, name, [address for address in found if address]
 
     def _fill(self, group: Group, made: tuple[int, int]) -> CGroup:
         """Note for the objects of a group where their inputs come from, and what ROMs hold."""
@@ -208,3 +235,81 @@ def _places(columns: list[Column]) -> Iterator[int]:
     for column in columns:
         yield seen[column.port]
         seen[column.port] += 1
+
+
+class CompiledCells(Cells):
+    """The words of the memories of endpoints, as the objects of a model hold them.
+
+    Parameters
+    ----------
+    objects : Objects
+    fabric : Fabric
+    """
+
+    def __init__(self, objects: Objects, fabric: Fabric) -> None:
+        super().__init__(fabric)
+        self._move, self._width = objects.library.model_move, fabric.width
+        self._move.argtypes = [ctypes.c_bool, *(ctypes.c_void_p,) * 2,
+                               *(ctypes.c_uint64,) * 2, ctypes.c_void_p]  # fmt: skip
+        self._move.restype = None
+        netlist, shape = fabric.netlist, self.exists.shape
+        #: Where each memory of each node begins, once for each place that holds its words.
+        self._first: list[IntArray] = []
+        #: Bytes of a word there, and its first bit.
+        self._bytes, self._low = np.zeros(shape, np.uint64), np.zeros(shape, np.uint32)
+        places: dict[int, dict[str, list[int]]] = defaultdict(dict)
+        for number, name, addresses in objects.banks():
+            places[number][name] = addresses
+        modules = {instance.module for instance in netlist.having(Role.ENDPOINT)}
+        banks = {module: netlist.modules[module]().banks for module in modules}
+        for number, instance in enumerate(netlist.instances):
+            found, node = places[number], instance.node
+            for memory, copies in banks.get(instance.module, {}).items():
+                assert node is not None
+                self.exists[node, memory] = True
+                if all(bank.name in found for bank in copies):
+                    addresses = [place for bank in copies for place in found[bank.name]]
+                    self._note((node, memory), addresses, copies[0])
+
+    def _note(self, at: tuple[int, int], addresses: list[int], bank: Bank) -> None:
+        """Note where a memory of a node is."""
+        self.reached[at] = True
+        self._bytes[at], self._low[at] = 4 * -(-bank.width // 32), bank.low
+        while len(self._first) < len(addresses):
+            self._first.append(np.zeros(self.reached.shape, np.uint64))
+        for first, address in zip(self._first, addresses, strict=False):
+            first[at] = address
+
+    def put(
+        self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
+    ) -> None:
+        """Put words into memories, in all copies of these."""
+        chunks = to_chunks(words, self._width)
+        for first in self._first:
+            there = first[nodes, memory] > 0
+            at = nodes[there], memory[there], address[there]
+            self._call(first, *at, np.ascontiguousarray(chunks[there]), put=True)
+
+    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Take words from memories."""
+        chunks = np.empty((len(nodes), -(-self._width // 32)), np.uint32)
+        if len(nodes):
+            self._call(self._first[0], nodes, memory, address, chunks, put=False)
+        return from_chunks(chunks, self._width)
+
+    def _call(
+        self,
+        first: IntArray,
+        nodes: IntArray,
+        memory: IntArray,
+        address: IntArray,
+        chunks: NDArray[np.uint32],
+        *,
+        put: bool,
+    ) -> None:
+        """Move words between places and chunks."""
+        at = nodes, memory
+        places = first[at] + self._bytes[at] * address.astype(np.uint64)
+        low = np.ascontiguousarray(self._low[at])
+        self._move(put, places.ctypes.data, low.ctypes.data, len(places), self._width,
+                   chunks.ctypes.data)  # fmt: skip

@@ -2,9 +2,8 @@
 
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Netlist, Part, Role
-from .base import Job
 from .compiled import OUTPUTS, Session, kept_texts
-from .host_port import CTask
+from .host_port import CTask, Step
 from .model import build_model
 from .model_objects import INPUTS
 
@@ -78,9 +77,9 @@ class Routers:
         seconds : float
             Of processor time.
         """
-        task = CTask(chunks=1, patience=runs * self._fabric.predicted_cycles)
+        task = CTask(step=Step.RUN, patience=runs * self._fabric.predicted_cycles)
         with Session(self._model, self._fabric, gated=True, vcd=None) as session:
             # Busy, and never done: it ends when it has been waited for long enough.
             session.inputs["busy"][0] = 1
-            session.run(task, Job())
-        return task.edges, task.run_ns / 1e9
+            session.run(task)
+        return task.edges, task.nanoseconds / 1e9

@@ -122,7 +122,7 @@ public:
         clocks++;
     }
 
-    void tick(uint64_t, uint64_t) { tick(); }
+    void tick(const std::vector<uint64_t> &) { tick(); }
 
     bool busy() const { return top_.busy; }
     bool done() const { return top_.done; }
@@ -175,11 +175,11 @@ EXPORT void *machine_open(const char *wave) {
     return nullptr;
 }
 
-EXPORT int machine_run(void *handle, uint64_t nodes, Choice const *choice, Task *task) {
+EXPORT int machine_run(void *handle, Choice const *choice, Task *task) {
     Machine *const machine = static_cast<Machine *>(handle);
     machine->choose(*choice);
     machine->clocks = 0;
-    int const outcome = drive(*machine, nodes, *task);
+    int const outcome = drive(*machine, *task);
     task->clocks = machine->clocks;
     return outcome;
 }

@@ -20,8 +20,9 @@ from ...toolchain import cxx, tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.folders import work_folder
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
-from .host_port import CTask, measure_tasks, run_task
+from .host_port import CTask, PortRuns, measure_tasks
 from .waves import recording, wave_lines
+from .words import Words
 
 __all__ = ["VerilatorEngine", "have_verilator"]
 
@@ -55,6 +56,8 @@ class VerilatorEngine(Engine):
     fabric : Fabric
     wave : str or Path, optional
         File that every signal's changes are written to.
+    through_port : bool
+        All words go through the host port in any case, for those in memories cannot be reached.
     optimize : int
         How hard the C++ compiler tries, 0 to 3; the text it gets grows with the torus.
 
@@ -67,9 +70,14 @@ class VerilatorEngine(Engine):
     name = "verilator"
 
     def __init__(
-        self, fabric: Fabric, *, wave: str | Path | None = None, optimize: int = 1
+        self,
+        fabric: Fabric,
+        *,
+        wave: str | Path | None = None,
+        through_port: bool = False,
+        optimize: int = 1,
     ) -> None:
-        super().__init__(fabric, wave=wave)
+        super().__init__(fabric, wave=wave, through_port=through_port)
         waves = wave is not None
         cxx.compiler()
         began = time.perf_counter()
@@ -101,27 +109,30 @@ class VerilatorEngine(Engine):
         batches, each = list(batches), words_moved(self.fabric)
         jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
         with recording(self._wave, self.fabric) as vcd, _machine(self._library, vcd) as call:
-            return [
-                run_task(partial(call, self.fabric.nodes, _chosen(job)), self.fabric, messages, job,
-                         progress=progress, done=k * each, total=len(batches) * each)
-                for k, (messages, job) in enumerate(zip(batches, jobs, strict=True))
-            ]  # fmt: skip
+            chosen = [CChoice()]
+            port = PortRuns(lambda task: call(chosen[0], task), self.fabric, progress=progress,
+                            total=len(batches) * each)  # fmt: skip
+            runs = []
+            for messages, job in zip(batches, jobs, strict=True):
+                chosen[0] = _chosen(job)
+                runs.append(port.run(Words(self.fabric, messages, job, through_port=True), job))
+            return runs
 
     def measure(self, runs: int) -> tuple[int, float]:
         """Run collectives on whatever is in memory; see `Engine.measure`."""
         with _machine(self._library, None) as call:
             choice = _chosen(longest_job(self.fabric))
-            return measure_tasks(partial(call, self.fabric.nodes, choice), self.fabric, runs)
+            return measure_tasks(partial(call, choice), self.fabric, runs)
 
 
 @contextlib.contextmanager
-def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[int, CChoice, CTask], int]]:
-    """A function of (nodes, choice, task) that runs a collective in a model of its own."""
+def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[CChoice, CTask], int]]:
+    """A function of (choice, task) that carries a task out in a model of its own."""
     library = ctypes.CDLL(str(path))
     library.machine_open.restype = ctypes.c_void_p
     library.machine_open.argtypes = [ctypes.c_char_p]
     library.machine_run.argtypes = [
-        ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(CChoice), ctypes.POINTER(CTask)
+        ctypes.c_void_p, ctypes.POINTER(CChoice), ctypes.POINTER(CTask)
     ]  # fmt: skip
     library.machine_close.argtypes = [ctypes.c_void_p]
     machine = library.machine_open(None if vcd is None else vcd.encode())

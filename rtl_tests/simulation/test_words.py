@@ -1,0 +1,121 @@
+"""Words that bypass the host port: put where it puts them, taken from where it finds them."""
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, words
+from torusfabric.simulation.engines.words import Words
+from torusfabric.simulation.jobs import completed, default_jobs, random_jobs
+from torusfabric.simulation.simulate import simulate_runs
+from torusfabric.toolchain import cxx
+
+needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+
+#: Selections, and how they are compiled: each form of address map, ragged messages, chunks, groups,
+#: any root, several modes, memories of a single word, copies, and words that are cut in two.
+CASES = [
+    ("4x5", "allgather:hamiltonian", {"flits": 3}, 33),
+    ("4x4", "allgather:matching", {"flits": 1}, 8),
+    ("4x4", "alltoall", {"flits": 2}, 65),
+    ("3x4", "scatter", {"flits": 5}, 8),
+    ("5x5", "gather:lee-code", {"flits": 2}, 16),
+    ("4x4", "reduce:max-flow", {"flits": 3}, 16),
+    ("3x3", "reduce-scatter", {"flits": 4}, 16),
+    ("4x4", "allreduce@1", {"flits": 3}, 16),
+    ("arrowhead:1", "broadcast:wormhole-forest", {"flits": 7}, 8),
+    ("3x3", "gather", {"max_flits": 3, "root": "any"}, 16),
+    ("3x3", "broadcast", {"max_flits": 5, "root": "any"}, 16),
+    ("3x3", "allgather,alltoall,allreduce,scatter", {"max_flits": 4, "root": "any"}, 16),
+    ("3", "allgather", {"flits": 2}, 1021),
+]
+
+
+def fabric_of_case(topology, collectives, settings, width):
+    """The fabric of a case."""
+    plans = []
+    for name in collectives.split(","):
+        kind, _, algorithm = name.partition(":")
+        plans.append(tf.plan(topology, kind, **({"algorithm": algorithm} if algorithm else {})))
+    return tf.Fabric(tf.compile(plans if len(plans) > 1 else plans[0], **settings), width=width)
+
+
+def jobs_of(fabric):
+    """Some runs of a fabric, of every mode and operator."""
+    jobs = [*default_jobs(fabric)[:2]]
+    if fabric.program.any_length:
+        jobs += random_jobs(fabric, 4, seed=1)
+    return [completed(fabric, job) for job in jobs]
+
+
+def check_both_ways(case, engine, monkeypatch, **settings):
+    """The same words and cycles, through the port and not."""
+    fabric = fabric_of_case(*case)
+    jobs = jobs_of(fabric)
+    every = simulate_runs(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
+    assert every.passed, every.first_wrong
+    assert every.words_direct == 0
+    monkeypatch.setattr(words, "SAMPLE", 5)
+    direct = simulate_runs(fabric, jobs=jobs, engine=engine(fabric, **settings))
+    assert direct.passed, direct.first_wrong
+    # Words that are cut in two cannot be reached.
+    assert direct.words_direct > direct.words_through_port or fabric.width == 1021
+    assert every.words_through_port >= direct.words_direct
+    assert every.jobs == direct.jobs
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_memories_are_what_the_port_shows(case, monkeypatch):
+    """Nearly all words in the memories of Amaranth's simulator."""
+    check_both_ways(case, AmaranthEngine, monkeypatch)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "case",
+    [
+        CASES[0],
+        *(pytest.param(case, marks=pytest.mark.long) for case in CASES[1:]),
+        ("3x3", "allgather,allreduce", {"max_flits": 3}, 33),
+    ],
+    ids=lambda case: f"{case[0]}-{case[1]}",
+)
+def test_compiled_memories_are_what_the_port_shows(case, monkeypatch):
+    """Nearly all words in the memories of the compiled engine."""
+    check_both_ways(case, CompiledEngine, monkeypatch, optimize=0)
+
+
+@pytest.mark.parametrize("place", ["send_base", "recv_base"])
+def test_wrong_address_at_the_port_is_found(place, monkeypatch):
+    """A sample through the port is enough to see that it is not where the words are."""
+    monkeypatch.setattr(words, "SAMPLE", 50)
+    fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall"), flits=2), width=16)
+    monkeypatch.setattr(fabric.layouts[0], place, getattr(fabric.layout, place) ^ 1)
+    report = tf.simulate(fabric)
+    assert 0 < report.words_wrong <= 110
+    assert report.words_direct > 200
+
+
+def test_wrong_place_in_memory_is_found(monkeypatch):
+    """Words that are taken from the wrong place are wrong."""
+    monkeypatch.setattr(words, "SAMPLE", 5)
+    addresses = words.word_addresses
+
+    def moved(program, *, received, **choices):
+        memory, address = addresses(program, received=received, **choices)
+        return memory, np.where(received & (memory == 0) & (address >= 0), address ^ 1, address)
+
+    monkeypatch.setattr(words, "word_addresses", moved)
+    fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), flits=2), width=16)
+    assert tf.simulate(fabric).words_wrong > 9
+
+
+def test_corners_and_a_sample_go_through_the_port():
+    """1,000 words at random, the first and the last of the first node and of the last."""
+    fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), flits=2), width=8)
+    run = Words(fabric, np.zeros((36, 2), np.uint64), tf.Job())
+    found = run.sample(cells=object())
+    pairs = {*zip(found.nodes.tolist(), found.word.tolist(), strict=True)}
+    assert words.SAMPLE <= len(pairs) == found.number <= words.SAMPLE + 4
+    assert {(0, 0), (0, 71), (35, 0), (35, 71)} <= pairs
+    assert len({*found.nodes.tolist()}) == 36
