@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ..topology import BoolArray, IntArray
 from .values import Loop
@@ -70,11 +69,7 @@ def common_injections(
     common: list[_Injection] = []
     for mode in sorted(range(len(loops)), key=lambda k: -len(loops[k].injections)):
         mine = _injections(loops[mode], memories[mode])
-        worth = np.full((len(mine), len(common) + len(mine)), PORT)
-        for row, one in zip(worth, mine, strict=True):
-            row[: len(common)] = [one.worth(other) for other in common]
-        _, chosen = linear_sum_assignment(worth, maximize=True)
-        for one, number in zip(mine, chosen.tolist(), strict=True):
+        for one, number in zip(mine, _assigned(mine, common), strict=True):
             if number < len(common):
                 common[number].join(one)
                 numbers[mode].append(number)
@@ -82,6 +77,20 @@ def common_injections(
                 numbers[mode].append(len(common))
                 common.append(one)
     return numbers, [one.readers for one in common]
+
+
+def _assigned(mine: Sequence[_Injection], common: Sequence[_Injection]) -> list[int]:
+    """The common number of each injection port of a mode; new ones begin after those there are."""
+    if not common:
+        return list(range(len(mine)))
+    # Here, since only several modes need it and its import takes longer than compiling a small one.
+    from scipy.optimize import linear_sum_assignment
+
+    worth = np.full((len(mine), len(common) + len(mine)), PORT)
+    for row, one in zip(worth, mine, strict=True):
+        row[: len(common)] = [one.worth(other) for other in common]
+    _, chosen = linear_sum_assignment(worth, maximize=True)
+    return [int(number) for number in chosen]
 
 
 def _injections(loop: Loop, memories: IntArray) -> list[_Injection]:

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from ..topology import IntArray
 
@@ -95,6 +93,10 @@ def _timetable(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
     ------
     (int, list of int)
     """
+    # Here, since few programs need it and its import takes longer than compiling a small one.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
     rows, columns = work.shape
     spare = length - work.sum(axis=0)
     idle = np.zeros((columns - rows, columns), int)

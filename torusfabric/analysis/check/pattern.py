@@ -16,8 +16,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...schedule import Duplex, Pattern
 from ...topology import IntArray
@@ -225,11 +223,25 @@ class _Feeders:
                         port=arcs[bad[0]] % self.schedule.topology.ports,
                         block=ids[bad[0]])  # fmt: skip
 
+    def _chains(self) -> IntArray:
+        """A number for each arc, the same for all that the same arc or cycle feeds in the end.
+
+        Jumps back double until all have arrived there, as in `check_pattern`; a search of a graph
+        library would do, but its import takes longer than the check of a small pattern.
+        """
+        back = np.where(self.feeder[:-1] < self.arcs, self.feeder[:-1], np.arange(self.arcs))
+        feeder, lowest = back, np.arange(self.arcs)
+        while True:
+            # The lowest arc among the last 2, 4, 8 .. feeders and the arc.
+            lowest, back = np.minimum(lowest, lowest[back]), back[back]
+            last = lowest[back]
+            if (last == last[feeder]).all():
+                number: IntArray = np.cumsum(last == np.arange(self.arcs)) - 1
+                return number[last]
+
     def groups(self) -> "list[_Group]":
         """The arcs in groups within which all feeding happens, and in which something moves."""
-        fed = np.flatnonzero(self.feeder[:-1] < self.arcs)
-        pairs = coo_array((np.ones(len(fed)), (fed, self.feeder[fed])), (self.arcs, self.arcs))
-        _, label = connected_components(pairs, directed=False)
+        label = self._chains()
         moving = np.zeros(label.max() + 1, bool)
         moving[label[self.injected[0]]] = True
         sizes = np.bincount(label)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ...topology import BoolArray
 from ..held_blocks import HeldBlocks
@@ -48,6 +46,10 @@ def _by_groups(transfers: Transfers, held: BoolArray) -> Transfers:
 
     Blocks that stand in one list are of one group; those in no list form a group of their own.
     """
+    # Here, since few schedules need it and its import takes longer than reading a small one.
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     assert isinstance(transfers.payload, Listed)
     count, ids, sizes = held.shape[1], transfers.payload.ids, np.diff(transfers.payload.indptr)
     owner = count + np.repeat(np.arange(len(sizes)), sizes)

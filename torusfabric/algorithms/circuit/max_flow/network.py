@@ -1,14 +1,18 @@
 """Flows of messages through a network: the arcs that are in order, and the paths of a flow."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from ....schedule import Transfers
 from ....topology import Topology
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Network", "path", "transfers"]
 
@@ -35,6 +39,9 @@ class Network:
 
     def capacities(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
         """Capacities of all arcs, of supplies from the source and of demands to the sink."""
+        # Imported here, since that takes longer than a plan that does without it.
+        from scipy.sparse import coo_array, csr_array
+
         nodes = np.arange(self.nodes)
         tail = np.concatenate([self.tail, np.full(self.nodes, self.source), nodes])
         head = np.concatenate([self.head, nodes, np.full(self.nodes, self.sink)])
@@ -44,6 +51,9 @@ class Network:
 
     def cut_off(self) -> np.ndarray:
         """The nodes that no path leads to from node 0."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order
+
         graph = csr_array((np.ones(len(self.tail)), (self.tail, self.head)), (self.nodes,) * 2)
         reached = breadth_first_order(graph, 0, return_predecessors=False)
         return np.setdiff1d(np.arange(self.nodes), reached)

@@ -1,15 +1,19 @@
 """The rounds of a broadcast, each a maximum flow from informed nodes to chosen targets."""
 
+from __future__ import annotations
+
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 
 from ....schedule import Transfers
 from ..segments import clog
 from .network import Network, transfers
 from .targets import Repulsion
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["best_flow", "search"]
 
@@ -83,6 +87,10 @@ def best_flow(
     csr_array
         The net flow between each pair of nodes.
     """
+    # Imported here, since that takes longer than a plan that does without it.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
     targets = repulsion.targets(informed, ports * int(informed.sum()))
     demand = np.zeros(network.nodes, np.int32)
     demand[targets] = 1

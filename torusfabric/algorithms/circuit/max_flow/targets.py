@@ -1,5 +1,7 @@
 """Which nodes a round should reach: far from each other and from the informed ones."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ....topology import Topology

@@ -12,17 +12,20 @@ References
    de deux cycles hamiltoniens en cycles hamiltoniens", Discrete Math. 38 (1982).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from itertools import combinations, product
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix
-from scipy.sparse.csgraph import connected_components, depth_first_order
 
 from ....errors import WorkFailed
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = ["forward_table", "join", "ring_order"]
 
@@ -41,6 +44,9 @@ def forward_table(sides: Sequence[int]) -> np.ndarray:
 
 def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_matrix:
     """The links of one colour, as a sparse matrix."""
+    # Imported here, since that takes longer than a plan that does without it.
+    from scipy.sparse import coo_matrix
+
     nodes, axes = np.nonzero(colours == colour)
     ends = nodes, forward[axes, nodes]
     return coo_matrix((np.ones(len(nodes), np.int8), ends), (len(colours),) * 2).tocsr()
@@ -48,6 +54,8 @@ def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_mat
 
 def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int = 0) -> np.ndarray:
     """The nodes in the order of the cycle of a colour through a node."""
+    from scipy.sparse.csgraph import depth_first_order
+
     graph = link_graph(forward, colours, colour)
     order: np.ndarray = depth_first_order(graph, start, directed=False, return_predecessors=False)
     return order
@@ -85,6 +93,8 @@ class Factors:
     """
 
     def __init__(self, sides: Sequence[int], colours: np.ndarray) -> None:
+        from scipy.sparse.csgraph import connected_components, depth_first_order
+
         self.colours, self.forward = colours, forward_table(sides)
         self.cycle, self.position, self.length = np.zeros((3, len(sides), len(colours)), int)
         self.count = 0

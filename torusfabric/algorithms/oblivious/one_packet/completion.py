@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ....topology import Torus
 
@@ -110,6 +108,10 @@ def one_of_each_orbit(torus: Torus, feed: np.ndarray) -> np.ndarray:
         for shift in sorted(shifts)
         if (np.roll(table, shift, axes) == table).all()
     ]
+    # Imported here, since that takes longer than a plan that does without it.
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     ends = np.tile(nodes.ravel(), len(links)), np.concatenate(links)
     graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), (torus.nodes,) * 2)
     _, orbit = connected_components(graph, directed=False)

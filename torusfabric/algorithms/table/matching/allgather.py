@@ -12,6 +12,8 @@ References
     Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
 """
 
+from __future__ import annotations
+
 from heapq import heappop, heappush
 from typing import TypeAlias
 

@@ -7,8 +7,6 @@ Blocks that left by different ports never meet because the trees of the ports sh
 """
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import maximum_flow
 
 from ....analysis.distance_bounds import delivery_steps
 from ....collective import Blocks
@@ -129,6 +127,10 @@ def _share(
     -------
     ndarray of int, shape (nodes, ports)
     """
+    # Imported here, since that takes longer than a plan that does without it.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import maximum_flow
+
     nodes, ports, levels = topology.nodes, topology.ports, topology.diameter
     chain = nodes + np.arange(levels * ports).reshape(levels, ports)
     source, sink = 0, nodes + levels * ports
