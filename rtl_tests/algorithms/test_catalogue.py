@@ -7,7 +7,6 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from torusfabric.algorithms import CATALOGUE, Catalogue, Options, choose, find
-from torusfabric.algorithms import catalogue as module
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.errors import InputError
 from torusfabric.topology import parse_topology
@@ -62,7 +61,7 @@ def entry(value):
 
 
 def test_entry_points_are_read_when_the_catalogue_is(monkeypatch):
-    monkeypatch.setattr(module, "entry_points", entry("MINE"))
+    monkeypatch.setattr("importlib.metadata.entry_points", entry("MINE"))
     catalogue = Catalogue([find("matching")], group="some.group")
     assert catalogue.find("mine").name == "mine"
     assert names(catalogue) == ["matching", "mine"]
@@ -70,6 +69,6 @@ def test_entry_points_are_read_when_the_catalogue_is(monkeypatch):
 
 @pytest.mark.parametrize("value", ["NO_ALGORITHM", "NOTHING"])
 def test_an_entry_point_must_name_an_algorithm(monkeypatch, value):
-    monkeypatch.setattr(module, "entry_points", entry(value))
+    monkeypatch.setattr("importlib.metadata.entry_points", entry(value))
     with pytest.raises(InputError, match=r"^Entry point mine of some.group must name an algorithm"):
         len(Catalogue(group="some.group"))

@@ -82,11 +82,11 @@ def test_registration_takes_no_entry_point(site):
 
 
 def test_a_broken_entry_point_is_named(site, tmp_path):
-    """A plugin that cannot be imported is said in one line."""
+    """A plugin that cannot be imported is said in one line, where what it may offer is needed."""
     broken = tmp_path / "broken-1.0.dist-info"
     broken.mkdir()
     (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (broken / "entry_points.txt").write_text("[torusfabric.topologies]\nbad = nowhere:Bad\n")
-    words = ("-m", "torusfabric", "plan", "4x4", "allgather")
+    words = ("-m", "torusfabric", "plan", "nowhere:4", "allgather")
     message = run(tmp_path, *words, status=1)
     assert "Entry point bad of torusfabric.topologies must name a class of topologies" in message

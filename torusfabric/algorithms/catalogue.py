@@ -8,7 +8,6 @@ entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import entry_points
 from typing import overload
 
 from ..collective import Collective
@@ -57,7 +56,8 @@ class Catalogue(Sequence[Algorithm]):
     algorithms : iterable of Algorithm
         Those to begin with.
     group : str, optional
-        A group of entry points. What they name is registered when the catalogue is first read.
+        A group of entry points. What they name is registered when the catalogue is first read to
+        its end.
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = (), *, group: str | None = None) -> None:
@@ -66,6 +66,8 @@ class Catalogue(Sequence[Algorithm]):
 
     def _all(self) -> list[Algorithm]:
         """All algorithms, those of entry points included."""
+        from importlib.metadata import entry_points  # here, since few need it
+
         group, self._unread_group = self._unread_group, None
         for entry in entry_points(group=group) if group else ():
             try:
@@ -90,7 +92,9 @@ class Catalogue(Sequence[Algorithm]):
         return self._all()[index]
 
     def __iter__(self) -> Iterator[Algorithm]:
-        return iter(tuple(self._all()))
+        yield from (known := tuple(self._algorithms))
+        if self._unread_group:  # what is looked for is rarely further on
+            yield from [algorithm for algorithm in self._all() if algorithm not in known]
 
     def register(self, algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
         """Add an algorithm.
@@ -139,10 +143,14 @@ class Catalogue(Sequence[Algorithm]):
         InputError
             If there is none.
         """
-        named = {algorithm.name: algorithm for algorithm in self}
-        if name in named:
-            return named[name]
-        raise no_such("Algorithm", name, named)
+        for algorithm in self:
+            if algorithm.name == name:
+                return algorithm
+        raise no_such("Algorithm", name, [algorithm.name for algorithm in self])
+
+    def able(self, collective: Collective) -> list[Algorithm]:
+        """The algorithms that know a collective, on whatever topology."""
+        return [entry for entry in self if collective.kind in entry.collectives]
 
     def choose(
         self, topology: Topology, collective: Collective, options: Options | None = None
@@ -157,12 +165,14 @@ class Catalogue(Sequence[Algorithm]):
         """
         options = options or Options()
         seeded, options = options, replace(options, seed=Options.seed)
-        able = [entry for entry in self if collective.kind in entry.collectives]
-        for algorithm in able:
+        for algorithm in self:
+            if collective.kind not in algorithm.collectives:
+                continue
             if algorithm.why_not(topology, collective, options) is None:
                 if algorithm.why_not(topology, collective, seeded) is not None:
-                    raise _no_seed(algorithm, topology, collective, seeded, able)
+                    raise _no_seed(algorithm, topology, collective, seeded, self.able(collective))
                 return algorithm
+        able = self.able(collective)
         reasons = _reasons(topology, collective, options, able)
         for name in options.given():
             knowing = [entry for entry in self if name in entry.options]

@@ -5,8 +5,8 @@ Those of other packages enter by `register_topology`, or by an entry point of th
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 from ..errors import InputError
@@ -62,6 +62,8 @@ def _read_entry_points() -> None:
     InputError
         If one of them cannot be imported, or is no class of topologies.
     """
+    from importlib.metadata import entry_points  # here, since few need it
+
     for point in entry_points(group=GROUP):
         try:
             family = point.load()
@@ -76,6 +78,13 @@ def _read_entry_points() -> None:
                 f"not {point.value!r}"
             )
         register_topology(family)
+
+
+def _families() -> Iterator[type[Topology]]:
+    """All classes; packages are searched for more only if none of those before serves."""
+    yield from (known := tuple(FAMILIES.values()))
+    _read_entry_points()
+    yield from (family for family in FAMILIES.values() if family not in known)
 
 
 def parse_topology(text: str) -> Topology:
@@ -99,9 +108,7 @@ def parse_topology(text: str) -> Topology:
     >>> parse_topology("arrowhead:2").port_names
     ('N', 'SW', 'SE', 'S', 'NE', 'NW')
     """
-    _read_entry_points()
-    for family in FAMILIES.values():
-        topology = family.parse(text)
+    for topology in (family.parse(text) for family in _families()):
         if topology is not None:
             return topology
     forms = ", or ".join(family.notation for family in FAMILIES.values())
@@ -133,9 +140,9 @@ def topology_from_json(entry: object) -> Topology:
     >>> topology_from_json({"kind": "torus", "sides": [8, 8]})
     <Torus 8x8>
     """
-    _read_entry_points()
     if isinstance(entry, dict):
-        family = FAMILIES.get(str(entry.get("kind")))
+        kind = str(entry.get("kind"))
+        family = next((family for family in _families() if family.kind == kind), None)
         topology = family.from_json(entry) if family else None
         if topology is not None:
             return topology
