@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
@@ -272,7 +273,7 @@ class Fabric(wiring.Component):
         """Edges that a write takes, that into the memory included; host top only."""
         return WRITE + self.program.mode.write_delay
 
-    @property
+    @cached_property
     def origins(self) -> Origins:
         """How origins are known, and what that costs."""
         rom_bits = sum(make().rom_bits() for make in self._locators)
