@@ -62,8 +62,8 @@ PAIR_SECONDS = {
 #: Seconds from which on it is said how long something may take.
 LONG = 60.0
 
-#: What is left to everything else on this machine.
-SPARE = 2**28
+#: What is left to everything else on this machine, and what need not be looked for.
+SPARE, LITTLE = 2**28, 2**24
 
 
 class Need(NamedTuple):
@@ -110,9 +110,9 @@ def require_memory(what: str, needs: Iterable[Need]) -> None:
     merged: dict[tuple[str, int, int], float] = {}
     for size, name, value, power in needs:
         merged[name, value, power] = merged.get((name, value, power), 0) + size
-    total, free = sum(merged.values()), max(available_memory() - SPARE, 0)
+    total = sum(merged.values())
     LOGGER.debug("%s takes at least %s of memory", what, memory_text(total))
-    if total <= free:
+    if total <= LITTLE or total <= (free := max(available_memory() - SPARE, 0)):
         return
     (name, value, power), size = max(merged.items(), key=lambda item: item[1])
     fitting = int(value * (max(free - (total - size), 0) / size) ** (1 / power))

@@ -3,8 +3,6 @@
 import math
 from pathlib import Path
 
-import psutil
-
 __all__ = ["available_memory", "duration_text", "memory_text"]
 
 #: Limits of a container, and what it uses: of version 2 of control groups, and of version 1.
@@ -28,6 +26,8 @@ def available_memory() -> int:
     >>> available_memory() > 2**20
     True
     """
+    import psutil  # here, since few ask and its import takes longer than most small plans
+
     found = [int(psutil.virtual_memory().available)]
     for most, used in _CONTAINERS:
         try:
