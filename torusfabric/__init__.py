@@ -16,8 +16,9 @@ True
 Names are imported when they are first used, so that planning does not wait for what makes hardware.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .toolchain.exports import exported
 
 if TYPE_CHECKING:
     from .algorithms import Algorithm, Options
@@ -85,38 +86,28 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-#: Where each public name lives.
-_HOMES = {
-    "algorithms": ("Algorithm", "Options"),
-    "algorithms.catalogue": ("register_algorithm=register",),
-    "analysis.bounds": ("bound",),
-    "analysis.check": ("check",),
-    "collective": ("Collective", "Operator", "parse_collective"),
-    "errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
-    "fpga.synthesis.synthesize": ("synthesize",),
-    "planning": ("Program", "compile", "import_schedule", "plan"),
-    "rtl": ("Fabric",),
-    "schedule": ("Pattern", "Rounds", "Schedule", "Table"),
-    "schedule.file": ("load", "save"),
-    "schedule.foreign.export": ("export_schedule",),
-    "simulation.engines": ("Job",),
-    "simulation.periods": ("simulate_periods",),
-    "simulation.simulate": ("simulate",),
-    "topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),
-    "verilog": ("emit",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    for module, entries in _HOMES.items():
-        for entry in entries:
-            public, _, inner = entry.partition("=")
-            if public == name:
-                value = getattr(import_module(f".{module}", __name__), inner or public)
-                globals()[name] = value
-                return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = exported(
+    __name__,
+    {
+        ".algorithms": ("Algorithm", "Options"),
+        ".algorithms.catalogue": ("register_algorithm=register",),
+        ".analysis.bounds": ("bound",),
+        ".analysis.check": ("check",),
+        ".collective": ("Collective", "Operator", "parse_collective"),
+        ".errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
+        ".fpga.synthesis.synthesize": ("synthesize",),
+        ".planning": ("Program", "compile", "import_schedule", "plan"),
+        ".rtl": ("Fabric",),
+        ".schedule": ("Pattern", "Rounds", "Schedule", "Table"),
+        ".schedule.file": ("load", "save"),
+        ".schedule.foreign.export": ("export_schedule",),
+        ".simulation.engines": ("Job",),
+        ".simulation.periods": ("simulate_periods",),
+        ".simulation.simulate": ("simulate",),
+        ".topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),
+        ".verilog": ("emit",),
+    },
+)
 
 
 def __dir__() -> list[str]:

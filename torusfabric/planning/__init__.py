@@ -3,14 +3,20 @@
 A `Selection` says what to plan, by names or by values; `plan_selection` plans it, `plan` does both
 and checks, and `plan_any_root` plans for a root that each run chooses. `compile` makes the program
 of a schedule. All rooms above come here: none of them looks for an algorithm or compiles by itself.
+Names are imported when they are first used, so that planning does not wait for what compiles.
 """
 
-from ..program import Program, compile
-from .any_root import plan_any_root
-from .foreign import import_schedule
-from .limits import announce, require_hardware, require_jobs, require_placements
-from .plans import plan, plan_selection, resolve
-from .selection import PlanOptions, Selection, select
+from typing import TYPE_CHECKING
+
+from ..toolchain.exports import exported
+
+if TYPE_CHECKING:
+    from ..program import Program, compile
+    from .any_root import plan_any_root
+    from .foreign import import_schedule
+    from .limits import announce, require_hardware, require_jobs, require_placements
+    from .plans import plan, plan_selection, resolve
+    from .selection import PlanOptions, Selection, select
 
 __all__ = [
     "announce",
@@ -28,3 +34,15 @@ __all__ = [
     "resolve",
     "select",
 ]
+
+__getattr__ = exported(
+    __name__,
+    {
+        "..program": ("Program", "compile"),
+        ".any_root": ("plan_any_root",),
+        ".foreign": ("import_schedule",),
+        ".limits": ("announce", "require_hardware", "require_jobs", "require_placements"),
+        ".plans": ("plan", "plan_selection", "resolve"),
+        ".selection": ("PlanOptions", "Selection", "select"),
+    },
+)

@@ -10,7 +10,6 @@ from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
 from ..collective import Collective
 from ..errors import InputError
-from ..program import compile
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
 from ..topology import Topology
@@ -153,6 +152,8 @@ def resolve(
     selection = replace(selection, algorithm=selection.chosen())
     if not selection.any_latency:
         return selection
+    from ..program import compile  # here, since few selections need it and its import takes long
+
     found: list[tuple[int, int, Selection]] = []
     for latency in LATENCIES:
         options = replace(selection.options, latency=latency)

@@ -1,11 +1,16 @@
-"""Engines: ways to run a fabric cycle by cycle."""
+"""Engines: ways to run a fabric cycle by cycle; each is imported when it is first used."""
 
-from .amaranth_engine import AmaranthEngine
-from .base import Engine, EngineRun, Job, PhaseTimes, longest_job
-from .choice import ENGINES, Choice, choose_engine
-from .compiled import CompiledEngine
-from .verilator import VerilatorEngine
-from .waves import check_wave
+from typing import TYPE_CHECKING
+
+from ...toolchain.exports import exported
+
+if TYPE_CHECKING:
+    from .amaranth_engine import AmaranthEngine
+    from .base import Engine, EngineRun, Job, PhaseTimes, longest_job
+    from .choice import ENGINES, Choice, choose_engine
+    from .compiled import CompiledEngine
+    from .verilator import VerilatorEngine
+    from .waves import check_wave
 
 __all__ = [
     "ENGINES",
@@ -21,3 +26,15 @@ __all__ = [
     "choose_engine",
     "longest_job",
 ]
+
+__getattr__ = exported(
+    __name__,
+    {
+        ".amaranth_engine": ("AmaranthEngine",),
+        ".base": ("Engine", "EngineRun", "Job", "PhaseTimes", "longest_job"),
+        ".choice": ("ENGINES", "Choice", "choose_engine"),
+        ".compiled": ("CompiledEngine",),
+        ".verilator": ("VerilatorEngine",),
+        ".waves": ("check_wave",),
+    },
+)

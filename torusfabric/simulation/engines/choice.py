@@ -1,15 +1,13 @@
 """Choosing an engine: by what the user says, or by the size of the work."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar
+from functools import partial
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
 
 from ...rtl.fabric import Fabric
-from ...toolchain import cxx
 from ...toolchain.hints import no_such
-from .amaranth_engine import AmaranthEngine
 from .base import Engine, words_moved
-from .compiled import CompiledEngine
-from .verilator import VerilatorEngine
 from .waves import check_wave
 from .words import SAMPLE
 
@@ -18,9 +16,18 @@ __all__ = ["ENGINES", "Choice", "build_time", "choose_engine", "estimate", "pick
 #: What an engine is to those who choose one.
 AnyEngine = TypeVar("AnyEngine")
 
+
+def _make(engine: str, *given: Any, **options: Any) -> Engine:
+    """Make an engine of a class of this package, which is imported for it."""
+    made: Engine = getattr(import_module(__package__), engine)(*given, **options)
+    return made
+
+
 #: All engines by name.
 ENGINES: dict[str, Callable[..., Engine]] = {
-    engine.name: engine for engine in (AmaranthEngine, CompiledEngine, VerilatorEngine)
+    "amaranth": partial(_make, "AmaranthEngine"),
+    "compiled": partial(_make, "CompiledEngine"),
+    "verilator": partial(_make, "VerilatorEngine"),
 }
 
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
@@ -100,6 +107,8 @@ def pick(
     slow, build = times()
     if slow <= build:
         return engines["amaranth"], "small enough that nothing need be built"
+    from ...toolchain import cxx  # here, since small work needs no compiler
+
     if not cxx.have_compiler():
         return engines["amaranth"], f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
     return engines["compiled"], f"Amaranth's simulator would take some {slow:.0f} s"

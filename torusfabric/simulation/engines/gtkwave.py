@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vcd.gtkw import GTKWSave
-
 from ...errors import WorkFailed
 from ...topology import Topology
 
@@ -71,6 +69,8 @@ def gtkwave_text(
     """
     signals, text = declared_signals(vcd), io.StringIO()
     prefix = _prefix(signals)
+    from vcd.gtkw import GTKWSave  # here, since few runs write waves
+
     save = GTKWSave(text)
     # Absolute both: GTKWave finds them too where they have been moved together.
     save.dumpfile(str(wave))

@@ -13,9 +13,7 @@ from typing import NamedTuple
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
-from ...toolchain import tools
 from ...toolchain.files import finished, write_file
-from .fst import convert
 from .gtkwave import gtkwave_text
 
 __all__ = ["FORMATS", "WaveLine", "check_wave", "recording", "wave_lines"]
@@ -115,6 +113,8 @@ def check_wave(wave: str | Path | None) -> None:
     suffix = Path(wave).suffix
     if suffix not in FORMATS:
         raise InputError(f"File of waves must end in {' or '.join(FORMATS)}, not {Path(wave).name}")
+    from ...toolchain import tools  # here, since few runs write waves
+
     if suffix == ".fst" and tools.find("vcd2fst") is None:
         raise MissingTool(
             "Tool vcd2fst was not found: install the package gtkwave of your system, "
@@ -158,6 +158,8 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
                 failure = error
             shown = gtkwave_text(written, wave, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
+                from .fst import convert
+
                 convert(written)
             write_file(wave.with_suffix(".gtkw"), shown)
     except OSError as error:

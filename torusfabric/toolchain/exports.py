@@ -1,0 +1,42 @@
+"""Names that a package offers and imports only when they are first used."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["exported"]
+
+
+def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+    """Make what a package has as ``__getattr__``, so that nobody waits for what he does not use.
+
+    No name may be that of a module of the package, which would take its place.
+
+    Parameters
+    ----------
+    package : str
+    homes : mapping of str to iterable of str
+        The names in each module, which is named as seen from the package; ``name=inner`` where it
+        is ``inner`` there.
+
+    Examples
+    --------
+    >>> exported("torusfabric", {"errors": ("InputError", "Wrong=WorkFailed")})("Wrong")
+    <class 'torusfabric.errors.WorkFailed'>
+    """
+    places: dict[str, tuple[str, str]] = {}
+    for module, entries in homes.items():
+        for entry in entries:
+            public, _, inner = entry.partition("=")
+            places[public] = module, inner or public
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, inner = places[name]
+        value = getattr(import_module(module, package), inner)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get
