@@ -1,31 +1,18 @@
 """The command line."""
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from .. import __version__
 from ..toolchain.processes import ending_signals
-from . import (
-    animate,
-    board,
-    boards,
-    cache,
-    compare,
-    completion,
-    doctor,
-    foreign,
-    hardware,
-    monitor,
-    planning,
-    prove,
-    simulation,
-    sweep,
-)
+from .command import CommandParser
 from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
-from .purposes import Help
+from .purposes import PURPOSES, Help
 from .streams import flush_or_drop, prepare_streams, told, writes_to_standard_output
 
 __all__ = ["main"]
@@ -42,8 +29,15 @@ errors: one line; with --verbose a second one names the place in docs/reference/
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
+    """The parser of all commands.
+
+    Parameters
+    ----------
+    complete : bool
+        Whether all commands have their arguments at once; else each imports the module that adds
+        them when it is chosen, so that it does not wait for what others need.
+    """
     parser = Parser(
         prog="torusfabric",
         description="Switch fabrics, free of contention, for collectives on torus networks.",
@@ -52,22 +46,28 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"torusfabric {__version__}")
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, title="commands"
+        dest="command",
+        metavar="COMMAND",
+        required=True,
+        title="commands",
+        parser_class=CommandParser,
     )
-    planning.add_commands(commands)
-    compare.add_commands(commands)
-    foreign.add_commands(commands)
-    simulation.add_commands(commands)
-    animate.add_commands(commands)
-    hardware.add_commands(commands)
-    prove.add_commands(commands)
-    boards.add_commands(commands)
-    board.add_commands(commands)
-    monitor.add_commands(commands)
-    sweep.add_commands(commands)
-    doctor.add_commands(commands)
-    cache.add_commands(commands)
-    completion.add_commands(commands)
+
+    @functools.cache
+    def add_arguments(module: str) -> None:
+        import_module(f".{module}", __name__).add_commands(commands.choices)
+
+    listed = [entry for group in PURPOSES.values() for entry in group.items()]
+    for name, command in listed:
+        commands.add_parser(
+            name,
+            help=command.text,
+            description=f"{command.text[0].upper()}{command.text[1:]}.",
+            epilog=f"example: {command.example}",
+            complete=functools.partial(add_arguments, command.module),
+        )
+    for _, command in listed if complete else ():
+        add_arguments(command.module)
     return parser
 
 
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     """Do what a command line says; returns the exit status."""
     try:
-        arguments = make_parser().parse_args(words)
+        arguments = make_parser(complete=False).parse_args(words)
     except SystemExit:  # after --help
         flush()
         raise

@@ -15,13 +15,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    animate = add_command(
-        commands,
-        "animate",
-        run_animate,
-        "write a page that plays a schedule step by step, for any browser",
-        "torusfabric animate 6x6 allgather -o play.html",
-    )
+    animate = add_command(commands, "animate", run_animate)
     add_selection(animate, several=True)
     add_mode(animate)
     add_flits_option(animate)

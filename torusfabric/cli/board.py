@@ -27,20 +27,8 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    build = add_command(
-        commands,
-        "build",
-        run_build,
-        "make a bitstream that tests a fabric on a board",
-        "torusfabric build --board icebreaker 2x2 allgather --width 8 -o out/",
-    )
-    flash = add_command(
-        commands,
-        "flash",
-        run_flash,
-        "make a bitstream and load it onto a board",
-        "torusfabric flash --board ulx3s-25f 4x4 allgather --width 32",
-    )
+    build = add_command(commands, "build", run_build)
+    flash = add_command(commands, "flash", run_flash)
     for parser in (build, flash):
         _add_build(parser)
         parser.add_argument(

@@ -16,13 +16,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    boards = add_command(
-        commands,
-        "boards",
-        run_boards,
-        "list the boards, or find out what one holds",
-        "torusfabric boards --measure icestick",
-    )
+    boards = add_command(commands, "boards", run_boards)
     boards.add_argument(
         "--measure",
         metavar="NAME",

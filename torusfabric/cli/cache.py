@@ -2,8 +2,6 @@
 
 from argparse import Namespace
 
-from rich.filesize import decimal
-
 from .command import Commands, add_command
 from .output import print_facts, print_json
 
@@ -12,13 +10,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    parser = add_command(
-        commands,
-        "cache",
-        run_cache,
-        "show or clear the cache of what external tools produced",
-        "TORUSFABRIC_CACHE_LIMIT=500M torusfabric cache",
-    )
+    parser = add_command(commands, "cache", run_cache)
     parser.add_argument(
         "--clear", action="store_true", help="remove all entries; what is needed is made again"
     )
@@ -26,6 +18,8 @@ def add_commands(commands: Commands) -> None:
 
 def run_cache(arguments: Namespace) -> None:
     """Show what the cache holds, or remove it."""
+    from rich.filesize import decimal
+
     from ..toolchain.cache import default_folder
     from ..toolchain.cache_size import LIMIT_VARIABLE, clear, size_limit, usage
 

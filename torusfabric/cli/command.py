@@ -2,29 +2,41 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from ..toolchain.notices import LOGGER
+from .parser import Parser
 
-__all__ = ["Commands", "add_command"]
+__all__ = ["CommandParser", "Commands", "add_command"]
+
+#: The parsers of all commands, by name.
+Commands: TypeAlias = Mapping[str, ArgumentParser]
 
 
-class Commands(Protocol):
-    """What `ArgumentParser.add_subparsers` returns."""
+class CommandParser(Parser):
+    """A parser that has its arguments only once it parses: what adds them takes long to import.
 
-    def add_parser(self, name: str, *, help: str, description: str, epilog: str) -> ArgumentParser:
-        """Add a command."""
+    Parameters
+    ----------
+    complete : function of ()
+        Adds the arguments, if they are missing.
+    """
+
+    def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._complete = complete
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Add the arguments, and parse."""
+        self._complete()
+        return super().parse_known_args(args, namespace)
 
 
 def add_command(
-    commands: Commands,
-    name: str,
-    run: Callable[[Namespace], int | None],
-    text: str,
-    example: str,
+    commands: Commands, name: str, run: Callable[[Namespace], int | None]
 ) -> ArgumentParser:
-    """Add a command.
+    """Give a command what runs it, and the arguments that all commands have.
 
     Parameters
     ----------
@@ -32,18 +44,13 @@ def add_command(
     name : str
     run : function of (Namespace) -> int or None
         Does the work; returns the exit status.
-    text : str
-        What it does, in a few words.
-    example : str
-        A command line, for the help text.
 
     Returns
     -------
     ArgumentParser
+        That of the command, to which the module adds more.
     """
-    parser = commands.add_parser(
-        name, help=text, description=text[0].upper() + text[1:] + ".", epilog=f"example: {example}"
-    )
+    parser = commands[name]
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"
     )

@@ -27,13 +27,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    compare = add_command(
-        commands,
-        "compare",
-        run_compare,
-        "put all algorithms that fit side by side, for one collective or several in a fabric",
-        "torusfabric compare 8x8 allgather --target ecp5-25k",
-    )
+    compare = add_command(commands, "compare", run_compare)
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, any_length=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))

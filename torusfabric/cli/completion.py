@@ -20,13 +20,7 @@ SHELLS = {
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    parser = add_command(
-        commands,
-        "completion",
-        run_completion,
-        "write the script by which a shell completes commands, options and names",
-        SHELLS["bash"],
-    )
+    parser = add_command(commands, "completion", run_completion)
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 

@@ -17,13 +17,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    add_command(
-        commands,
-        "doctor",
-        run_doctor,
-        "say which tools and packages are installed, and how to get what is missing",
-        "torusfabric doctor",
-    )
+    add_command(commands, "doctor", run_doctor)
 
 
 def run_doctor(arguments: Namespace) -> int:

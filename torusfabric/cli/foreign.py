@@ -32,13 +32,7 @@ def add_commands(commands: Commands) -> None:
 
 def _add_import(commands: Commands) -> None:
     """Add import."""
-    command = add_command(
-        commands,
-        "import",
-        run_import,
-        "read a schedule of another system (MSCCL XML), and check it",
-        "torusfabric import allgather.xml --topology 4x4 --map gray -o plan.json",
-    )
+    command = add_command(commands, "import", run_import)
     command.add_argument("file", metavar="FILE", help="MSCCL XML (compressed if it ends in .gz)")
     add_import_options(command)
     command.add_argument(
@@ -57,13 +51,7 @@ def _add_import(commands: Commands) -> None:
 
 def _add_export(commands: Commands) -> None:
     """Add export."""
-    command = add_command(
-        commands,
-        "export",
-        run_export,
-        "write a schedule for other systems: MSCCL XML, or a list of transfers",
-        "torusfabric export plan.json --format msccl -o plan.xml",
-    )
+    command = add_command(commands, "export", run_export)
     add_selection(command, topology_help=FILE_OR_TOPOLOGY)
     command.add_argument(
         "--format",

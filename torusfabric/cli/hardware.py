@@ -20,20 +20,8 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    verilog = add_command(
-        commands,
-        "verilog",
-        run_verilog,
-        "write the Verilog of a fabric",
-        "torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/",
-    )
-    synth = add_command(
-        commands,
-        "synth",
-        run_synth,
-        "synthesize a fabric and report what it costs",
-        "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
-    )
+    verilog = add_command(commands, "verilog", run_verilog)
+    synth = add_command(commands, "synth", run_synth)
     for parser in (verilog, synth):
         add_selection(parser, several=True)
         add_fabric_options(parser, any_length=True)

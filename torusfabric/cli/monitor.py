@@ -20,20 +20,8 @@ __all__ = ["add_baud", "add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    monitor = add_command(
-        commands,
-        "monitor",
-        run_monitor,
-        "talk to a board",
-        "torusfabric monitor /dev/ttyUSB1 -c 'write 3 0 a5' -c start -c 'read 0 8 4'",
-    )
-    run = add_command(
-        commands,
-        "run",
-        run_run,
-        "send data through the fabric on a board",
-        "torusfabric run /dev/ttyUSB1 data.npy -o gathered.npy",
-    )
+    monitor = add_command(commands, "monitor", run_monitor)
+    run = add_command(commands, "run", run_run)
     for parser in (monitor, run):
         parser.add_argument("port", metavar="PORT", help="serial port of the board")
         add_baud(parser)

@@ -8,15 +8,15 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, NoReturn, TextIO
-
-from rich.console import Console, RenderableType
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
 from ..toolchain.progress import Progress, progress_bar
 from .streams import Told
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 __all__ = [
     "JSON_VERSION",
@@ -44,17 +44,6 @@ WIDE = 320
 LONGEST_ERROR = 1000
 
 _apart: ContextVar[bool] = ContextVar("_apart", default=False)
-
-
-class _Console(Console):
-    """A console that leaves a reader who has gone to the command line, and text as it is."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(markup=False, emoji=False, **options)
-
-    def on_broken_pipe(self) -> NoReturn:
-        """Pass the error on."""
-        raise BrokenPipeError
 
 
 def printable(text: str) -> str:
@@ -149,15 +138,33 @@ def print_facts(facts: Mapping[str, Any]) -> None:
             print(f"{name:<{width}}  {printable(str(value))}", file=stream)
 
 
-def print_rendered(renderable: RenderableType) -> None:
+def print_rendered(renderable: "RenderableType") -> None:
     """Print what rich can draw; lines are not folded where nobody looks at a terminal."""
+    from rich.console import Console  # here, since few commands print so and its import takes long
+
+    class _Console(Console):
+        """A console that leaves a reader who has gone to the command line."""
+
+        def on_broken_pipe(self) -> None:
+            """Pass the error on."""
+            raise BrokenPipeError
+
     with _writing() as stream:
         wide = not stream.isatty()
-        _Console(file=stream, soft_wrap=wide, width=WIDE if wide else None).print(renderable)
+        console = _Console(
+            file=stream,
+            soft_wrap=wide,
+            width=WIDE if wide else None,
+            markup=False,
+            emoji=False,
+        )
+        console.print(renderable)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """Print a table."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold")

@@ -6,10 +6,7 @@ from typing import Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_together, in_words
-from ..draw import check_size, draw, heat_map
-from ..draw.moving import moving_picture
 from ..errors import InputError
-from ..planning import compile
 from ..schedule import Schedule
 from ..schedule.file import save
 from ..toolchain.files import writable, write_file
@@ -26,20 +23,8 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    add_command(
-        commands,
-        "algorithms",
-        run_algorithms,
-        "list the algorithms",
-        "torusfabric algorithms --json",
-    )
-    plan = add_command(
-        commands,
-        "plan",
-        run_plan,
-        "plan and check a schedule",
-        "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json",
-    )
+    add_command(commands, "algorithms", run_algorithms)
+    plan = add_command(commands, "plan", run_plan)
     add_selection(plan, plan=False, several=True)
     plan.add_argument(
         "-o",
@@ -48,13 +33,7 @@ def add_commands(commands: Commands) -> None:
         help="write the schedule there, as JSON (compressed if it ends in .gz); of several "
         "collectives each to its own file",
     )
-    picture = add_command(
-        commands,
-        "draw",
-        run_draw,
-        "draw a schedule, as scalable vector graphics",
-        "torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg",
-    )
+    picture = add_command(commands, "draw", run_draw)
     add_selection(picture, several=True)
     add_mode(picture)
     picture.add_argument(
@@ -71,13 +50,7 @@ def add_commands(commands: Commands) -> None:
     picture.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="write the picture there"
     )
-    checker = add_command(
-        commands,
-        "check",
-        run_check,
-        "check a schedule file, or what is planned",
-        "torusfabric check plan.json",
-    )
+    checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
 
 
@@ -154,6 +127,8 @@ def _seconds(began: float) -> dict[str, float]:
 
 def run_draw(arguments: Namespace) -> None:
     """Plan, check, and draw a schedule."""
+    from ..draw import check_size
+
     began = time.perf_counter()
     writable(arguments.output)
     before = lambda topology, _: check_size(topology)
@@ -169,10 +144,15 @@ def run_draw(arguments: Namespace) -> None:
 
 def _picture(schedule: Schedule, arguments: Namespace) -> str:
     """The picture that is asked for."""
+    from ..draw import draw, heat_map
+
     if arguments.links:
         return heat_map(schedule)
     if arguments.moving is None:
         return draw(schedule)
+    from ..draw.moving import moving_picture
+    from ..planning import compile
+
     return moving_picture(compile(schedule), arguments.moving)
 
 

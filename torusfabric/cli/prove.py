@@ -14,13 +14,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    prove = add_command(
-        commands,
-        "prove",
-        run_prove,
-        "prove that the Verilog of a fabric delivers what its collectives owe, for all data",
-        "torusfabric prove 8x8 alltoall",
-    )
+    prove = add_command(commands, "prove", run_prove)
     add_selection(prove, several=True)
     add_fabric_options(prove, any_length=True)
     add_top_options(prove, "host", "core", "stream")

@@ -1,18 +1,143 @@
-"""What commands are for: the help of the command line lists them by purpose."""
+"""The commands, and what they are for: the help of the command line lists them by purpose."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-__all__ = ["PURPOSES", "Help", "by_purpose"]
+__all__ = ["PURPOSES", "Command", "Help", "by_purpose"]
+
+
+class Command(NamedTuple):
+    """A command of the list.
+
+    Parameters
+    ----------
+    module : str
+        The module of this room that has its arguments and runs it, imported only for that.
+    text : str
+        What it does, in a few words.
+    example : str
+        A command line, for the help text.
+    """
+
+    module: str
+    text: str
+    example: str
+
 
 #: Commands by purpose, in the order in which a newcomer meets them.
-PURPOSES: Mapping[str, tuple[str, ...]] = {
-    "plan and look": ("algorithms", "plan", "check", "compare", "draw", "animate"),
-    "hardware": ("verilog", "simulate", "synth", "prove"),
-    "boards": ("boards", "build", "flash", "monitor", "run"),
-    "other systems": ("import", "export"),
-    "many fabrics": ("sweep",),
-    "this installation": ("doctor", "cache", "completion"),
+PURPOSES: Mapping[str, Mapping[str, Command]] = {
+    "plan and look": {
+        "algorithms": Command("planning", "list the algorithms", "torusfabric algorithms --json"),
+        "plan": Command(
+            "planning",
+            "plan and check a schedule",
+            "torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json",
+        ),
+        "check": Command(
+            "planning", "check a schedule file, or what is planned", "torusfabric check plan.json"
+        ),
+        "compare": Command(
+            "compare",
+            "put all algorithms that fit side by side, for one collective or several in a fabric",
+            "torusfabric compare 8x8 allgather --target ecp5-25k",
+        ),
+        "draw": Command(
+            "planning",
+            "draw a schedule, as scalable vector graphics",
+            "torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg",
+        ),
+        "animate": Command(
+            "animate",
+            "write a page that plays a schedule step by step, for any browser",
+            "torusfabric animate 6x6 allgather -o play.html",
+        ),
+    },
+    "hardware": {
+        "verilog": Command(
+            "hardware",
+            "write the Verilog of a fabric",
+            "torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/",
+        ),
+        "simulate": Command(
+            "simulation",
+            "simulate a whole fabric, cycle by cycle, and compare every word",
+            "torusfabric simulate 8x8 allgather --width 32 --flits 4",
+        ),
+        "synth": Command(
+            "hardware",
+            "synthesize a fabric and report what it costs",
+            "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
+        ),
+        "prove": Command(
+            "prove",
+            "prove that the Verilog of a fabric delivers what its collectives owe, for all data",
+            "torusfabric prove 8x8 alltoall",
+        ),
+    },
+    "boards": {
+        "boards": Command(
+            "boards",
+            "list the boards, or find out what one holds",
+            "torusfabric boards --measure icestick",
+        ),
+        "build": Command(
+            "board",
+            "make a bitstream that tests a fabric on a board",
+            "torusfabric build --board icebreaker 2x2 allgather --width 8 -o out/",
+        ),
+        "flash": Command(
+            "board",
+            "make a bitstream and load it onto a board",
+            "torusfabric flash --board ulx3s-25f 4x4 allgather --width 32",
+        ),
+        "monitor": Command(
+            "monitor",
+            "talk to a board",
+            "torusfabric monitor /dev/ttyUSB1 -c 'write 3 0 a5' -c start -c 'read 0 8 4'",
+        ),
+        "run": Command(
+            "monitor",
+            "send data through the fabric on a board",
+            "torusfabric run /dev/ttyUSB1 data.npy -o gathered.npy",
+        ),
+    },
+    "other systems": {
+        "import": Command(
+            "foreign",
+            "read a schedule of another system (MSCCL XML), and check it",
+            "torusfabric import allgather.xml --topology 4x4 --map gray -o plan.json",
+        ),
+        "export": Command(
+            "foreign",
+            "write a schedule for other systems: MSCCL XML, or a list of transfers",
+            "torusfabric export plan.json --format msccl -o plan.xml",
+        ),
+    },
+    "many fabrics": {
+        "sweep": Command(
+            "sweep",
+            "plan, simulate and synthesize a grid of fabrics",
+            "torusfabric sweep grid.toml -o grid.jsonl",
+        ),
+    },
+    "this installation": {
+        "doctor": Command(
+            "doctor",
+            "say which tools and packages are installed, and how to get what is missing",
+            "torusfabric doctor",
+        ),
+        "cache": Command(
+            "cache",
+            "show or clear the cache of what external tools produced",
+            "TORUSFABRIC_CACHE_LIMIT=500M torusfabric cache",
+        ),
+        "completion": Command(
+            "completion",
+            "write the script by which a shell completes commands, options and names",
+            "torusfabric completion bash > ~/.local/share/bash-completion/completions/torusfabric",
+        ),
+    },
 }
 
 

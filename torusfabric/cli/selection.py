@@ -16,7 +16,6 @@ from ..errors import InputError
 from ..planning import (
     PlanOptions,
     Selection,
-    plan_any_root,
     plan_selection,
     resolve,
     select,
@@ -105,6 +104,8 @@ def choose_schedule(
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
         if root:
+            from ..planning import plan_any_root  # here, since it imports what compiles
+
             selection, schedule = plan_any_root(selection, flits=flits, any_length=any_length)
         else:
             selection = resolve(selection, flits=flits, any_length=any_length)

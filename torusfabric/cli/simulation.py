@@ -16,13 +16,7 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    simulate = add_command(
-        commands,
-        "simulate",
-        run_simulate,
-        "simulate a whole fabric, cycle by cycle, and compare every word",
-        "torusfabric simulate 8x8 allgather --width 32 --flits 4",
-    )
+    simulate = add_command(commands, "simulate", run_simulate)
     add_selection(simulate, several=True)
     add_fabric_options(simulate, any_length=True)
     add_top_options(simulate, "host", "stream")

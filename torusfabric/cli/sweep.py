@@ -36,13 +36,7 @@ collectives may be left out):
 
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
-    parser = add_command(
-        commands,
-        "sweep",
-        run_sweep,
-        "plan, simulate and synthesize a grid of fabrics",
-        "torusfabric sweep grid.toml -o grid.jsonl",
-    )
+    parser = add_command(commands, "sweep", run_sweep)
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="what to do, in TOML")

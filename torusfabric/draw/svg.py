@@ -1,8 +1,9 @@
 """Text of scalable vector graphics, put together from shapes."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from html import escape as escape_html
 from typing import TypeAlias
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -16,6 +17,9 @@ Value: TypeAlias = str | float | None
 
 #: Attributes of a shape, an underscore for each dash.
 Style: TypeAlias = dict[str, Value]
+
+#: A text in which nothing is taken for a tag.
+escape = partial(escape_html, quote=False)
 
 FONT = "font-family:'DejaVu Sans',Verdana,Helvetica,sans-serif"
 
@@ -91,11 +95,15 @@ class Svg:
 def _attributes(values: Style) -> str:
     """Attributes as written in a tag."""
     return "".join(
-        f" {name.replace('_', '-')}="
-        + quoteattr(value if isinstance(value, str) else _number(value))
+        f' {name.replace("_", "-")}="{_attribute(value)}"'
         for name, value in values.items()
         if value is not None
     )
+
+
+def _attribute(value: str | float) -> str:
+    """A value as written between quotes."""
+    return escape(value).replace('"', "&quot;") if isinstance(value, str) else _number(value)
 
 
 def _line(points: Iterable[Point]) -> str:

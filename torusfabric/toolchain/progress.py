@@ -7,12 +7,11 @@ a message of the level `logging.DEBUG`.
 
 import contextlib
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
-from rich import progress as rich_progress
-from rich.console import Console
 from typing_extensions import override
 
 from .notices import LOGGER, say
@@ -44,15 +43,27 @@ def progress_bar(what: str) -> Iterator[Progress]:
     if not LOGGER.isEnabledFor(logging.INFO):
         yield lambda *_: None
         return
-    console, began = Console(stderr=True), time.monotonic()
-    with _bar(what, console) if console.is_terminal else _lines(what) as advance:
+    began = time.monotonic()
+    with _bar(what) if _on_terminal() else _lines(what) as advance:
         yield advance
     LOGGER.debug("%s took %.1f s", what, time.monotonic() - began)
 
 
+def _on_terminal() -> bool:
+    """Whether somebody looks at a terminal; standard error may be closed, or none at all."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
 @contextlib.contextmanager
-def _bar(what: str, console: Console) -> Iterator[Progress]:
+def _bar(what: str) -> Iterator[Progress]:
     """A bar, which is gone at the end."""
+    # Here, since only a terminal shows one and its import takes longer than most small plans.
+    from rich import progress as rich_progress
+    from rich.console import Console
+
     columns = (
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),
@@ -60,7 +71,7 @@ def _bar(what: str, console: Console) -> Iterator[Progress]:
         rich_progress.TimeElapsedColumn(),
         rich_progress.TimeRemainingColumn(),
     )
-    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
+    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def advance(done: float, total: float, text: str | None = None) -> None:

@@ -1,0 +1,83 @@
+"""Commands import what they use, and nothing else: each starts cold."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli.purposes import PURPOSES
+
+#: What takes long to import, and what only some commands need: of other packages, and our rooms.
+GRAPHS = ("scipy", "networkx")
+TABLES = ("rich",)
+HARDWARE = ("amaranth", "jschon", "torusfabric.rtl", "torusfabric.verilog")
+COMPILER = ("torusfabric.program",)
+TOOLS = ("filelock", "platformdirs", "torusfabric.toolchain.tools", "torusfabric.toolchain.cache")
+SIMULATORS = ("amaranth.sim", "vcd", "torusfabric.simulation")
+FILES = ("jsonschema", "xml", "urllib.request", "http.client", "email", "importlib.metadata")
+PICTURES = ("torusfabric.draw",)
+BOARDS = ("serial", "amaranth_boards", "amaranth.build", "torusfabric.fpga")
+OTHERS = ("dask", "distributed", "cocotb", "litex", "torusfabric.sweep", "torusfabric.proof")
+SELDOM = (*GRAPHS, *BOARDS, *OTHERS, "psutil", "numpy.random", "jsonschema")
+
+#: What planning alone has no need of.
+PLANNING = (*SELDOM, *TABLES, *HARDWARE, *COMPILER, *TOOLS, *SIMULATORS, *FILES)
+
+#: What command lines must not import.
+FORBIDDEN = {
+    "--help": (*PLANNING, *PICTURES, "numpy", "torusfabric.planning", "torusfabric.algorithms"),
+    "--version": (*PLANNING, *PICTURES, "numpy", "torusfabric.planning"),
+    "algorithms": tuple({*PLANNING, *PICTURES} - {*TABLES, *FILES}),
+    "plan 4x4 allgather": (*PLANNING, *PICTURES),
+    "plan 4x4 allgather --json": (*PLANNING, *PICTURES),
+    "plan 4x4 allgather -o made.json": (*PLANNING, *PICTURES),
+    "check plan.json": tuple({*PLANNING, *PICTURES} - {"jsonschema", "psutil"}),
+    "draw 4x4 allgather -o picture.svg": PLANNING,
+    "synth --help": (*SELDOM, *TABLES, *HARDWARE, *SIMULATORS),
+    "verilog 4x4 allgather -o out": (*SELDOM, *TABLES, *SIMULATORS, *PICTURES),
+    "simulate 4x4 allgather --width 8": tuple(
+        {*SELDOM, *TABLES, *TOOLS, *PICTURES, "vcd", "amaranth.back", "torusfabric.verilog"}
+        - {"numpy.random"}
+    ),
+    "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} | {"numpy"}),
+}
+
+
+def imported(words: Iterable[str], folder: Path) -> set[str]:
+    """The modules that a command line has imported when it is done."""
+    script = (
+        "import sys; from torusfabric.cli import main\n"
+        f"try: status = main({[*words]!r})\n"
+        "except SystemExit as end: status = end.code\n"
+        "print(*sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("line", FORBIDDEN)
+def test_what_is_not_needed_is_not_imported(line: str, tmp_path: Path) -> None:
+    """Neither a heavy module, nor anything within it."""
+    tf.plan("4x4", "allgather").save(tmp_path / "plan.json")
+    found = imported(line.split(), tmp_path)
+    wrong = {
+        module
+        for module in found
+        if any(module == name or module.startswith(f"{name}.") for name in FORBIDDEN[line])
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", [name for group in PURPOSES.values() for name in group])
+def test_a_command_imports_no_other(name: str, tmp_path: Path) -> None:
+    """Its help needs only the module that has its arguments."""
+    own = {command.module for group in PURPOSES.values() for command in group.values()}
+    found = {module.removeprefix("torusfabric.cli.") for module in imported([name, "-h"], tmp_path)}
+    needed = next(group[name].module for group in PURPOSES.values() if name in group)
+    borrowed = {"compare": {"foreign"}, "board": {"monitor"}}  # options of others
+    assert found & own == {needed} | borrowed.get(needed, set())
