@@ -38,9 +38,10 @@ FORBIDDEN = {
     "draw 4x4 allgather -o picture.svg": PLANNING,
     "synth --help": (*SELDOM, *TABLES, *HARDWARE, *SIMULATORS),
     "verilog 4x4 allgather -o out": (*SELDOM, *TABLES, *SIMULATORS, *PICTURES),
-    "simulate 4x4 allgather --width 8": tuple(
-        {*SELDOM, *TABLES, *TOOLS, *PICTURES, "vcd", "amaranth.back", "torusfabric.verilog"}
-        - {"numpy.random"}
+    "simulate 4x4 allgather --width 8": (
+        *({*SELDOM, *TABLES, *TOOLS, *PICTURES} - {"numpy.random"}),
+        *("vcd", "html", "amaranth.back", "torusfabric.verilog", "torusfabric.simulation.streams"),
+        "torusfabric.simulation.engines.compiled",
     ),
     "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} | {"numpy"}),
 }

@@ -1,8 +1,10 @@
 """Simulation of a whole fabric with random data, every word compared."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +15,12 @@ from ..rtl.fabric import Fabric, Top
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .jobs import check_jobs, completed, default_jobs
 from .report import JobReport, SimulationReport, WrongWord
-from .streams import StreamEngine, StreamReport, simulate_streams, stream_jobs
 from .throughput import throughput, throughput_bound
 
-__all__ = ["SimulationReport", "StreamReport", "WrongWord", "simulate", "simulate_runs"]
+if TYPE_CHECKING:
+    from .streams import StreamEngine, StreamReport
+
+__all__ = ["SimulationReport", "WrongWord", "simulate", "simulate_runs"]
 
 
 class Comparison(NamedTuple):
@@ -83,6 +87,8 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
+    from .streams import StreamEngine, simulate_streams, stream_jobs  # here, as few fabrics need it
+
     if stall is not None or fabric.top is Top.STREAM:
         if engine is not None and not isinstance(engine, StreamEngine):
             raise InputError(f"Engine of streams must be a StreamEngine, not {engine.name}")

@@ -1,7 +1,6 @@
 """Values as tables of a page, for notebooks."""
 
 from collections.abc import Mapping
-from html import escape
 
 __all__ = ["facts_table"]
 
@@ -19,6 +18,8 @@ def facts_table(title: str, facts: Mapping[str, object]) -> str:
     >>> "&lt;16&gt;" in facts_table("net", {"nodes": "<16>"})
     True
     """
+    from html import escape  # here, since only notebooks need it
+
     rows = "".join(
         f'<tr><th style="{_CELL}">{escape(name)}</th>'
         f'<td style="{_CELL}">{escape(str(value))}</td></tr>'
