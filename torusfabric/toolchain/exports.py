@@ -17,12 +17,12 @@ def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str]
     ----------
     package : str
     homes : mapping of str to iterable of str
-        The names in each module, which is named as seen from the package; ``name=inner`` where it
+        The names in each module, named as in relative imports; ``name=inner`` where it
         is ``inner`` there.
 
     Examples
     --------
-    >>> exported("torusfabric", {"errors": ("InputError", "Wrong=WorkFailed")})("Wrong")
+    >>> exported("torusfabric", {".errors": ("InputError", "WorkFailed")})("WorkFailed")
     <class 'torusfabric.errors.WorkFailed'>
     """
     places: dict[str, tuple[str, str]] = {}
