@@ -209,7 +209,7 @@ def test_waves_need_a_folder(tmp_path):
 
 
 def test_auto_goes_by_size(monkeypatch):
-    small, large = (fabric_of(name, "allgather", width=32) for name in ("3x3", "12x12"))
+    small, large = (fabric_of(name, "allgather", width=32) for name in ("3x3", "20x20"))
     assert estimate(small)[0] < estimate(small)[1]
     assert estimate(large)[0] > estimate(large)[1]
     chosen = choose_engine(small)
