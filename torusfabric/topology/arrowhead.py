@@ -83,6 +83,13 @@ class Arrowhead(Topology):
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
         return cls(entry["order"]) if "order" in entry else None
 
+    @override
+    def validate(self) -> None:
+        if type(self) is not Arrowhead:  # the arrowhead itself is proved by the tests
+            from .validate import validate
+
+            validate(self, lambda: Arrowhead(self.order))
+
     @property
     def _side(self) -> int:
         """The side of the lattice, 2^n."""

@@ -2,11 +2,12 @@
 
 A node is an integer. Node 0 is the neutral element of the group; port ``p`` of node ``v`` leads to
 ``v + generator[p]``. Everything translation-invariant follows from `Topology.add` and
-`Topology.subtract`; everything else from the `Topology.neighbours` table.
+`Topology.subtract`; everything else from the `Topology.neighbours` table. What a class says of its
+topologies is proved when one is made; see `validate`.
 """
 
 import re
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,14 +17,25 @@ from typing_extensions import Self
 from ..toolchain.hints import no_such
 from .arrays import IntArray, IntLike
 
-__all__ = ["Topology"]
+__all__ = ["Topology", "hops_from"]
 
 
-class Topology(ABC):
+class _Validated(ABCMeta):
+    """What makes topologies, and has each of them validated as soon as it is made."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        topology = super().__call__(*args, **kwargs)
+        topology.validate()
+        return topology
+
+
+class Topology(metaclass=_Validated):
     """A Cayley graph of a finite abelian group.
 
     A class of topologies defines the members that are abstract here, and the attributes. Users name
-    its topologies once it is registered with `register_topology`.
+    its topologies once it is registered with `register_topology`. Making a topology that is not
+    what it must be is an `InputError`; `moduli` and `coordinates` say which group it is, and
+    whatever else the class defines must agree with them.
 
     Attributes
     ----------
@@ -80,23 +92,10 @@ class Topology(ABC):
     def to_json(self) -> dict[str, Any]:
         """The topology as an entry of a schedule file; its ``kind`` is that of the class."""
 
-    @abstractmethod
-    def add(self, a: IntLike, b: IntLike) -> IntArray:
-        """Sum in the group, elementwise over node numbers: node ``a`` translated by ``b``."""
-
-    @abstractmethod
-    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        """Difference in the group, elementwise: the offset of node ``a`` from node ``b``."""
-
     @property
     @abstractmethod
     def generators(self) -> IntArray:
         """The neighbour of node 0 at each port, an int array of shape (ports,)."""
-
-    @property
-    @abstractmethod
-    def distances(self) -> IntArray:
-        """The distance of every node from node 0, an int array of shape (nodes,)."""
 
     @property
     @abstractmethod
@@ -105,11 +104,63 @@ class Topology(ABC):
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:
-        """The parts of nodes in those groups: an int array, ``len(moduli)`` by nodes."""
+        """The parts of nodes in those groups: an int array, ``len(moduli)`` by nodes.
+
+        Different for all nodes, and 0 for node 0.
+        """
 
     @abstractmethod
     def node_name(self, node: int) -> str:
         """The name of a node for people, e.g. ``(1,2)``."""
+
+    def add(self, a: IntLike, b: IntLike) -> IntArray:
+        """Sum in the group, elementwise over node numbers: node ``a`` translated by ``b``."""
+        return self.sum_of_coordinates(a, b)
+
+    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
+        """Difference in the group, elementwise: the offset of node ``a`` from node ``b``."""
+        return self.sum_of_coordinates(a, b, sign=-1)
+
+    def sum_of_coordinates(self, a: IntLike, b: IntLike, *, sign: int = 1) -> IntArray:
+        """The nodes whose coordinates are those of ``a`` plus ``sign`` times those of ``b``.
+
+        Modulo `moduli`, elementwise. This is what `add` and `subtract` are unless a class has
+        quicker ways of its own.
+        """
+        parts, node_at = self._numbering
+        a, b = np.asarray(a), np.asarray(b)
+        where: Any = 0
+        for part, modulus in zip(parts, self.moduli, strict=True):
+            where = where * modulus + (part[a] + sign * part[b]) % modulus
+        nodes: IntArray = node_at[where + np.zeros_like(a + b)]
+        return nodes
+
+    @cached_property
+    def _numbering(self) -> tuple[IntArray, IntArray]:
+        """The coordinates of all nodes, and the node at each place of a row-major grid of them."""
+        parts = np.asarray(self.coordinates(np.arange(self.nodes))).astype(np.int64)
+        node_at = np.empty(self.nodes, np.int64)
+        node_at[np.ravel_multi_index(tuple(parts), self.moduli) if len(parts) else 0] = np.arange(
+            self.nodes
+        )
+        return parts, node_at
+
+    @cached_property
+    def distances(self) -> IntArray:
+        """The distance of every node from node 0, an int array of shape (nodes,)."""
+        return hops_from(self.neighbours)
+
+    def validate(self) -> None:
+        """Refuse a topology that is not what it must be; called when it is made.
+
+        Raises
+        ------
+        InputError
+            Names the first member that is wrong.
+        """
+        from .validate import validate
+
+        validate(self)
 
     @property
     def dimensions(self) -> int:
@@ -161,3 +212,14 @@ class Topology(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
+
+
+def hops_from(neighbours: IntArray) -> IntArray:
+    """Hops from node 0 to every node of a neighbour table, -1 where there is no way."""
+    hops = np.full(len(neighbours), -1, np.int32)
+    reached, count = np.zeros(1, np.int64), 0
+    while reached.size:
+        hops[reached] = count
+        following = neighbours[reached].ravel()
+        reached, count = np.unique(following[hops[following] < 0]), count + 1
+    return hops

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TypeVar
 
-from ..errors import InputError
+from ..errors import InputError, TorusfabricError
 from ..toolchain.hints import hint
 from .cayley import Topology
 
@@ -39,7 +39,7 @@ def register_topology(family: Family) -> Family:
     Raises
     ------
     InputError
-        If another class of this kind is registered.
+        If it is no such class, lacks something, or another class of this kind is registered.
 
     Examples
     --------
@@ -47,6 +47,16 @@ def register_topology(family: Family) -> Family:
     >>> tf.register_topology(tf.Torus)
     <class 'torusfabric.topology.torus.Torus'>
     """
+    if not (isinstance(family, type) and issubclass(family, Topology)):
+        raise InputError(f"Class of topologies must be a subclass of Topology, not {family!r}")
+    lacking = sorted(getattr(family, "__abstractmethods__", ()))
+    words = ("kind", "notation", "entry")
+    lacking += [name for name in words if not isinstance(getattr(family, name, None), str)]
+    if lacking:
+        raise InputError(
+            f"Class of topologies {family.__name__} must define all that Topology leaves open, "
+            f"not leave out {', '.join(lacking)}"
+        )
     known = FAMILIES.setdefault(family.kind, family)
     if known is not family:
         raise InputError(f"Kind of a topology must be a new one, not {family.kind!r}")
@@ -87,14 +97,14 @@ def _families() -> Iterator[type[Topology]]:
     yield from (family for family in FAMILIES.values() if family not in known)
 
 
-def parse_topology(text: str) -> Topology:
+def parse_topology(text: Topology | str) -> Topology:
     """The topology a user names.
 
     Parameters
     ----------
-    text : str
+    text : Topology or str
         ``8x8``, ``7x7x7``, a single number for a ring, ``arrowhead:3`` for an arrowhead torus, or
-        what a registered class makes of it.
+        what a registered class makes of it. A topology is returned as it is.
 
     Raises
     ------
@@ -108,11 +118,26 @@ def parse_topology(text: str) -> Topology:
     >>> parse_topology("arrowhead:2").port_names
     ('N', 'SW', 'SE', 'S', 'NE', 'NW')
     """
-    for topology in (family.parse(text) for family in _families()):
+    if isinstance(text, Topology):
+        return text
+    for family in _families() if isinstance(text, str) else ():
+        topology = _parsed_by(family, text)
         if topology is not None:
             return topology
     forms = ", or ".join(family.notation for family in FAMILIES.values())
-    raise InputError(f"Topology must be {forms}, not {text!r}{_meant(text)}")
+    raise InputError(f"Topology must be {forms}, not {text!r}{_meant(str(text))}")
+
+
+def _parsed_by(family: type[Topology], text: str) -> Topology | None:
+    """What a class makes of a text, whatever it raises."""
+    try:
+        return family.parse(text)
+    except TorusfabricError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"Topology must be {family.notation}, not {text!r} ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _meant(text: str) -> str:

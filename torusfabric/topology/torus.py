@@ -82,6 +82,13 @@ class Torus(Topology):
     def dimensions(self) -> int:
         return len(self.sides)
 
+    @override
+    def validate(self) -> None:
+        if type(self) is not Torus:  # the torus itself is proved by the tests, of any size
+            from .validate import validate
+
+            validate(self, lambda: Torus(self.sides))
+
     @property
     @override
     def moduli(self) -> tuple[int, ...]:

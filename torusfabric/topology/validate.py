@@ -1,0 +1,301 @@
+"""Proof that a topology is what it says: a Cayley graph of a finite abelian group.
+
+A class of topologies may be anybody's, and all rooms above rely on what it says of its nodes. What
+is compared is compared whole, without a sample: `coordinates` is one to one onto the product of
+cyclic groups whose orders are `moduli`, which makes the nodes an abelian group; addition is that of
+the group, for all pairs; ports lead where they say and back; all nodes are reached; distances are
+those of a search; and a file and a name say the same topology again.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import InputError
+from ..toolchain.resources import available_memory, memory_text
+from . import registry
+from .arrays import IntArray, IntLike
+from .cayley import Topology, hops_from
+from .torus import Torus
+
+__all__ = ["MOST_PAIRED", "validate"]
+
+#: Nodes of the largest topology whose own way of adding is compared, for all pairs of nodes.
+MOST_PAIRED = 4096
+
+#: Pairs that are compared at once.
+PAIRS = 2**18
+
+#: Nodes of the largest topology, whose numbers fit the 32 bits of all tables.
+MOST_NODES = 2**31 - 1
+
+#: Bytes for each node, and for each port of each node, while a topology is validated.
+PER_NODE, PER_PORT = 64, 24
+
+#: What has been proved, by class and as it is written in a schedule file.
+_proved: set[tuple[type[Topology], str]] = set()
+
+#: Whether topologies are being made to compare with one that is not proved yet.
+_comparing: ContextVar[bool] = ContextVar("_comparing", default=False)
+
+
+def validate(topology: Topology, like: Callable[[], Topology] | None = None) -> None:
+    """Refuse a topology that is not what it must be; each value is looked at once.
+
+    Parameters
+    ----------
+    topology : Topology
+    like : function of () -> Topology, optional
+        The topology of a class of ours that algorithms take this one for, being of a subclass.
+
+    Raises
+    ------
+    InputError
+        Names the first member that is wrong, what it must be and what it is.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import Torus
+    >>> validate(Torus(3, 4))
+    """
+    if _comparing.get():
+        return
+    key = type(topology), _entry(topology)
+    if key in _proved:
+        return
+    _check_numbers(topology)
+    _check_group(topology)
+    _check_sums(topology)
+    generators = _check_generators(topology)
+    _check_links(topology, generators)
+    if like is not None:
+        _check_same(topology, _read(topology, "Class", "one that Topology knows", like))
+    _check_names(topology)
+    _check_round_trips(topology)
+    _proved.add(key)
+
+
+def _refuse(topology: Topology, what: str, must: str, found: object) -> NoReturn:
+    """Raise the error of a member that is wrong."""
+    name = getattr(topology, "name", None) or type(topology).__name__
+    text = " ".join(str(found).split())
+    raise InputError(f"{what} of topology {name} must be {must}, not {text[:200]}")
+
+
+def _read(topology: Topology, what: str, must: str, read: Callable[[], Any]) -> Any:
+    """What a member of a class that is not ours gives, whatever it raises."""
+    try:
+        return read()
+    except Exception as error:
+        _refuse(topology, what, must, f"{type(error).__name__}: {error}")
+
+
+def _table(
+    topology: Topology, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
+) -> IntArray:
+    """An array of numbers from 0, as it must be."""
+    must = f"integers of shape {shape} from 0 to {below - 1}"
+    found = np.asarray(_read(topology, what, must, read))
+    if found.shape != shape:
+        _refuse(topology, what, must, f"of shape {found.shape}")
+    if not np.issubdtype(found.dtype, np.integer):
+        _refuse(topology, what, must, f"of type {found.dtype}")
+    if found.size and not 0 <= found.min() <= found.max() < below:
+        _refuse(topology, what, must, f"from {found.min()} to {found.max()}")
+    return found.astype(np.int64, copy=False)
+
+
+def _entry(topology: Topology) -> str:
+    """The topology as text of a schedule file."""
+    must = f'a dictionary that JSON can write, of the kind "{topology.kind}"'
+
+    entry = _read(topology, "Entry", must, topology.to_json)
+    text = str(_read(topology, "Entry", must, lambda: json.dumps(entry, sort_keys=True)))
+    if not isinstance(entry, dict) or entry.get("kind") != topology.kind:
+        _refuse(topology, "Entry", must, text)
+    return text
+
+
+def _check_numbers(topology: Topology) -> None:
+    """Its size, the names of its ports, and that its tables fit in memory."""
+    for what, read, least in (
+        ("Nodes", lambda: topology.nodes, 1),
+        ("Ports", lambda: topology.ports, 0),
+    ):
+        must = f"an integer from {least} to {MOST_NODES}"
+        number = _read(topology, what, must, read)
+        if not isinstance(number, int) or isinstance(number, bool):
+            _refuse(topology, what, must, repr(number))
+        if not least <= number <= MOST_NODES:
+            _refuse(topology, what, must, number)
+    size = topology.nodes * (PER_NODE + PER_PORT * topology.ports)
+    free = available_memory()
+    if size > free:
+        what = f"small enough for memory, {memory_text(free)} of which are free"
+        _refuse(topology, "Tables", what, memory_text(size))
+    must = f"{topology.ports} different words"
+    names = _read(topology, "Names of ports", must, lambda: tuple(topology.port_names))
+    words = all(isinstance(name, str) and name and not name.split()[1:] for name in names)
+    if not words or len(names) != topology.ports or len(set(names)) < len(names):
+        _refuse(topology, "Names of ports", must, names)
+    dimensions = _read(topology, "Dimensions", "left out", lambda: topology.dimensions)
+    if dimensions != 0 and not isinstance(topology, Torus):
+        _refuse(topology, "Dimensions", "left out, for only a torus is cut into groups", dimensions)
+
+
+def _check_group(topology: Topology) -> None:
+    """Coordinates are one to one onto a product of cyclic groups, and node 0 is neutral."""
+    must = f"orders of cyclic groups whose product is the {topology.nodes} nodes"
+    moduli = _read(topology, "Moduli", must, lambda: tuple(topology.moduli))
+    whole = all(isinstance(n, int | np.integer) and n >= 1 for n in moduli)
+    if not whole or math.prod(map(int, moduli)) != topology.nodes:
+        _refuse(topology, "Moduli", must, moduli)
+    nodes, shape = np.arange(topology.nodes), (len(moduli), topology.nodes)
+    coordinates = _table(
+        topology, "Coordinates", lambda: topology.coordinates(nodes), shape, max(moduli, default=1)
+    )
+    for axis, (values, modulus) in enumerate(zip(coordinates, moduli, strict=True)):
+        if values.max() >= modulus:
+            what = f"Coordinates {axis}"
+            _refuse(topology, what, f"below their modulus {modulus}", values.max())
+    numbers = np.zeros(topology.nodes, np.int64)
+    for values, modulus in zip(coordinates, moduli, strict=True):
+        numbers = numbers * int(modulus) + values
+    order = np.argsort(numbers, kind="stable")
+    same = np.flatnonzero(numbers[order[1:]] == numbers[order[:-1]])
+    if same.size:
+        pair = order[same[0]], order[same[0] + 1]
+        _refuse(topology, "Coordinates", "different for all nodes",
+                f"the same for nodes {pair[0]} and {pair[1]}")  # fmt: skip
+    if coordinates[:, 0].any():
+        _refuse(topology, "Coordinates of node 0", "all 0", coordinates[:, 0].tolist())
+
+
+def _check_generators(topology: Topology) -> IntArray:
+    """The neighbours of node 0, and that the port that leads back does."""
+    ports = topology.ports
+    must = (ports,), topology.nodes
+    generators = _table(topology, "Generators", lambda: topology.generators, *must)
+    opposite = _table(topology, "Opposite ports", lambda: topology.opposite, (ports,), ports)
+    away = topology.sum_of_coordinates(generators, generators[opposite])
+    back = opposite[opposite] == np.arange(ports)
+    bad = np.flatnonzero((away != 0) | ~back)
+    if bad.size:
+        port = topology.port_names[bad[0]]
+        _refuse(topology, f"Opposite of port {port}",
+                f"the port that leads back, by coordinates modulo {tuple(topology.moduli)}",
+                topology.port_names[opposite[bad[0]]])  # fmt: skip
+    return generators
+
+
+def _check_sums(topology: Topology) -> None:
+    """Own ways to add and subtract are those of the group, for all pairs of nodes."""
+    nodes = topology.nodes
+    step = max(1, PAIRS // nodes)
+    for name, ours, sign in (("add", Topology.add, 1), ("subtract", Topology.subtract, -1)):
+        own = getattr(topology, name)
+        if getattr(own, "__func__", None) is ours:
+            continue
+        if nodes > MOST_PAIRED:
+            _refuse(topology, name.capitalize(),
+                    f"left out, for it follows from coordinates and moduli, above {MOST_PAIRED} "
+                    "nodes", f"defined for {nodes}")  # fmt: skip
+        for first in range(0, nodes, step):
+            rows = np.arange(first, min(first + step, nodes))[:, None]
+            _compare_sums(topology, own, sign, rows, np.arange(nodes)[None])
+        _compare_sums(topology, own, sign, 0, 0)
+
+
+def _compare_sums(
+    topology: Topology, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
+) -> None:
+    """An own way to add, or to subtract, is that of coordinates for some nodes."""
+    what = "Add" if sign > 0 else "Subtract"
+    right = topology.sum_of_coordinates(a, b, sign=sign)
+    found = _table(topology, what, lambda: own(a, b), right.shape, topology.nodes)
+    wrong = np.argwhere(found != right)
+    if len(wrong):
+        at = tuple(wrong[0])
+        first, second = (int(np.broadcast_to(x, right.shape)[at]) for x in (a, b))
+        must = f"{right[at]}, which is that of their coordinates modulo {tuple(topology.moduli)}"
+        _refuse(topology, f"{what} of nodes {first} and {second}", must, found[at])
+
+
+def _check_links(topology: Topology, generators: IntArray) -> None:
+    """Ports lead where generators say, all nodes are reached, and distances are counted right."""
+    nodes, ports = topology.nodes, topology.ports
+    neighbours = _table(topology, "Neighbours", lambda: topology.neighbours, (nodes, ports), nodes)
+    for port, generator in enumerate(generators):
+        right = topology.sum_of_coordinates(np.arange(nodes), generator)
+        wrong = np.flatnonzero(neighbours[:, port] != right)
+        if wrong.size:
+            _refuse(topology, f"Neighbour of node {wrong[0]} at port {topology.port_names[port]}",
+                    f"{right[wrong[0]]}, which is the node plus the generator of the port",
+                    neighbours[wrong[0], port])  # fmt: skip
+    hops = hops_from(neighbours)
+    if hops.min() < 0:
+        _refuse(topology, "Nodes", f"{nodes}, all linked to node 0 by way of others",
+                f"{int((hops >= 0).sum())} of them")  # fmt: skip
+    distances = _table(topology, "Distances", lambda: topology.distances, (nodes,), nodes)
+    wrong = np.flatnonzero(distances != hops)
+    if wrong.size:
+        _refuse(topology, f"Distance of node {wrong[0]} from node 0", str(hops[wrong[0]]),
+                distances[wrong[0]])  # fmt: skip
+    diameter = _read(topology, "Diameter", "an integer", lambda: topology.diameter)
+    if diameter != hops.max():
+        _refuse(topology, "Diameter", str(hops.max()), diameter)
+
+
+def _check_same(topology: Topology, plain: Topology) -> None:
+    """What is of a subclass of ours is the same network, whatever its nodes are called."""
+    nodes = np.arange(plain.nodes)
+    tables: tuple[tuple[str, Callable[[Topology], Any]], ...] = (
+        ("Names of ports", lambda network: network.port_names),
+        ("Opposite ports", lambda network: network.opposite),
+        ("Moduli", lambda network: network.moduli),
+        ("Neighbours", lambda network: network.neighbours),
+        ("Coordinates", lambda network: network.coordinates(nodes)),
+    )
+    for what, read in tables:
+        if not np.array_equal(read(topology), read(plain)):
+            family = type(plain).__name__
+            _refuse(topology, what, f"those of {plain}, for its class is a subclass of {family}",
+                    "others: make it a subclass of Topology")  # fmt: skip
+
+
+def _check_names(topology: Topology) -> None:
+    """What people and files call it, and its nodes."""
+    last = topology.nodes - 1
+    for what, read in (
+        ("Name", lambda: topology.name),
+        ("Kind", lambda: topology.kind),
+        ("Notation", lambda: topology.notation),
+        ("Form of an entry", lambda: topology.entry),
+        ("Name of the first node", lambda: topology.node_name(0)),
+        ("Name of the last node", lambda: topology.node_name(last)),
+    ):
+        found = _read(topology, what, "a line of text", read)
+        if not isinstance(found, str) or not found.strip() or not found.isprintable():
+            _refuse(topology, what, "a line of text", repr(found))
+
+
+def _check_round_trips(topology: Topology) -> None:
+    """What is read back from its entry, and from its name, is the same topology."""
+    entry = json.loads(_entry(topology))
+    token = _comparing.set(True)
+    try:
+        must = f"one that from_json reads as {topology.name} again"
+        found = _read(topology, "Entry", must, lambda: type(topology).from_json(entry))
+        if found != topology:
+            _refuse(topology, "Entry", must, f"{entry}, read as {found}")
+        if registry.FAMILIES.get(topology.kind) is type(topology):
+            must = f"one that parse reads as {topology.name} again"
+            found = _read(topology, "Name", must, lambda: type(topology).parse(topology.name))
+            if found != topology:
+                _refuse(topology, "Name", must, f"read as {found}")
+    finally:
+        _comparing.reset(token)
