@@ -101,7 +101,7 @@ def test_hops_across_the_border_of_the_hexagon():
     beyond = set()
     for stroke in contents(schedule).panels[2].strokes:
         if not hexagon.joined[stroke.node, stroke.ports[0]]:
-            place = hexagon.positions[:, stroke.node] + hexagon.steps[:, stroke.ports[0]]
+            place = hexagon.positions[:, stroke.node] + hexagon.hops[stroke.node, stroke.ports[0]]
             beyond.add(tuple(place.round(3)))
     assert beyond
     assert discs == 3 * 16 + len(beyond)

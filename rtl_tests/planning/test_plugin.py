@@ -58,6 +58,17 @@ def test_the_topology_is_planned_saved_and_simulated(site, tmp_path):
     assert (report["passed"], report["rounds"], report["algorithm"]) == (True, 6, "march")
 
 
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("draw", ()), ("draw", ("--moving", "2")), ("draw", ("--links",)), ("animate", ())],
+)
+def test_the_topology_is_drawn(site, tmp_path, command, more):
+    """Pictures need no torus."""
+    words = (command, "circulant:7:3", "allgather", *more, "-o", "out")
+    assert run_json(site, *words, cwd=tmp_path)["topology"] == "circulant:7:3"
+    assert "circulant:7:3" in (tmp_path / "out").read_text()
+
+
 def test_algorithms_for_any_topology_serve_it(site):
     """Tables need no more than a Cayley graph."""
     planned = run_json(site, "plan", "circulant:13:5", "alltoall")

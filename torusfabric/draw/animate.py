@@ -11,8 +11,8 @@ from ..analysis.step_length import step_length
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import arrivals
-from ..topology import Topology, Torus
-from .layout import arrowhead_layout, as_arrowhead, torus_layout
+from ..topology import Topology
+from .graph_layout import layout_of
 
 __all__ = ["animation", "check_size"]
 
@@ -79,11 +79,7 @@ def _part(name: str) -> str:
 def _content(program: Program) -> dict[str, Any]:
     """What the page shows, as plain values."""
     schedule, topology = program.schedule, program.topology
-    layout = (
-        torus_layout(topology)
-        if isinstance(topology, Torus)
-        else arrowhead_layout(as_arrowhead(topology), schedule.collective.root or 0)
-    )
+    layout = layout_of(topology, schedule.collective.root or 0)
     blocks = _blocks(program)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
     for block, (origin, _, _) in enumerate(blocks):
@@ -92,7 +88,7 @@ def _content(program: Program) -> dict[str, Any]:
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
-        "steps": np.round(layout.steps.T, 4).tolist(),
+        "steps": np.round(np.moveaxis(layout.steps, 0, 2), 4).tolist(),
         "near": topology.neighbours.tolist(),
         "opposite": topology.opposite.tolist(),
         "joined": layout.joined.astype(int).tolist(),

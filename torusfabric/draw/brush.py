@@ -46,11 +46,11 @@ class Brush:
         self._topology = panel.layout.topology
         self._origin = np.asarray(middle) - HOP * panel.layout.box.mean(axis=0)
         self._positions = panel.layout.positions.T
-        self._steps = panel.layout.steps.T
-        length = np.hypot(*panel.layout.steps)
-        self._along = self._steps / length[:, None]
+        self._steps = panel.layout.hops
+        self._length = np.hypot(*np.moveaxis(self._steps, 2, 0))
+        self._along = self._steps / self._length[:, :, None]
         # to the right of somebody who looks along the port, on a page whose y grows downwards
-        self._right = np.stack([-self._along[:, 1], self._along[:, 0]], axis=1)
+        self._right = np.stack([-self._along[:, :, 1], self._along[:, :, 0]], axis=2)
 
     def _page(self, points: Iterable[np.ndarray]) -> list[np.ndarray]:
         return [self._origin + HOP * point for point in points]
@@ -75,13 +75,10 @@ class Brush:
     def _links(self) -> None:
         """Paint the network behind everything, each link once."""
         lines = []
-        for node in range(self._topology.nodes):
-            for port in range(self._topology.ports):
-                place, step = self._positions[node], self._steps[port]
-                if not self._layout.joined[node, port]:
-                    lines.append(self._page([place, place + STUB * step]))
-                elif port < self._topology.opposite[port]:
-                    lines.append(self._page([place, place + step]))
+        for node, port in self._layout.links.tolist():
+            place, step = self._positions[node], self._steps[node, port]
+            far = 1 if self._layout.joined[node, port] else STUB
+            lines.append(self._page([place, place + far * step]))
         self._svg.lines(lines, stroke=LINK, stroke_width=1)
 
     def _strokes(self) -> None:
@@ -108,25 +105,28 @@ class Brush:
             if self._layout.ghosts and not self._layout.joined[node, stroke.ports[0]]:
                 return [self._to_ghost(node, stroke.ports[0], offset, arrow=stroke.arrow)]
         pieces = [[self._leave(node, stroke.ports[0], offset, bent=bent)]]
+        back = -1
         for k, port in enumerate(stroke.ports):
             if k:
-                pieces[-1].extend(self._turn(node, stroke.ports[k - 1], port, offset))
+                pieces[-1].extend(self._turn(node, back, port, offset))
             elif bent:
                 pieces[-1].append(self._aside(node, port, offset, TURN))
-            following = self._topology.neighbours[node, port]
-            if not self._layout.joined[node, port]:
-                end = STUB * np.hypot(*self._steps[port])
+            joined = self._layout.joined[node, port]
+            if not joined:
+                end = STUB * self._length[node, port]
                 pieces[-1].append(self._aside(node, port, offset, end))
-                pieces.append([self._aside(following, port, offset, -end)])
-            node = following
+            node, back = self._topology.neighbours[node, port], self._topology.opposite[port]
+            if not joined:
+                end = STUB * self._length[node, back]
+                pieces.append([self._aside(node, back, -offset, end)])
         if bent:
-            pieces[-1].append(self._aside(node, port, offset, -TURN))
-        pieces[-1].append(self._arrive(node, port, offset, bent=bent, arrow=stroke.arrow))
+            pieces[-1].append(self._aside(node, back, -offset, TURN))
+        pieces[-1].append(self._arrive(node, back, offset, bent=bent, arrow=stroke.arrow))
         return pieces
 
     def _to_ghost(self, node: int, port: int, offset: float, *, arrow: bool) -> list[np.ndarray]:
         """A hop to a second picture of the neighbour."""
-        step = self._steps[port]
+        step = self._steps[node, port]
         ghost = self._topology.neighbours[node, port]
         self._ghosts[tuple(np.round(self._positions[node] + step, 3))] = ghost
         start = self._leave(node, port, offset, bent=False)
@@ -136,16 +136,20 @@ class Brush:
 
     def _aside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
         """A point beside the link of a port, some way ahead of its node."""
-        beside, ahead_by = offset * self._right[port], ahead * self._along[port]
+        arc = node, port
+        beside, ahead_by = offset * self._right[arc], ahead * self._along[arc]
         return np.asarray(self._positions[node] + beside + ahead_by)
 
-    def _turn(self, node: int, before: int, port: int, offset: float) -> list[np.ndarray]:
-        """The points by which a stroke turns from one link to another beside a node."""
-        normals = self._right[before] + self._right[port]
-        spread = 1 + self._right[before] @ self._right[port]
+    def _turn(self, node: int, back: int, port: int, offset: float) -> list[np.ndarray]:
+        """The points by which a stroke turns to a link, beside a node, from the link that is back.
+
+        Whoever comes by a link looks against its port, so that its left is on the right.
+        """
+        before, after = -self._right[node, back], self._right[node, port]
+        spread = 1 + before @ after
         if spread > 0.45:
-            return [self._positions[node] + offset * normals / spread]
-        return [self._aside(node, before, offset, 0), self._aside(node, port, offset, 0)]
+            return [self._positions[node] + offset * (before + after) / spread]
+        return [self._aside(node, back, -offset, 0), self._aside(node, port, offset, 0)]
 
     def _leave(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
         """Where a stroke leaves the rim of its node."""
@@ -154,13 +158,13 @@ class Brush:
         return self._aside(node, port, offset, math.sqrt(max(RADIUS**2 - offset**2, 0)))
 
     def _arrive(
-        self, node: int, port: int, offset: float, *, bent: bool, arrow: bool
+        self, node: int, back: int, offset: float, *, bent: bool, arrow: bool
     ) -> np.ndarray:
-        """Where a stroke meets the rim of its last node."""
+        """Where a stroke meets the rim of its last node, at the port that leads back."""
         rim = RADIUS + 0.03 * arrow
         if bent:
-            return self._aside(node, port, 0.4 * rim, -0.9 * rim)
-        return self._aside(node, port, offset, -math.sqrt(max(rim**2 - offset**2, 0)))
+            return self._aside(node, back, -0.4 * rim, 0.9 * rim)
+        return self._aside(node, back, -offset, math.sqrt(max(rim**2 - offset**2, 0)))
 
     def _tip(self, piece: list[np.ndarray], width: float) -> list[np.ndarray]:
         """The corners of an arrow's tip; its line is cut so that it ends within the tip."""

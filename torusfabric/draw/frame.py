@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from ..analysis.step_length import step_length
 from ..errors import ScheduleError
 from ..schedule import Schedule
-from ..topology import Torus
-from .layout import arrowhead_layout, as_arrowhead, hexagon_layout, torus_layout
+from ..topology import Arrowhead, Torus
+from .graph_layout import graph_layout
+from .layout import arrowhead_layout, hexagon_layout, torus_layout
 from .picture import Key, Panel, Picture, Sketch
 from .svg import ramp
 
@@ -82,12 +83,17 @@ def _each(schedule: Schedule) -> str:
 def panels_of(
     schedule: Schedule, sketches: Sequence[Sketch], *, centre: int | None = None
 ) -> list[Panel]:
-    """Panels for sketches: one each on a torus; the arrowhead and its folding for one or two."""
+    """Panels for sketches, one each; but the arrowhead and its folding for one or two."""
     topology = schedule.topology
-    if isinstance(topology, Torus):
-        layout = torus_layout(topology, centre=centre, in_one_row=len(sketches) > 1)
+    if not isinstance(topology, Arrowhead):
+        several = len(sketches) > 1
+        layout = (
+            torus_layout(topology, centre=centre, in_one_row=several)
+            if isinstance(topology, Torus)
+            else graph_layout(topology, centre=centre, in_one_row=several)
+        )
         return [Panel(layout, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]
-    root, topology = centre or 0, as_arrowhead(topology)
+    root = centre or 0
     hexagon = hexagon_layout(topology, root)
     if len(sketches) > 2:
         return [Panel(hexagon, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]

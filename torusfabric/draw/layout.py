@@ -1,5 +1,7 @@
 """Where nodes are drawn: positions in the plane, and the direction of each port.
 
+Those of a torus and an arrowhead torus are here, of any other topology in `graph_layout`.
+
 Coordinates count hops, x to the right and y downwards. A link is drawn as a line where its two ends
 lie one hop apart in the direction of its port, and as a stub at either end everywhere else.
 """
@@ -12,11 +14,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..errors import InputError
 from ..topology import Arrowhead, Topology, Torus
 from ..topology.arrowhead import DIRECTIONS
 
-__all__ = ["Layout", "Region", "arrowhead_layout", "as_arrowhead", "hexagon_layout", "torus_layout"]
+__all__ = [
+    "Layout",
+    "Region",
+    "arrowhead_layout",
+    "axis_directions",
+    "hexagon_layout",
+    "rows_and_layers",
+    "torus_layout",
+]
 
 #: Words in a picture and the middle of their base line: (x, y, text).
 Caption: TypeAlias = tuple[float, float, str]
@@ -54,8 +63,8 @@ class Layout:
     ----------
     topology : Topology
     positions : ndarray of float, shape (2, nodes)
-    steps : ndarray of float, shape (2, ports)
-        One hop along each port.
+    steps : ndarray of float, shape (2, 1, ports) or (2, nodes, ports)
+        One hop along each port, of all nodes alike or of each.
     regions : tuple of Region
     captions : tuple of (float, float, str)
     ghosts : bool
@@ -74,8 +83,22 @@ class Layout:
     def joined(self) -> np.ndarray:
         """Whether the neighbour at each port is one hop away, a bool array (nodes, ports)."""
         there = self.positions[:, self.topology.neighbours]
-        gap = there - self.positions[:, :, None] - self.steps[:, None, :]
+        gap = there - self.positions[:, :, None] - self.steps
         return np.asarray(np.hypot(*gap) < 1e-6)
+
+    @cached_property
+    def hops(self) -> np.ndarray:
+        """One hop along each port of each node, a float array of shape (nodes, ports, 2)."""
+        shape = 2, self.topology.nodes, self.topology.ports
+        return np.moveaxis(np.broadcast_to(self.steps, shape), 0, 2)
+
+    @cached_property
+    def links(self) -> np.ndarray:
+        """What shows each link once: rows (node, port), of both its ends where it is two stubs."""
+        near, back = self.topology.neighbours, self.topology.opposite
+        nodes, ports = np.arange(self.topology.nodes)[:, None], np.arange(self.topology.ports)
+        first = (ports < back) | ((ports == back) & (nodes < near))
+        return np.argwhere(first | ~self.joined)
 
     @cached_property
     def box(self) -> np.ndarray:
@@ -100,8 +123,36 @@ def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool
     in_one_row : bool
         Whether the layers of a torus of three axes stand side by side.
     """
-    sides = (1,) * (2 - len(topology.sides)) + topology.sides
-    coordinates = np.array(np.unravel_index(np.arange(topology.nodes), sides))
+    coordinates = topology.coordinates(np.arange(topology.nodes))
+    positions, captions = rows_and_layers(
+        topology.sides, coordinates, centre=centre, in_one_row=in_one_row
+    )
+    plus = axis_directions(len(topology.sides))
+    steps = np.stack([plus, -plus], axis=2).reshape(2, 1, -1)
+    return Layout(topology, positions, steps, captions=captions)
+
+
+def rows_and_layers(
+    sides: tuple[int, ...],
+    coordinates: np.ndarray,
+    *,
+    centre: int | None = None,
+    in_one_row: bool = False,
+) -> tuple[np.ndarray, tuple[Caption, ...]]:
+    """Positions of nodes in a grid of one axis or more, and captions of its layers.
+
+    Parameters
+    ----------
+    sides : tuple of int
+    coordinates : ndarray of int, shape (axes, nodes)
+    centre : int, optional
+        The node that is drawn in the middle.
+    in_one_row : bool
+        Whether the layers of three axes stand side by side.
+    """
+    missing = max(2 - len(sides), 0)
+    sides = (1,) * missing + sides
+    coordinates = np.concatenate([np.zeros((missing, coordinates.shape[1]), int), coordinates])
     if centre is not None:
         middle = np.array(sides) // 2 - coordinates[:, centre]
         shown = (coordinates + middle[:, None]) % np.array(sides)[:, None]
@@ -113,20 +164,16 @@ def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool
         # somewhat wider than high; and as few lines, but filled evenly
         across = min(lead[0], math.ceil(math.sqrt(1.6 * lead[0] * rows / columns)))
         across = math.ceil(lead[0] / math.ceil(lead[0] / across))
-    layer = np.ravel_multi_index(shown[:-2], lead) if lead else np.zeros(topology.nodes, int)
+    layer = np.ravel_multi_index(shown[:-2], lead) if lead else np.zeros(shown.shape[1], int)
     corner = np.array(
         [layer % across * (columns + LAYER_GAP), layer // across * (rows + LAYER_GAP)]
     )
-    return Layout(
-        topology,
-        positions=corner + shown[:-3:-1],
-        steps=_torus_steps(len(topology.sides)),
-        captions=_layer_captions(layer, corner, coordinates[:-2], columns) if lead else (),
-    )
+    captions = _layer_captions(layer, corner, coordinates[:-2], columns) if lead else ()
+    return corner + shown[:-3:-1], captions
 
 
-def _torus_steps(axes: int) -> np.ndarray:
-    """One hop along each port: the last axis to the right, the one before down, others aslant."""
+def axis_directions(axes: int) -> np.ndarray:
+    """One hop along each axis, (2, axes): the last to the right, the one before down, or aslant."""
     plus = np.zeros((2, axes))
     for axis in range(axes):
         before_last = axes - 1 - axis
@@ -135,9 +182,7 @@ def _torus_steps(axes: int) -> np.ndarray:
         else:
             angle = math.radians(LAYER_ANGLES[(before_last - 2) % len(LAYER_ANGLES)])
             plus[:, axis] = 0.9 * math.cos(angle), -0.9 * math.sin(angle)
-    steps = np.empty((2, 2 * axes))
-    steps[:, 0::2], steps[:, 1::2] = plus, -plus
-    return steps
+    return plus
 
 
 def _layer_captions(
@@ -150,19 +195,6 @@ def _layer_captions(
         x, y = corner[:, first]
         captions.append((x + (columns - 1) / 2, y - 0.7, f"({shared},·,·)"))
     return tuple(captions)
-
-
-def as_arrowhead(topology: Topology) -> Arrowhead:
-    """The arrowhead torus that a topology is.
-
-    Raises
-    ------
-    InputError
-        If it is none, and so no topology that there is a drawing of: tori are asked for first.
-    """
-    if not isinstance(topology, Arrowhead):
-        raise InputError(f"Drawing must be of a torus or an arrowhead torus, not {topology}")
-    return topology
 
 
 def _lattice(points: np.ndarray) -> np.ndarray:
@@ -209,7 +241,7 @@ def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False
     return Layout(
         topology,
         positions=sign * _lattice(topology.embedding[:, label]),
-        steps=_lattice(DIRECTIONS.T),
+        steps=_lattice(DIRECTIONS.T)[:, None],
         regions=tuple(regions),
         captions=_names("T", [sign * head for head in heads]),
         ghosts=True,
@@ -241,7 +273,7 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
     return Layout(
         topology,
         positions=_lattice(points),
-        steps=_lattice(DIRECTIONS.T),
+        steps=_lattice(DIRECTIONS.T)[:, None],
         regions=tuple(regions),
         captions=_names("U", filled),
         ghosts=True,

@@ -10,10 +10,9 @@ import numpy as np
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import Arrival, arrivals
-from ..topology import Torus
 from .brush import HOP, INK, LINK, RADIUS, STUB
 from .frame import BLACK, COLOURS, GREY, titled
-from .layout import Layout, arrowhead_layout, as_arrowhead, torus_layout
+from .graph_layout import layout_of
 from .svg import Svg
 
 __all__ = ["moving_picture"]
@@ -63,12 +62,7 @@ class _Film:
 
     def __init__(self, program: Program, node: int) -> None:
         self.program, self.node, self.svg = program, node, Svg()
-        topology = program.topology
-        self.layout: Layout = (
-            torus_layout(topology)
-            if isinstance(topology, Torus)
-            else arrowhead_layout(as_arrowhead(topology), program.schedule.collective.root or 0)
-        )
+        self.layout = layout_of(program.topology, program.schedule.collective.root or 0)
         count = max(program.schedule.round_count, 1)
         self.round = min(0.8, LONGEST / count)
         self.seconds = self.round * count + REST
@@ -106,15 +100,11 @@ class _Film:
 
     def _network(self) -> None:
         """The links, each once, and stubs where they are not drawn whole."""
-        layout, topology, lines = self.layout, self.program.topology, []
-        for node in range(topology.nodes):
+        layout, lines = self.layout, []
+        for node, port in layout.links.tolist():
             place = layout.positions[:, node]
-            for port in range(topology.ports):
-                far = 1 if layout.joined[node, port] else STUB
-                if far < 1 or port < topology.opposite[port]:
-                    lines.append(
-                        [self._page(place), self._page(place + far * layout.steps[:, port])]
-                    )
+            far = 1 if layout.joined[node, port] else STUB
+            lines.append([self._page(place), self._page(place + far * layout.hops[node, port])])
         self.svg.lines(lines, stroke=LINK, stroke_width=1.2)
 
     def _path(self, move: Arrival, colour: str) -> None:
@@ -133,12 +123,13 @@ class _Film:
     def _hop(self, node: int, port: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """The lines of a hop: one, or a stub at either end."""
         layout, there = self.layout, self.program.topology.neighbours[node, port]
-        step = layout.steps[:, port]
-        aside = ASIDE * np.array([-step[1], step[0]]) / np.hypot(*step)
-        start, end = layout.positions[:, node] + aside, layout.positions[:, there] + aside
+        back = layout.hops[there, self.program.topology.opposite[port]]
+        step = layout.hops[node, port]
+        places = layout.positions[:, node], layout.positions[:, there]
         if layout.joined[node, port]:
-            return [(start, end)]
-        return [(start, start + STUB * step), (end - STUB * step, end)]
+            return [(places[0] + _right(step), places[1] + _right(step))]
+        start, end = places[0] + _right(step), places[1] - _right(back)
+        return [(start, start + STUB * step), (end + STUB * back, end)]
 
     def _nodes(self, moves: list[tuple[Arrival, int]]) -> None:
         """Each node changes its colour when the last it gets of the message has come."""
@@ -161,3 +152,8 @@ class _Film:
             f'<animate attributeName="{name}" dur="{self.seconds:.2f}s" repeatCount="indefinite" '
             f'keyTimes="{times}" values="{values}"/>'
         )
+
+
+def _right(step: np.ndarray) -> np.ndarray:
+    """How far beside the middle of a link a path is drawn, to the right."""
+    return np.asarray(ASIDE * np.array([-step[1], step[0]]) / np.hypot(*step))

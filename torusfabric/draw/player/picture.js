@@ -37,7 +37,7 @@ function fit() {
 const at = ([x, y]) => [left + scale * x, top_ + scale * y];
 // A point on the right of a link: what travels one way does not cover what comes back.
 function beside(node, port, far, aside) {
-  const [x, y] = steps[port], size = Math.hypot(x, y) || 1;
+  const [x, y] = steps[node % steps.length][port], size = Math.hypot(x, y) || 1;
   return at([nodes[node][0] + x * far - y / size * aside, nodes[node][1] + y * far + x / size * aside]);
 }
 function line(a, b) { pen.beginPath(); pen.moveTo(...a); pen.lineTo(...b); pen.stroke(); }

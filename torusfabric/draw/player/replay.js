@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
 const { nodes, names, steps, near, opposite, joined, rounds, cycles, blocks, start, unit } = data;
-const count = nodes.length, last = rounds.length, degree = steps.length;
+const count = nodes.length, last = rounds.length, degree = opposite.length;
 let shown = -1, held = [], newest = [], came = [], used = [];
 
 function reset() {
