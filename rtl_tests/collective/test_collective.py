@@ -116,6 +116,10 @@ def test_axes():
     assert parse_collective("One to all@2+0", root=7, topology=cube) == groups
     assert (groups.name, str(groups)) == ("broadcast@0+2", "broadcast@0+2 from 7")
     assert groups.in_one_group == Collective("broadcast", 7)
+    several: list[Any] = ["2+0", np.array([2, 0])]
+    for given in several:
+        assert parse_collective("broadcast", root="7", axes=given, topology=cube) == groups
+    assert parse_collective("broadcast", axes=1, topology=cube) == Collective("broadcast", 0, (1,))
     assert parse_collective("allgather@0+1+2", topology=cube) == Collective("allgather")
 
 
@@ -127,8 +131,8 @@ def test_axes():
         ({"axes": [-1]}, "Axes must be some of the axes 0, 1"),
         ({"axes": []}, "Axes must be some of the axes 0, 1 of 2x3, each once, not ..$"),
         ({"axes": [0], "topology": Arrowhead(2)}, "Axes must be left out for arrowhead:2, which"),
-        ({"axes": 0}, "Axes must be a list of axis numbers, not 0"),
-        ({"axes": "01"}, "Axes must be a list of axis numbers"),
+        ({"axes": 0.0}, "Axes must be a list of axis numbers, not 0.0"),
+        ({"axes": "0,1"}, "Axes must be numbers joined by .*, as in broadcast@0.2, not '0,1'$"),
         ({"axes": [0.5]}, "Axes must be a list of axis numbers"),
         ({"axes": [True]}, "Axes must be a list of axis numbers"),
         ({"name": "broadcast@"}, "Axes must be numbers joined by .*, as in broadcast@0.2, not ''$"),

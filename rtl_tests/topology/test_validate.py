@@ -8,6 +8,7 @@ and a twist of 2 is a product of cyclic groups of orders 2 and 8, not of 4 and 4
 import json
 import re
 from functools import cached_property
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -42,7 +43,8 @@ class Twisted(Topology):
 
     @classmethod
     def from_json(cls, entry):
-        return cls(*entry["sides"], entry["twist"])
+        rows, columns = entry["sides"]
+        return cls(rows, columns, entry["twist"])
 
     def to_json(self):
         return {"kind": self.kind, "sides": list(self.sides), "twist": self.twist}
@@ -106,7 +108,7 @@ def test_the_right_one_is_planned_and_built(family, monkeypatch):
 
 
 #: Members that are wrong, and what is said of them.
-WRONG = {
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
     # What they were when the fabric delivered wrong words.
     "a group that it is not": (
         {"moduli": (4, 4), "coordinates": lambda _, nodes: np.stack(np.divmod(nodes, 4))},
@@ -203,8 +205,10 @@ def test_a_wrong_one_is_refused(what, monkeypatch):
     body = {name: members[name] for name in others} | {"__init__": __init__}
     family = tf.register_topology(type("Wrong", (Twisted,), body))
     pattern = re.escape(message).replace(r"\.\*", ".*")
-    named = [] if "parse" in members else [lambda: tf.plan("twisted:4x4:2", "allgather")]
-    for make in (family, *named):
+    makers: list[Any] = [family]
+    if "parse" not in members:
+        makers.append(lambda: tf.plan("twisted:4x4:2", "allgather"))
+    for make in makers:
         with pytest.raises(tf.InputError, match=f"^{pattern}") as caught:
             make()
         assert "\n" not in str(caught.value)

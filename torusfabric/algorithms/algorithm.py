@@ -7,12 +7,44 @@ from typing import Any, TypeAlias
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Duplex, Lifted, Schedule
+from ..toolchain.values import flag, natural, positive, real, shown
 from ..topology import Groups, Topology
 
 __all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for"]
 
 #: More steps in which what arrived only waits are not worth a try.
 MOST_LATENCY = 2**16
+
+
+def _times(what: str, value: object) -> tuple[float, ...]:
+    """Three numbers."""
+    if not isinstance(value, tuple | list) or len(value) != 3:
+        raise InputError(f"{what} must be three numbers, BETA TAU LENGTH, not {shown(value)}")
+    return tuple(real(what, number) for number in value)
+
+
+def _arcs(what: str, value: object) -> tuple[tuple[int, int], ...]:
+    """Pairs of numbers; those who know the topology take names, too."""
+    rows = value if isinstance(value, tuple | list) else (value,)
+    if not all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
+        raise InputError(f"{what} must be pairs of a node and a port number, not {shown(value)}")
+    return tuple((natural("Node", node), natural("Port", port)) for node, port in rows)
+
+
+#: How each option is read; and those that may be None.
+_READ: dict[str, Callable[[str, object], object]] = {
+    "ports": positive,
+    "chunks": positive,
+    "large": flag,
+    "seed": natural,
+    "latency": positive,
+    "broken_links": _arcs,
+    "duplex": lambda _, value: Duplex(value),
+    "trees": positive,
+    "packets": positive,
+    "times": _times,
+}
+_OPEN = ("ports", "chunks", "trees", "packets", "times")
 
 
 @dataclass(frozen=True)
@@ -46,7 +78,7 @@ class Options:
     Raises
     ------
     InputError
-        If the latency is beyond reason.
+        If one of them is not what it must be, or the latency is beyond reason.
 
     Examples
     --------
@@ -67,7 +99,10 @@ class Options:
     times: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "duplex", Duplex(self.duplex))
+        for name, read in _READ.items():
+            value = getattr(self, name)
+            if value is not None or name not in _OPEN:
+                object.__setattr__(self, name, read(name.replace("_", " ").capitalize(), value))
         if self.latency > MOST_LATENCY:
             raise InputError(f"Latency must be at most {MOST_LATENCY} steps, not {self.latency}")
 

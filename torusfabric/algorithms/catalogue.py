@@ -143,7 +143,7 @@ class Catalogue(Sequence[Algorithm]):
         InputError
             If there is none.
         """
-        for algorithm in self:
+        for algorithm in self if isinstance(name, str) else ():
             if algorithm.name == name:
                 return algorithm
         raise no_such("Algorithm", name, [algorithm.name for algorithm in self])

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..collective import Collective
 from ..schedule import Duplex, Lifted, Pattern, Schedule, Switching, Table
+from ..toolchain.values import of_type
 from ..topology import Topology
 from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
@@ -62,6 +63,7 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """
+    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
     return find_bound(schedule, traffic).rounds
 
 

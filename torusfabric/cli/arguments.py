@@ -2,11 +2,25 @@
 
 import argparse
 import re
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeVar
 
+from ..errors import InputError
+from ..toolchain import values
 from ..toolchain.destinations import STANDARD_OUTPUT
 
 __all__ = ["folder", "latency_or_auto", "natural", "node_or_any", "positive", "real"]
+
+
+T = TypeVar("T")
+
+
+def _given(read: Callable[[str, object], T], text: str) -> T:
+    """A value that Python takes as well, with a message that argparse puts its name before."""
+    try:
+        return read("", text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error).strip()) from None
 
 
 def folder(text: str) -> str:
@@ -18,24 +32,17 @@ def folder(text: str) -> str:
 
 def natural(text: str) -> int:
     """An integer of at least 0."""
-    if not re.fullmatch(r"\d{1,4000}", text):
-        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
-    return int(text)
+    return _given(values.natural, text)
 
 
 def positive(text: str) -> int:
     """An integer of at least 1."""
-    if not re.fullmatch(r"\d{1,4000}", text) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
-    return int(text)
+    return _given(values.positive, text)
 
 
 def real(text: str) -> float:
     """A number that need not be whole."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}") from None
+    return _given(values.real, text)
 
 
 def node_or_any(text: str) -> int | Literal["any"]:

@@ -79,19 +79,14 @@ def run_host(arguments: Namespace) -> None:
 
 def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
-    from ..simulation.jobs import default_jobs, random_jobs
+    from ..simulation.jobs import default_jobs, jobs_with_drawn
 
-    jobs = default_jobs(fabric)
-    if not fabric.program.any_length and len(fabric.program.operators) < 2:
-        if arguments.jobs is not None:
-            raise InputError(
-                "--jobs must be left out without --max-flits or several operators, which leave a "
-                "choice"
-            )
-        return jobs
+    no_choice = not fabric.program.any_length and len(fabric.program.operators) < 2
+    if no_choice and arguments.jobs is None:
+        return default_jobs(fabric)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_jobs(count)
-    return jobs + random_jobs(fabric, count, seed=arguments.data_seed)
+    return jobs_with_drawn(fabric, count, seed=arguments.data_seed)
 
 
 #: What is shown of a simulation of one collective, in this order.

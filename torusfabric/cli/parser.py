@@ -37,6 +37,7 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print."""
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
+        message = re.sub(r"^argument (.*?): must be", r"\1 must be", message)
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: object = None) -> None:

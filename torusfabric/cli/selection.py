@@ -23,7 +23,6 @@ from ..planning import (
 from ..schedule import Schedule
 from ..schedule.file import load
 from ..topology import Topology, parse_topology
-from .broken_links import broken_links
 from .output import progress_bar
 from .selection_options import given_options
 
@@ -171,7 +170,7 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
         root = _open_root(arguments, collective, allowed=any_root)
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets")
     options = {name: getattr(arguments, name) for name in names} | {
-        "broken_links": broken_links(topology, arguments),
+        "broken_links": [*arguments.broken_link, *map(Path, _listed(arguments.broken_links))],
         "times": tuple(arguments.times) if arguments.times else None,
     }
     return select(
@@ -196,6 +195,11 @@ def _named(arguments: Namespace) -> tuple[str, str | None]:
             f"--algorithm must be left out for {arguments.collective}, not {algorithm}"
         )
     return collective, named if colon else algorithm
+
+
+def _listed(path: str | None) -> list[str]:
+    """A file, if one is given."""
+    return [] if path is None else [path]
 
 
 def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:

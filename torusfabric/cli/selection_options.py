@@ -7,7 +7,7 @@ from typing import Any
 
 from ..collective import COLLECTIVES
 from ..schedule import Duplex
-from .arguments import latency_or_auto, natural, node_or_any, positive
+from .arguments import latency_or_auto, natural, node_or_any, positive, real
 
 __all__ = ["FILE_OR_TOPOLOGY", "add_selection", "given_options"]
 
@@ -66,7 +66,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--times": {
         "metavar": ("BETA", "TAU", "LENGTH"),
         "nargs": 3,
-        "type": float,
+        "type": real,
         "help": "times to start a step and to send a unit, and units of a message: "
         "take the number of packets that is best for them (spanning-tree)",
     },

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from .definitions import COLLECTIVES, Content, Definition, Target
 from .layout import Layout
 
 __all__ = ["Collective", "parse_collective"]
+
+
+#: Axes as users give them.
+Axes: TypeAlias = Sequence[int] | int | str | None
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class Collective:
     kind: str
     root: int | None = None
     axes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
+            raise no_such("Collective", self.kind, COLLECTIVES)
 
     @property
     def definition(self) -> Definition:
@@ -122,8 +130,8 @@ class Collective:
 def parse_collective(
     name: str,
     *,
-    root: int | None = None,
-    axes: Sequence[int] | None = None,
+    root: int | str | None = None,
+    axes: Sequence[int] | int | str | None = None,
     topology: Topology | None = None,
 ) -> Collective:
     """The collective a user names.
@@ -133,10 +141,10 @@ def parse_collective(
     name : str
         Its name or an alias of it, in any case, with blanks or dashes; ``@`` and axes joined by
         ``+`` may follow.
-    root : int, optional
+    root : int or str, optional
         The special node of a rooted collective (default 0): its position in its group.
-    axes : sequence of int, optional
-        The axes that span the groups in which it runs, if the name does not say.
+    axes : sequence of int, int or str, optional
+        The axes that span the groups in which it runs, if the name does not say: also ``"0+2"``.
     topology : Topology, optional
         The root must be one of its nodes, and the axes some of its axes.
 
@@ -155,7 +163,7 @@ def parse_collective(
     >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
     Collective(kind='allreduce', root=None, axes=None)
     """
-    kind, axes = _parse_name(str(name), axes)
+    kind, axes = _parse_name(name if isinstance(name, str) else repr(name), axes)
     collective = Collective(kind, axes=_parse_axes(axes, topology))
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
@@ -164,7 +172,7 @@ def parse_collective(
     return collective
 
 
-def _parse_name(name: str, axes: Sequence[int] | None) -> tuple[str, Sequence[int] | None]:
+def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
     """The kind of a collective, and its axes."""
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
@@ -174,17 +182,19 @@ def _parse_name(name: str, axes: Sequence[int] | None) -> tuple[str, Sequence[in
     else:
         aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
         raise no_such("Collective", base, COLLECTIVES, ways=aliases)
-    if not at:
+    if not at and not isinstance(axes, str):
         return kind, axes
-    if axes is not None:
-        raise InputError(f"Axes must be given once, not by {name!r} and as {list(axes)}")
+    if at and axes is not None:
+        raise InputError(f"Axes must be given once, not by {name!r} and as {axes}")
+    text = text if at else str(axes)
     if not re.fullmatch(r"[0-9]{1,9}(\+[0-9]{1,9})*", text.strip()):
         raise InputError(f"Axes must be numbers joined by +, as in {kind}@0+2, not {text!r}")
     return kind, [int(axis) for axis in text.split("+")]
 
 
-def _parse_root(root: int | None, collective: Collective, topology: Topology | None) -> int:
+def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
     """The root of a rooted collective."""
+    root = int(root) if isinstance(root, str) and re.fullmatch(r"\d{1,4000}", root) else root
     root = 0 if root is None else root
     where = "a node" if collective.axes is None else "a position in a group"
     number = "a node number" if collective.axes is None else where
@@ -196,10 +206,14 @@ def _parse_root(root: int | None, collective: Collective, topology: Topology | N
     return int(root)
 
 
-def _parse_axes(axes: Sequence[int] | None, topology: Topology | None) -> tuple[int, ...] | None:
+def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:
     """The axes that span groups, ascending."""
     if axes is None:
         return None
+    if isinstance(axes, int | np.integer) and not isinstance(axes, bool):
+        axes = [int(axes)]
+    if isinstance(axes, np.ndarray):
+        axes = axes.tolist()
     if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
         raise InputError(f"Axes must be a list of axis numbers, not {axes!r}")
     return tuple(sorted(axes)) if topology is None else parse_axes(topology, axes)

@@ -103,7 +103,7 @@ def import_placed(
     topology = dataflow.file.facts.get("topology") if topology is None else topology
     if topology is None:
         raise InputError(f"Topology must be given for {path}, which names none")
-    topology = parse_topology(topology) if isinstance(topology, str) else topology
+    topology = parse_topology(topology)
     if placement in PLACEMENTS:
         nodes = place_ranks(dataflow, topology, str(placement), seconds=seconds)
     else:

@@ -30,8 +30,8 @@ def plan(
     collective: Collective | str,
     *,
     algorithm: Algorithm | str | None = None,
-    root: int | None = None,
-    axes: Sequence[int] | None = None,
+    root: int | str | None = None,
+    axes: Sequence[int] | int | str | None = None,
     check: bool = True,
     **options: Unpack[PlanOptions],
 ) -> Schedule:
@@ -45,15 +45,17 @@ def plan(
         Such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at once.
     algorithm : Algorithm or str, optional
         By default the first of the catalogue that serves.
-    root : int, optional
+    root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
-    axes : sequence of int, optional
-        The axes that span the groups in which the collective runs, where the name does not say.
+    axes : sequence of int, int or str, optional
+        The axes that span the groups in which the collective runs, where the name does not say: one
+        or several, or as in ``"0+2"``.
     check : bool
         Whether to check the schedule.
     **options
         What to ask of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"``
-        for the quickest hardware), broken_links, duplex, trees, packets, times.
+        for the quickest hardware), broken_links (as on the command line, ``"0:+0"``, or pairs of a
+        node and a port; one or several), duplex, trees, packets, times. Numbers may be text.
 
     Returns
     -------

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from ..algorithms import Algorithm, Options, choose, find
 from ..collective import Collective, parse_collective
 from ..errors import InputError
 from ..schedule import Duplex
+from ..toolchain.hints import no_such
+from ..toolchain.reading import read_text
+from ..toolchain.values import shown
 from ..topology import Topology, parse_topology
 
 if TYPE_CHECKING:
@@ -18,21 +23,30 @@ if TYPE_CHECKING:
 __all__ = ["PlanOptions", "Selection", "select"]
 
 
+#: Bytes of a file of broken links.
+MOST_LINKS = 2**24
+
+#: A link out of order: ``0:+0``, a node and a port by name or number, or a file with one a line.
+Link: TypeAlias = str | tuple[int, int | str] | os.PathLike[str]
+
+
 class PlanOptions(TypedDict, total=False):
     """What may be asked of an algorithm, as keyword arguments; see `Options`.
 
-    A ``latency`` of ``auto`` is the one with which hardware for sums takes the fewest cycles.
+    Numbers may be given as text. A ``latency`` of ``auto`` is the one with which hardware for sums
+    takes the fewest cycles. Broken links are named as on the command line, ``0:+0``, or by node and
+    port, one or several; a `Path` is a file with one a line.
     """
 
-    ports: int | None
-    chunks: int | None
+    ports: int | str | None
+    chunks: int | str | None
     large: bool
-    seed: int
-    latency: int | Literal["auto"]
-    broken_links: tuple[tuple[int, int], ...]
+    seed: int | str
+    latency: int | str | Literal["auto"]
+    broken_links: Link | Iterable[Link]
     duplex: Duplex | str
-    trees: int | None
-    packets: int | None
+    trees: int | str | None
+    packets: int | str | None
     times: tuple[float, float, float] | None
 
 
@@ -73,8 +87,8 @@ def select(
     collective: Collective | str,
     *,
     algorithm: Algorithm | str | None = None,
-    root: int | None = None,
-    axes: Sequence[int] | None = None,
+    root: int | str | None = None,
+    axes: Sequence[int] | int | str | None = None,
     **options: Unpack[PlanOptions],
 ) -> Selection:
     """Select what to plan, by values or by names.
@@ -86,9 +100,9 @@ def select(
         By name perhaps with axes and an algorithm, ``"alltoall@1:necklace"``.
     algorithm : Algorithm or str, optional
         By default the first of the catalogue that serves.
-    root : int, optional
+    root : int or str, optional
         The root of a collective that is given by name.
-    axes : sequence of int, optional
+    axes : sequence of int, int or str, optional
         The axes that span its groups, where the name does not say; by default all.
     **options
         See `PlanOptions`.
@@ -107,7 +121,9 @@ def select(
     >>> select("4x4", "gossip", algorithm="matching").collective.kind
     'allgather'
     """
-    topology = parse_topology(topology) if isinstance(topology, str) else topology
+    topology = parse_topology(topology)
+    if not isinstance(collective, str | Collective):
+        raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
     kind = collective
     if isinstance(collective, Collective):
         if root is not None or axes is not None:
@@ -119,14 +135,56 @@ def select(
             raise InputError(f"Algorithm must be left out for {collective}, not {algorithm}")
         algorithm = named
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
-    if isinstance(algorithm, str):
+    if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)
-    ports, groups = options.get("ports"), collective.groups(topology)
-    if ports is not None and not 1 <= ports <= groups.torus.ports:
-        where = topology if collective.axes is None else f"{topology} {collective.name}"
-        raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
     asked: dict[str, Any] = dict(options)
+    for name in asked:
+        if name not in (known := [option.name for option in fields(Options)]):
+            raise no_such("Option", name, known)
+    if "broken_links" in asked:
+        asked["broken_links"] = parse_links(topology, asked["broken_links"])
     any_latency = asked.get("latency") == "auto"
     if any_latency:
         del asked["latency"]
-    return Selection(topology, collective, algorithm, Options(**asked), any_latency)
+    chosen = Options(**asked)
+    ports, groups = chosen.ports, collective.groups(topology)
+    if ports is not None and not 1 <= ports <= groups.torus.ports:
+        where = topology if collective.axes is None else f"{topology} {collective.name}"
+        raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
+    return Selection(topology, collective, algorithm, chosen, any_latency)
+
+
+def parse_links(topology: Topology, links: Link | Iterable[Link]) -> tuple[tuple[int, int], ...]:
+    """The links that are out of order, each by one of its arcs.
+
+    Parameters
+    ----------
+    topology : Topology
+    links : link, or iterable of links
+        Each as `PlanOptions` has it; several in one text are separated by commas.
+
+    Raises
+    ------
+    InputError
+        If there is no such link, or no such file.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import Torus
+    >>> parse_links(Torus(4, 4), "0:+0"), parse_links(Torus(4, 4), [(0, "+0"), (1, 2)])
+    (((0, 0),), ((0, 0), (1, 2)))
+    """
+    pair = isinstance(links, tuple) and len(links) == 2 and isinstance(links[0], int)
+    if pair or isinstance(links, str | os.PathLike) or not isinstance(links, Iterable):
+        links = cast(list[Link], [links])
+    found: list[tuple[int, int]] = []
+    for link in links:
+        if isinstance(link, os.PathLike):
+            lines = read_text(Path(link), "File of broken links", most=MOST_LINKS).splitlines()
+            texts = [line.split("#")[0].strip() for line in lines]
+            found += [topology.arc(text) for text in texts if text]
+        elif isinstance(link, str):
+            found += [topology.arc(text.strip()) for text in link.split(",")]
+        else:
+            found.append(topology.arc(link))
+    return tuple(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..collective import Operator
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
+from ..toolchain.values import flag, natural, shown
 from .any_root import compile_any_root
 from .lift import lift
 from .merge import merge
@@ -25,9 +26,9 @@ __all__ = ["compile"]
 def compile(
     schedule: Schedule | Sequence[Schedule],
     *,
-    flits: int | None = None,
-    max_flits: int | None = None,
-    operators: Sequence[Operator | str] = (),
+    flits: int | str | None = None,
+    max_flits: int | str | None = None,
+    operators: Operator | str | Sequence[Operator | str] = (),
     root: str | None = None,
     barrier: bool = False,
     **others: object,
@@ -43,9 +44,9 @@ def compile(
     max_flits : int, optional
         In place of `flits`: the length is chosen at the start of each run, up to so many. It always
         is where there are several schedules.
-    operators : sequence of (Operator or str), optional
-        How a reduction combines words (default ``add``), such as ``max:signed``; of several, the
-        one is chosen at the start of each run by its number in this order.
+    operators : Operator, str, or sequence of them, optional
+        How a reduction combines words (default ``add``), such as ``max:signed``; of several, as in
+        ``add,max``, the one is chosen at the start of each run by its number in this order.
     root : {"any"}, optional
         Lets the root be chosen at the start of each run; the schedule is that for node 0.
     barrier : bool
@@ -72,7 +73,10 @@ def compile(
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
-    if barrier:
+    flits = None if flits is None else natural("Flits", flits)
+    max_flits = None if max_flits is None else natural("Max flits", max_flits)
+    operators = _listed(operators)
+    if flag("Barrier", barrier):
         program = compile(
             schedule, flits=flits, max_flits=max_flits, operators=operators, root=root
         )
@@ -100,6 +104,17 @@ def compile(
     most = next(n for n in (max_flits, flits, schedule.chunks) if n is not None)
     chosen = _operators(schedule, operators)
     return _compile_one(schedule, most, chosen, root, any_length=max_flits is not None)
+
+
+def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
+    """Operators one by one: a text may name several, separated by commas."""
+    if isinstance(operators, str):
+        return operators.split(",")
+    if isinstance(operators, Operator):
+        return (operators,)
+    if not isinstance(operators, Iterable):
+        raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
+    return tuple(operators)
 
 
 def _compile_one(
@@ -138,8 +153,9 @@ def _compile_all(
     root: str | None,
 ) -> Program:
     """The program of several schedules."""
+    schedules = list(schedules) if isinstance(schedules, Iterable) else [schedules]
     if not schedules or not all(isinstance(schedule, Schedule) for schedule in schedules):
-        raise InputError(f"Schedules must be at least one schedule, not {schedules!r}")
+        raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
     given = (max_flits, flits, max(schedule.chunks for schedule in schedules))
     most = next(number for number in given if number is not None)
     # A list of one is built as that schedule is: of any length only if that is asked for.

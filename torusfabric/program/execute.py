@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..errors import InputError
+from ..toolchain.values import natural, positive
 from ..topology import IntArray
 from .mode import block_flits
 from .timing import ADDRESS, LINK, SETTING, starts
@@ -48,10 +50,25 @@ def execute(
     """
     number, words = program.mode_number(mode), np.asarray(words)
     operator = program.modes[number].operator_of(operation)
-    run = _Run(program.length_of(length), root or 0, operator)
+    run = _Run(program.length_of(length), _root(program, number, root), operator)
+    shape = program.topology.nodes, program.part(number).layout.send_words(run.length)
+    if words.shape != shape or words.dtype.kind not in "iuO":
+        raise InputError(
+            f"Words must be integers of shape {shape}, a row for each node, not {words.dtype} of "
+            f"shape {words.shape}"
+        )
+    width = positive("Width", width)
     machine = _Machine(program, number, _unsigned(words, program, width), run, width)
     machine.run()
     return machine.received().astype(words.dtype, copy=False)
+
+
+def _root(program: Program, mode: int, root: int | None) -> int:
+    """The root of a run: a node, or a position in a group."""
+    number, size = natural("Root", root or 0), program.modes[mode].groups.size
+    if number >= size:
+        raise InputError(f"Root must be from 0 to {size - 1}, not {root}")
+    return number
 
 
 def _unsigned(words: Words, program: Program, width: int) -> Words:

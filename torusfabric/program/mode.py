@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..toolchain.values import natural
 from .timing import MODE_SETUP, RUN_SETUP, Timing
 from .values import Loop
 
@@ -122,7 +123,8 @@ class Mode:
         if not self.operators and operation is None:
             return None
         count = len(self.operators)
-        if not 0 <= (operation or 0) < count:
+        operation = 0 if operation is None else natural("Operation", operation)
+        if operation >= count:
             wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
             raise InputError(f"Operation must be {wanted}, not {operation}")
-        return self.operators[operation or 0]
+        return self.operators[operation]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from ..toolchain.values import natural
 from ..topology import IntArray
 from .digest import update_digest
 from .mode import Mode, block_flits
@@ -83,9 +84,10 @@ class Program:
         InputError
             If there is no such mode.
         """
-        if not 0 <= (mode or 0) < len(self.modes):
+        number = 0 if mode is None else natural("Mode", mode)
+        if number >= len(self.modes):
             raise InputError(f"Mode must be from 0 to {len(self.modes) - 1}, not {mode}")
-        return mode or 0
+        return number
 
     def part(self, mode: int) -> Program:
         """What a mode would be alone."""
@@ -196,8 +198,9 @@ class Program:
         InputError
             If the program is not for messages of so many.
         """
-        if length is None or length == self.flits:
-            return self.flits
+        length = self.flits if length is None else natural("Length", length)
+        if length == self.flits:
+            return length
         if not self.any_length:
             raise InputError(f"Length must be {self.flits} flits, not {length}")
         if not 1 <= length <= self.flits:

@@ -6,15 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import RouteMap
+from ..program import Program, RouteMap
 from ..program.timing import WRITE
+from ..toolchain.values import flag, natural, of_type
 from .assembly import Assembly
 from .blueprint import Blueprint, Top
 from .bus import Bus, RegisterMap, add_bus
@@ -32,9 +33,6 @@ from .streams import Clocks
 from .streams.nodes import add_stream_control, add_stream_nodes
 from .streams.plan import plan_streams
 from .streams.signatures import connect_streams, is_stream, stream_members
-
-if TYPE_CHECKING:
-    from ..program import Program
 
 __all__ = ["Fabric", "Top", "check_prefix"]
 
@@ -62,7 +60,7 @@ def check_prefix(prefix: str) -> None:
     torusfabric.errors.InputError: Prefix must be a letter or _, then letters, digits and _, \
 up to 64 in all, not '2nd_'
     """
-    if not re.fullmatch(PREFIX, prefix, re.ASCII | re.IGNORECASE):
+    if not isinstance(prefix, str) or not re.fullmatch(PREFIX, prefix, re.ASCII | re.IGNORECASE):
         raise InputError(
             "Prefix must be a letter or _, then letters, digits and _, up to "
             f"{MAX_PREFIX} in all, not {prefix!r}"
@@ -165,6 +163,8 @@ class Fabric(wiring.Component):
         periodic: bool = False,
         clocks: Clocks | str = Clocks.ONE,
     ) -> None:
+        of_type("Program", program, Program, "a Program, as tf.compile returns it")
+        width, periodic = natural("Width", width), flag("Periodic", periodic)
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         check_prefix(prefix)

@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.files import writing
 from ..toolchain.reading import parse_json, read_bytes
+from ..toolchain.values import of_type
 from .base import Schedule
 from .held_blocks import HeldBlocks
 from .parsing import check_rounds, parse_schedule
@@ -61,6 +62,7 @@ def save(schedule: Schedule, path: AnyPath) -> None:
     ...     tf.load(f"{folder}/plan.json").algorithm
     'matching'
     """
+    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
     with writing(path) as raw, _text_writer(raw, Path(path)) as file:
         file.writelines(_pieces(schedule))
 

@@ -1,6 +1,6 @@
 """Jobs: what is chosen for the runs of a fabric that leaves a choice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import numpy as np
@@ -8,10 +8,18 @@ import numpy as np
 from ..errors import InputError
 from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
+from ..toolchain.values import natural, of_type, shown
 from .engines import Job
 from .engines.base import longest_job
 
-__all__ = ["check_jobs", "completed", "default_jobs", "random_jobs"]
+__all__ = [
+    "check_jobs",
+    "completed",
+    "default_jobs",
+    "jobs_with_drawn",
+    "random_jobs",
+    "read_jobs",
+]
 
 #: How many roots are tried where any is possible.
 FEW_ROOTS = 8
@@ -57,6 +65,39 @@ def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
         operation = operations[int(generator.integers(len(operations)))]
         jobs.append(Job(mode=mode, length=length, root=root, operation=operation))
     return tuple(jobs)
+
+
+def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
+    """The usual jobs of a fabric that leaves a choice, and so many that are drawn.
+
+    Raises
+    ------
+    InputError
+        If it leaves no choice.
+    """
+    if not fabric.program.any_length and len(fabric.program.operators) < 2:
+        raise InputError(
+            "Jobs must be left out without max flits or several operators, which leave a choice"
+        )
+    return default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
+
+
+def read_jobs(jobs: object) -> tuple[Job, ...]:
+    """Jobs as users give them, with numbers as numbers.
+
+    Raises
+    ------
+    InputError
+        If they are none.
+    """
+    if isinstance(jobs, Job) or not isinstance(jobs, Iterable):
+        raise InputError(f"Jobs must be a list of Job, or how many, not {shown(jobs)}")
+    each = [of_type("Jobs", job, Job, "a list of Job, or how many") for job in jobs]
+    numbers = (
+        {name: natural(name.capitalize(), value) for name, value in job.inputs.items()}
+        for job in each
+    )
+    return tuple(Job(**chosen) for chosen in numbers)
 
 
 def _modes(fabric: Fabric) -> list[int | None]:

@@ -14,6 +14,7 @@ from ..analysis.bounds import bound
 from ..collective import random_messages
 from ..errors import InputError, WorkFailed
 from ..rtl.fabric import Fabric
+from ..toolchain.values import natural, of_type, positive
 from .engines import AmaranthEngine
 from .engines.base import PATIENCE
 from .period_model import (
@@ -72,6 +73,8 @@ def simulate_periods(
     >>> report.passed, report.cycles, report.bytes_a_cycle
     (True, 2, 60.0)
     """
+    of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
+    seed, episodes = natural("Seed", seed), positive("Episodes", episodes)
     if fabric.periods is None:
         raise InputError("Fabric that is simulated by periods must be periodic, not run by run")
     began, log = time.perf_counter(), HostLog()

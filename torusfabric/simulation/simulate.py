@@ -12,8 +12,10 @@ from ..analysis.bounds import bound
 from ..collective import expected_words, random_messages
 from ..errors import InputError
 from ..rtl.fabric import Fabric, Top
+from ..toolchain.values import natural, of_type, positive, shown
 from .engines import AmaranthEngine, Engine, EngineRun, Job
-from .jobs import check_jobs, completed, default_jobs
+from .engines.choice import choose_engine
+from .jobs import check_jobs, completed, default_jobs, jobs_with_drawn, read_jobs
 from .report import JobReport, SimulationReport, WrongWord
 from .throughput import throughput, throughput_bound
 
@@ -35,10 +37,10 @@ def simulate(
     fabric: Fabric,
     *,
     seed: int = 1,
-    jobs: Sequence[Job] | None = None,
+    jobs: Sequence[Job] | int | None = None,
     repeat: int = 1,
     stall: float | None = None,
-    engine: Engine | StreamEngine | None = None,
+    engine: Engine | StreamEngine | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationReport | StreamReport:
     """Run a fabric, and compare every word at every node.
@@ -52,17 +54,19 @@ def simulate(
     fabric : Fabric
     seed : int
         Of the random payloads.
-    jobs : sequence of Job, optional
+    jobs : sequence of Job or int, optional
         One run for each of these, one after another without a reset; for a fabric that leaves a
         choice. By default every operator, a few roots, spread over the nodes, and messages of one
-        flit, of the most flits and of some numbers between. Other fabrics run once.
+        flit, of the most flits and of some numbers between; a number adds so many that are drawn.
+        Other fabrics run once.
     repeat : int
         How often to do so, each time with fresh data and without a reset.
     stall : float, optional
         Of a fabric with streams: how likely it is that a port rests in a cycle, 0 to 0.95 (default
         0). Its runs follow one another as fast as they can.
-    engine : Engine or StreamEngine, optional
-        By default Amaranth's simulator; a `StreamEngine` for a fabric with streams.
+    engine : Engine, StreamEngine or str, optional
+        By default Amaranth's simulator; a `StreamEngine` for a fabric with streams. By name
+        ``amaranth``, ``compiled``, ``verilator``, or ``auto`` for what takes the least time.
     progress : function of (done, total), optional
 
     Returns
@@ -88,19 +92,38 @@ def simulate(
     (0, True)
     """
     from .streams import StreamEngine, simulate_streams, stream_jobs  # here, as few fabrics need it
+    from .streams.choice import choose_stream_engine
 
+    of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
+    seed, repeat = natural("Seed", seed), positive("Repeat", repeat)
     if stall is not None or fabric.top is Top.STREAM:
+        count = 3 if jobs is None else jobs
+        drawn = isinstance(count, int | str)
+        chosen = stream_jobs(fabric, natural("Jobs", count), seed=seed) if drawn else jobs
+        runs = read_jobs(chosen) * repeat
+        if isinstance(engine, str):
+            engine = choose_stream_engine(fabric, engine, runs=len(runs)).engine
         if engine is not None and not isinstance(engine, StreamEngine):
-            raise InputError(f"Engine of streams must be a StreamEngine, not {engine.name}")
-        runs = tuple(stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs) * repeat
+            raise InputError(f"Engine of streams must be a StreamEngine, not {_name(engine)}")
         return simulate_streams(
             fabric, jobs=runs, stall=stall or 0.0, seed=seed, engine=engine, progress=progress
         )
     if isinstance(engine, StreamEngine):
         raise InputError("Engine of a host port must be an Engine, not a StreamEngine")
+    if isinstance(jobs, int | str):
+        jobs = jobs_with_drawn(fabric, natural("Jobs", jobs), seed=seed)
+    if isinstance(engine, str):
+        engine = choose_engine(fabric, engine, repeat=repeat).engine
+    elif engine is not None and not isinstance(engine, Engine):
+        raise InputError(f"Engine must be a name or an Engine, not {_name(engine)}")
     return simulate_runs(
         fabric, seed=seed, jobs=jobs, repeat=repeat, engine=engine, progress=progress
     )
+
+
+def _name(engine: object) -> str:
+    """What an engine, or what was given for one, is called."""
+    return str(getattr(engine, "name", None) or shown(engine))
 
 
 def simulate_runs(
@@ -115,7 +138,7 @@ def simulate_runs(
     """Run a fabric that has a host port; see `simulate`."""
     if fabric.periods:
         raise InputError("Fabric that is simulated run by run must have a start, not be periodic")
-    tried = default_jobs(fabric) if jobs is None else tuple(jobs)
+    tried = default_jobs(fabric) if jobs is None else read_jobs(jobs)
     check_jobs(fabric, tried)
     tried = tuple(completed(fabric, job) for job in tried)
     each = tried * repeat

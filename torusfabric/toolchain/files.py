@@ -27,6 +27,7 @@ from .destinations import (
     is_written_directly,
     status_of,
 )
+from .values import path_of
 
 __all__ = [
     "STANDARD_OUTPUT",
@@ -121,6 +122,7 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
         If it cannot be written. Every `OSError` of the body counts as that, but for standard
         output whose reader is gone.
     """
+    path = path_of("File", path)
     with reporting(path):
         if is_standard_output(path):
             sys.stdout.flush()

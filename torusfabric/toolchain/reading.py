@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .values import path_of
 
 __all__ = [
     "excerpt",
@@ -76,6 +77,7 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
     InputError
         If it cannot be read, is not whole, or holds more.
     """
+    path = path_of(what, path)
     path = Path(path)
     try:
         with open(path, "rb") as file:

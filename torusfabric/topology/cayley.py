@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import Self
 
+from ..errors import InputError
 from ..toolchain.hints import no_such
 from .arrays import IntArray, IntLike
 
@@ -196,6 +197,25 @@ class Topology(metaclass=_Validated):
         if re.fullmatch(r"\d{1,9}", str(name)) and int(name) < self.ports:
             return int(name)
         raise no_such("Port", name, self.port_names)
+
+    def arc(self, link: object) -> tuple[int, int]:
+        """The arc that a user names: ``9:+0``, or a node and a port's name or number.
+
+        Raises
+        ------
+        InputError
+            If there is no such node or port.
+        """
+        node, port = "", ""
+        if isinstance(link, str):
+            node, _, port = link.partition(":")
+        elif isinstance(link, tuple | list) and len(link) == 2:
+            node, port = link
+        if not re.fullmatch(r"\d{1,18}", str(node)) or int(node) >= self.nodes or port == "":
+            raise InputError(
+                f"Broken link must be NODE:PORT with a node below {self.nodes}, not {link!r}"
+            )
+        return int(node), self.port(port)
 
     def arc_name(self, node: int, port: int) -> str:
         """An arc for people, e.g. ``node 9 (1,1) port +0``."""

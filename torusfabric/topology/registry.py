@@ -5,9 +5,9 @@ Those of other packages enter by `register_topology`, or by an entry point of th
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
 from ..toolchain.hints import hint
@@ -121,23 +121,25 @@ def parse_topology(text: Topology | str) -> Topology:
     if isinstance(text, Topology):
         return text
     for family in _families() if isinstance(text, str) else ():
-        topology = _parsed_by(family, text)
+        topology = _read_by(family, family.parse, text)
         if topology is not None:
             return topology
     forms = ", or ".join(family.notation for family in FAMILIES.values())
     raise InputError(f"Topology must be {forms}, not {text!r}{_meant(str(text))}")
 
 
-def _parsed_by(family: type[Topology], text: str) -> Topology | None:
-    """What a class makes of a text, whatever it raises."""
+def _read_by(
+    family: type[Topology], read: Callable[[Any], Topology | None], given: object
+) -> Topology | None:
+    """What a class makes of a text or an entry, whatever it raises."""
     try:
-        return family.parse(text)
+        return read(given)
     except TorusfabricError:
         raise
     except Exception as error:
-        raise InputError(
-            f"Topology must be {family.notation}, not {text!r} ({type(error).__name__}: {error})"
-        ) from error
+        form = family.notation if isinstance(given, str) else family.entry
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"Topology must be {form}, not {given!r} ({reason})") from error
 
 
 def _meant(text: str) -> str:
@@ -168,7 +170,7 @@ def topology_from_json(entry: object) -> Topology:
     if isinstance(entry, dict):
         kind = str(entry.get("kind"))
         family = next((family for family in _families() if family.kind == kind), None)
-        topology = family.from_json(entry) if family else None
+        topology = _read_by(family, family.from_json, entry) if family else None
         if topology is not None:
             return topology
     forms = " or ".join(family.entry for family in FAMILIES.values())

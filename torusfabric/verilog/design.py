@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..rtl.netlist import ROM
+from ..toolchain.values import path_of
 from .folder import write_folder
 
 __all__ = ["TEXT", "Design", "RomContents", "RouterShape", "as_json"]
@@ -211,7 +212,7 @@ class Design:
         InputError
             If the folder cannot be written.
         """
-        write_folder(Path(folder), {TEXT: self.text, **self.files})
+        write_folder(Path(path_of("Folder", folder)), {TEXT: self.text, **self.files})
 
 
 def as_json(value: object) -> str:

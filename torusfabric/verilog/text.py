@@ -7,6 +7,7 @@ from .. import __version__
 from ..program import Mode
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
+from ..toolchain.values import of_type
 from .beside import files_beside
 from .conversion import ModuleText, module_texts
 from .design import Design, RomContents, RouterShape
@@ -57,6 +58,7 @@ def emit(
     >>> "module fabric(" in tf.emit(fabric).text
     True
     """
+    of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     netlist = fabric.netlist
     modules = module_texts(netlist)
     contents = _contents(netlist)

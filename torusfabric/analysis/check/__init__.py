@@ -12,6 +12,7 @@ some rules by construction (a `Pattern`, a `Table`), the other rules are checked
 from ...errors import ScheduleError
 from ...schedule import Lifted, Pattern, Schedule, Table
 from ...schedule.quotient import Quotient
+from ...toolchain.values import of_type
 from .blocks import track_blocks
 from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
 from .progress import Progress
@@ -59,6 +60,7 @@ def check(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
     >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
     512
     """
+    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
     _inspect(schedule)
     collective = schedule.collective
     match schedule:

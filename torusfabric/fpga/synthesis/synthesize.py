@@ -22,6 +22,7 @@ from ...errors import InputError
 from ...toolchain import processes, tools
 from ...toolchain.cache import Cache
 from ...toolchain.folders import work_folder
+from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
 from .cost import Cost
@@ -75,7 +76,7 @@ def synthesize(
     target: str,
     *,
     pnr: bool = False,
-    seeds: Iterable[int] = (1,),
+    seeds: int | Iterable[int] = (1,),
     mapping: str | Mapping = Mapping.COMPACT,
     progress: Progress | None = None,
     workplace: Workplace | None = None,
@@ -90,8 +91,8 @@ def synthesize(
         A name from `TARGETS`.
     pnr : bool
         Whether to place and route as well, for clock rates.
-    seeds : iterable of int
-        Seeds of place and route; a clock rate is the median over them.
+    seeds : int or iterable of int
+        Seeds of place and route, or how many; a clock rate is the median over them.
     mapping : Mapping or str
         "compact" for few LUTs, "fast" for wide multiplexers where the device has them.
     progress : function of (int, int, str), optional
@@ -119,10 +120,9 @@ def synthesize(
     >>> report.fabric["luts"] > 100, report.fmax_mhz
     (True, None)
     """
-    device, seeds = find_target(target), list(seeds)
+    pnr, seeds = flag("Pnr", pnr), _each_seed(seeds)
+    device = find_target(target)
     purpose, workplace = find_mapping(mapping), workplace or Workplace()
-    if not seeds or not all(isinstance(seed, int) and seed > 0 for seed in seeds):
-        raise InputError(f"Seeds must be one or more positive integers, not {seeds}")
     design = design if isinstance(design, Design) else emit(design, command="torusfabric synth")
     used = ["yosys", *([device.tools.pnr] if pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
@@ -131,6 +131,16 @@ def synthesize(
         work.mkdir(parents=True, exist_ok=True)
         flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
         return _synthesize(flow, seeds if pnr else [], _Steps(progress, workplace.jobs))
+
+
+def _each_seed(seeds: object) -> list[int]:
+    """The seeds: each, or as many as a number says."""
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        return list(range(1, positive("Seeds", seeds) + 1))
+    each = [positive("Seeds", seed) for seed in seeds]
+    if not each:
+        raise InputError("Seeds must be one or more positive integers, not none")
+    return each
 
 
 class _Steps:

@@ -114,6 +114,6 @@ def find_target(name: str) -> Target:
     InputError
         If there is none.
     """
-    if name not in TARGETS:
+    if not isinstance(name, str) or name not in TARGETS:
         raise no_such("Target", name, TARGETS)
     return TARGETS[name]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...toolchain.hints import no_such
+from ...toolchain.values import of_type
 from ..base import Schedule
 from .csv_writer import write_csv
 from .msccl_writer import write_msccl
@@ -46,6 +47,7 @@ def export_schedule(
     1,1,+0,0,1:0
     1,1,-0,0,1:0
     """
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise no_such("Format", format, FORMATS)
+    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
     FORMATS[format](schedule, path)

@@ -13,6 +13,7 @@ from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
 from ...rtl.streams import Clocks, needs_commands
 from ...rtl.streams.sections import sections_of
+from ...toolchain.values import real
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport
@@ -31,16 +32,18 @@ __all__ = ["check_faults", "check_stall", "simulate_streams", "stream_jobs"]
 MOST_STALL = 0.95
 
 
-def check_stall(stall: float) -> None:
-    """Check how likely it is that a port rests in a cycle.
+def check_stall(stall: object) -> float:
+    """How likely it is that a port rests in a cycle.
 
     Raises
     ------
     InputError
         If it is not from 0 to 0.95.
     """
-    if not (math.isfinite(stall) and 0 <= stall <= MOST_STALL):
-        raise InputError(f"Stall must be from 0 to {MOST_STALL}, not {stall:g}")
+    share = real("Stall", stall)
+    if not (math.isfinite(share) and 0 <= share <= MOST_STALL):
+        raise InputError(f"Stall must be from 0 to {MOST_STALL}, not {share:g}")
+    return share
 
 
 def check_faults(faults: float) -> None:
@@ -112,7 +115,7 @@ def simulate_streams(
     """
     if fabric.top is not Top.STREAM:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
-    check_stall(stall)
+    stall = check_stall(stall)
     check_faults(faults)
     usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
     runs = _planned_runs(fabric, _checked_jobs(fabric, usual), faults=faults, seed=seed)

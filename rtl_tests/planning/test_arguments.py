@@ -1,0 +1,272 @@
+"""Public functions take what commands take, and answer with the same line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.schedule import Duplex
+
+HALF = Duplex.HALF
+
+
+def plan(**options):
+    """A plan of what takes most options."""
+    given = {"topology": "4x4", "collective": "broadcast"} | options
+    return tf.plan(given.pop("topology"), given.pop("collective"), **given)
+
+
+SAME = [
+    ({"broken_links": "0:+0"}, {"broken_links": ((0, 0),)}),
+    ({"broken_links": ["0:+0"]}, {"broken_links": ((0, 0),)}),
+    ({"broken_links": [(0, "+0")]}, {"broken_links": ((0, 0),)}),
+    ({"broken_links": (0, "+0")}, {"broken_links": ((0, 0),)}),
+    ({"broken_links": (0, 0)}, {"broken_links": ((0, 0),)}),
+    ({"broken_links": [[0, 0], ["5", "-1"]]}, {"broken_links": ((0, 0), (5, 3))}),
+    ({"broken_links": "0:+0,5:-1"}, {"broken_links": ((0, 0), (5, 3))}),
+    ({"broken_links": [(np.int64(0), np.int8(0))]}, {"broken_links": ((0, 0),)}),
+    ({"broken_links": iter(["0:0"])}, {"broken_links": ((0, 0),)}),
+    ({"topology": tf.Torus(4, 4)}, {}),
+    ({"collective": tf.parse_collective("one-to-all")}, {"root": 0}),
+    ({"collective": "broadcast:max-flow"}, {"algorithm": "max-flow"}),
+    ({"root": "3"}, {"root": 3}),
+    ({"root": np.int16(3)}, {"root": 3}),
+    ({"ports": "2"}, {"ports": 2}),
+    ({"collective": "allgather", "chunks": "2"}, {"collective": "allgather", "chunks": 2}),
+    ({"seed": "7"}, {"seed": 7}),
+    ({"topology": "arrowhead:2", "duplex": "half"}, {"topology": "arrowhead:2", "duplex": HALF}),
+    ({"collective": "broadcast@1"}, {"axes": [1]}),
+    ({"axes": "1"}, {"axes": (1,)}),
+    ({"axes": 1}, {"axes": [1]}),
+    ({"topology": "2x3x2", "axes": "2+0"}, {"topology": "2x3x2", "axes": np.array([0, 2])}),
+    (
+        {"topology": "arrowhead:2", "times": ("1", "2", 64), "trees": "2"},
+        {"topology": "arrowhead:2", "times": (1.0, 2.0, 64.0), "trees": 2},
+    ),
+    (
+        {"collective": "allreduce", "algorithm": "matching", "latency": "2"},
+        {"collective": "allreduce", "algorithm": "matching", "latency": 2},
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "plain"), SAME, ids=lambda value: str(value)[:60])
+def test_forms_that_mean_the_same(given, plain):
+    """Text or value, one or several."""
+    assert plan(**given).digest == plan(**plain).digest
+
+
+def test_links_from_a_file(tmp_path):
+    """As for the option of the command."""
+    path = tmp_path / "links"
+    path.write_text("0:+0  # loose\n\n5:-1\n")
+    same = plan(broken_links=[(0, 0), (5, 3)]).digest
+    assert plan(broken_links=path).digest == plan(broken_links=[Path(path)]).digest == same
+
+
+def fabric(**others):
+    """A fabric of any length."""
+    program = tf.compile(tf.plan("2x2", "allreduce"), max_flits=4, operators="add,max")
+    return tf.Fabric(program, **{"width": 8} | others)
+
+
+def compiled(**options):
+    """A program of a reduction."""
+    return tf.compile(tf.plan("2x2", "allreduce"), **options)
+
+
+#: A call, and the command that says the same; None where it cannot be said there.
+WRONG = [
+    (lambda: plan(topology=4), None, "Topology must be .*, not 4"),
+    (lambda: plan(topology=None), None, "Topology must be .*, not None"),
+    (lambda: plan(topology="4x"), "plan 4x broadcast", "Topology must be .*, not '4x'"),
+    (lambda: plan(collective=4), None, "Collective must be a name or a Collective, not 4"),
+    (lambda: plan(collective="gosip"), "plan 4x4 gosip", "Collective must be one of .*gossip|allg"),
+    (lambda: plan(algorithm=["x"]), None, r"Algorithm must be one of .*, not \['x'\]"),
+    (lambda: plan(algorithm="x"), "plan 4x4 broadcast --algorithm x", "Algorithm must be one of"),
+    (lambda: plan(root="x"), None, "Root must be a node number, not 'x'"),
+    (lambda: plan(root=True), None, "Root must be a node number, not True"),
+    (lambda: plan(root=4.0), None, "Root must be a node number, not 4.0"),
+    (lambda: plan(root=99), "plan 4x4 broadcast --root 99", "Root must be a node from 0 to 15"),
+    (lambda: plan(root=-1), None, "Root must be a node from 0 to 15, not -1"),
+    (lambda: plan(root="99"), "plan 4x4 broadcast --root 99", "Root must be a node from 0 to 15"),
+    (lambda: plan(axes="x"), "plan 4x4 broadcast@x", "Axes must be numbers joined by +"),
+    (lambda: plan(axes=[7]), "plan 4x4 broadcast@7", "Axes must be some of the axes 0, 1"),
+    (lambda: plan(axes=1.5), None, "Axes must be a list of axis numbers, not 1.5"),
+    (lambda: plan(axes=["0"]), None, r"Axes must be a list of axis numbers, not \['0'\]"),
+    *[
+        (lambda name=name, value=value: plan(**{name: value}), None, f"{name.capitalize()} must be")
+        for name in ("ports", "chunks", "trees", "packets", "latency")
+        for value in (0, -1, True, 4.0, "x", "4.0", [1], 1j, "")
+    ],
+    *[
+        (lambda value=value: plan(seed=value), None, "Seed must be a whole number, not")
+        for value in (-1, True, 4.0, None, "x", [1])
+    ],
+    (lambda: plan(chunks=0), "plan 4x4 broadcast --chunks 0", "chunks must be a positive integer"),
+    (lambda: plan(ports="9"), "plan 4x4 broadcast --ports 9", "Ports must be from 1 to 4 on 4x4"),
+    (lambda: plan(seed="x"), "plan 4x4 broadcast --seed x", "seed must be a whole number, not 'x'"),
+    (lambda: plan(seed="-1"), "plan 4x4 broadcast --seed=-1", "seed must be a whole number, not"),
+    (lambda: plan(latency="x"), "plan 4x4 broadcast --latency x", "latency must be a positive"),
+    (lambda: plan(large="yes"), None, "Large must be True or False, not 'yes'"),
+    (lambda: plan(duplex="x"), "plan 4x4 broadcast --duplex x", "duplex must be full or half, not"),
+    (lambda: plan(duplex=4), None, "Duplex must be full or half, not 4"),
+    (lambda: plan(times=(1, 2)), None, "Times must be three numbers, BETA TAU LENGTH, not"),
+    (lambda: plan(times="abc"), None, "Times must be three numbers, BETA TAU LENGTH, not 'abc'"),
+    (lambda: plan(times=("x", "1", "2")), "plan 4x4 broadcast --times x 1 2",
+     "times must be a number, not 'x'"),
+    (lambda: plan(chunk=4), None, r"Option must be one of .*, not 'chunk' \(did you mean chunks"),
+    *[
+        (lambda value=value: plan(broken_links=value), f"plan 4x4 broadcast --broken-link={value}",
+         "Broken link must be NODE:PORT with a node below 16, not")
+        for value in ("x", "16:+0", ":+0", "0:", "-1:+0")
+    ],
+    *[
+        (lambda value=value: plan(broken_links=value), None,
+         "Broken link must be NODE:PORT with a node below 16, not")
+        for value in (4, None, [4], [(1, 2, 3)], [(True, "+0")], [(1.0, 0)], [None], 4.5)
+    ],
+    (lambda: plan(broken_links="0:9"), "plan 4x4 broadcast --broken-link 0:9",
+     r"Port must be one of \+0, -0, \+1, -1, not '9'"),
+    (lambda: plan(broken_links=[(0, True)]), None, "Port must be one of .*, not True"),
+    (lambda: tf.Options(broken_links="0:+0"),
+     None, "Broken links must be pairs of a node and a po"),
+    (lambda: tf.Collective("bogus"), None, "Collective must be one of .*, not 'bogus'"),
+    (lambda: tf.Collective(4), None, "Collective must be one of .*, not 4"),
+    (lambda: tf.parse_collective(4), None, "Collective must be one of .*, not '4'"),
+    (lambda: tf.Arrowhead("x"), None, "Order of an arrowhead must be an integer"),
+    (lambda: tf.Torus(True, 4), None, "Sides of a torus must be integers"),
+    *[
+        (lambda call=call: call("plan.json"), None, "Schedule must be a schedule, as tf.plan and")
+        for call in (tf.check, tf.bound, lambda name: tf.export_schedule(name, "/none"),
+                     lambda name: tf.save(name, "/none"))
+    ],
+    *[
+        (lambda value=value: tf.compile(value), None, "Schedules must be at least one schedule")
+        for value in (4, None, "plan.json", [], [4])
+    ],
+    (lambda: compiled(operators="x"), "simulate 2x2 allreduce --op x", "Operator must be one of"),
+    (lambda: compiled(operators=["add", "x"], max_flits=4),
+     "simulate 2x2 allreduce --op add,x --max-flits 4", "Operator must be one of .*, not 'x'"),
+    (lambda: compiled(operators=4), None, "Operators must be names, such as add,max, not 4"),
+    (lambda: compiled(operators=[4]), None, "Operator must be one of .*, not 4"),
+    *[
+        (lambda value=value: compiled(flits=value), None, "Flits must be a whole number, not")
+        for value in (-1, True, 4.0, "x", [1], 1e300)
+    ],
+    (lambda: compiled(flits="x"),
+     "simulate 2x2 allreduce --flits x", "flits must be a whole number"),
+    (lambda: compiled(flits=0),
+     "simulate 2x2 allreduce --flits 0", "Flits must be at least 1, not"),
+    (lambda: compiled(max_flits=4.0), None, "Max flits must be a whole number, not 4.0"),
+    (lambda: compiled(root=4), None, "Root must be any, or left to the schedule, not 4"),
+    (lambda: compiled(barrier="yes"), None, "Barrier must be True or False, not 'yes'"),
+    (lambda: compiled().cycles("x"), None, "Length must be a whole number, not 'x'"),
+    (lambda: compiled().cycles(mode=1.5), None, "Mode must be a whole number, not 1.5"),
+    (lambda: compiled().execute([1, 2]), None, "Words must be integers of shape"),
+    (lambda: compiled().execute(np.ones((4, 4))), None, "Words must be integers of shape"),
+    (lambda: compiled().execute(np.ones((4, 4), int), root=99), None, "Root must be from 0 to 3"),
+    (lambda: tf.Fabric("x"), None, "Program must be a Program, as tf.compile returns it, not 'x'"),
+    *[
+        (lambda value=value: fabric(width=value), None, "Width must be a whole number, not")
+        for value in (-1, True, 8.0, None, "x", [8])
+    ],
+    (lambda: fabric(width="0"), "simulate 2x2 allreduce --width 0", "Width must be from 1 to 1024"),
+    (lambda: fabric(width="x"), "simulate 2x2 allreduce --width x", "width must be a whole number"),
+    (lambda: fabric(top="x"), "verilog 2x2 allreduce --top x -o none", "top must be one of host"),
+    (lambda: fabric(top=4), None, "Top must be one of host, core, stream, not 4"),
+    (lambda: fabric(bus=["x"]), None, r"Bus must be wishbone or axi-lite, not \['x'\]"),
+    (lambda: fabric(prefix=4), None, "Prefix must be a letter or _"),
+    (lambda: fabric(periodic=1), None, "Periodic must be True or False, not 1"),
+    (lambda: tf.emit("x"), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 'x'"),
+    (lambda: tf.simulate("x"), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 'x'"),
+    (lambda: tf.simulate_periods(4), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 4"),
+    (lambda: tf.simulate(fabric(), engine="x"), "simulate 2x2 allreduce --engine x",
+     "engine must be one of auto, amaranth, compiled, verilator, not 'x'"),
+    (lambda: tf.simulate(fabric(top="stream"), engine="x"),
+     None, "Engine of streams must be one of"),
+    (lambda: tf.simulate(fabric(), engine=4), None, "Engine must be a name or an Engine, not 4"),
+    (lambda: tf.simulate(fabric(top="stream"), engine=4),
+     None, "Engine of streams must be a Stream"),
+    (lambda: tf.simulate(fabric(), repeat=0), "simulate 2x2 allreduce --repeat 0",
+     "repeat must be a positive integer, not"),
+    (lambda: tf.simulate(fabric(), seed="x"), "simulate 2x2 allreduce --data-seed x",
+     "seed must be a whole number, not 'x'"),
+    (lambda: tf.simulate(fabric(), jobs="x"), "simulate 2x2 allreduce --max-flits 4 --jobs x",
+     "jobs must be a whole number, not 'x'"),
+    (lambda: tf.simulate(fabric(), jobs=[4]),
+     None, "Jobs must be a list of Job, or how many, not 4"),
+    (lambda: tf.simulate(fabric(), jobs=tf.Job()), None, "Jobs must be a list of Job, or how many"),
+    (lambda: tf.simulate(fabric(), jobs=[tf.Job(length="x")]),
+     None, "Length must be a whole number"),
+    (lambda: tf.simulate(fabric(), jobs=[tf.Job(root=2)]), None, "Root must be left out for"),
+    (lambda: tf.simulate(tf.Fabric(compiled()), jobs=2), "simulate 2x2 allreduce --jobs 2",
+     "Jobs must be left out without max flits or several operators"),
+    (lambda: tf.simulate(fabric(top="stream"), stall="x"),
+     "simulate 2x2 allreduce --top stream --stall x", "stall must be a number, not 'x'"),
+    (lambda: tf.simulate(fabric(top="stream"), stall=2),
+     "simulate 2x2 allreduce --top stream --stall 2", "Stall must be from 0 to 0.95, not 2"),
+    (lambda: tf.synthesize(fabric(), "x"),
+     "synth 2x2 allreduce --target x", "Target must be one of"),
+    (lambda: tf.synthesize(fabric(), ["x"]), None, r"Target must be one of .*, not \['x'\]"),
+    (lambda: tf.synthesize(fabric(), "ecp5-25k", seeds=0), "synth 2x2 allreduce --seeds 0",
+     "seeds must be a positive integer, not"),
+    (lambda: tf.synthesize(fabric(), "ecp5-25k", seeds=["x"]), None, "Seeds must be a positive"),
+    (lambda: tf.synthesize("x", "ecp5-25k"), None, "Fabric must be a Fabric"),
+    (lambda: tf.synthesize(fabric(), "ecp5-25k", mapping="x"), "synth 2x2 allreduce --mapping x",
+     "mapping must be"),
+    (lambda: tf.load(4), None, "Schedule file must be a path, not 4"),
+    (lambda: tf.load("none.json"), "check none.json", "Schedule file"),
+    (lambda: tf.import_schedule(None), None, "MSCCL file must be a path, not None"),
+    (lambda: tf.import_schedule("none.xml"), "import none.xml", "MSCCL file"),
+    (lambda: tf.export_schedule(plan(), "none.xml", "x"), "export 4x4 broadcast --format x -o none",
+     "ormat must be"),
+    (lambda: tf.save(plan(), 4), None, "File must be a path, not 4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_what_is_wrong(number, capsys, monkeypatch, tmp_path):
+    """An InputError of one line; the command prints the same."""
+    call, command, message = WRONG[number]
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(tf.InputError) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text
+    assert len(text) < 600
+    pattern = message if message[0].isupper() else f"(?i:{message[0]}){message[1:]}"
+    assert re.search(pattern, text), text
+    if command is None:
+        return
+    assert main(command.split()) == 1
+    printed = capsys.readouterr().err.strip().removeprefix("torusfabric: ")
+    assert _plain(printed) == _plain(text)
+
+
+def _plain(line):
+    """A message without what tells an option from a parameter: dashes, and text from a number."""
+    line = re.sub(r" \(see torusfabric \w+ --help\)$", "", line.splitlines()[-1])
+    line = re.sub(r"not '(-?\d+)'$", r"not \1", line).replace("--data-seed", "--seed")
+    line = re.sub(r"^--(\w)", lambda found: found[1].upper(), line)
+    return re.sub(r"^Broken link (.*)", r"\1", line)
+
+
+def test_engines_by_name():
+    """And as many drawn jobs as a number says."""
+    made = fabric()
+    usual = len(tf.simulate(made).jobs)
+    report = tf.simulate(made, engine="amaranth", jobs="3", repeat="1", seed="1")
+    assert (report.engine, len(report.jobs), report.passed) == ("amaranth", usual + 3, True)
+    assert tf.simulate(fabric(top="stream"), engine="auto", jobs=1, stall="0.1").passed
+
+
+def test_numbers_as_text():
+    """In programs and fabrics."""
+    program = compiled(max_flits="4", operators="add,max")
+    assert program.digest == compiled(max_flits=4, operators=["add", "max"]).digest
+    assert program.cycles("3") == program.cycles(3)
+    assert fabric(width="8").width == 8
