@@ -5,8 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import maximum_flow
 
+import torusfabric as tf
 from torusfabric.algorithms import Options
+from torusfabric.algorithms.circuit.max_flow.plan import network_from
 from torusfabric.algorithms.table.bufferless import BUFFERLESS
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.analysis.bounds import (
@@ -17,6 +20,7 @@ from torusfabric.analysis.bounds import (
     spread_rounds,
 )
 from torusfabric.analysis.check import check
+from torusfabric.analysis.facts import facts_together, in_words, schedule_facts
 from torusfabric.analysis.running_times import (
     one_packet_steps,
     time_dependent,
@@ -197,13 +201,123 @@ def test_exchange_on_four_nodes_beats_equal_nodes():
     assert check(schedule).rounds == bound(schedule) == 2
 
 
-def test_all_reduce_takes_there_and_back():
-    """A complete sum first stands at one node: twice the diameter, or twice the spread."""
-    assert least((4,), "allreduce") == 4
-    assert least((9, 9), "allreduce") == 16
+def test_all_reduce_may_copy_partial_sums():
+    """On 4x4, known schedules take 4 steps: partial sums are exchanged along one axis at a time."""
+    assert least((4,), "allreduce") == 2
+    assert least((4, 4), "allreduce") == 4
+    assert least((4, 4), "allreduce", chunks=16) == 8, "15 * 2 receipts of 16 chunks, 4 at once"
     assert least((9, 9), "allreduce", chunks=40) == 20, "80 * 80 / 81 sums for each of 4 ports"
-    assert least((9, 9), "allreduce", CIRCUIT) == 6
+    assert least((9, 9), "allreduce", CIRCUIT) == 4, "as of an all-gather, by the load of arcs"
     assert least((3,), "allreduce", chunks=9, ports=1) == 12
+
+
+def fewest_sums(topology, chunks, ports):
+    """The fewest steps of an all-reduce with copies of partial sums, one an arc, by trying all.
+
+    Of sums of which one may be taken twice, as a maximum, the largest is the best to have and to
+    send: a node and chunk is a set of contributions.
+    """
+    nodes, arcs = topology.nodes, list(np.ndindex(topology.nodes, topology.ports))
+    whole = (1 << nodes) - 1
+    states, steps = {tuple(1 << v for v in range(nodes) for _ in range(chunks))}, 0
+    while not any(all(known == whole for known in state) for state in states):
+        reached = set()
+        for state in states:
+            for choice in product([None, *range(chunks)], repeat=len(arcs)):
+                sent, received, after = [0] * nodes, [0] * nodes, list(state)
+                for (v, p), chunk in zip(arcs, choice, strict=True):
+                    if chunk is not None:
+                        there = topology.neighbours[v, p]
+                        sent[v], received[there] = sent[v] + 1, received[there] + 1
+                        after[there * chunks + chunk] |= state[v * chunks + chunk]
+                if max(sent + received) <= ports:
+                    reached.add(tuple(after))
+        known = [s for s in reached if not any(_has_more(o, s) for o in reached)]
+        states, steps = set(known), steps + 1
+    return steps
+
+
+def _has_more(one, other):
+    """Whether a state has all contributions of another, and more."""
+    return one != other and all(a | b == a for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("sides", "chunks", "ports", "steps"),
+    [((3,), 1, 2, 1), ((3,), 1, 1, 2), ((3,), 2, 2, 2), ((4,), 1, 2, 2), ((4,), 1, 1, 2),
+     ((5,), 1, 2, 2), ((2, 2), 1, 2, 2)],
+)  # fmt: skip
+def test_no_all_reduce_is_below_the_bound(sides, chunks, ports, steps):
+    """Even if partial sums are copied."""
+    assert fewest_sums(Torus(sides), chunks, ports) == steps
+    assert least(sides, "allreduce", chunks=chunks, ports=ports) <= steps
+
+
+def fewest_circuits(topology, root, ports, broken):
+    """The fewest rounds of a broadcast by circuits around broken links, by trying all.
+
+    In a round any set of nodes that a flow from the informed nodes serves can be reached.
+    """
+    network = network_from(topology, root, broken)
+    nodes, states, rounds = np.arange(topology.nodes), {frozenset([0])}, 0
+    while not any(len(state) == len(nodes) for state in states):
+        reached = set()
+        for state in states:
+            informed = np.isin(nodes, list(state))
+            for count in range(1, 1 << int((~informed).sum())):
+                picked = [v for k, v in enumerate(nodes[~informed].tolist()) if count >> k & 1]
+                demand = np.isin(nodes, picked).astype(np.int32)
+                capacities = network.capacities(ports * informed.astype(np.int32), demand)
+                flow = maximum_flow(capacities, network.source, network.sink)
+                if flow.flow_value == len(picked):
+                    reached.add(state | frozenset(picked))
+        states = {s for s in reached if not any(s < other for other in reached)}
+        rounds += 1
+    return rounds
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "reduce"])
+@pytest.mark.parametrize(
+    ("sides", "ports", "broken", "rounds"),
+    [
+        ((2, 3), 4, [], 2),
+        ((2, 3), 4, [(0, 0), (0, 1)], 2),
+        ((2, 3), 4, [(0, 0), (0, 1), (0, 2)], 2),
+        ((3, 3), 4, [(0, 0), (0, 1), (0, 2)], 3),
+        ((3, 3), 2, [(0, 0), (0, 1), (0, 2)], 3),
+        ((6,), 2, [(0, 0)], 3),
+    ],
+)
+def test_no_rounds_around_broken_links_are_below_the_bound(kind, sides, ports, broken, rounds):
+    """A reduction is a broadcast read backwards, and has its rounds."""
+    topology = Torus(sides)
+    assert fewest_circuits(topology, 0, ports, broken) == rounds
+    assert least(sides, kind, CIRCUIT, ports=ports, broken_links=broken) <= rounds
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "reduce"])
+@pytest.mark.parametrize(("axes", "root"), [("", 0), ("", 5), ("@0+1", 0)])
+def test_a_root_with_one_link_left(kind, axes, root):
+    """It reaches one node in the first round: 2, 7 and at most 35 nodes."""
+    broken = [(root, 0), (root, 1), (root, 2)]
+    schedule = tf.plan("4x4", kind + axes, root=root, algorithm="max-flow", broken_links=broken)
+    assert schedule.round_count == bound(schedule) == schedule_facts(schedule)["bound"] == 3
+    whole = tf.plan("4x4", kind + axes, root=root, algorithm="max-flow")
+    assert bound(whole) == 2
+
+
+def test_a_bound_around_broken_links_needs_paths():
+    """Else nothing would ever come to all nodes."""
+    with pytest.raises(tf.InputError, match=r"^Broken links must leave a path between all nodes"):
+        least((2, 2), "reduce", CIRCUIT, broken_links=[(0, p) for p in range(4)])
+
+
+def test_several_collectives_say_where_their_bounds_hold():
+    """As one does."""
+    plans = [tf.plan("6x6", "allgather", algorithm="bufferless"), tf.plan("6x6", "broadcast")]
+    words = in_words(facts_together([schedule_facts(plan) for plan in plans]))
+    assert "lower bound 10, where no block rests" in words["mode 0"]
+    assert "where" not in words["mode 1"]
 
 
 def test_half_duplex_halves_what_arrives():

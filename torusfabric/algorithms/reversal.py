@@ -80,6 +80,7 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
         chunks=schedule.chunks,
         duplex=schedule.duplex,
         transfers=tuple(backwards[::-1]),
+        broken_links=schedule.broken_links if isinstance(schedule, Rounds) else (),
     )
 
 

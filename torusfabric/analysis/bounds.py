@@ -1,12 +1,14 @@
 """Lower bounds on rounds.
 
-They hold for every schedule that `check` accepts, on every topology that looks the same from each
+They hold for every schedule that `check` accepts, and for those that copy partial sums, which it
+does not; on every topology that looks the same from each
 node; in groups they are those of one group, which no message leaves. Each is proved in the
 docstring of its function; `lower_bound` takes the largest that applies. N is the number of nodes, D
 the diameter, M the number of chunks, P the number of ports in use, b the most blocks a message may
 carry.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
@@ -14,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..collective import Collective
-from ..schedule import Duplex, Lifted, Pattern, Schedule, Switching, Table
+from ..errors import InputError
+from ..schedule import Duplex, Lifted, Pattern, Rounds, Schedule, Switching, Table
 from ..toolchain.values import of_type
 from ..topology import Topology
 from .check import Traffic, check
@@ -26,10 +29,12 @@ __all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lowe
 
 
 def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
-    """The least number of rounds of any schedule for the same task in the same model.
+    """A number of rounds that no schedule for the same task in the same model goes below.
 
     With store-and-forward switching, the model includes the length of the longest message; that no
     block ever rests, if none does; and in a total exchange, that all nodes do the same, if they do.
+    In a reduction other schedules may copy partial sums. Links that the schedule was planned
+    without are out of order for all.
 
     Parameters
     ----------
@@ -102,6 +107,7 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
         chunks=schedule.chunks,
         blocks=_longest_message(schedule, traffic),
         duplex=schedule.duplex,
+        broken_links=schedule.broken_links if isinstance(schedule, Rounds) else (),
     )
     topology, chunks = schedule.topology, schedule.chunks
     restricted = Bound(0)
@@ -167,6 +173,7 @@ def lower_bound(
     chunks: int = 1,
     blocks: int | None = 1,
     duplex: Duplex = Duplex.FULL,
+    broken_links: Sequence[tuple[int, int]] = (),
 ) -> int:
     """The largest of the lower bounds on rounds that apply to a collective.
 
@@ -185,6 +192,8 @@ def lower_bound(
         How many blocks a message may carry with store-and-forward switching, None for any number.
         With circuit switching a message may always carry any number.
     duplex : Duplex
+    broken_links : sequence of (int, int)
+        Links out of order, each as a node and a port; of collectives in groups, those of a group.
 
     Returns
     -------
@@ -203,10 +212,9 @@ def lower_bound(
         return 0
     ports = topology.ports if ports is None else ports
     forward = switching == Switching.STORE_AND_FORWARD
-    first = max(spread_rounds(topology.nodes, ports), topology.diameter if forward else 1)
-    if collective.reducing and collective.to_all:
-        first *= 2
-    results = [first]
+    results = [spread_rounds(topology.nodes, ports), topology.diameter if forward else 1]
+    if broken_links:
+        results.append(_spread_around(topology, collective.root, ports, broken_links))
     if not forward and not collective.rooted:
         results.append(all_pairs_rounds(topology, ports, duplex))
     if forward and blocks is not None:
@@ -220,13 +228,37 @@ def spread_rounds(nodes: int, ports: int) -> int:
     Data of a node, merged or split, are at one node at first; in a round each node that has some of
     them sends to at most P others. Read backwards, the same holds for the nodes whose messages
     can have reached a given node. So this bounds every collective, with any switching and any
-    length of messages. For all-reduce it counts twice: since partial sums move, a complete sum
-    first stands at one node, which all others must have reached, and then has to reach all others
-    from there; likewise for the diameter (Wang et al., section 1; Delmas and Perennes, section 4).
+    length of messages (Wang et al., section 1; Delmas and Perennes, section 4). An all-reduce that
+    never copies partial sums takes twice as many; one that does can do with these.
     """
     rounds, reached = 0, 1
     while reached < nodes:
         rounds, reached = rounds + 1, reached * (ports + 1)
+    return rounds
+
+
+def _spread_around(
+    topology: Topology, root: int | None, ports: int, broken_links: Sequence[tuple[int, int]]
+) -> int:
+    """Rounds like `spread_rounds`, with some links out of order in both directions.
+
+    A node sends by no more links than it has left, and receives by no more. Data start at the root,
+    or, where there is none, at the node with the fewest links, too; at best they come to the nodes
+    with the most links first. Read backwards, the same holds for what comes together at a node.
+    """
+    node, port = np.array(broken_links).T
+    alive = np.ones((topology.nodes, topology.ports), bool)
+    alive[node, port] = False
+    alive[topology.neighbours[node, port], topology.opposite[port]] = False
+    sends = np.minimum(alive.sum(axis=1), ports)
+    start = int(sends.argmin()) if root is None else root
+    order = [int(sends[start]), *np.sort(np.delete(sends, start))[::-1].tolist()]
+    rounds, reached = 0, 1
+    while reached < topology.nodes:
+        new = sum(order[:reached])
+        if not new:
+            raise InputError("Broken links must leave a path between all nodes, not cut one off")
+        rounds, reached = rounds + 1, reached + new
     return rounds
 
 

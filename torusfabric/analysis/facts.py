@@ -10,7 +10,7 @@ from .cost import schedule_cost
 from .step_length import step_length
 from .volume import least_time
 
-__all__ = ["facts_together", "in_words", "schedule_facts", "steps_in_words"]
+__all__ = ["bound_in_words", "facts_together", "in_words", "schedule_facts", "steps_in_words"]
 
 
 def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict[str, Any]:
@@ -115,10 +115,9 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     longest = "any length"  # of circuits, whose messages may be as long as they like
     if facts["switching"] == Switching.STORE_AND_FORWARD:
         longest = length if " to " not in length else f"up to {length.partition(' to ')[2]}"
-    where = f", where {facts['bound_where']}" if facts["bound_where"] else ""
     words = {
         "rounds": f"{facts['rounds']} of {length}",
-        "bound": f"{facts['bound']} of {longest}{where}",
+        "bound": f"{facts['bound']} of {longest}{_where(facts)}",
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
         "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
     }
@@ -155,13 +154,29 @@ def steps_in_words(facts: Mapping[str, Any]) -> str:
     return f"{facts['rounds']} {name} of {length}"
 
 
+def bound_in_words(facts: Mapping[str, Any]) -> str:
+    """The bound of a schedule, and for which schedules alone it holds, by its facts.
+
+    Examples
+    --------
+    >>> bound_in_words({"bound": 10, "bound_where": "no block rests"})
+    'lower bound 10, where no block rests'
+    """
+    return f"lower bound {facts['bound']}{_where(facts)}"
+
+
+def _where(facts: Mapping[str, Any]) -> str:
+    """For which schedules alone the bound holds, behind a comma; nothing if for all."""
+    return f", where {facts['bound_where']}" if facts["bound_where"] else ""
+
+
 def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts of several collectives in one fabric: a line for each."""
     words = {name: value for name, value in facts.items() if name != "modes"}
     for name in ("collective", "algorithm", "rounds", "bound"):
         words.pop(name, None)
     for number, mode in enumerate(facts["modes"]):
-        parts = [steps_in_words(mode), f"lower bound {mode['bound']}"]
+        parts = [steps_in_words(mode), bound_in_words(mode)]
         if "links" in mode:
             parts.append(f"{100 * mode['links']['use']:.1f} % of the links' time used")
         if "file" in mode:

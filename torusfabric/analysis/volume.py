@@ -43,8 +43,9 @@ def least_time(
     - Scatter, gather: N - 1 messages leave the root, or arrive there, by P ports.
     - All-gather: each node receives N - 1 messages; reduce-scatter: it sends N - 1 sums. All nodes
       together receive N P messages at once, in half duplex at most one a link.
-    - All-reduce: of each of N parts of a message, N sums merge into one by N - 1 receipts, and
-      N - 1 more copy it.
+    - All-reduce: N nodes receive each part of a message 2 (N - 1) times together, even if partial
+      sums are copied. Take the receipts one after another: before the first node has a whole sum,
+      each other node has sent once; after that, each other node still has to receive.
     - Total exchange: the messages travel N S hops in all; on a torus also per axis (`arc_load`).
       Where a path is held, it takes up all arcs at once, however few ports a node uses.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.facts import in_words, steps_in_words
+from ..analysis.facts import bound_in_words, in_words, steps_in_words
 from ..errors import InputError
 from ..planning import announce, require_jobs
 from .fabric import make_fabric
@@ -162,8 +162,8 @@ def _of_several(result: dict[str, Any]) -> dict[str, Any]:
         wrong = sum(job["words_wrong"] for job in jobs)
         checked = sum(job["words_checked"] for job in jobs)
         shown[f"mode {number}"] = (
-            f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} (lower "
-            f"bound {mode['bound']}): {len(jobs)} runs, {wrong} of {checked} words wrong"
+            f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} "
+            f"({bound_in_words(mode)}): {len(jobs)} runs, {wrong} of {checked} words wrong"
         )
     shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
     return shown

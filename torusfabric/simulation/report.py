@@ -72,7 +72,7 @@ class Subject:
         Whether the rounds are steps of one hop, or hold circuits.
     nodes, width, flits : int
     rounds, bound : int
-        Rounds of the schedule, and the fewest that any schedule could have; of several collectives,
+        Rounds of the schedule, and a number that no schedule goes below; of several collectives,
         their sums.
     """
 

@@ -31,7 +31,7 @@ class Entry(Costs):
     unit : str
         What the rounds are: "steps of 1/2 message".
     bound : int
-        The fewest rounds that any schedule in its model could have.
+        No schedule in its model has fewer rounds.
     bound_where : str
         For which schedules alone that holds, if not for all.
     delta : int

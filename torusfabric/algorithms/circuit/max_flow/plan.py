@@ -92,6 +92,7 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
         switching=Switching.CIRCUIT,
         ports=ports,
         transfers=translated(topology, root, rounds),
+        broken_links=tuple(options.broken_links),
     )
 
 
