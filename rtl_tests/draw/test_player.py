@@ -107,6 +107,33 @@ def test_use_of_links_and_age(opened, address):
     assert page.evaluate(total) == page.evaluate(carried)
 
 
+@pytest.mark.parametrize(("kind", "whole"), [("reduce", 9), ("allreduce", 9), ("allreduce@0", 3)])
+def test_how_much_of_a_sum_is_there(opened, kind, whole):
+    """Contributions are counted by the sum that they are parts of, and where sums meet is said."""
+    page = opened(program_of("3x3", kind), address="#0,progress,0")
+    assert page.inner_text("#tip").count(f"1 of {whole} summed") > 0
+    assert page.evaluate("fullness(0)") == f"1/{whole}"
+    first = page.evaluate("meetings(0)")
+    assert first
+    page.evaluate("go(0.5)")
+    assert "partial sums meet at" in page.inner_text("#now")
+    page.evaluate("go(1)")
+    for met in first:
+        assert met["before"] < len(met["after"]) <= whole
+        held = page.evaluate(f"[...held[{met['node']}].keys()]")
+        assert set(met["after"]) <= set(held)
+    page.keyboard.press("End")
+    assert page.evaluate("fullness(0)") == f"{whole}/{whole}"
+    assert f"{whole} of {whole} summed" in page.inner_text("#tip")
+
+
+def test_blocks_are_not_sums(opened):
+    """What is only passed on meets nothing."""
+    page = opened(program_of("3x3", "allgather"), address="#0.5,progress,0")
+    assert page.evaluate("meetings(0)") == []
+    assert "summed" not in page.inner_text("#tip")
+
+
 def test_phone(opened):
     """Nothing is wider than the screen, and the network has room."""
     page = opened(program_of("6x8", "allgather"), width=360, height=640)

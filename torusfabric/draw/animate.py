@@ -98,6 +98,8 @@ def _content(program: Program) -> dict[str, Any]:
         "blocks": blocks,
         "chunks": schedule.chunks,
         "things": "contributions" if schedule.collective.reducing else "blocks",
+        # How many contributions make a whole sum; 0 where nothing is combined.
+        "whole": program.blocks.groups.size if schedule.collective.reducing else 0,
         "start": start,
         "rounds": rounds,
         "cycles": cycles,

@@ -5,7 +5,9 @@ function draw() {
   const round = Math.min(Math.floor(place), last), share = place - round;
   const cycle = round ? cycles[round - 1] : 0, pointed = hovered < 0 ? chosen : hovered;
   paint(place, pointed);
+  const meet = share > 0 ? meetings(round).length : 0;
   $("now").textContent = share > 0 ? `${unit} ${round + 1} of ${last}, under way`
+    + (meet ? `: partial sums meet at ${meet} place${meet === 1 ? "" : "s"}` : "")
     : round ? `after ${unit} ${round} of ${last}, cycle ${cycle}` : `before ${unit} 1 of ${last}`;
   $("place").value = place;
   $("play").textContent = playing ? "Pause" : "Play";
@@ -16,12 +18,14 @@ function tip(node) {
   if (node < 0) { tip.style.display = "none"; return; }
   const ids = [...held[node]].sort((a, b) => b[1] - a[1]);
   // Of a node that is followed no more than can stay without being in the way.
-  const most = hovered < 0 ? 0 : canvas.clientHeight < 360 ? 4 : 12;
-  const rows = ids.slice(0, most).map(([id, when]) =>
+  const most = hovered < 0 ? Number(data.whole > 0) : canvas.clientHeight < 360 ? 4 : 12;
+  const lines = data.whole ? sumLines(node, ids) : ids.map(([id, when]) =>
     `${name(id)} <span>${when ? `${unit} ${when}` : "its own"}</span>`);
-  if (most && ids.length > most) rows.push(`<span>and ${ids.length - most} more</span>`);
-  tip.innerHTML = [`<b>node ${node} ${names[node]}</b>`,
-    `holds ${ids.length} of the ${final[node]} ${data.things} it ends with`, ...rows].join("<br>");
+  const rows = lines.slice(0, most);
+  if (most && lines.length > most) rows.push(`<span>and ${lines.length - most} more</span>`);
+  const holds = data.whole ? `${lines.length} sum${lines.length === 1 ? "" : "s"} here, of ${data.whole} contributions each`
+    : `holds ${ids.length} of the ${final[node]} ${data.things} it ends with`;
+  tip.innerHTML = [`<b>node ${node} ${names[node]}</b>`, holds, ...rows].join("<br>");
   const [x, y] = at(nodes[node]);
   tip.style.display = "block";
   const w = tip.offsetWidth, h = tip.offsetHeight;
@@ -29,6 +33,15 @@ function tip(node) {
   tip.style.left = `${Math.max(4, above ? (canvas.clientWidth - w) / 2
     : x + 24 + w < canvas.clientWidth ? x + 24 : x - 24 - w)}px`;
   tip.style.top = `${above ? 6 : Math.max(6, Math.min(y - h / 2, canvas.clientHeight - h - 6))}px`;
+}
+
+// What is in each sum at a node, the fullest first, and where partial sums meet while one moves.
+function sumLines(node, ids) {
+  const under = place > Math.floor(place) ? meetings(Math.floor(place)) : [];
+  const meets = under.filter(m => m.node === node).map(m =>
+    `${sumName(m.sum)}: ${m.before} + ${m.after.length - m.before} meet, ${summed(m.after)}`);
+  return [...meets, ...sums(ids.map(([id]) => id)).sort((a, b) => b.ids.length - a.ids.length)
+    .map(sum => `${sumName(sum)}: ${summed(sum.ids)}`)];
 }
 
 function go(to) { place = Math.max(0, Math.min(last, to)); draw(); }

@@ -98,6 +98,11 @@ function paintTrail(round) {
   pen.strokeStyle = themed("--trail"); pen.lineWidth = Math.max(2, 0.08 * scale);
   followed.moves.slice(0, round).flat().forEach(way);
 }
+// What stands in a node: blocks, or how many contributions are in its fullest sum, of all.
+function fullness(node) {
+  if (!data.whole) return held[node].size;
+  return `${Math.max(0, ...sums(held[node].keys()).map(sum => sum.ids.length))}/${data.whole}`;
+}
 function paintNodes(hovered) {
   const radius = Math.max(3, Math.min(0.27 * scale, 22));
   for (let node = 0; node < count; node++) {
@@ -112,7 +117,7 @@ function paintNodes(hovered) {
     if (radius > 9) {
       pen.fillStyle = bright ? "#fff" : "#202124";
       pen.font = `${Math.round(radius * 0.72)}px system-ui, sans-serif`; pen.textBaseline = "middle";
-      pen.fillText(held[node].size, x, y + 0.5);
+      pen.fillText(fullness(node), x, y + 0.5);
     }
     pen.globalAlpha = 1;
   }

@@ -35,6 +35,40 @@ function name(id) {
   return names[from] + (to < 0 ? "" : ` for ${names[to]}`) + (data.chunks > 1 ? `, chunk ${chunk}` : "");
 }
 
+// Of contributions: each sum that they are parts of, by its owner and chunk, and how many are in it.
+function sums(ids) {
+  const found = new Map();
+  for (const id of ids) {
+    const [, to, chunk] = blocks[id], key = `${to},${chunk}`;
+    if (!found.has(key)) found.set(key, { to, chunk, ids: [] });
+    found.get(key).ids.push(id);
+  }
+  return [...found.values()];
+}
+const summed = ids => `${ids.length} of ${data.whole} summed`;
+const sumName = ({ to, chunk }) => "sum" + (to < 0 ? "" : ` for ${names[to]}`)
+  + (data.chunks > 1 ? `, chunk ${chunk}` : "");
+// Where partial sums come together in a round: the node, the sum, and how many are in it before and
+// after; what comes to a node that has it whole already, or is whole when it comes, meets nothing.
+function meetings(round) {
+  const arriving = new Map(), found = [];
+  for (const [node, ports, ids] of data.whole ? rounds[round] : []) {
+    const there = ports.reduce((here, port) => near[here][port], node);
+    for (const sum of sums(ids)) {
+      const key = `${there},${sum.to},${sum.chunk}`;
+      if (!arriving.has(key)) arriving.set(key, { node: there, sum, ids: new Set() });
+      if (sum.ids.length < data.whole) sum.ids.forEach(id => arriving.get(key).ids.add(id));
+    }
+  }
+  for (const { node, sum, ids } of arriving.values()) {
+    if (!ids.size) continue;
+    const mine = sums(held[node].keys()).find(s => s.to === sum.to && s.chunk === sum.chunk);
+    const before = mine ? mine.ids : [], after = new Set([...before, ...ids]);
+    found.push({ node, sum, before: before.length, after: [...after] });
+  }
+  return found;
+}
+
 // What is followed: some blocks, and the transfers that carry one of them, round by round.
 let followed = null;
 function follow(ids) {
