@@ -25,7 +25,7 @@ from .distance_bounds import bufferless_steps, delivery_steps
 from .volume import arc_load, least_time
 
 __all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lower_bound",
-           "spread_rounds"]  # fmt: skip
+           "spread_around", "spread_rounds"]  # fmt: skip
 
 
 def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
@@ -107,8 +107,12 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
         chunks=schedule.chunks,
         blocks=_longest_message(schedule, traffic),
         duplex=schedule.duplex,
-        broken_links=schedule.broken_links if isinstance(schedule, Rounds) else (),
     )
+    if isinstance(schedule, Rounds) and schedule.broken_links:
+        root = schedule.collective.root
+        least = max(
+            least, spread_around(schedule.topology, root, schedule.ports, schedule.broken_links)
+        )
     topology, chunks = schedule.topology, schedule.chunks
     restricted = Bound(0)
     if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
@@ -173,7 +177,6 @@ def lower_bound(
     chunks: int = 1,
     blocks: int | None = 1,
     duplex: Duplex = Duplex.FULL,
-    broken_links: Sequence[tuple[int, int]] = (),
 ) -> int:
     """The largest of the lower bounds on rounds that apply to a collective.
 
@@ -192,8 +195,6 @@ def lower_bound(
         How many blocks a message may carry with store-and-forward switching, None for any number.
         With circuit switching a message may always carry any number.
     duplex : Duplex
-    broken_links : sequence of (int, int)
-        Links out of order, each as a node and a port; of collectives in groups, those of a group.
 
     Returns
     -------
@@ -213,8 +214,6 @@ def lower_bound(
     ports = topology.ports if ports is None else ports
     forward = switching == Switching.STORE_AND_FORWARD
     results = [spread_rounds(topology.nodes, ports), topology.diameter if forward else 1]
-    if broken_links:
-        results.append(_spread_around(topology, collective.root, ports, broken_links))
     if not forward and not collective.rooted:
         results.append(all_pairs_rounds(topology, ports, duplex))
     if forward and blocks is not None:
@@ -237,14 +236,39 @@ def spread_rounds(nodes: int, ports: int) -> int:
     return rounds
 
 
-def _spread_around(
+def spread_around(
     topology: Topology, root: int | None, ports: int, broken_links: Sequence[tuple[int, int]]
 ) -> int:
     """Rounds like `spread_rounds`, with some links out of order in both directions.
 
+    Parameters
+    ----------
+    topology : Topology
+    root : int or None
+        Where data start, or come together; None where those of all nodes do.
+    ports : int
+        How many messages a node may send, or receive, in a round.
+    broken_links : sequence of (int, int)
+        Links out of order, each as a node and a port.
+
+    Raises
+    ------
+    InputError
+        If they cut off too many nodes for data to come to all.
+
+    Notes
+    -----
     A node sends by no more links than it has left, and receives by no more. Data start at the root,
     or, where there is none, at the node with the fewest links, too; at best they come to the nodes
     with the most links first. Read backwards, the same holds for what comes together at a node.
+
+    Examples
+    --------
+    A root with one of four links left reaches 2, 7, and then at most 35 nodes.
+
+    >>> from torusfabric.topology import Torus
+    >>> spread_around(Torus(4, 4), 0, 4, [(0, 0), (0, 1), (0, 2)])
+    3
     """
     node, port = np.array(broken_links).T
     alive = np.ones((topology.nodes, topology.ports), bool)
