@@ -10,6 +10,7 @@ import pytest
 from planted import CHOICE, OTHER_WAY, Fault, fabric_of, names, planted, refutation
 
 import torusfabric as tf
+from torusfabric.program.values import Drain
 from torusfabric.proof import prove
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
@@ -209,7 +210,9 @@ PROGRAMS = {
     "rows come in another order": lambda program: with_loop(
         program, select=program.loop.select[::-1].copy()
     ),
-    "a run ends too early": lambda program: with_loop(program, drain=program.loop.drain - 3),
+    "a run ends too early": lambda program: with_loop(
+        program, draining=Drain(sequencer=program.loop.drain - 3)
+    ),
 }
 
 

@@ -73,7 +73,9 @@ def run_host(arguments: Namespace) -> None:
     if arguments.json:
         print_json(result)
     else:
-        print_facts(_shown(result | {"origins": report.origins}))
+        cost = report.cycle_cost
+        words = {"origins": report.origins, "constant": cost and cost.constant_in_words}
+        print_facts(_shown(result | words))
     raise_if_wrong(report)
 
 
@@ -109,6 +111,7 @@ NAMES = (
     "cycles",
     "predicted_cycles",
     "cost_formula",
+    "constant",
     "roots",
     "words_checked",
     "words_wrong",

@@ -114,7 +114,7 @@ def _loop(
         flits=block,
         pause=round_pause(hops),
         blocks=np.ones(rounds, int),
-        drain=ROUND_DRAIN,
+        draining=ROUND_DRAIN,
         select=select,
         delayed=(),
         injections=tuple((chunk,) for chunk in chunks),

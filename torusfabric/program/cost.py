@@ -1,6 +1,7 @@
 """What the cycles of a run are made of."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 __all__ = ["CycleCost"]
 
@@ -19,13 +20,19 @@ class CycleCost:
         The sum over the rounds of their longest message.
     alpha, hop_cycles, flit_cycles : int
         Cycles to start a round, for a hop, and for a flit.
-    constant_cycles : int
-        Cycles once a run.
+    constant_parts : mapping of str to int
+        Cycles once a run, by what they are spent on: ``start`` (the sequencer gets ready, or waits
+        for the last word of the host), then as in `Drain`, and ``waits``: the cycles that rows
+        take besides the rounds, in which sums wait for their last words; less than 0 where fewer
+        steps are waited than the schedule allows for.
 
     Examples
     --------
-    >>> print(CycleCost(rounds=4, hops=0, flits=12, constant_cycles=3))
+    >>> cost = CycleCost(4, 0, 12, constant_parts={"sequencer": 1, "distribution": 2})
+    >>> print(cost)
     tau flits + constant = 1 * 12 + 3 = 15 cycles
+    >>> print(cost.constant_in_words)
+    3 cycles: sequencer 1, distribution 2
     """
 
     rounds: int
@@ -34,7 +41,20 @@ class CycleCost:
     alpha: int = 0
     hop_cycles: int = 0
     flit_cycles: int = 1
-    constant_cycles: int = 0
+    constant_parts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def constant_cycles(self) -> int:
+        """Cycles once a run."""
+        return sum(self.constant_parts.values())
+
+    @property
+    def constant_in_words(self) -> str:
+        """The cycles once a run, and what they are spent on."""
+        parts = ", ".join(
+            f"{name} {cycles}" for name, cycles in self.constant_parts.items() if cycles
+        )
+        return f"{self.constant_cycles} cycles{': ' * bool(parts)}{parts}"
 
     @property
     def cycles(self) -> int:

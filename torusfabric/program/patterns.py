@@ -19,7 +19,7 @@ from .cost import CycleCost
 from .mode import Mode, block_flits
 from .program import Program
 from .routes import routes_of
-from .timing import LINK
+from .timing import STEP_DRAIN
 from .values import IDLE, Loop, Memory, Order, Reads, Writes
 from .variants import classify
 from .write_delay import chunk_cycles
@@ -72,7 +72,7 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         flits=waves,
         pause=np.zeros(steps, int),
         blocks=np.ones(steps, int),
-        drain=LINK,
+        draining=STEP_DRAIN,
         select=select,
         delayed=(),
         injections=tuple((chunk,) for chunk in range(chunks)),

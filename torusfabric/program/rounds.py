@@ -141,7 +141,7 @@ def _loop(plan: RoundPlan, variants: list[NodeRounds], select: IntArray, block: 
         flits=block,
         pause=round_pause(plan.hops),
         blocks=plan.blocks,
-        drain=ROUND_DRAIN,
+        draining=ROUND_DRAIN,
         select=select,
         delayed=(),
         injections=injections,

@@ -21,7 +21,7 @@ from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_plan import TablePlan
 from .table_planner import plan_table
-from .timing import LINK
+from .timing import STEP_DRAIN
 from .values import Loop, Memory, Order, Reads, Writes
 from .write_delay import direct_write_delay, look_up_delay
 
@@ -184,7 +184,7 @@ def _loop(plan: TablePlan, block: int) -> Loop:
         flits=block,
         pause=np.zeros(plan.steps, int),
         blocks=np.ones(plan.steps, int),
-        drain=LINK,
+        draining=STEP_DRAIN,
         select=select,
         delayed=plan.delayed,
         injections=tuple((k,) for k in range(len(reads))),
@@ -209,7 +209,7 @@ def _sum_loop(plan: SumPlan, table: Table) -> Loop:
         blocks=np.ones(plan.steps, int),
         least=plan.period,
         padded=plan.padded,
-        drain=LINK + plan.tail,
+        draining=STEP_DRAIN._replace(operators=plan.tail),
         select=select,
         select_skew=tuple(plan.skew.tolist()),
         results=True,

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..topology import IntArray
-from .values import Loop, Order
+from .values import Drain, Loop, Order
 
 __all__ = [
     "ADDRESS",
@@ -39,6 +39,7 @@ __all__ = [
     "ROUND_SETUP",
     "RUN_SETUP",
     "SETTING",
+    "STEP_DRAIN",
     "SUM_AGE",
     "WRITE",
     "CyclePiece",
@@ -72,8 +73,11 @@ SUM_AGE = COMBINE + 1
 #: Cycles of a round beyond its hops and flits: the write of the last flit.
 ROUND_SETUP = 1
 
-#: Cycles from the last slot of a round to done: a round includes the write of its last flit.
-ROUND_DRAIN = 1 + DISTRIBUTION
+#: What follows the last slot of a pattern or a table. A word is read in the cycle of its flit.
+STEP_DRAIN = Drain(sequencer=ADDRESS - DISTRIBUTION, distribution=DISTRIBUTION, hop=1, write=1)
+
+#: What follows the last slot of a round, which includes its hops and the write of its last flit.
+ROUND_DRAIN = Drain(sequencer=ADDRESS - DISTRIBUTION, distribution=DISTRIBUTION)
 
 #: Clock edges of a write of the host: into the host port, on the way, and into the memory.
 WRITE = 2 + DISTRIBUTION

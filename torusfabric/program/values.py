@@ -17,7 +17,7 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["IDLE", "MADE", "NEUTRAL", "Loop", "Memory", "Order", "Reads", "Run", "Writes"]
+__all__ = ["IDLE", "MADE", "NEUTRAL", "Drain", "Loop", "Memory", "Order", "Reads", "Run", "Writes"]
 
 #: Setting of an out-port whose value does not matter in a row.
 IDLE = -1
@@ -164,6 +164,30 @@ class Writes:
     skew: int = 0
 
 
+class Drain(NamedTuple):
+    """Cycles of a run besides its start and its rows, by what they are spent on.
+
+    Parameters
+    ----------
+    sequencer : int
+        From the sequencer's ROM to what it sends.
+    distribution : int
+        Registers through which control reaches the nodes.
+    hop : int
+        The last hop, where hops are not counted with the rounds.
+    write : int
+        The write of the last word, where it is not counted with its round.
+    operators : int
+        By which the last sum is written later than a word that is only passed on.
+    """
+
+    sequencer: int = 0
+    distribution: int = 0
+    hop: int = 0
+    write: int = 0
+    operators: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """The rows of a run, and in which order they are stepped through.
@@ -186,8 +210,8 @@ class Loop:
         who send most send. In a loop by flits 0 and 1.
     least : int
         The least cycles of a row in a loop by rows.
-    drain : int
-        Cycles from the last slot of the last row to `done`.
+    draining : Drain
+        What `drain` is made of.
     padded : bool
         Whether blocks of fewer flits are filled up, so that every run is as long.
     select : ndarray of int16, shape (rows, variants, ports)
@@ -223,7 +247,7 @@ class Loop:
     flits: int
     pause: IntArray
     blocks: IntArray
-    drain: int
+    draining: Drain
     select: IntArray
     delayed: tuple[int, ...]
     injections: tuple[tuple[int, ...], ...]
@@ -239,6 +263,11 @@ class Loop:
     operand_skew: tuple[int, ...] = ()
     delayed_results: tuple[int, ...] = ()
     padded: bool = False
+
+    @property
+    def drain(self) -> int:
+        """Cycles from the last slot of the last row to `done`."""
+        return sum(self.draining)
 
     @property
     def rows(self) -> int:
@@ -283,6 +312,13 @@ class Loop:
     def carried(self, flits: int) -> int:
         """Flits of each block that are sent, for blocks of so many."""
         return self.flits if self.padded else flits
+
+    def pauses(self, flits: int) -> int:
+        """Cycles of all rows besides those of their flits, for blocks of so many."""
+        if self.order is Order.FLIT:
+            return 0
+        moving = self.blocks * self.carried(flits)
+        return int(np.maximum(self.least - moving, self.pause).sum())
 
     def duration(self, flits: int) -> IntArray:
         """Cycles of each row each time that it comes, for blocks of so many flits."""

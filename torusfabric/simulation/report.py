@@ -168,12 +168,12 @@ class SimulationReport(Subject):
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
         plain = asdict(self)
-        cost = plain.pop("cycle_cost")
+        del plain["cycle_cost"]
         plain |= {"origins": self.origins.to_json(), "passed": self.passed}
-        if cost is None:
+        if self.cycle_cost is None:
             return plain
-        constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles")
+        constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles", "constant_parts")
         return plain | {
             "cost_formula": str(self.cycle_cost),
-            **{name: cost[name] for name in constants},
+            **{name: getattr(self.cycle_cost, name) for name in constants},
         }

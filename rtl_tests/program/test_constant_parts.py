@@ -1,0 +1,79 @@
+"""What the constant cycles of a run are spent on: of every collective, against its cycles."""
+
+import json
+
+import pytest
+from helpers import program_of
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.program.timing import STEP_DRAIN
+
+COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduce",
+               "reduce-scatter", "allreduce")  # fmt: skip
+
+
+def parts_of(program):
+    """The parts of the constant, which have to be all cycles that the formula leaves out."""
+    cost = program.mode.cost
+    assert min(cycles for name, cycles in cost.constant_parts.items() if name != "waits") >= 0
+    assert sum(cost.constant_parts.values()) == cost.constant_cycles
+    assert cost.constant_cycles + program.mode.moving.cycles == program.cycles()
+    return cost.constant_parts
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("topology", ["4x4", "3x3", "2x3", "5"])
+def test_parts_are_all_cycles(topology, collective):
+    """Of a fixed length, of any length, and among other modes."""
+    for flits in (1, 5, 60):
+        plan = tf.plan(topology, collective)
+        program = tf.compile(plan, flits=flits)
+        parts = parts_of(program)
+        assert plan.collective.reducing or not parts["operators"] + parts["waits"]
+        step = not program.mode.moving.hop_cycles
+        assert (parts["hop"], parts["write"]) == (int(step), int(step))
+        assert (parts["sequencer"], parts["distribution"]) == (1, 2)
+        open_ended = tf.compile(plan, max_flits=flits)
+        assert parts_of(open_ended)["start"] >= max(1, parts["start"])
+        several = tf.compile([plan, tf.plan(topology, "allgather")], max_flits=flits)
+        assert parts_of(several.alone(0))["start"] >= 2
+
+
+@pytest.mark.parametrize("options", [{"latency": 3}, {"latency": "auto"}, {}])
+@pytest.mark.parametrize("topology", ["3x3", "4x4"])
+def test_waiting_for_operators(topology, options):
+    """A reduce-scatter is longer than its steps by the hardware's path, and by its operators."""
+    for flits in (1, 3, 64):
+        program = tf.compile(tf.plan(topology, "reduce-scatter", **options), flits=flits)
+        parts = parts_of(program)
+        added = parts["operators"] + parts["waits"]
+        assert options or added > 0
+        others = sum(STEP_DRAIN) + parts["start"]
+        assert program.cycles() == program.mode.moving.flits + others + added
+
+
+@pytest.mark.parametrize("name", ["broadcast", "scatter", "gather", "reduce", "reduce@1"])
+def test_any_root(name):
+    """Programs of any root have a start of their own."""
+    parts_of(tf.compile(tf.plan("3x4", name), flits=4, root="any"))
+
+
+def test_reading_is_not_counted_twice():
+    """A flit is read in its own cycle: the path from a slot to a stored word, but for the read."""
+    assert parts_of(program_of("4x4", "allgather", "hamiltonian")) == {
+        "start": 0, "sequencer": 1, "distribution": 2, "hop": 1, "write": 1, "operators": 0,
+        "waits": 0,
+    }  # fmt: skip
+
+
+def test_simulate_says_it(capsys):
+    """As a line, and as a key."""
+    command = ["simulate", "3x3", "allreduce", "--flits", "9", "--width", "8"]
+    assert main([*command, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert sum(facts["constant_parts"].values()) == facts["constant_cycles"]
+    assert facts["constant_parts"]["waits"] > 0
+    assert main(command) == 0
+    parts = ", ".join(f"{name} {n}" for name, n in facts["constant_parts"].items() if n)
+    assert f"{facts['constant_cycles']} cycles: {parts}\n" in capsys.readouterr().out
