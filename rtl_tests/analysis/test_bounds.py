@@ -302,7 +302,9 @@ def test_no_rounds_around_broken_links_are_below_the_bound(kind, sides, ports, b
 def test_a_root_with_one_link_left(kind, axes, root):
     """It reaches one node in the first round: 2, 7 and at most 35 nodes."""
     broken = [(root, 0), (root, 1), (root, 2)]
-    schedule = tf.plan("4x4", kind + axes, root=root, algorithm="max-flow", broken_links=broken)
+    schedule = tf.plan(
+        "4x4", kind + axes, root=root, algorithm="max-flow", broken_links=tuple(broken)
+    )
     assert schedule.round_count == bound(schedule) == schedule_facts(schedule)["bound"] == 3
     whole = tf.plan("4x4", kind + axes, root=root, algorithm="max-flow")
     assert bound(whole) == 2
