@@ -1,6 +1,13 @@
 """The errors a user may meet, each with the exit status of the command that meets it."""
 
-__all__ = ["InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"]
+__all__ = [
+    "InputError",
+    "MissingTool",
+    "NotEnoughMemory",
+    "ScheduleError",
+    "TorusfabricError",
+    "WorkFailed",
+]
 
 
 class TorusfabricError(Exception):
@@ -30,6 +37,17 @@ class InputError(TorusfabricError, ValueError):
     """
 
     status = 1
+
+
+class NotEnoughMemory(InputError):
+    """What the user asked for does not fit into the memory that is free; elsewhere it might.
+
+    Examples
+    --------
+    >>> from torusfabric.errors import InputError, NotEnoughMemory
+    >>> issubclass(NotEnoughMemory, InputError)
+    True
+    """
 
 
 class WorkFailed(TorusfabricError):

@@ -6,13 +6,14 @@ can say up to which number it would. Times are no more than a hint.
 """
 
 import logging
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..algorithms import Options
 from ..algorithms.arrowhead.spanning_tree import best_packets
 from ..collective import Collective
-from ..errors import InputError
+from ..errors import NotEnoughMemory
 from ..toolchain.notices import LOGGER
 from ..toolchain.resources import available_memory, duration_text, memory_text
 from ..topology import Arrowhead, Topology
@@ -71,17 +72,17 @@ class Need(NamedTuple):
 
     Parameters
     ----------
-    size : float
-        Bytes.
+    size : int
+        Bytes. An integer, since a user may choose a number that no float holds.
     name : str
         What the number is called: ``--chunks``, or ``nodes``.
     value : int
         The number.
     power : int
-        With which power of the number it grows.
+        With which power of the number it grows: 1 or 2.
     """
 
-    size: float
+    size: int
     name: str
     value: int
     power: int = 1
@@ -98,16 +99,16 @@ def require_memory(what: str, needs: Iterable[Need]) -> None:
 
     Raises
     ------
-    InputError
+    NotEnoughMemory
         If there is less memory; says how much it would take, and up to which number it would fit.
 
     Examples
     --------
     >>> require_memory("Planning", [Need(10**20, "--chunks", 10**18)])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    torusfabric.errors.InputError: Planning must fit in memory, ... of which are free, not take ...
+    torusfabric.errors.NotEnoughMemory: Planning must fit in memory, ... of which are free, ...
     """
-    merged: dict[tuple[str, int, int], float] = {}
+    merged: dict[tuple[str, int, int], int] = {}
     for size, name, value, power in needs:
         merged[name, value, power] = merged.get((name, value, power), 0) + size
     total = sum(merged.values())
@@ -115,10 +116,10 @@ def require_memory(what: str, needs: Iterable[Need]) -> None:
     if total <= LITTLE or total <= (free := max(available_memory() - SPARE, 0)):
         return
     (name, value, power), size = max(merged.items(), key=lambda item: item[1])
-    fitting = int(value * (max(free - (total - size), 0) / size) ** (1 / power))
-    number = _rounded(fitting)
+    fitting = value**power * max(free - (total - size), 0) // size
+    number = _rounded(math.isqrt(fitting) if power == 2 else fitting)
     advice = f"{name} {number}" if name.startswith("--") else f"{number} {name}"
-    raise InputError(
+    raise NotEnoughMemory(
         f"{what} must fit in memory, {memory_text(free)} of which are free, not take at least "
         f"{memory_text(total)}" + (f" (at best {advice})" if number else "")
     )
@@ -180,7 +181,7 @@ def plan_needs(selection: Selection) -> list[Need]:
     blocks = chunks if reduced else nodes * chunks
     needs.append(Need(PER_BLOCK * blocks, cut, chunks if chunks > 1 else nodes))
     if name == "matching" and selection.collective.rooted:
-        hops = chunks * nodes * topology.diameter / 2
+        hops = chunks * nodes * topology.diameter // 2
         needs.append(Need(PER_TRANSFER * hops, cut, chunks if chunks > 1 else nodes))
     if options.latency > 1:
         waits = max(topology.diameter - 1, int(selection.collective.reducing))
@@ -249,7 +250,7 @@ def require_hardware(
 
     Raises
     ------
-    InputError
+    NotEnoughMemory
         If there is not enough.
 
     Examples
@@ -266,7 +267,7 @@ def require_hardware(
     name = max(numbers, key=numbers.__getitem__)
     power = 2 if name == "nodes" and words > 2 * nodes * length else 1
     per_address = PER_ADDRESS if runs else PER_WRITTEN_ADDRESS
-    size = (PER_WORD * runs + per_address / nodes) * words
+    size = PER_WORD * runs * words + per_address * words // nodes
     needs.append(Need(size, name, numbers[name], power))
     what = "Simulating" if runs else "Hardware of"
     require_memory(f"{what} {topology} {collective}", needs)
@@ -281,7 +282,7 @@ def require_jobs(count: int) -> None:
 
     Raises
     ------
-    InputError
+    NotEnoughMemory
         If there is not enough memory.
     """
     require_memory("Jobs", [Need(PER_JOB * count, "--jobs", count)])
@@ -296,7 +297,7 @@ def require_placements(seeds: int) -> None:
 
     Raises
     ------
-    InputError
+    NotEnoughMemory
         If there is not enough memory.
     """
     require_memory("Placements", [Need(PER_PLACEMENT * seeds, "--seeds", seeds)])

@@ -99,7 +99,7 @@ def load(path: AnyPath) -> Schedule:
     try:
         return recognise(parse_schedule(data))
     except InputError as error:
-        raise InputError(f"Schedule file {path}: {error}") from error
+        raise type(error)(f"Schedule file {path}: {error}") from error
     except RecursionError:
         raise InputError(f"Schedule file {path} must not be nested deeply") from None
 

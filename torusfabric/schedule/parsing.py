@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..collective import Blocks, Collective, parse_collective
-from ..errors import InputError
+from ..errors import InputError, NotEnoughMemory
 from ..toolchain.reading import excerpt, place_of
 from ..toolchain.resources import available_memory
 from ..topology import Topology, topology_from_json
@@ -58,11 +58,14 @@ def parse_schedule(data: Any) -> Rounds:
     topology = _topology(data["topology"])
     collective = _collective(data["collective"], topology)
     _at_most("ports", data["ports"], len(collective.groups(topology).ports))
-    most = min(MOST_BLOCKS, MOST_BITS // topology.nodes, available_memory() // PER_BLOCK)
+    most = min(MOST_BLOCKS, MOST_BITS // topology.nodes)
     _at_most("chunks", data["chunks"], most)
     blocks = collective.blocks(topology, data["chunks"])
     if blocks.count > most:
         raise InputError(f"Blocks must be at most {most}, not {blocks.count}")
+    fitting = available_memory() // PER_BLOCK
+    if blocks.count > fitting:
+        raise NotEnoughMemory(f"Blocks must fit in memory, at most {fitting}, not {blocks.count}")
     return Rounds(
         topology=topology,
         collective=collective,

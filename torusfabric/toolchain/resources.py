@@ -17,6 +17,9 @@ _CONTAINERS = (
 #: Seconds in each unit of time.
 _UNITS = ((1, "s"), (60, "min"), (3600, "h"), (86400, "days"), (365 * 86400, "years"))
 
+#: Larger amounts are not told apart, for an integer may be larger than any float.
+BEYOND_REASON = 1e300
+
 
 def available_memory() -> int:
     """Bytes that this process may still take without others being swapped out or ended.
@@ -49,9 +52,10 @@ def memory_text(size: float) -> str:
 
     Examples
     --------
-    >>> memory_text(2_340_000_000), memory_text(1.2e22), memory_text(0)
-    ('2.3 GB', '12,000,000 PB', '0 kB')
+    >>> memory_text(2_340_000_000), memory_text(1.2e22), memory_text(10**400)
+    ('2.3 GB', '12,000,000 PB', 'more than 10^15 PB')
     """
+    size = min(size, BEYOND_REASON)
     for unit in ("kB", "MB", "GB", "TB"):
         size /= 1000
         if size < 999.5:
@@ -67,6 +71,7 @@ def duration_text(seconds: float) -> str:
     >>> duration_text(42), duration_text(600), duration_text(1e12)
     ('42 s', '10 min', '31,710 years')
     """
+    seconds = min(seconds, BEYOND_REASON)
     length, unit = max((u for u in _UNITS if u[0] * 2 <= seconds), default=_UNITS[0])
     return _huge(seconds / length, unit)
 
