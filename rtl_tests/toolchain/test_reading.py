@@ -69,5 +69,24 @@ def test_arrays(tmp_path):
     with pytest.raises(InputError, match=r"^Data must be a readable .npy file, not \S+ \(not an a"):
         read_array(tmp_path / "b.npy", "Data")
     np.savez(tmp_path / "c.npz", a=np.zeros(2))
-    with pytest.raises(InputError, match=r"^Data must be a single .npy file, not \S+ \(several"):
+    with pytest.raises(InputError, match=r"^Data must be a readable .npy file, not \S+ \(not an a"):
         read_array(tmp_path / "c.npz", "Data")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"PK\x03\x04",
+        b"PK\x03\x04" + b"x" * 200,
+        b"PK\x05\x06" + bytes(18),
+        b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118,
+        b"\x80\x04N.",
+        b"",
+    ],
+)
+def test_damaged_arrays(tmp_path, content):
+    """Whatever a file begins like, it is read as one array, or refused in a line."""
+    path = tmp_path / "d.npy"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"^Data must be a readable \.npy file, not \S+ \(not an"):
+        read_array(path, "Data")

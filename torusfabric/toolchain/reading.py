@@ -113,14 +113,12 @@ def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
         If it cannot be read, or holds something else or less than its head says.
     """
     try:
-        array = np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or "not an array"
-        raise InputError(f"{what} must be a readable .npy file, not {path} ({reason})") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise InputError(f"{what} must be a single .npy file, not {path} (several arrays)")
-    return array
+        return np.lib.format.open_memmap(path, mode="r")
+    except OSError as error:
+        reason = error.strerror or "not an array"
+    except Exception:  # of a damaged head whatever its parser meets, such as TokenError
+        reason = "not an array"
+    raise InputError(f"{what} must be a readable .npy file, not {path} ({reason})")
 
 
 def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
