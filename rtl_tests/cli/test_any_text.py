@@ -1,6 +1,8 @@
 """Names that files and users may choose freely reach a terminal as text, and nothing else."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +42,19 @@ def test_names_of_files(plan, capsys, name):
         out, err = capsys.readouterr()
         assert "\x1b" not in out + err
         (out + err).encode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+def test_bytes_in_names_that_get_into_files(plan, monkeypatch, tmp_path):
+    """They are escaped in Verilog, and stay as they are where a program opens the file."""
+    monkeypatch.chdir(tmp_path)
+    words = ["verilog", "--plan", plan(name="a\udcff.json"), "-o", "out", "--quiet"]
+    assert main(words) == 0
+    assert any(rb"a\udcff.json" in path.read_bytes() for path in Path("out").iterdir())
+    for engine in ("amaranth", "auto"):
+        words = ["simulate", "3", "allgather", "--engine", engine, "--vcd", "w\udcff.vcd"]
+        assert main([*words, "--quiet"]) == 0
+        assert b"w\xff.vcd" in Path("w\udcff.gtkw").read_bytes()
 
 
 @pytest.mark.parametrize(

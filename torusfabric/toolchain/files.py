@@ -134,13 +134,19 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def writing_text(path: AnyPath) -> Iterator[TextIO]:
-    """A text file to write into, in UTF-8; else as `writing`."""
-    with writing(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as file:
+def writing_text(path: AnyPath, *, errors: str = "backslashreplace") -> Iterator[TextIO]:
+    """A text file to write into, in UTF-8; else as `writing`.
+
+    Names of files may hold bytes that are no UTF-8: these are escaped, or treated as `errors` says.
+    """
+    with (
+        writing(path) as raw,
+        io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n") as file,
+    ):
         yield file
 
 
-def write_file(path: AnyPath, text: str) -> None:
+def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") -> None:
     """Write a text as a whole or not at all.
 
     Parameters
@@ -148,13 +154,15 @@ def write_file(path: AnyPath, text: str) -> None:
     path : path
         ``-`` is standard output.
     text : str
+    errors : str
+        What becomes of bytes in names of files that are no UTF-8, as `str.encode` has it.
 
     Raises
     ------
     InputError
         If it cannot be written.
     """
-    with writing_text(path) as file:
+    with writing_text(path, errors=errors) as file:
         file.write(text)
 
 

@@ -161,7 +161,7 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
                 from .fst import convert
 
                 convert(written)
-            write_file(wave.with_suffix(".gtkw"), shown)
+            write_file(wave.with_suffix(".gtkw"), shown, errors="surrogateescape")
     except OSError as error:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
     if failure is not None:
