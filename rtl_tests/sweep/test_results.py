@@ -21,7 +21,7 @@ def test_rows_outlive_the_file_being_closed(tmp_path):
         assert list(results.rows.values()) == [row]
 
 
-@pytest.mark.parametrize("rest", ["{", '{"key": "1", "st', "x"])
+@pytest.mark.parametrize("rest", ["{", '{"key": "1", "st'])
 def test_half_a_line_at_the_end_goes(tmp_path, rest):
     path = tmp_path / "r.jsonl"
     whole = '{"key": "0", "status": "done"}\n'
@@ -32,10 +32,31 @@ def test_half_a_line_at_the_end_goes(tmp_path, rest):
     assert path.read_text() == whole + '{"key": "1"}\n'
 
 
-def test_text_after_rows_is_named(tmp_path):
+def test_half_a_row_alone_goes(tmp_path):
+    """What is certainly the beginning of a row is all that a sweep removes without a row before."""
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"key": "0123456789abcdef", "step": "pl')
+    with Results(path) as results:
+        assert not results.rows
+    assert path.read_text() == ""
+
+
+def test_row_without_end_of_line_stays(tmp_path):
+    """An editor may have removed it."""
+    path = tmp_path / "r.jsonl"
+    row = '{"key": "0", "status": "done"}'
+    path.write_text(row)
+    with Results(path) as results:
+        assert list(results.rows) == ["0"]
+        results.add({"key": "1"})
+    assert path.read_text() == row + '\n{"key": "1"}\n'
+
+
+@pytest.mark.parametrize("rest", ["note\n", "note"])
+def test_text_after_rows_is_named(tmp_path, rest):
     """A line that is no row is named by its number, and nothing is changed."""
     path = tmp_path / "r.jsonl"
-    text = '{"key": "0", "status": "done"}\nnote\n'
+    text = '{"key": "0", "status": "done"}\n' + rest
     path.write_text(text)
     with pytest.raises(InputError, match=r"^Results must be rows of a sweep, not line 2 of \S+$"):
         Results(path)
@@ -49,6 +70,9 @@ def test_text_after_rows_is_named(tmp_path):
         "{}\n",
         "[1]\n",
         "a file of the user",
+        "{",
+        '{"key": "',
+        '{"key": "C major", "notes": [1, 2]}',
         '{"key": "0"}\n',
         '{"key": 0, "status": "done"}\n',
         '{"key": "0", "status": "failed"}\n',

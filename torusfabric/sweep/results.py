@@ -6,6 +6,7 @@ What is no regular file, and standard output, gets the lines too, but keeps none
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,9 @@ Row = dict[str, Any]
 
 #: With what every line begins.
 BEGINNING = b'{"key": "'
+
+#: What is left of a first row, which never became a whole one. Of less nobody knows whose it is.
+_HALF = re.compile(rb'\{"key": "[0-9a-f]{16}", "step": "')
 
 
 class Results:
@@ -101,20 +105,21 @@ class Results:
         """The rows that are there; half a line at the end is what a sweep died of, and goes."""
         self._file.seek(0)
         rows: dict[str, Row] = {}
-        end = 0
+        end, whole = 0, True
         for number, line in enumerate(self._file, start=1):
-            if line.endswith(b"\n"):
-                row = _row(line)
-            else:
-                row = {} if end or line.startswith(BEGINNING[: len(line)]) else None
+            row = _row(line)
+            if row is None and not line.endswith(b"\n") and _is_half(line, first=not end):
+                break
             if row is None:
                 raise InputError(
                     f"Results must be rows of a sweep, not line {number} of {self._path}"
                 )
-            if row:
-                rows[row["key"]] = row
-                end += len(line)
+            rows[row["key"]] = row
+            end += len(line)
+            whole = line.endswith(b"\n")
         self._file.truncate(end)
+        if not whole:  # an editor may have cut it off
+            self._file.write(b"\n")
         return rows
 
 
@@ -128,6 +133,13 @@ def _opened(path: AnyPath) -> Iterator[BinaryIO]:
         else:
             with open(path, "a+b") as file:
                 yield file
+
+
+def _is_half(line: bytes, *, first: bool) -> bool:
+    """Whether a line is the beginning of a row; with no row before it, certainly so."""
+    if first:
+        return bool(_HALF.match(line))
+    return line[: len(BEGINNING)] == BEGINNING[: len(line)]
 
 
 def _row(line: bytes) -> Row | None:
