@@ -2,10 +2,14 @@
 
 import json
 
+import pytest
 from sweeps import plan_step
 
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.errors import InputError
 from torusfabric.sweep.grid import key, load, points
-from torusfabric.sweep.work import work
+from torusfabric.sweep.work import on_cores, work
 
 
 def test_work_plans():
@@ -48,3 +52,81 @@ def test_a_fault_of_ours_does_not_end_a_sweep(monkeypatch):
     row = work(plan_step("4x4", algorithm="matching"))
     assert row["status"] == "failed"
     assert "result" not in row
+
+
+def _plan_point(write, path):
+    return points(load(write(f'plans = ["{path}"]')))[0]
+
+
+def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
+    """A row is of the content that its digest says, wherever it is made."""
+    path = tmp_path / "plan.json"
+    tf.plan("3", "allgather").save(path)
+    point, before = _plan_point(write, path), path.read_bytes()
+    tf.plan("4", "broadcast").save(path)
+    message = f"Plan {path} must stay as it was when the sweep began"
+    assert (work(point)["status"], work(point)["reason"]) == ("failed", message)
+    assert [row["reason"] for row in on_cores([point])] == [message]
+    path.unlink()
+    assert work(point)["status"] == "failed"
+    row = work(point, [before])  # a worker on another machine
+    assert row["result"]["collective"] == "allgather"
+    assert "allgather" not in row["plan"]
+
+
+def test_only_what_follows_from_the_point_is_a_misfit(monkeypatch, write, tmp_path):
+    """Too little memory and broken settings are tried again; what is no schedule stays that."""
+    point = plan_step("3x3", algorithm="best", width=8) | {"step": "simulate"}
+    with monkeypatch.context() as patch:
+        patch.setattr("torusfabric.planning.limits.available_memory", lambda: 0)
+        assert work(point)["status"] == "failed"
+    with monkeypatch.context() as patch:
+        patch.setenv("TORUSFABRIC_CACHE_LIMIT", "much")
+        synth = {"step": "synth", "target": "ice40-hx8k", "mapping": "compact", "pnr": False}
+        assert work(point | synth)["status"] == "failed"
+    path = tmp_path / "plan.json"
+    tf.plan("3", "allgather").save(path)
+    with monkeypatch.context() as patch:
+        patch.setattr("torusfabric.schedule.parsing.available_memory", lambda: 0)
+        assert work(_plan_point(write, path))["status"] == "failed"
+    path.write_text("{}")
+    row = work(_plan_point(write, path))
+    assert (row["status"], str(path) in row["reason"]) == ("misfit", True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"seeds = {'9' * 310}",
+        f"seeds = 0x{'f' * 9000}",
+        f"widths = [{'9' * 310}]",
+        f"pnr = [[{'9' * 310}]]",
+        "seeds = nan",
+        "seeds = -1",
+        "seeds = 1979-05-27",
+        "flits = [inf]",
+        "max_flits = [1.5]",
+        "ports = [true]",
+        "chunks = [-1]",
+        "widths = 8",
+        "steps = [[]]",
+        "algorithms = [{}]",
+        "mappings = [1]",
+        "pnr = 1",
+    ],
+)
+def test_values_that_no_sweep_has(write, line):
+    """Each is one line, of a length that can be read."""
+    with pytest.raises(InputError, match=r"^Key \w+ of a sweep must ") as caught:
+        load(write(f'topologies = ["3"]\ncollectives = ["allgather"]\n{line}'))
+    assert len(str(caught.value)) < 200
+
+
+def test_too_many_processes(write, capsys):
+    """It is refused before the file of results is made."""
+    path = write('topologies = ["3"]\ncollectives = ["allgather"]')
+    assert main(["sweep", str(path), "--jobs", "2147483648"]) == 1
+    assert capsys.readouterr().err.endswith(
+        "--jobs must be at most 1024 processes, not 2147483648\n"
+    )
+    assert not path.with_suffix(".jsonl").exists()

@@ -65,8 +65,9 @@ def run_sweep(arguments: Namespace) -> None:
     """Do what is missing, and report the outcome."""
     from ..sweep.grid import load, points
     from ..sweep.results import Results
-    from ..sweep.work import on_cluster, on_cores, run
+    from ..sweep.work import on_cluster, on_cores, require_processes, run
 
+    require_processes(arguments.jobs)
     plans = [arguments.plan] if arguments.plan else []
     todo = points(load(arguments.file, plans=plans))
     path = arguments.output or Path(arguments.file).with_suffix(".jsonl")

@@ -27,10 +27,12 @@ In place of topologies and collectives, and of what goes with them, schedule fil
 
 Each step is done once for every combination of what matters to it: a plan does not depend on the
 width, nor a simulation on the device. The results are lines of JSON, one a combination, with a
-``status`` of ``done`` or, where no algorithm or length fits, ``misfit`` with a ``reason``. A line
+``status`` of ``done`` or, where no algorithm or length fits, ``misfit`` with a ``reason``. Whoever
+works gets the content of schedule files, and row and result are of that content. A line
 is written as a whole and forced to the disk as soon as it is known. Whoever starts the same sweep
 again, after whatever happened, gets the missing lines; a line that is there is never done again.
-What failed is printed and not kept, so it is tried again. Only one sweep at a time may use a file.
+What failed, be it for want of memory, is printed and not kept, so it is tried again. Only one sweep
+at a time may use a file.
 """
 
 import math
@@ -59,7 +61,7 @@ try:
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-__all__ = ["AXES", "Axis", "Point", "key", "load", "points"]
+__all__ = ["AXES", "Axis", "Point", "key", "load", "plan_contents", "points"]
 
 #: A thing to do: plain values by name.
 Point = dict[str, Any]
@@ -154,6 +156,7 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     for name in given:
         if name not in known:
             raise no_such("Key of a sweep", name, known)
+    _check_integers(given)
     if plans:
         given["plans"] = list(plans)
     grid = _lists(given)
@@ -166,6 +169,15 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     grid |= {"pnr": pnr, "seeds": seeds}
     _check_names(grid)
     return grid
+
+
+def _check_integers(value: Any, name: str = "") -> None:
+    """Refuse integers that TOML need not know; of some that are longer Python makes no text."""
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else ((name, v) for v in value):
+            _check_integers(part, name or key)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"Key {name} of a sweep must have integers of 64 bits, not longer ones")
 
 
 def _lists(given: dict[str, Any]) -> dict[str, Any]:
@@ -263,10 +275,7 @@ def _lengths(grid: dict[str, Any]) -> list[Point]:
 def _concrete(point: Point) -> list[Point]:
     """A point for each algorithm that it names; that of files with the digest of their content."""
     if "plan" in point:
-        content = sha256()
-        for name in listed_files(point["plan"]):
-            content.update(Path(name).read_bytes())
-        return [point | {"plan_digest": content.hexdigest()}]
+        return [point | {"plan_digest": _digest_of(_contents(point["plan"]))}]
     if not {",", ":"}.isdisjoint(point["collective"]):
         return [point | {"algorithm": "best"}]
     if point["algorithm"] != "all":
@@ -274,6 +283,33 @@ def _concrete(point: Point) -> list[Point]:
     kind = parse_collective(point["collective"]).kind
     names = [entry.name for entry in CATALOGUE if kind in entry.collectives]
     return [point | {"algorithm": name} for name in names]
+
+
+def plan_contents(point: Point) -> list[bytes]:
+    """What the schedule files of a point hold, which is what was there when the sweep began.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or holds something else by now.
+    """
+    contents = _contents(point["plan"])
+    if _digest_of(contents) != point["plan_digest"]:
+        raise InputError(f"Plan {point['plan']} must stay as it was when the sweep began")
+    return contents
+
+
+def _contents(plan: str) -> list[bytes]:
+    """What the files of a plan hold, compressed as they may be."""
+    try:
+        return [Path(name).read_bytes() for name in listed_files(plan)]
+    except OSError as error:
+        raise InputError(f"Plan must be readable, not {plan} ({error.strerror})") from None
+
+
+def _digest_of(contents: list[bytes]) -> str:
+    """The SHA-256 of all, in hexadecimal."""
+    return sha256(b"".join(contents)).hexdigest()
 
 
 def key(point: Point) -> str:

@@ -21,17 +21,20 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, MissingTool, TorusfabricError, WorkFailed
+from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain import processes
-from ..toolchain.reading import listed_files
-from .grid import Point, key
+from ..toolchain.folders import work_folder
+from .grid import Point, key, plan_contents
 from .results import Results, Row
 
-__all__ = ["on_cluster", "on_cores", "run", "work"]
+__all__ = ["on_cluster", "on_cores", "require_processes", "run", "work"]
 
 #: Seconds to wait for a scheduler.
 PATIENCE = 10
+
+#: Processes on one machine; Windows cannot wait for more than some sixty.
+MOST_JOBS = 60 if os.name == "nt" else 1024
 
 
 def run(
@@ -95,17 +98,25 @@ def describe(point: Point) -> str:
     return " ".join(str(point[name]) for name in ("step", *names) if name in point)
 
 
-def work(point: Point) -> Row:
+def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     """Do one thing: a row of results.
 
-    Its ``status`` is done, misfit, failed, or missing (a tool).
+    Its ``status`` is done, misfit, failed, or missing (a tool). A misfit follows from the point
+    alone: wherever and whenever it is tried again, it is one.
+
+    Parameters
+    ----------
+    point : dict
+    plans : sequence of bytes, optional
+        What its schedule files hold; by default they are read.
     """
     began = time.perf_counter()
     try:
-        outcome = {"status": "done", "result": _plain(_STEPS[point["step"]](point))}
+        outcome = _outcome(point, plans)
+    except MissingTool as error:
+        outcome = {"status": "missing", "reason": str(error)}
     except TorusfabricError as error:
-        word = {1: "misfit", 3: "missing"}.get(error.status, "failed")
-        outcome = {"status": word, "reason": str(error)}
+        outcome = {"status": "failed", "reason": str(error)}
     except Exception as error:  # a fault of ours must not end the other rows
         outcome = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
     seconds = round(time.perf_counter() - began, 3)
@@ -113,13 +124,27 @@ def work(point: Point) -> Row:
     return {"key": key(point), **point, **outcome, **about}
 
 
-def _schedules(point: Point) -> list[Schedule]:
-    """The schedules of a point: planned, or from files."""
+def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
+    """The status of a point, with its result or with the reason why it does not fit."""
+    if plans is None and "plan" in point:
+        plans = plan_contents(point)
+    measure = _STEPS[point["step"]]
+    try:
+        schedules = _schedules(point, plans or ())
+        made = schedules if measure is _plan else _fabric(point, schedules)
+    except NotEnoughMemory:
+        raise
+    except InputError as error:
+        return {"status": "misfit", "reason": str(error)}
+    return {"status": "done", "result": _plain(measure(point, made))}
+
+
+def _schedules(point: Point, plans: Sequence[bytes]) -> list[Schedule]:
+    """The schedules of a point: planned, or from the contents of files."""
     from ..planning import plan_selection, select
-    from ..schedule.file import load
 
     if "plan" in point:
-        return list(map(load, listed_files(point["plan"])))
+        return _loaded(point["plan"], plans)
     best = point["algorithm"] == "best"
     return [
         plan_selection(
@@ -135,20 +160,37 @@ def _schedules(point: Point) -> list[Schedule]:
     ]
 
 
-def _plan(point: Point) -> dict[str, Any]:
-    """Plan, check and measure."""
+def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
+    """The schedules of files with these contents, which need not be on this machine."""
+    from ..schedule.file import load
+
+    names = [plan] if len(contents) == 1 else plan.split(",")
+    schedules = []
+    with work_folder("plan") as folder:
+        for name, content in zip(names, contents, strict=True):
+            file = folder / ("plan.json.gz" if name.endswith(".gz") else "plan.json")
+            file.write_bytes(content)
+            try:
+                schedules.append(load(file))
+            except InputError as error:
+                error.args = (str(error).replace(str(file), name), *error.args[1:])
+                raise
+    return schedules
+
+
+def _plan(point: Point, schedules: list[Schedule]) -> dict[str, Any]:
+    """Measure what was planned and checked."""
     from ..analysis.facts import facts_together, schedule_facts
 
-    return facts_together(list(map(schedule_facts, _schedules(point))))
+    return facts_together(list(map(schedule_facts, schedules)))
 
 
-def _fabric(point: Point) -> Any:
+def _fabric(point: Point, schedules: list[Schedule]) -> Any:
     """The fabric of a point; what comes from files is checked before."""
     from ..analysis.check import check
     from ..planning import compile
     from ..rtl import Fabric
 
-    schedules = _schedules(point)
     for schedule in schedules if "plan" in point else ():
         check(schedule)
     whole = schedules if len(schedules) > 1 else schedules[0]
@@ -156,11 +198,11 @@ def _fabric(point: Point) -> Any:
     return Fabric(program, width=point["width"])
 
 
-def _simulate(point: Point) -> dict[str, Any]:
+def _simulate(point: Point, fabric: Any) -> dict[str, Any]:
     """Simulate, and compare every word; where there is a choice, some of each."""
     from ..simulation.simulate import simulate
 
-    report = simulate(_fabric(point))
+    report = simulate(fabric)
     if not report.passed:
         raise WorkFailed(
             f"Simulation must give the right words in {report.predicted_cycles} cycles, not "
@@ -169,12 +211,11 @@ def _simulate(point: Point) -> dict[str, Any]:
     return report.to_json()
 
 
-def _synth(point: Point) -> dict[str, Any]:
+def _synth(point: Point, fabric: Any) -> dict[str, Any]:
     """Synthesize."""
     from .. import verilog
     from ..fpga.synthesis import Workplace, synthesize
 
-    fabric = _fabric(point)
     report = synthesize(
         verilog.emit(fabric, command="torusfabric sweep"),
         point["target"],
@@ -208,12 +249,38 @@ def _failed(point: Point, reason: str) -> Row:
     return {"key": key(point), **point, "status": "failed", "reason": reason}
 
 
+def _contents(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
+    """What the files of a point hold, which goes to its worker; or the row if that is lost."""
+    try:
+        return plan_contents(point) if "plan" in point else [], None
+    except InputError as error:
+        return None, _failed(point, str(error))
+
+
+def require_processes(jobs: int) -> None:
+    """Refuse more processes than a machine has use for.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_JOBS`.
+    """
+    if jobs > MOST_JOBS:
+        raise InputError(f"--jobs must be at most {MOST_JOBS} processes, not {jobs}")
+
+
 def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
     """Do points in processes of this machine; rows in the order in which they are done.
 
     Where a process dies, those that were under way are done again, one at a time, and the one
     whose process dies again has failed.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_JOBS` jobs.
     """
+    require_processes(jobs)
     waiting: deque[Point] = deque(points)
     suspects: deque[Point] = deque()
     while waiting or suspects:
@@ -225,8 +292,15 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
                 while source or running:
                     while source and len(running) < most:
                         # It is taken only when the pool has it, which may just have lost a process.
-                        future = pool.submit(work, source[0])
+                        contents, lost = _contents(source[0])
+                        if lost is not None:
+                            source.popleft()
+                            yield lost
+                            continue
+                        future = pool.submit(work, source[0], contents)
                         running[future] = source.popleft()
+                    if not running:
+                        break
                     finished, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in finished:
                         row = future.result()
@@ -306,10 +380,15 @@ def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, No
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__})"
         ) from None
     with client:
-        futures = {
-            client.submit(work, p, key=f"torusfabric-{key(p)}", pure=False): p for p in points
-        }
+        futures = {}
         try:
+            for point in points:
+                contents, lost = _contents(point)
+                if lost is not None:
+                    yield lost
+                    continue
+                name = f"torusfabric-{key(point)}"
+                futures[client.submit(work, point, contents, key=name, pure=False)] = point
             for future in as_completed(list(futures), loop=client.loop):
                 point = futures.pop(future)
                 fault = future.exception()
