@@ -120,3 +120,25 @@ def test_cluster_loses_a_worker(write):
     keys = [row["key"] for row in lines_of(rows)]
     assert len(keys) == len(set(keys)) == total
     assert {row["status"] for row in lines_of(rows)} == {"done", "misfit"}
+
+
+def test_workers_import_nothing_from_the_current_folder(tmp_path):
+    """Files there may have the name of any module, and anyone may have written them."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "grid.toml").write_text('topologies = ["3"]\ncollectives = ["broadcast"]')
+    for name in ("selectors", "multiprocessing", "tempfile", "numpy"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / name)!r}, 'w')")
+    command = tmp_path / "command.py"
+    command.write_text(
+        "import sys\n"
+        "from torusfabric.cli import main\n"
+        "if __name__ == '__main__':\n"
+        "    sys.path.pop(0)\n"
+        "    sys.exit(main(['sweep', 'grid.toml', '--quiet']))\n"
+    )
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environ = os.environ | {"PYTHONPATH": paths}
+    subprocess.run([sys.executable, str(command)], cwd=here, env=environ, check=True)
+    assert [row["status"] for row in lines_of(here / "grid.jsonl")] == ["done"]
+    assert {path.name for path in tmp_path.iterdir()} <= {"here", "command.py", "__pycache__"}

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from typing import Any
 
 from .. import __version__
@@ -297,7 +298,8 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
                             source.popleft()
                             yield lost
                             continue
-                        future = pool.submit(work, source[0], contents)
+                        with _safe_folder():
+                            future = pool.submit(work, source[0], contents)
                         running[future] = source.popleft()
                     if not running:
                         break
@@ -314,10 +316,27 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
 
 
 @contextlib.contextmanager
+def _safe_folder() -> Iterator[str]:
+    """Start processes in the folder of Python's own modules; yields the current one.
+
+    A process starts with ``-c``, for which Python puts its folder first on the path of modules:
+    what a user has there under the name of a module would be run.
+    """
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.__file__))
+    try:
+        yield here
+    finally:
+        os.chdir(here)
+
+
+@contextlib.contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes are ended, not waited for, when its user leaves early."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
+    with _safe_folder() as here:
+        begin = partial(_begin_worker, here)
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=begin)
     try:
         yield pool
     except BaseException:
@@ -329,8 +348,9 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown()
 
 
-def _begin_worker() -> None:
-    """See that this process and its tools end with the one that started it."""
+def _begin_worker(folder: str) -> None:
+    """Work in a folder, and see that this process and its tools end with what started it."""
+    os.chdir(folder)
 
     def leave() -> None:
         processes.stop_all()
