@@ -200,3 +200,32 @@ def test_lock_lets_one_in_at_a_time(tmp_path):
     for worker in workers:
         worker.join()
     assert (tmp_path / "counter").read_text() == "400"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
+@pytest.mark.parametrize("part", [".", "ab", "ab/{key}", "ab/{key}/a", "ab/{key}/contents.json"])
+def test_what_others_may_write_is_not_used(tmp_path, part):
+    """A library is run, and its digest lies beside it: whoever can write one can write both."""
+    key, cache = "ab" + "0" * 62, Cache(tmp_path / "cache")
+    (tmp_path / "a").write_text("content")
+    assert cache.put_file(key, "a", tmp_path / "a") == cache.get_file(key, "a")
+    open_to_all = tmp_path / "cache" / part.format(key=key)
+    open_to_all.chmod(0o777)
+    assert cache.get_file(key, "a") is None
+    # Made anew, it is ours again, and so are the folders.
+    assert cache.put_file(key, "a", tmp_path / "a") == cache.get_file(key, "a") is not None
+    cache.put(key, 1)
+    assert cache.get(key) == 1
+    (tmp_path / "cache" / "ab" / f"{key}.json").chmod(0o666)
+    assert cache.get(key) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid(), reason="needs to be root")
+def test_what_others_own_is_not_used(tmp_path):
+    """Nor is it where they have planted a cache before there was one."""
+    key, cache = "ab" + "0" * 62, Cache(tmp_path / "cache")
+    (tmp_path / "a").write_text("content")
+    cache.put_file(key, "a", tmp_path / "a")
+    os.chown(tmp_path / "cache", 12345, -1)
+    assert cache.get_file(key, "a") is None
+    assert cache.put_file(key, "a", tmp_path / "a") is None

@@ -6,6 +6,10 @@ whenever it is read: an entry that was damaged or changed counts as none. An ent
 once it is complete, whatever other processes do. A cache that cannot be written, or an entry that
 cannot be read, costs time and nothing else. Beyond its limit, what was not used for long is
 removed.
+
+A cache holds libraries, which are run. What another user may have written is not used: an entry
+counts only if it and the folders of the cache belong to this user or to root, and nobody else may
+write them.
 """
 
 import contextlib
@@ -73,6 +77,8 @@ class Cache:
         """The JSON value of a key, or None."""
         try:
             path = self._path(f"{key}.json")
+            if not self._is_trusted(path):
+                return None
             head, _, text = path.read_text(encoding="utf-8").partition("\n")
             if head != digest(key, text):
                 return None
@@ -88,15 +94,18 @@ class Cache:
         if not self._limit:
             return json.loads(text)
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             with replacing(path) as unfinished:
                 unfinished.write_text(f"{digest(key, text)}\n{text}", encoding="utf-8")
+                _keep_others_out(unfinished)
             self._stay_below(len(text))
         return json.loads(text)
 
     def get_files(self, key: str, names: Sequence[str]) -> list[Path] | None:
         """The paths of files kept under a key, if all are there. Read them, do not change them."""
         entry = self._path(key)
+        if not self._is_trusted(entry, entry / CONTENTS, *(entry / name for name in names)):
+            return None
         digests = self._digests(entry, key)
         paths = [entry / name for name in names]
         if not all(_is_sound(path, digests.get(path.name)) for path in paths):
@@ -123,10 +132,13 @@ class Cache:
         entry = self._path(key)
         made = entry.with_name(f".{secrets.token_hex(8)}.part")
         try:
-            made.mkdir(parents=True)
+            self._make(entry.parent)
+            made.mkdir(mode=0o755)
             digests = {name: _copy(source, made / name) for name, source in sources.items()}
             text = json.dumps({"key": key, "files": digests})
             (made / CONTENTS).write_text(text, encoding="utf-8")
+            for path in made.iterdir():
+                _keep_others_out(path)
             if self.get_files(key, list(sources)) is None or digests != self._digests(entry, key):
                 self._stay_below(sum(path.stat().st_size for path in made.iterdir()))
                 _replace(made, entry)
@@ -134,7 +146,8 @@ class Cache:
             return None
         finally:
             shutil.rmtree(made, ignore_errors=True)
-        return [entry / name for name in sources]
+        paths = [entry / name for name in sources]
+        return paths if self._is_trusted(entry, *paths) else None
 
     def fetch_files(self, key: str, names: Sequence[str], folder: Path) -> bool:
         """Copy the files kept under a key into a folder; returns whether they are there.
@@ -194,6 +207,17 @@ class Cache:
             kept = 0
         self._kept[self._folder] = kept
 
+    def _make(self, folder: Path) -> None:
+        """Make a folder of entries; of what is ours already, keep others out."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in (self._folder, folder):
+            with contextlib.suppress(OSError):
+                _keep_others_out(path)
+
+    def _is_trusted(self, *paths: Path) -> bool:
+        """Whether nobody else can have written these files and folders of one entry."""
+        return all(map(_is_ours, (self._folder, paths[0].parent, *paths)))
+
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
 
@@ -226,6 +250,24 @@ def _copy(source: AnyPath, target: Path) -> str:
     target.write_bytes(data)
     shutil.copymode(source, target)
     return hashlib.sha256(data).hexdigest()
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can have written a file or folder: a library there is run."""
+    if not hasattr(os, "getuid"):
+        return True  # Windows, whose folders of a user are his
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
+
+
+def _keep_others_out(path: Path) -> None:
+    """Let nobody but its owner write a file or folder."""
+    mode = path.stat().st_mode
+    if mode & 0o022:
+        path.chmod(mode & 0o7755)
 
 
 def _is_sound(path: Path, expected: str | None) -> bool:
