@@ -142,3 +142,21 @@ def test_workers_import_nothing_from_the_current_folder(tmp_path):
     subprocess.run([sys.executable, str(command)], cwd=here, env=environ, check=True)
     assert [row["status"] for row in lines_of(here / "grid.jsonl")] == ["done"]
     assert {path.name for path in tmp_path.iterdir()} <= {"here", "command.py", "__pycache__"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_worker_that_is_ended_leaves_no_work_folder(tmp_path):
+    """It has no time to leave them, since whatever runs in them is ended too."""
+    code = (
+        "import os, signal, time\n"
+        "from torusfabric.sweep.work import _begin_worker\n"
+        "from torusfabric.toolchain.folders import work_folder\n"
+        "_begin_worker(os.getcwd())\n"
+        "with work_folder('synth') as folder:\n"
+        "    (folder / 'text').write_text('')\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(30)\n"
+    )
+    environ = os.environ | {"TMPDIR": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", code], env=environ).returncode == 1
+    assert not list(tmp_path.iterdir())

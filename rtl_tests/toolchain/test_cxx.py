@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import sys
 import threading
 
@@ -76,6 +77,20 @@ def test_program_outlives_a_missing_cache(calls, monkeypatch, tmp_path):
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "file" / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert build(a="one").read_text() == "one"
+
+
+def test_nothing_is_left_without_a_cache(calls, tmp_path):
+    """What is not kept goes when the process ends."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    code = (
+        "from torusfabric.toolchain import cxx\n"
+        "print(cxx.build('p', {'a.cc': 'one'}, flags=[], what='it').read_text())"
+    )
+    environ = os.environ | {"TMPDIR": str(temporary), "TORUSFABRIC_CACHE_LIMIT": "0"}
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, env=environ, capture_output=True).stdout == b"one\n"
+    assert not list(temporary.iterdir())
 
 
 def test_failure_quotes_the_compiler(calls):

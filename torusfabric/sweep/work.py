@@ -25,7 +25,7 @@ from .. import __version__
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain import processes
-from ..toolchain.folders import work_folder
+from ..toolchain.folders import remove_work_folders, work_folder
 from .grid import Point, key, plan_contents
 from .results import Results, Row
 
@@ -354,6 +354,7 @@ def _begin_worker(folder: str) -> None:
 
     def leave() -> None:
         processes.stop_all()
+        remove_work_folders()
         os._exit(1)
 
     def watch() -> None:

@@ -10,14 +10,13 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import InputError, MissingTool, WorkFailed
 from . import processes, tools
 from .cache import Cache, digest
-from .folders import work_folder
+from .folders import lasting_folder, work_folder
 
 __all__ = ["build", "compiler", "have_compiler"]
 
@@ -127,7 +126,7 @@ def build(
             if kept := cache.put_file(key, name, work / name):
                 return kept
             # Without a cache the file must outlive this call.
-            return Path(shutil.copy(work / name, tempfile.mkdtemp(prefix="torusfabric-")))
+            return Path(shutil.copy(work / name, lasting_folder()))
 
 
 def _compile(command: Sequence[str], file: str, folder: Path, what: str) -> str:

@@ -5,6 +5,7 @@ which takes its final name at the end; so two that do not see each other's locks
 files either.
 """
 
+import atexit
 import contextlib
 import errno
 import os
@@ -19,7 +20,15 @@ import filelock
 from ..errors import InputError, WorkFailed
 from .files import AnyPath
 
-__all__ = ["locked_folder", "made_folder", "private_folder", "require_room", "work_folder"]
+__all__ = [
+    "lasting_folder",
+    "locked_folder",
+    "made_folder",
+    "private_folder",
+    "remove_work_folders",
+    "require_room",
+    "work_folder",
+]
 
 
 #: Errors of a disk that takes no more.
@@ -30,6 +39,9 @@ _NO_ROOM = {
 
 #: Bytes that must be free where tools work, before and after.
 ROOM = 10_000_000
+
+#: The work folders of this process.
+_open: set[Path] = set()
 
 
 @contextlib.contextmanager
@@ -159,6 +171,7 @@ def work_folder(use: str = "") -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
     except OSError as error:
         raise _no_room(error) from None
+    _open.add(folder)
     try:
         yield folder
     except WorkFailed as error:
@@ -169,8 +182,22 @@ def work_folder(use: str = "") -> Iterator[Path]:
             raise
         raise _no_room(error) from None
     finally:
+        _open.discard(folder)
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def lasting_folder() -> Path:
+    """A new folder, which is removed when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="torusfabric-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def remove_work_folders() -> None:
+    """Remove all work folders that are open, for a process that ends without leaving them."""
+    for folder in list(_open):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_room(folder: AnyPath) -> None:
