@@ -223,3 +223,10 @@ def test_log_that_an_error_names(monkeypatch, program):
     with pytest.raises(WorkFailed), work_folder() as folder:
         raise WorkFailed("something else")
     assert not folder.exists()
+
+
+def test_too_little_memory():
+    """A tool in WebAssembly ends with a traceback, whose last lines say why."""
+    reason = "Cannot allocate memory (os error 12)"
+    said = f"  raise WasmtimeError._from_ptr(error)\nCaused by:\n    {reason}"
+    assert tools.error_line(said) == f"there is too little memory ({reason})"

@@ -58,6 +58,8 @@ _ERROR_LINES = (
     r"(?i)\bfatal\b|exception",
 )
 
+#: What tools say, in whatever line, when memory is at its end; of WebAssembly it is the last one.
+_NO_MEMORY = re.compile(r"(?i)cannot allocate memory|bad_alloc|out of memory|memory exhausted")
 
 #: Bytes in which a package says that it compiles its tool.
 LONGEST_LINE = 4096
@@ -261,6 +263,9 @@ def origin(name: str, path: str) -> str:
 def error_line(output: str, status: int = 1) -> str:
     """The line of a failed tool's output that gives the reason."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for line in lines:
+        if _NO_MEMORY.search(line):
+            return f"there is too little memory ({line})"
     for pattern in _ERROR_LINES:
         for line in lines:
             if re.search(pattern, line):
