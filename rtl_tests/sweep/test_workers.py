@@ -13,9 +13,10 @@ from sweeps import MANY, lines_of, plan_step
 
 from torusfabric.errors import InputError, MissingTool
 from torusfabric.sweep import work
+from torusfabric.sweep.cluster import on_cluster
 from torusfabric.sweep.grid import load, points
 from torusfabric.sweep.results import Results
-from torusfabric.sweep.work import describe, on_cluster, on_cores, run
+from torusfabric.sweep.work import describe, on_cores, run
 
 
 def test_missing_tool_ends_a_sweep(tmp_path):

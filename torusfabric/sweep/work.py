@@ -1,11 +1,9 @@
-"""What is done for a point of a sweep, and by whom: processes of this machine, or a Dask cluster.
+"""What is done for a point of a sweep, and by whom: processes of this machine; or see `cluster`.
 
 Only the process that started the sweep writes results. Whoever works for it dies with it, so that
 nothing is left behind that might still be doing what the next sweep does.
 """
 
-import asyncio
-import concurrent.futures
 import contextlib
 import multiprocessing
 import multiprocessing.connection
@@ -29,10 +27,7 @@ from ..toolchain.folders import remove_work_folders, work_folder
 from .grid import Point, key, plan_contents
 from .results import Results, Row
 
-__all__ = ["on_cluster", "on_cores", "require_processes", "run", "work"]
-
-#: Seconds to wait for a scheduler.
-PATIENCE = 10
+__all__ = ["contents_of", "failed_row", "on_cores", "require_processes", "run", "work"]
 
 #: Processes on one machine; Windows cannot wait for more than some sixty.
 MOST_JOBS = 60 if os.name == "nt" else 1024
@@ -245,17 +240,17 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def _failed(point: Point, reason: str) -> Row:
+def failed_row(point: Point, reason: str) -> Row:
     """A row of what failed."""
     return {"key": key(point), **point, "status": "failed", "reason": reason}
 
 
-def _contents(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
+def contents_of(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
     """What the files of a point hold, which goes to its worker; or the row if that is lost."""
     try:
         return plan_contents(point) if "plan" in point else [], None
     except InputError as error:
-        return None, _failed(point, str(error))
+        return None, failed_row(point, str(error))
 
 
 def require_processes(jobs: int) -> None:
@@ -293,7 +288,7 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
                 while source or running:
                     while source and len(running) < most:
                         # It is taken only when the pool has it, which may just have lost a process.
-                        contents, lost = _contents(source[0])
+                        contents, lost = contents_of(source[0])
                         if lost is not None:
                             source.popleft()
                             yield lost
@@ -310,7 +305,9 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
                         yield row
         except BrokenProcessPool:
             if alone:
-                yield from (_failed(point, "its process died twice") for point in running.values())
+                yield from (
+                    failed_row(point, "its process died twice") for point in running.values()
+                )
             else:
                 suspects.extend(running.values())
 
@@ -370,51 +367,3 @@ def _begin_worker(folder: str) -> None:
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-
-
-def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
-    """Do points on a Dask cluster; rows in the order in which they are done.
-
-    What a worker was doing when it was lost is done by another. A result is fetched as soon as
-    there is one, and then forgotten by the cluster, so it is not done again with a lost worker.
-
-    Raises
-    ------
-    MissingTool
-        If Dask is not installed.
-    InputError
-        If there is no scheduler at that address.
-    WorkFailed
-        If the scheduler is lost.
-    """
-    try:
-        from distributed import Client, as_completed
-    except ImportError:
-        raise MissingTool(
-            "Package distributed was not found: pip install torusfabric[dask]"
-        ) from None
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(
-            f"Scheduler must be the address of a Dask scheduler that answers, not {address} "
-            f"({str(error).splitlines()[0] if str(error) else type(error).__name__})"
-        ) from None
-    with client:
-        futures = {}
-        try:
-            for point in points:
-                contents, lost = _contents(point)
-                if lost is not None:
-                    yield lost
-                    continue
-                name = f"torusfabric-{key(point)}"
-                futures[client.submit(work, point, contents, key=name, pure=False)] = point
-            for future in as_completed(list(futures), loop=client.loop):
-                point = futures.pop(future)
-                fault = future.exception()
-                row = future.result() if fault is None else _failed(point, str(fault))
-                future.release()
-                yield row
-        except (OSError, concurrent.futures.CancelledError, asyncio.CancelledError):
-            raise WorkFailed(f"Scheduler {address} was lost; start again to go on") from None

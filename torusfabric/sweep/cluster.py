@@ -1,0 +1,63 @@
+"""The work of a sweep on a Dask cluster."""
+
+import asyncio
+import concurrent.futures
+from collections.abc import Generator, Iterable
+
+from ..errors import InputError, MissingTool, WorkFailed
+from .grid import Point, key
+from .results import Row
+from .work import contents_of, failed_row, work
+
+__all__ = ["on_cluster"]
+
+#: Seconds to wait for a scheduler.
+PATIENCE = 10
+
+
+def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
+    """Do points on a Dask cluster; rows in the order in which they are done.
+
+    What a worker was doing when it was lost is done by another. A result is fetched as soon as
+    there is one, and then forgotten by the cluster, so it is not done again with a lost worker.
+
+    Raises
+    ------
+    MissingTool
+        If Dask is not installed.
+    InputError
+        If there is no scheduler at that address.
+    WorkFailed
+        If the scheduler is lost.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise MissingTool(
+            "Package distributed was not found: pip install torusfabric[dask]"
+        ) from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"Scheduler must be the address of a Dask scheduler that answers, not {address} "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__})"
+        ) from None
+    with client:
+        futures = {}
+        try:
+            for point in points:
+                contents, lost = contents_of(point)
+                if lost is not None:
+                    yield lost
+                    continue
+                name = f"torusfabric-{key(point)}"
+                futures[client.submit(work, point, contents, key=name, pure=False)] = point
+            for future in as_completed(list(futures), loop=client.loop):
+                point = futures.pop(future)
+                fault = future.exception()
+                row = future.result() if fault is None else failed_row(point, str(fault))
+                future.release()
+                yield row
+        except (OSError, concurrent.futures.CancelledError, asyncio.CancelledError):
+            raise WorkFailed(f"Scheduler {address} was lost; start again to go on") from None
