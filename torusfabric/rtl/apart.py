@@ -22,8 +22,8 @@ class _Bank(Elaboratable):
     """A register that stays a module."""
 
     def __init__(self, width: int, *, clears: bool) -> None:
-        self.given = Signal(width)
-        self.held = Signal(width)
+        self.given = Signal(width, name="given")
+        self.held = Signal(width, name="held")
         self.clear = Signal(name="clear") if clears else None
 
     def elaborate(self, platform: object) -> Module:

@@ -71,7 +71,7 @@ class Combiner(Leaf):
             | ({"select": In(crossbar.rom.shape[1])} if crossbar.rom.shape[1] else {})
             | ({"operator_code": In(unit.bits)} if unit.bits else {})
         )
-        self.result = Signal((ports + len(delayed)) * width, reset_less=True)
+        self.result = Signal((ports + len(delayed)) * width, reset_less=True, name="result")
 
     def elaborate(self, platform: object) -> Module:
         """Build the crossbar of operands, and an operator and register behind each in-port."""

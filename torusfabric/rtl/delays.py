@@ -10,7 +10,7 @@ def delayed(m: Module, value: Value, cycles: int) -> Value:
     if isinstance(value, Const) or not len(value):
         return value
     for _ in range(cycles):
-        later = Signal(len(value), reset_less=True)
+        later = Signal(len(value), reset_less=True, name="later")
         m.d.sync += later.eq(value)
         value = later
     return value

@@ -86,7 +86,8 @@ def _by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[V
     for k in reversed(range(most.bit_length())):
         fits = rest >= divisor << k
         quotient = [delayed(m, bit, 1) for bit in quotient]
-        taken, remaining = Signal(reset_less=True), Signal(len(value), reset_less=True)
+        taken = Signal(reset_less=True, name="taken")
+        remaining = Signal(len(value), reset_less=True, name="remaining")
         m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (divisor << k), rest))]
         quotient.insert(0, taken)
         rest = remaining

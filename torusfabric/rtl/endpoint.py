@@ -169,7 +169,7 @@ class Endpoint(Leaf):
         super().__init__(
             self._optional() | self._from_sequencer() | self._of_generators() | self._always()
         )
-        self.read_data = Signal(settings.width, reset_less=True)
+        self.read_data = Signal(settings.width, reset_less=True, name="read_data")
 
     @cached_property
     def banks(self) -> dict[int, list[Bank]]:

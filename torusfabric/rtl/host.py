@@ -56,7 +56,7 @@ class ReadMerge(Leaf):
     def __init__(self, inputs: int, width: int) -> None:
         self._width = width
         super().__init__({"data": In(inputs * width), "word": Out(width)})
-        self.word = Signal(width, reset_less=True)
+        self.word = Signal(width, reset_less=True, name="word")
 
     def elaborate(self, platform: object) -> Module:
         """Build the combination and its register."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from amaranth.hdl import Array, Cat, Const, Instance, Module, Signal, Value
 from amaranth.lib import memory
+from amaranth.utils import ceil_log2
 
 __all__ = [
     "LOOK_UP",
@@ -23,6 +24,7 @@ __all__ = [
     "look_up",
     "memory_cell",
     "recorded_memories",
+    "rom_and_port",
 ]
 
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
@@ -150,10 +152,24 @@ def add_rom(
     _record(width, len(rows), written=False)
     if alone and len(rows) in LOOKED_UP:
         return _looked_up(m, name, rows, width, address)
-    m.submodules[name] = rom = memory.Memory(shape=width, depth=len(rows), init=rows)
-    port = rom.read_port()
+    m.submodules[name], port = rom_and_port(name, rows, width)
     port.addr = _fitting(address, len(port.addr))
     return port.data
+
+
+def rom_and_port(
+    name: str, rows: Sequence[int], width: int
+) -> tuple[memory.Memory, memory.ReadPort]:
+    """A ROM and its one port, whose names do not depend on the code that asks for them."""
+    rom = memory.Memory(shape=width, depth=len(rows), init=rows)
+    rom.data.name = name
+    return rom, _read_port(rom)
+
+
+def _read_port(words: memory.Memory) -> memory.ReadPort:
+    """A read port, whose signals have the same names in all versions of Python."""
+    signature = memory.ReadPort.Signature(addr_width=ceil_log2(words.depth), shape=words.shape)
+    return memory.ReadPort(signature, memory=words, domain="sync", path=("read",))
 
 
 def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: Value) -> Signal:
@@ -284,10 +300,15 @@ def _add_ram(
 ) -> Value:
     """Add a memory of several words, with one bit of the write enable for each part of a word."""
     m.submodules[name] = ram = memory.Memory(rows, attrs=attributes)
+    ram.data.name = "ram"
     width, parts = rows.shape, len(write.enable)
     part = width // parts
     copies = _enable_bits(part, parts) or 1
-    into, out = ram.write_port(granularity=part // copies), ram.read_port()
+    signature = memory.WritePort.Signature(
+        addr_width=ceil_log2(depth), shape=width, granularity=part // copies
+    )
+    into = memory.WritePort(signature, memory=ram, domain="sync", path=("write",))
+    out = _read_port(ram)
     into.en = write.enable
     if copies > 1:
         bits = [bit.replicate(copies) for bit in into.en]

@@ -72,7 +72,7 @@ class PeriodicSequencer(Sequencer):
             [timing], control, choices, address_bits=address_bits, members=dict(MEMBERS)
         )
         self._periods = periods
-        self.store_half = Signal(init=1)
+        self.store_half = Signal(init=1, name="store_half")
         # Of cycles from the first slot: nothing is stored any more, and the host sees that.
         self._settled = max(periods.last_store + 1 - DISTRIBUTION, periods.slots)
         self._shown = self._settled + answer
@@ -87,7 +87,7 @@ class PeriodicSequencer(Sequencer):
     def elaborate(self, platform: object) -> Module:
         """Build what begins periods, and the pipeline of a slot."""
         m = Module()
-        last = Signal()
+        last = Signal(name="last")
         begin = self._run(m, last)
         go = Signal(name="go")
         under_way, ends_slots = self._repeat(m, self._go(m, begin), go)
@@ -123,7 +123,8 @@ class PeriodicSequencer(Sequencer):
             High in the cycle before its last slot.
         """
         cycles, slots = self._periods.cycles, self._periods.slots
-        count, counts, again = Signal(range(max(cycles, 2))), Signal(), Signal(name="again")
+        count = Signal(range(max(cycles, 2)), name="count")
+        counts, again = Signal(name="counts"), Signal(name="again")
         under_way = Signal(name="under_way")
         ends = under_way & (count == cycles - 1)
         m.d.comb += [go.eq(first | again), under_way.eq(go | counts)]

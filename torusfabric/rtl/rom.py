@@ -7,11 +7,10 @@ contents as parameters; the compiled engine has it as a class of its own, with t
 from collections.abc import Sequence
 
 from amaranth.hdl import Module
-from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from .leaf import Leaf
-from .memories import address_width
+from .memories import address_width, rom_and_port
 
 __all__ = ["Rom"]
 
@@ -37,8 +36,7 @@ class Rom(Leaf):
         bits = address_width(len(contents))
         super().__init__({"address": In(bits), "data": Out(width)})
         rows = [*contents, *[contents[-1]] * ((1 << bits) - len(contents))]
-        self._memory = memory.Memory(shape=width, depth=len(rows), init=rows)
-        self._port = self._memory.read_port()
+        self._memory, self._port = rom_and_port("rows", rows, width)
         self.data = self._port.data
 
     def elaborate(self, platform: object) -> Module:

@@ -85,7 +85,7 @@ class Router(Leaf):
             {name: In(bits) for name, bits in inputs.items() if bits}
             | {"enable": In(1), "rx": In(ports * width), "tx": Out(ports * width)}
         )
-        self.tx = Signal(ports * width, reset_less=True)
+        self.tx = Signal(ports * width, reset_less=True, name="tx")
 
     @property
     def crossbar(self) -> Crossbar:

@@ -113,10 +113,10 @@ class RunLength:
         )
         block = self.constant(lengths.blocks)
         least = max(loop.least for loop in loops.loops)
-        self.last = Signal(address_width(max(lengths.blocks)), reset_less=True)
+        self.last = Signal(address_width(max(lengths.blocks)), reset_less=True, name="last")
         self.single = Signal(name="single_flit", reset_less=True)
-        self.skip = Signal(range(max(lengths.blocks) + 1), reset_less=True)
-        self.idle = Signal(range(max(least, 2)), reset_less=True)
+        self.skip = Signal(range(max(lengths.blocks) + 1), reset_less=True, name="skip")
+        self.idle = Signal(range(max(least, 2)), reset_less=True, name="idle")
         self.never_idle = Signal(name="never_idle", reset_less=True)
         self.next_single = Mux(settled, last == 0, self.single)
         with m.If(settled):

@@ -146,7 +146,7 @@ class Sequencer(Leaf):
         cycle that `Timing` gives.
         """
         m = Module()
-        last = Signal()
+        last = Signal(name="last")
         begin = self._run(m, last)
         go = self._go(m, begin)
         slots = self._slots(m, begin, go)
@@ -158,7 +158,7 @@ class Sequencer(Leaf):
 
     def _stages(self, m: Module, last: Value, goes_on: Value) -> Value:
         """Whether a slot follows, is under way, and was so many cycles ago."""
-        stages = Signal(max(loop.drain for loop in self._loops.loops) + 1)
+        stages = Signal(max(loop.drain for loop in self._loops.loops) + 1, name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._loops.several:
             # Nothing stays in stages beyond the last one of the mode.
@@ -370,7 +370,7 @@ class Sequencer(Leaf):
             assert address is not None
             return address
         # Bases and pitches make a plain counter.
-        counter = Signal(self._bits)
+        counter = Signal(self._bits, name="counter")
         m.d.sync += counter.eq(Mux(self._continues(slots), counter + 1, 0))
         if address is None:
             return counter

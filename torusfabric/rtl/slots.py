@@ -54,7 +54,7 @@ class Slots(ABC):
 
     def __init__(self, rows: int, go: Value) -> None:
         self.go, self.valid = go, Value.cast(0)
-        self.row = Signal(range(max(rows, 2)))
+        self.row = Signal(range(max(rows, 2)), name="row")
         self.running = Signal(name="running")
         self.rom = Columns(self.row)
 
@@ -107,7 +107,7 @@ class _OneLoop(Slots):
 
     def _count_by_flit(self, m: Module, last: Value | int, most: int) -> None:
         """Count all rows for the first flit, then for the second, .."""
-        flit = Signal(range(max(most, 2)))
+        flit = Signal(range(max(most, 2)), name="flit")
         end, moves = flit == last, self.go | self.running
         with m.If(moves):
             m.d.sync += [
@@ -135,7 +135,7 @@ class FixedSlots(_OneLoop):
     def _count_by_row(self, m: Module) -> None:
         """Count the cycles of each row."""
         duration = self.loop.duration(self.loop.flits)
-        cycle = Signal(range(max(int(duration.max()), 2)))
+        cycle = Signal(range(max(int(duration.max()), 2)), name="cycle")
         end_of_row = cycle == self._per_row((duration - 1).tolist())
         with m.If(self.go | self.running):
             m.d.sync += [

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from amaranth.back import rtlil
 
 from ..rtl.memories import LOOK_UP
+from ..rtl.names import given_names
 from ..rtl.netlist import ROM, Netlist
 from ..rtl.shared_modules import SharedModule, shared_modules
 from ..toolchain import tools
@@ -74,11 +75,13 @@ def module_texts(netlist: Netlist, cache: Cache | None = None) -> dict[str, Modu
     cache : Cache, optional
         What was converted before.
     """
-    il = "".join(
-        rtlil.convert(make(), name=name, emit_src=False) for name, make in netlist.modules.items()
-    )
-    shared = shared_modules(il)
-    il += "".join(_shared_il(each) for each in shared)
+    with given_names():
+        il = "".join(
+            rtlil.convert(make(), name=name, emit_src=False)
+            for name, make in netlist.modules.items()
+        )
+        shared = shared_modules(il)
+        il += "".join(_shared_il(each) for each in shared)
     key = digest("modules", il, SCRIPT, tools.version("yosys"))
     text = cache.get(key) if cache else None
     if text is None:

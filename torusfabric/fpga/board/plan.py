@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from amaranth.build import Platform
 from amaranth.build.run import BuildPlan
 
+from ...rtl.names import given_names
 from ..selftest import BAUD
 from ..selftest.image import self_test
 from ..selftest.uart import divisor_for
@@ -62,4 +63,6 @@ def plan_build(
         arguments.append(f"--placer {placer}")
     arguments.append(board.options.get("nextpnr_opts", ""))
     options: dict[str, Any] = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
-    return platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options), platform
+    with given_names():
+        plan = platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options)
+    return plan, platform

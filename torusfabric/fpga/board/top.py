@@ -49,6 +49,6 @@ class BoardTop(Elaboratable):
         image = self._image
         if lamp != "status":
             return getattr(image, lamp)
-        blink = Signal(BLINK)
+        blink = Signal(BLINK, name="blink")
         m.d.sync += blink.eq(blink + 1)
         return image.passed | (image.failed & blink[-1])

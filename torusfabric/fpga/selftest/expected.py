@@ -100,7 +100,8 @@ class ExpectedWord(wiring.Component):
         last = chosen_number([count - 1 for count in nodes], self.mode)
         reducing = self._whether(lambda of_mode: of_mode.reducing)
         several = self.received & reducing
-        origin, total = Signal(range(max(*nodes, 2))), Signal(self._width)
+        origin = Signal(range(max(*nodes, 2)), name="origin")
+        total = Signal(self._width, name="total")
         origins = Mux(reducing, origin, self._origin)
         m.d.comb += generator.origin.eq(Mux(self.received, origins, self.node))
         identity, sent = self._sent(generator)

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Const, Module, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.memories import address_width
+from ...rtl.memories import address_width, rom_and_port
 from .of_mode import chosen_number
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ class Forecast(wiring.Component):
         if len(cycles) == 1:
             m.d.comb += self.cycles.eq(cycles[0])
             return m
-        m.submodules.table = table = memory.Memory(
-            shape=len(self.cycles), depth=len(cycles), init=cycles
-        )
-        port, address = table.read_port(), Signal(range(len(cycles)))
+        m.submodules.table, port = rom_and_port("table", cycles, len(self.cycles))
+        address = Signal(range(len(cycles)), name="address")
         first = chosen_number([*range(0, len(cycles), lengths)], self.mode)
         within = self.length - self._lengths[0] if lengths > 1 else Const(0)
         m.d.sync += address.eq(first + within)

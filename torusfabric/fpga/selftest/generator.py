@@ -47,8 +47,8 @@ class HashGenerator(wiring.Component):
         m = Module()
         bits = state_bits(self._width)
         initial, k, turn = CONSTANTS[bits]
-        state, mixed = Signal(bits), Signal(bits)
-        step = Signal(range(ROUNDS + 1), init=ROUNDS)
+        state, mixed = Signal(bits, name="state"), Signal(bits, name="mixed")
+        step = Signal(range(ROUNDS + 1), init=ROUNDS, name="step")
         values = [getattr(self, name) for name in INPUTS]
         value = Mux(step < len(INPUTS), choose(values, step[:2]), Const(0, 16))
         m.d.comb += [mixed.eq(state ^ value), self.busy.eq(step != ROUNDS)]

@@ -86,8 +86,8 @@ class Interpreter(wiring.Component):
         m = Module()
         fabric, host = self._fabric, self.host
         bits = max(16, fabric.width, len(host.host_node), len(host.host_addr))
-        self._number = Signal(bits)
-        self._wait = Signal(range(fabric.read_latency + 1))
+        self._number = Signal(bits, name="number")
+        self._wait = Signal(range(fabric.read_latency + 1), name="wait")
         self._number_left = Signal(16, name="number_left")
         m.d.comb += [
             self._number_left.eq(self._number[:16] - 1),
@@ -179,7 +179,7 @@ class Interpreter(wiring.Component):
     def _decode(self, m: Module) -> None:
         """Take in a byte: a digit of the number, or a command."""
         code, number, host = self.data.payload, self._number, self.host
-        digit = Signal(4)
+        digit = Signal(4, name="digit")
         m.d.comb += digit.eq(Mux(code[6], code[:4] + 9, code[:4]))
         with m.If(
             (code >= ord("0")) & (code <= ord("9")) | (code >= ord("a")) & (code <= ord("f"))

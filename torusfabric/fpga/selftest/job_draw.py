@@ -49,7 +49,7 @@ class JobDraw(wiring.Component):
             part = generator.word[first : first + bits[name]]
             m.d.comb += getattr(self, name).eq(part)
             fits, first = fits & _within(part, values), first + bits[name]
-        attempt = Signal(16)
+        attempt = Signal(16, name="attempt")
         m.d.comb += [
             generator.run.eq(self.run),
             generator.destination.eq(DRAWING),

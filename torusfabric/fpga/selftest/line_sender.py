@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
+from ...rtl.memories import rom_and_port
 
 __all__ = ["LineSender", "Template"]
 
@@ -91,13 +92,12 @@ class LineSender(wiring.Component):
         """Build the ROM and the state machine that goes through a line."""
         m = Module()
         template, rom = self._template, self._template.rom
-        m.submodules.text = text = memory.Memory(shape=8, depth=len(rom), init=rom)
-        port = text.read_port()
-        address = Signal(range(len(rom) + 1))
+        m.submodules.text, port = rom_and_port("text", rom, 8)
+        address = Signal(range(len(rom) + 1), name="address")
         m.d.comb += port.addr.eq(address)
         most = max(template.digits(name) for name in template.numbers)
-        digits, left = Signal(4 * most), Signal(range(most + 1))
-        code, numeral = Signal(8), Signal(8)
+        digits, left = Signal(4 * most, name="digits"), Signal(range(most + 1), name="left")
+        code, numeral = Signal(8, name="code"), Signal(8, name="numeral")
         top = digits[-4:]
         with m.If(top < 10):
             m.d.comb += numeral.eq(Cat(top, Const(3, 4)))

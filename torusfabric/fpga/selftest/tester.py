@@ -109,7 +109,7 @@ class Tester(wiring.Component):
         m = Module()
         m.submodules.word = self._word = ExpectedWord(sent_words(self._fabric))
         m.submodules.walk = self._walk = Walk(self._fabric)
-        self._checking = Signal()
+        self._checking = Signal(name="checking")
         self._connect(m)
         with m.FSM() as states:
             m.d.comb += self.busy.eq(~states.ongoing("IDLE"))
@@ -184,7 +184,7 @@ class Tester(wiring.Component):
         host, walk, word = self.host, self._walk, self._word
         # The word is computed while the one to compare is read.
         read = self._fabric.read_latency + 1
-        count = Signal(range(read + 1))
+        count = Signal(range(read + 1), name="count")
         with m.State("WORD"):
             m.d.comb += word.start.eq(count == 0)
             m.d.sync += self.got.eq(host.host_rdata)
@@ -209,7 +209,7 @@ class Tester(wiring.Component):
     def _run(self, m: Module) -> None:
         """Start the fabric, and look when it is done."""
         host, most = self.host, self._forecast.most + PATIENCE
-        waited = Signal(range(most + 1))
+        waited = Signal(range(most + 1), name="waited")
         with m.State("START"):
             m.d.comb += host.start.eq(1)
             m.d.sync += [waited.eq(0), self._checking.eq(1)]

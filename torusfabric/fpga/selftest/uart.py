@@ -64,8 +64,8 @@ class UartTransmitter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the shift register and its timer."""
         m = Module()
-        timer, left = Signal(range(self._divisor)), Signal(range(11))
-        shift = Signal(9, init=-1)
+        timer, left = Signal(range(self._divisor), name="timer"), Signal(range(11), name="left")
+        shift = Signal(9, init=-1, name="shift")
         m.d.comb += [self.tx.eq(shift[0]), self.data.ready.eq(left == 0)]
         with m.If(self.data.ready), m.If(self.data.valid):
             m.d.sync += [shift.eq(self.data.payload << 1), left.eq(10)]
@@ -99,9 +99,10 @@ class UartReceiver(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the sampling in the middle of each bit."""
         m = Module()
-        line = Signal(init=1)
+        line = Signal(init=1, name="line")
         m.submodules.synchronizer = FFSynchronizer(self.rx, line, init=1)
-        timer, left, shift = Signal(range(self._divisor)), Signal(range(11)), Signal(8)
+        timer, left = Signal(range(self._divisor), name="timer"), Signal(range(11), name="left")
+        shift = Signal(8, name="shift")
         with m.If(self.data.ready):
             m.d.sync += self.data.valid.eq(0)
         with m.If(left == 0):

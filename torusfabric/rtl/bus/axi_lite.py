@@ -29,7 +29,7 @@ class AxiLiteBridge(Bridge):
             self.value("s_axil_awvalid") & self.value("s_axil_wvalid") & ~self.s_axil_bvalid
         )
         wants_read = self.value("s_axil_arvalid") & ~self.s_axil_rvalid
-        writing = Signal()
+        writing = Signal(name="writing")
         with m.If(self.s_axil_bvalid & self.value("s_axil_bready")):
             m.d.sync += self.s_axil_bvalid.eq(0)
         with m.If(self.s_axil_rvalid & self.value("s_axil_rready")):

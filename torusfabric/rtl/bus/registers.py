@@ -60,7 +60,7 @@ class Registers(Leaf):
     ) -> None:
         self._map, self._inputs = register_map, inputs
         self._read_latency, self._write_latency = read_latency, write_latency
-        self._enable, self._pending = Signal(), Signal()
+        self._enable, self._pending = Signal(name="enable"), Signal(name="_pending")
         fields = [field for register in register_map.registers for field in register.fields]
         resets = {field.port: field.reset for field in fields if field.port}
         given = accesses(register_map.address_bits) | dict(outputs)
@@ -73,13 +73,13 @@ class Registers(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the states of an access: it is taken, checked, carried out, and ends."""
         m = Module()
-        idle = Signal()
+        idle = Signal(name="idle")
         given = self._given(m, idle)
         write = given["access_write"]
         at = WindowAddress(self._map, given["access_address"])
         parts = FlitParts(self._map.parts, at, given["access_data"])
-        left = Signal(range(max(self._read_latency, self._write_latency)))
-        refused = Signal()
+        left = Signal(range(max(self._read_latency, self._write_latency)), name="left")
+        refused = Signal(name="refused")
         checked = self._checked(m, given, at, parts)
         m.d.comb += [
             self.host_node.eq(at.node),
@@ -143,7 +143,11 @@ class Registers(Leaf):
             (at.quarter == 0) & (within == register.offset // BYTES)
             for register in self._map.registers
         ]
-        checked = {"partial": Signal(), "hits": Signal(len(hits)), "serves": Signal()}
+        checked = {
+            "partial": Signal(name="partial"),
+            "hits": Signal(len(hits), name="hits"),
+            "serves": Signal(name="serves"),
+        }
         m.d.sync += [
             checked["partial"].eq(write & ~strobes.all()),
             checked["hits"].eq(Cat(hits)),
@@ -229,7 +233,7 @@ class Registers(Leaf):
 
     def _interrupt(self, m: Module) -> None:
         """Note the end of a run; an end counts even while one is being cleared."""
-        before = Signal()
+        before = Signal(name="before")
         m.d.sync += before.eq(self.value("done"))
         with m.If(self.value("done") & ~before):
             m.d.sync += self._pending.eq(1)

@@ -110,7 +110,7 @@ class NodeLocator(Locator):
         offsets = []
         for values, side in zip(coordinates, topology.moduli, strict=True):
             difference = by_origin.read(values) - by_node.read(values)
-            offset = Signal(range(side), reset_less=True)
+            offset = Signal(range(side), reset_less=True, name="offset")
             m.d.sync += offset.eq(Mux(difference < 0, difference + side, difference))
             offsets.append(offset)
         by_node.build(m, "nodes")

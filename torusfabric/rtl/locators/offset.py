@@ -102,7 +102,7 @@ class OffsetLocator(Locator):
         for values, side in zip(coordinates, topology.moduli, strict=True):
             node, origin = by_node.read(values), by_origin.read(values)
             difference = origin - node if self._ahead else node - origin
-            offset = Signal(range(max(side, 2)), reset_less=True)
+            offset = Signal(range(max(side, 2)), reset_less=True, name="offset")
             m.d.sync += offset.eq(Mux(difference < 0, difference + side, difference))
             offsets.append(offset)
         by_node.build(m, "nodes")

@@ -110,7 +110,8 @@ class RouteLocator(Locator):
         bank, step = self._first(
             m, [_Found(own, self._map.own + delayed(m, chunk, 1), Const(0)), *found]
         )
-        flit, waves = delayed(m, self.flit, 6), Signal(len(self.address), reset_less=True)
+        flit = delayed(m, self.flit, 6)
+        waves = Signal(len(self.address), reset_less=True, name="waves")
         m.d.sync += [
             # What is a node's own is not stored wave by wave.
             waves.eq(Mux(delayed(m, own, 1), flit, flit * self._map.steps)),
@@ -149,12 +150,12 @@ class RouteLocator(Locator):
         modulus, steps = route.length or 2 * (at_values.max() + 1), self._map.steps
         at, of = by_node.read(np.maximum(at_values, 0)), by_origin.read(np.maximum(of_values, 0))
         exact = at - of if sign > 0 else of - at
-        difference = Signal(exact.shape(), reset_less=True)
+        difference = Signal(exact.shape(), reset_less=True, name="difference")
         m.d.sync += difference.eq(exact)
         # The offset is added together with the length of the flow, so that one adder does.
         wraps = delayed(m, difference < -offset, 1)
         further = Mux(wraps, int(modulus) + offset, offset)
-        late = Signal(difference.shape(), reset_less=True)
+        late = Signal(difference.shape(), reset_less=True, name="late")
         m.d.sync += late.eq(difference)
         distance = delayed(m, (late + further)[: len(difference) + 1], 1)
         there = by_node.read(np.where(route.position >= 0, 1, 0))
@@ -169,7 +170,8 @@ class RouteLocator(Locator):
             hits.append(distance >= delayed(m, tail, 3))
         if self._program.schedule.chunks > 1:
             hits.append(chunk == route.chunk)
-        hit, near = Signal(reset_less=True), Signal(range(max(steps, 2)), reset_less=True)
+        hit = Signal(reset_less=True, name="hit")
+        near = Signal(range(max(steps, 2)), reset_less=True, name="near")
         m.d.sync += [hit.eq(Cat(*hits).all()), near.eq(distance)]
         return _Found(hit, delayed(m, by_node.read(route.port), 4), near)
 

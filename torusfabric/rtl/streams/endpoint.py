@@ -109,7 +109,7 @@ class StreamEndpoint(Endpoint):
     ) -> None:
         self.streams, self.kept = streams, kept
         super().__init__(shape, settings)
-        self.read_data = Signal(streams.data_bits, reset_less=True)
+        self.read_data = Signal(streams.data_bits, reset_less=True, name="read_data")
 
     @property
     def unloaded(self) -> tuple[int, ...]:

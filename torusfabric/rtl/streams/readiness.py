@@ -79,11 +79,11 @@ class ReadinessMerge(Leaf):
             | {f"any_{name}": Out(width) for name, width in bits.items() if width}
         )
         # After a reset the control waits until all of these say what nodes say.
-        self.all_ready = Signal(reset_less=True)
-        self.any_bad = Signal(2, reset_less=True)
-        self.none_bad = Signal(init=1, reset_less=True)
+        self.all_ready = Signal(reset_less=True, name="all_ready")
+        self.any_bad = Signal(2, reset_less=True, name="any_bad")
+        self.none_bad = Signal(init=1, reset_less=True, name="none_bad")
         if length_bits:
-            self.any_length = Signal(length_bits, reset_less=True)
+            self.any_length = Signal(length_bits, reset_less=True, name="any_length")
 
     def elaborate(self, platform: object) -> Module:
         """Build the comparison, and the registers."""
@@ -101,7 +101,7 @@ class ReadinessMerge(Leaf):
             m.d.sync += self.any_length.eq(lengths[0])
         else:
             sends = self.words("sends", 1)
-            chosen = Signal(self._length_bits)
+            chosen = Signal(self._length_bits, name="chosen")
             for sent, length in zip(reversed(sends), reversed(lengths), strict=True):
                 with m.If(sent):
                     m.d.comb += chosen.eq(length)

@@ -64,7 +64,7 @@ class StreamSequencer(Sequencer):
         super().__init__(
             timings, control, choices, address_bits=address_bits, members=dict(MEMBERS)
         )
-        self.idle = Signal(init=1)
+        self.idle = Signal(init=1, name="idle")
         self._begins = Signal(name="begins")
 
     def _free(self) -> Value:

@@ -115,7 +115,7 @@ class StreamControl(Leaf):
         is_open, section = Signal(name="is_open"), Signal(self._sections.bits, name="section")
         other, barrier = self._other_length(), self.value("barrier") if self._barrier else Const(0)
         bad = self.value("bad") | (other << BAD_LENGTH)
-        may, fine, go = Signal(), Signal(), Signal()
+        may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
         m.d.comb += [
             may.eq(self.value("ready") & is_open & self._allowed()),
             fine.eq(self.value("good") & ~other & ~barrier),

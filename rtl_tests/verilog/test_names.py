@@ -1,0 +1,58 @@
+"""Names in the text are given: what Amaranth would find in bytecode depends on Python's version."""
+
+import pytest
+from amaranth import tracer
+
+import torusfabric as tf
+from torusfabric.fpga.board import find_board
+from torusfabric.fpga.board.plan import plan_build
+
+BOARDS = ("icebreaker", "ulx3s-25f")
+
+
+def fabric(collectives, *, max_flits=None, operators=(), **ports):
+    schedules = [tf.plan("3x3", name) for name in collectives.split(",")]
+    length = {"flits": 2} if max_flits is None else {"max_flits": max_flits}
+    program = tf.compile(
+        schedules if len(schedules) > 1 else schedules[0], operators=operators, **length
+    )
+    return tf.Fabric(program, width=8, **ports)
+
+
+def nameless(monkeypatch):
+    """Let bytecode hold no names of variables."""
+
+    def given(depth=2, default=None):
+        return default or "required"
+
+    monkeypatch.setattr(tracer, "get_var_name", given)
+
+
+@pytest.mark.parametrize(
+    ("collectives", "how"),
+    [
+        ("allgather", {}),
+        ("allgather", {"bus": "axi-lite"}),
+        ("alltoall", {"bus": "wishbone", "max_flits": 4}),
+        ("allgather", {"periodic": True}),
+        ("alltoall", {"top": "core"}),
+        ("scatter,allgather", {"top": "stream", "max_flits": 4}),
+        ("allreduce", {"top": "stream", "clocks": "per-node"}),
+        ("allgather,alltoall,allreduce", {"max_flits": 4, "operators": ["add", "max"]}),
+    ],
+)
+def test_no_name_comes_from_bytecode(collectives, how, monkeypatch):
+    text = tf.emit(fabric(collectives, **how)).text
+    nameless(monkeypatch)
+    assert tf.emit(fabric(collectives, **how)).text == text
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_no_name_of_an_image_comes_from_bytecode(board, monkeypatch):
+    def files():
+        plan, _ = plan_build(fabric("allgather", max_flits=4), find_board(board))
+        return dict(plan.files)
+
+    before = files()
+    nameless(monkeypatch)
+    assert files() == before
