@@ -4,12 +4,14 @@ import hashlib
 import json
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from helpers import fabric_of
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.fpga.board import build, find_board, flash
+from torusfabric.fpga.board.board_checks import fault_of
 from torusfabric.fpga.board.plan import SCRIPT
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
@@ -76,7 +78,8 @@ def test_each_gets_its_own_image(board, waits, tmp_path):
     assert built[3].report["sha256"] != built[5].report["sha256"]
     report = json.loads((out / "report.json").read_text())
     assert hashlib.sha256((out / "selftest.bin").read_bytes()).hexdigest() == report["sha256"]
-    assert sorted(path.name for path in out.iterdir()) == ["build", "report.json", "selftest.bin"]
+    found = sorted(path.name for path in out.glob("[!.]*"))
+    assert found == ["build", "report.json", "selftest.bin"]
     for width, cache in caches.items():
         again = build(fabric(width), board, tmp_path / "again", cache=cache)
         assert again.cached
@@ -114,10 +117,12 @@ def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
 def test_folder_of_somebody_else_stays(board, tmp_path):
     """A folder `build` beside the image is replaced only if it is ours."""
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match=r"^Folder \S+/build must be empty or hold files of ours"):
+    (tmp_path / "build" / "thesis-selftest.tex").write_text("years of work")
+    with pytest.raises(
+        InputError, match=r"^Folder \S+/build must be missing, empty or as torusfabric wrote it"
+    ):
         build(fabric(3), board, tmp_path, cache=Cache(tmp_path / "cache"))
-    assert (tmp_path / "build" / "thesis.tex").exists()
+    assert (tmp_path / "build" / "thesis-selftest.tex").exists()
 
 
 def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
@@ -135,3 +140,36 @@ def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
     with pytest.raises(WorkFailed, match=r"^Bitstream \S+ must be the one that was built, not one"):
         flash(first, board)
     assert not (tmp_path / "out" / "loaded").exists()
+
+
+@pytest.mark.parametrize("name", ["report.json", "selftest.bin"])
+def test_files_of_somebody_else_stay(board, name, tmp_path):
+    """Beside the image too, before and after a build; a user may say otherwise."""
+    cache = Cache(tmp_path / "cache")
+    out = tmp_path / "out"
+    out.mkdir()
+    for _ in range(2):
+        (out / name).write_text("years of work")
+        with pytest.raises(InputError, match=rf"^File \S+/{name} must be missing, or as .*--force"):
+            build(fabric(3), board, out, cache=cache)
+        assert (out / name).read_text() == "years of work"
+        build(fabric(3), board, out, cache=cache, force=True)
+        assert (out / name).read_bytes() != b"years of work"
+
+
+def test_what_was_added_to_the_files_of_tools_stays(board, tmp_path):
+    cache = Cache(tmp_path / "cache")
+    build(fabric(3), board, tmp_path, cache=cache)
+    (tmp_path / "build" / "notes.txt").write_text("years of work")
+    with pytest.raises(InputError, match=r"^Folder \S+/build must be missing"):
+        build(fabric(5), board, tmp_path, cache=cache)
+    assert (tmp_path / "build" / "notes.txt").read_text() == "years of work"
+    build(fabric(5), board, tmp_path, cache=cache, force=True)
+
+
+@pytest.mark.parametrize("name", ["../thesis.tex", "/thesis.tex", "a/b", "..", "report.json"])
+def test_products_lie_beside_the_report(board, name):
+    """So that a build removes nothing anywhere else."""
+    fault = fault_of("mine", replace(board, products=("selftest.bin", name)))
+    assert fault is not None
+    assert fault.field == "products"

@@ -56,7 +56,7 @@ def test_folder_that_is_not_there_is_not_locked(tmp_path):
 def test_private_folder_takes_its_name_at_the_end(tmp_path):
     final = tmp_path / "work"
     for text in ("one", "two"):
-        with private_folder(final, known="log*") as work:
+        with private_folder(final) as work:
             assert work != final
             (work / "log").write_text(text)
         assert (final / "log").read_text() == text
@@ -65,7 +65,7 @@ def test_private_folder_takes_its_name_at_the_end(tmp_path):
 
 def fail_in(final, text, error):
     """Write a log into a private folder, and fail with an error made of its path."""
-    with private_folder(final, known="log") as work:
+    with private_folder(final) as work:
         (work / "log").write_text(text)
         raise error(f"no (log: {work / 'log'})")
 
@@ -79,8 +79,8 @@ def test_failure_keeps_the_files_and_names_them(tmp_path):
 
 def test_interrupt_leaves_what_was_there(tmp_path):
     final = tmp_path / "work"
-    final.mkdir()
-    (final / "log").write_text("old")
+    with private_folder(final) as work:
+        (work / "log").write_text("old")
     with pytest.raises(KeyboardInterrupt):
         fail_in(final, "new", KeyboardInterrupt)
     assert (final / "log").read_text() == "old"
@@ -90,16 +90,20 @@ def test_interrupt_leaves_what_was_there(tmp_path):
 def test_others_files_are_not_replaced(tmp_path):
     final = tmp_path / "work"
     final.mkdir()
-    with private_folder(final, known="log"):
+    with private_folder(final):
         pass  # an empty one may be
-    (final / "other").touch()
-    with pytest.raises(InputError, match=r"^Folder \S+ must be empty or hold files of ours \(log"):
-        private_folder(final, known="log").__enter__()
+    for change in ((final / "other").touch, lambda: (final / "log").write_text("mine")):
+        change()
+        with pytest.raises(InputError, match=r"^Folder \S+ must be missing, empty or as .*--force"):
+            private_folder(final).__enter__()
+        with private_folder(final, force=True) as work:
+            (work / "log").write_text("ours")
+        assert not (final / "other").exists()
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"^Folder "):
-        private_folder(tmp_path / "file", known="*").__enter__()
+        private_folder(tmp_path / "file").__enter__()
     with pytest.raises(InputError, match=r"^Folder must be writable, not "):
-        private_folder(tmp_path / "file" / "work", known="*").__enter__()
+        private_folder(tmp_path / "file" / "work").__enter__()
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])

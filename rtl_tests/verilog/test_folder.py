@@ -1,5 +1,6 @@
 """The folder of a design: it holds the files of the last run, and what is the user's own."""
 
+import hashlib
 import json
 
 import pytest
@@ -10,6 +11,9 @@ from torusfabric.errors import InputError
 from torusfabric.verilog import Design
 from torusfabric.verilog import text as text_module
 from torusfabric.verilog.folder import MANIFEST
+
+#: The record of what was written.
+RECORD = ".torusfabric-verilog.json"
 
 
 @pytest.fixture
@@ -30,13 +34,15 @@ def design(*names, **manifest):
 
 def names_in(folder):
     """The names of all that is in a folder."""
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != RECORD)
 
 
 def files_in(folder):
     """The names of all files in a folder, and in folders inside."""
     return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != RECORD
     )
 
 
@@ -95,13 +101,18 @@ def test_folders_inside_go_when_they_are_empty(tmp_path):
     ],
 )
 def test_other_manifests_remove_nothing(tmp_path, manifest):
-    """A manifest of something else, or a broken one, is replaced and not believed."""
+    """A manifest of something else, or a broken one, is not believed, and replaced on demand."""
     folder = tmp_path / "out"
     folder.mkdir()
     for path in (folder / "mine.v", tmp_path / "mine.v"):
         path.write_text("")
     (folder / MANIFEST).write_text(manifest)
-    design().write(folder)
+    if manifest:
+        with pytest.raises(InputError, match=r"^File .*manifest\.json must be missing, or as"):
+            design().write(folder)
+        assert (folder / MANIFEST).read_text() == manifest
+        assert names_in(folder) == [MANIFEST, "mine.v"]
+    design().write(folder, force=True)
     assert names_in(folder) == ["fabric.v", MANIFEST, "mine.v"]
     assert (tmp_path / "mine.v").exists()
 
@@ -109,9 +120,49 @@ def test_other_manifests_remove_nothing(tmp_path, manifest):
 def test_nothing_is_written_where_one_file_cannot_be(tmp_path):
     """If any of the files cannot be written, the earlier ones stay as they were."""
     design("old.json").write(tmp_path)
-    (tmp_path / "old.json").write_text("old")
     (tmp_path / "new.json").mkdir()
-    with pytest.raises(InputError, match=r"^File must be writable, not .*new\.json"):
-        design("new.json").write(tmp_path)
-    assert (tmp_path / "old.json").read_text() == "old"
+    for force in (False, True):
+        with pytest.raises(InputError, match=r"^File .*new\.json"):
+            design("new.json").write(tmp_path, force=force)
+    assert (tmp_path / "old.json").read_text() == "new"
     assert json.loads((tmp_path / MANIFEST).read_text())["files"] == ["fabric.v", "old.json"]
+
+
+@pytest.mark.parametrize("name", ["fabric.v", "bench/Makefile", MANIFEST])
+def test_files_that_others_wrote_or_changed_stay(tmp_path, name):
+    """Whether they were there before, or were ours: they are replaced on demand."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    for _ in range(2):
+        path.write_text("mine")
+        before = files_in(tmp_path)
+        with pytest.raises(InputError, match=rf"^File .*{name} must be missing, or as .*--force"):
+            design("bench/Makefile").write(tmp_path)
+        assert path.read_text() == "mine"
+        assert files_in(tmp_path) == before
+        design("bench/Makefile").write(tmp_path, force=True)
+        assert path.read_text() != "mine"
+        design("bench/Makefile").write(tmp_path)
+        design().write(tmp_path)
+        assert files_in(tmp_path) == ["fabric.v", MANIFEST]
+        path.parent.mkdir(exist_ok=True)
+
+
+def test_what_was_changed_is_not_removed(tmp_path):
+    design("old.json").write(tmp_path)
+    (tmp_path / "old.json").write_text("mine")
+    design().write(tmp_path)
+    assert (tmp_path / "old.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../mine.v", "/{}/mine.v", "a/../../mine.v"])
+def test_records_name_nothing_outside(tmp_path, name):
+    """A record of somebody else leads to no file outside of its folder."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (tmp_path / "mine.v").write_text("")
+    digest = hashlib.sha256(b"").hexdigest()
+    record = {"format": "torusfabric-files", "files": {name.format(tmp_path): [digest]}}
+    (folder / RECORD).write_text(json.dumps(record))
+    design().write(folder)
+    assert (tmp_path / "mine.v").exists()

@@ -4,6 +4,7 @@ from argparse import Namespace
 
 from ..analysis.facts import in_words, schedule_facts
 from ..planning import compile
+from .arguments import PAGE, add_force, check_output
 from .command import Commands, add_command
 from .hardware_options import add_flits_option
 from .output import print_facts, print_json, progress_bar
@@ -22,14 +23,15 @@ def add_commands(commands: Commands) -> None:
     animate.add_argument(
         "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
     )
+    add_force(animate)
 
 
 def run_animate(arguments: Namespace) -> None:
     """Write the page."""
     from ..draw.animate import animation, check_size
-    from ..toolchain.files import writable, write_file
+    from ..toolchain.files import write_file
 
-    writable(arguments.output)
+    check_output(arguments, arguments.output, PAGE)
     before = lambda topology, _: check_size(topology)
     schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
     with progress_bar("checking") as progress:

@@ -8,8 +8,66 @@ from typing import Literal, TypeVar
 from ..errors import InputError
 from ..toolchain import values
 from ..toolchain.destinations import STANDARD_OUTPUT
+from ..toolchain.files import writable
+from ..toolchain.owned import require_like
 
-__all__ = ["folder", "latency_or_auto", "natural", "node_or_any", "positive", "real"]
+__all__ = [
+    "PAGE",
+    "PICTURE",
+    "TRACE",
+    "VCD",
+    "add_force",
+    "check_output",
+    "check_waves",
+    "folder",
+    "latency_or_auto",
+    "natural",
+    "node_or_any",
+    "positive",
+    "real",
+]
+
+
+#: How files of some formats begin.
+PAGE = '<!doctype html>\n<html lang="en">'
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"'
+TRACE = '{"format":"torusfabric-trace"'
+VCD, FST = "$", b"\0" + (329).to_bytes(8, "big")
+
+
+def add_force(parser: argparse._ActionsContainer) -> None:
+    """Add the option to replace files of others."""
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="replace any file; else an existing file is replaced if it is empty or of the format "
+        "that is written, and in a folder if this command wrote it and nobody changed it since",
+    )
+
+
+def check_output(arguments: argparse.Namespace, path: str, beginning: str | bytes) -> None:
+    """Check that a file can be written, and replaces nobody's, before time is spent on it.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Of a parser to which `add_force` added.
+    path : str
+    beginning : str or bytes
+        How all files of its format begin.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written or replaced.
+    """
+    writable(path)
+    require_like(path, beginning, force=arguments.force)
+
+
+def check_waves(arguments: argparse.Namespace, path: str) -> None:
+    """As `check_output`, of a file of waves, whose format its name tells."""
+    check_output(arguments, path, FST if path.endswith(".fst") else VCD)
 
 
 T = TypeVar("T")

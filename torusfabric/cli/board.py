@@ -60,7 +60,8 @@ def _add_build(parser: ArgumentParser) -> None:
     add(
         "--force",
         action="store_true",
-        help="build even what was built before, or is larger than what is known to fit",
+        help="build even what was built before, or is larger than what is known to fit, and "
+        "replace files in the folder that others wrote or changed",
     )
 
 
@@ -110,6 +111,7 @@ def _build(arguments: Namespace) -> _Made:
             cache=RenewingCache() if arguments.force else Cache(),
             command=made.command_line(arguments.command, **options),
             progress=_announced(bar, board, made.fabric, folder),
+            force=arguments.force,
         )
     flash = made.command_line("flash", **options, **_folder(arguments))
     return _Made(built, board, flash)

@@ -9,8 +9,9 @@ from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
-from ..toolchain.files import writable, write_file
+from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
+from .arguments import PICTURE, add_force, check_output
 from .command import Commands, add_command
 from .compare_together import compare_fabrics
 from .foreign import add_import_options
@@ -34,6 +35,7 @@ def add_commands(commands: Commands) -> None:
     compare.add_argument(
         "--plot", metavar="FILE.svg", help="draw the figures as bars, those of files first"
     )
+    add_force(compare)
     compare.add_argument(
         "--target", metavar="NAME", help="synthesize too, for this device; see the synth command"
     )
@@ -47,7 +49,7 @@ def run_compare(arguments: Namespace) -> None:
     if arguments.target:
         find_target(arguments.target)
     if arguments.plot:
-        writable(arguments.plot)
+        check_output(arguments, arguments.plot, PICTURE)
     if arguments.flits is not None and arguments.max_flits is not None:
         raise InputError(f"--flits must be left out with --max-flits, not {arguments.flits}")
     if arguments.plan is None and "," in (arguments.collective or ""):

@@ -7,10 +7,9 @@ from typing import Any
 from ..analysis.facts import in_words, schedule_facts
 from ..planning.foreign import best_plan, import_placed
 from ..schedule import Schedule, Switching
-from ..schedule.file import save
-from ..schedule.foreign.export import FORMATS, export_schedule
-from ..toolchain.files import writable
-from .arguments import natural
+from ..schedule.file import BEGINNING, save
+from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
+from .arguments import add_force, check_output, natural
 from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, progress_bar
@@ -47,6 +46,7 @@ def _add_import(commands: Commands) -> None:
         metavar="FILE",
         help="write the schedule there, as JSON (compressed if it ends in .gz)",
     )
+    add_force(command)
 
 
 def _add_export(commands: Commands) -> None:
@@ -61,8 +61,13 @@ def _add_export(commands: Commands) -> None:
         "block on a link",
     )
     command.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="write the file there"
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="write the file there (compressed if it ends in .gz)",
     )
+    add_force(command)
 
 
 def add_import_options(parser: _ActionsContainer) -> None:
@@ -96,7 +101,7 @@ def run_import(arguments: Namespace) -> None:
     """Import, check, and write a schedule."""
     began = time.perf_counter()
     if arguments.output:
-        writable(arguments.output)
+        check_output(arguments, arguments.output, BEGINNING)
     with progress_bar("importing"):
         schedule, nodes = import_placed(
             arguments.file,
@@ -110,7 +115,7 @@ def run_import(arguments: Namespace) -> None:
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         with progress_bar("writing the schedule"):
-            save(schedule, arguments.output)
+            save(schedule, arguments.output, force=arguments.force)
         facts["file"] = arguments.output
     if arguments.json:
         print_json(facts)
@@ -123,11 +128,11 @@ def run_import(arguments: Namespace) -> None:
 def run_export(arguments: Namespace) -> None:
     """Plan or read, check, and write a schedule for another system."""
     began = time.perf_counter()
-    writable(arguments.output)
+    check_output(arguments, arguments.output, BEGINNINGS[arguments.format])
     schedule = choose_file_or_selection(arguments).schedule
     facts = checked_facts(schedule)
     with progress_bar("exporting"):
-        export_schedule(schedule, arguments.output, arguments.format)
+        export_schedule(schedule, arguments.output, arguments.format, force=arguments.force)
     facts |= {"format": arguments.format, "file": arguments.output}
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.json:

@@ -6,7 +6,7 @@ from typing import Any
 from ..analysis.facts import in_words
 from ..planning import announce, require_placements
 from ..toolchain.notices import say
-from .arguments import folder, positive
+from .arguments import add_force, folder, positive
 from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import add_bus_option, add_fabric_options, add_top_options
@@ -47,6 +47,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
     verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
+    add_force(verilog)
 
 
 def _add_synth_options(synth: ArgumentParser) -> None:
@@ -84,7 +85,9 @@ def run_verilog(arguments: Namespace) -> None:
     command = made.command_line("verilog") + " --docs" * arguments.docs
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
-        design = verilog.write(fabric, arguments.output, command=command, draw=draw)
+        design = verilog.write(
+            fabric, arguments.output, command=command, draw=draw, force=arguments.force
+        )
     facts = {
         "folder": arguments.output,
         "files": design.file_names,

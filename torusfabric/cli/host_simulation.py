@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.facts import bound_in_words, in_words, steps_in_words
 from ..errors import InputError
 from ..planning import announce, require_jobs
+from .arguments import TRACE, check_output, check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong, simulated
@@ -27,13 +28,14 @@ def run_host(arguments: Namespace) -> None:
     from ..simulation.engines import check_wave, choose_engine
     from ..simulation.engines.choice import estimate
     from ..simulation.simulate import simulate_runs
-    from ..toolchain.files import writable
 
     check_wave(arguments.wave)
     if arguments.trace and arguments.root == "any":
         raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
-    for path in filter(None, (arguments.wave, arguments.trace)):
-        writable(path)
+    if arguments.wave:
+        check_waves(arguments, arguments.wave)
+    if arguments.trace:
+        check_output(arguments, arguments.trace, TRACE)
     made = make_fabric(arguments, any_root=True)
     fabric, facts = made.fabric, made.facts
     jobs = _jobs(arguments, fabric)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WorkFailed
 from ..fpga.selftest import BAUD
-from .arguments import natural, positive
+from .arguments import add_force, check_output, natural, positive
 from .command import Commands, add_command
 from .output import print_facts, print_json, print_line, progress_bar
 
@@ -45,6 +45,7 @@ def add_commands(commands: Commands) -> None:
     run.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="array of what each node received"
     )
+    add_force(run)
     _add_choices(run)
 
 
@@ -147,10 +148,10 @@ def run_run(arguments: Namespace) -> None:
 
     from ..fpga.selftest.data import expected_data, send_data
     from ..fpga.selftest.job_facts import job_facts
-    from ..toolchain.files import writable, writing
+    from ..toolchain.files import writing
     from ..toolchain.reading import read_array
 
-    writable(arguments.output)
+    check_output(arguments, arguments.output, b"\x93NUMPY")
     data = read_array(arguments.data, "Data")
     client = _client(arguments)
     job = _job(arguments, client.facts, data)

@@ -4,6 +4,7 @@ from argparse import Namespace
 
 from ..analysis.facts import in_words
 from ..errors import InputError
+from .arguments import check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong, simulated
@@ -15,7 +16,6 @@ def run_periodic(arguments: Namespace) -> None:
     """Simulate periods; returns 2 if a word or a cycle is wrong."""
     from ..simulation.engines import check_wave
     from ..simulation.periods import EPISODES, simulate_periods
-    from ..toolchain.files import writable
 
     for name in ("trace", "jobs"):
         if getattr(arguments, name) is not None:
@@ -24,7 +24,7 @@ def run_periodic(arguments: Namespace) -> None:
         raise InputError(f"--engine must be amaranth for --periodic, not {arguments.engine}")
     check_wave(arguments.wave)
     if arguments.wave:
-        writable(arguments.wave)
+        check_waves(arguments, arguments.wave)
     made = make_fabric(arguments, any_root=True)
     with progress_bar("simulating") as progress:
         report = simulate_periods(

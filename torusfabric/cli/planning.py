@@ -8,9 +8,9 @@ from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_together, in_words
 from ..errors import InputError
 from ..schedule import Schedule
-from ..schedule.file import save
-from ..toolchain.files import writable, write_file
-from .arguments import natural
+from ..schedule.file import BEGINNING, save
+from ..toolchain.files import write_file
+from .arguments import PICTURE, add_force, check_output, natural
 from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, print_table, progress_bar
@@ -33,6 +33,7 @@ def add_commands(commands: Commands) -> None:
         help="write the schedule there, as JSON (compressed if it ends in .gz); of several "
         "collectives each to its own file",
     )
+    add_force(plan)
     picture = add_command(commands, "draw", run_draw)
     add_selection(picture, several=True)
     add_mode(picture)
@@ -48,8 +49,13 @@ def add_commands(commands: Commands) -> None:
         help="draw how the message of a node spreads, as a picture that moves",
     )
     picture.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="write the picture there"
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="write the picture there (compressed if it ends in .svgz)",
     )
+    add_force(picture)
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
 
@@ -93,7 +99,7 @@ def run_plan(arguments: Namespace) -> None:
     found = list(map(checked_facts, schedules))
     for schedule, facts, file in zip(schedules, found, files, strict=False):
         with progress_bar("writing the schedule"):
-            save(schedule, file)
+            save(schedule, file, force=arguments.force)
         facts["file"] = file
     _print(arguments, facts_together(found) | _seconds(began))
 
@@ -116,7 +122,7 @@ def _files(arguments: Namespace) -> list[str]:
             f"{arguments.collective}, not {arguments.output}"
         )
     for file in files:
-        writable(file)
+        check_output(arguments, file, BEGINNING)
     return files
 
 
@@ -130,7 +136,7 @@ def run_draw(arguments: Namespace) -> None:
     from ..draw import check_size
 
     began = time.perf_counter()
-    writable(arguments.output)
+    check_output(arguments, arguments.output, PICTURE)
     before = lambda topology, _: check_size(topology)
     schedule = choose_mode(arguments, before=before).schedule
     if arguments.links and arguments.moving is not None:

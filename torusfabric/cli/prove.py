@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from ..errors import WorkFailed
+from .arguments import VCD, add_force, check_output
 from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import add_bus_option, add_fabric_options, add_top_options
@@ -25,15 +26,16 @@ def add_commands(commands: Commands) -> None:
         help="where to write the waves of what does not hold (default counterexample.vcd)",
         default="counterexample.vcd",
     )
+    add_force(prove)
 
 
 def run_prove(arguments: Namespace) -> None:
     """Prove; returns 2 if anything does not hold."""
     from ..proof import prove
     from ..toolchain.cache import Cache
-    from ..toolchain.files import writable, write_file
+    from ..toolchain.files import write_file
 
-    writable(arguments.wave)
+    check_output(arguments, arguments.wave, VCD)
     made = make_fabric(arguments, any_root=True)
     with progress_bar("proving") as progress:
         proof = prove(made.fabric, cache=Cache(), progress=progress)

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from ..errors import InputError
-from .arguments import natural, positive, real
+from .arguments import add_force, natural, positive, real
 from .command import Commands, add_command
 from .hardware_options import add_fabric_options, add_top_options
 from .host_simulation import run_host
@@ -34,8 +34,12 @@ def add_commands(commands: Commands) -> None:
         help="write the waves there, and a view of them for GTKWave beside them (.gtkw)",
     )
     simulate.add_argument(
-        "--trace", metavar="FILE", help="write what arrives where and when there, as JSON lines"
+        "--trace",
+        metavar="FILE",
+        help="write what arrives where and when there, as JSON lines (compressed if it ends in "
+        ".gz)",
     )
+    add_force(simulate)
 
 
 def _add_runs(simulate: ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..analysis.facts import in_words
 from ..errors import InputError
+from .arguments import check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong, simulated
@@ -19,7 +20,6 @@ def run_streams(arguments: Namespace) -> None:
     """Simulate packets; returns 2 if a word or a cycle is wrong."""
     from ..simulation.streams import check_faults, check_stall, simulate_streams, stream_jobs
     from ..simulation.streams.choice import choose_stream_engine
-    from ..toolchain.files import writable
 
     if arguments.trace is not None:
         raise InputError("--trace must be left out for --top stream")
@@ -28,7 +28,7 @@ def run_streams(arguments: Namespace) -> None:
     faults = arguments.faults or 0.0
     check_faults(faults)
     if arguments.wave:
-        writable(arguments.wave)
+        check_waves(arguments, arguments.wave)
     made = make_fabric(arguments, any_root=True)
     count = RUNS if arguments.jobs is None else arguments.jobs
     jobs = stream_jobs(made.fabric, count, seed=arguments.data_seed) * arguments.repeat

@@ -57,11 +57,16 @@ def writes_to_standard_output(arguments: Namespace) -> bool:
     InputError
         If it is to be a file without a name, or an object must be there too.
     """
-    paths = {name: getattr(arguments, name, None) for name in ("output", "trace", "wave")}
+    paths = {name: getattr(arguments, name, None) for name in ("output", "trace", "wave", "plot")}
     for name, path in paths.items():
         if path == "":
             raise InputError(f"Argument --{name} must be a path, not empty")
-    apart = any(isinstance(path, str) and is_standard_output(path) for path in paths.values())
+    # Of several files, which are joined by commas, each is one.
+    files = [file for path in paths.values() if isinstance(path, str) for file in path.split(",")]
+    count = sum(map(is_standard_output, files))
+    if count > 1:
+        raise InputError(f"Standard output must be one of the files to write, not {count} of them")
+    apart = count > 0
     if apart and arguments.json:
         raise InputError(
             "--json must be left out where a file is written to standard output, which holds one "

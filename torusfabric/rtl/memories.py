@@ -305,7 +305,7 @@ def _add_ram(
     part = width // parts
     copies = _enable_bits(part, parts) or 1
     signature = memory.WritePort.Signature(
-        addr_width=ceil_log2(depth), shape=width, granularity=part // copies
+        addr_width=ceil_log2(rows.depth), shape=width, granularity=part // copies
     )
     into = memory.WritePort(signature, memory=ram, domain="sync", path=("write",))
     out = _read_port(ram)

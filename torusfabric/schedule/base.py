@@ -100,17 +100,23 @@ class Schedule(ABC):
         """The layout of the nodes' memories, as a host addresses them."""
         return Layout(self.blocks, shared=self.in_shares)
 
-    def save(self, path: "str | os.PathLike[str]") -> None:
+    def save(self, path: "str | os.PathLike[str]", *, force: bool = False) -> None:
         """Write the schedule to a file, compressed if its name ends in ``.gz``.
+
+        Parameters
+        ----------
+        path : str or Path
+        force : bool
+            Whether a file that is no schedule file is replaced.
 
         Raises
         ------
         InputError
-            If the file cannot be written.
+            If there is such a file and may not be replaced, or the file cannot be written.
         """
         from .file import save
 
-        save(self, path)
+        save(self, path, force=force)
 
     def _repr_svg_(self) -> str | None:
         """The picture that a notebook shows."""

@@ -5,20 +5,17 @@ same nodes, as out-ports too. Writing streams round by round and puts the file i
 is whole; reading believes nothing, and says which transfer of which round is at fault.
 """
 
-import contextlib
-import gzip
-import io
 import json
 import os
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.files import writing
+from ..toolchain.files import writing_text
+from ..toolchain.owned import require_like
 from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import of_type
 from .base import Schedule
@@ -29,15 +26,18 @@ from .recognise import recognise
 from .table import Table
 from .transfers import Everything, Grouped, Listed, Transfers
 
-__all__ = ["load", "save"]
+__all__ = ["BEGINNING", "load", "save"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
+
+#: How every schedule file begins.
+BEGINNING = '{"format": "torusfabric-schedule"'
 
 #: What a path is.
 AnyPath = str | os.PathLike[str]
 
 
-def save(schedule: Schedule, path: AnyPath) -> None:
+def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
     """Write a schedule to a file.
 
     The same schedule gives the same bytes. Nothing is left behind if it cannot be written.
@@ -48,11 +48,13 @@ def save(schedule: Schedule, path: AnyPath) -> None:
         Of any form.
     path : str or Path
         Compressed if it ends in ``.gz``.
+    force : bool
+        Whether a file that is no schedule file is replaced.
 
     Raises
     ------
     InputError
-        If the file cannot be written.
+        If there is such a file and may not be replaced, or the file cannot be written.
 
     Examples
     --------
@@ -63,7 +65,8 @@ def save(schedule: Schedule, path: AnyPath) -> None:
     'matching'
     """
     of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
-    with writing(path) as raw, _text_writer(raw, Path(path)) as file:
+    require_like(path, BEGINNING, force=force)
+    with writing_text(path) as file:
         file.writelines(_pieces(schedule))
 
 
@@ -105,18 +108,6 @@ def load(path: AnyPath) -> Schedule:
 
 
 # Writing.
-
-
-@contextlib.contextmanager
-def _text_writer(raw: BinaryIO, path: Path) -> Iterator[TextIO]:
-    """A text file over a binary one, compressed by suffix and without a time stamp."""
-    with contextlib.ExitStack() as stack:
-        if path.suffix == ".gz":
-            compressed = gzip.GzipFile(
-                filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0
-            )
-            raw = cast(BinaryIO, stack.enter_context(compressed))
-        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline="\n"))
 
 
 def _pieces(schedule: Schedule) -> Iterator[str]:

@@ -5,10 +5,20 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is_written_directly", "status_of"]
+__all__ = [
+    "COMPRESSED",
+    "STANDARD_OUTPUT",
+    "AnyPath",
+    "is_standard_output",
+    "is_written_directly",
+    "status_of",
+]
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"
+
+#: The endings of names of text files that are compressed, in writing as in reading.
+COMPRESSED = (".gz", ".svgz")
 
 #: What a path is.
 AnyPath = str | os.PathLike[str]

@@ -8,6 +8,7 @@ regular file (a device, a FIFO, a descriptor under ``/dev/fd``) is written direc
 
 import contextlib
 import errno
+import gzip
 import io
 import os
 import secrets
@@ -17,10 +18,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from ..errors import InputError
 from .destinations import (
+    COMPRESSED,
     STANDARD_OUTPUT,
     AnyPath,
     is_standard_output,
@@ -137,13 +139,16 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
 def writing_text(path: AnyPath, *, errors: str = "backslashreplace") -> Iterator[TextIO]:
     """A text file to write into, in UTF-8; else as `writing`.
 
-    Names of files may hold bytes that are no UTF-8: these are escaped, or treated as `errors` says.
+    It is compressed, without a time stamp, if its name ends in ``.gz`` or ``.svgz``. Names of files
+    may hold bytes that are no UTF-8: these are escaped, or treated as `errors` says.
     """
-    with (
-        writing(path) as raw,
-        io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n") as file,
-    ):
-        yield file
+    with contextlib.ExitStack() as stack:
+        raw = stack.enter_context(writing(path))
+        if Path(path).suffix in COMPRESSED:
+            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
+            raw = cast(BinaryIO, stack.enter_context(packed))
+        text = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n")
+        yield stack.enter_context(text)
 
 
 def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") -> None:

@@ -19,6 +19,7 @@ import filelock
 
 from ..errors import InputError, WorkFailed
 from .files import AnyPath
+from .owned import is_owned, record_all
 
 __all__ = [
     "lasting_folder",
@@ -92,7 +93,7 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
+def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
     """A new folder to work in, which takes the place of another one in the end, errors or not.
 
     Messages of a `WorkFailed` name the files by where they are in the end.
@@ -101,9 +102,9 @@ def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
     ----------
     final : path
         The name that the folder takes.
-    known : str
-        Pattern of file names; a folder that is there already is replaced if it is empty or holds
-        such a file, and nobody else's folder is.
+    force : bool
+        Whether a folder that is there already is replaced even if it holds what others wrote or
+        changed; else only if it is empty or as it was put in place.
 
     Yields
     ------
@@ -115,9 +116,10 @@ def private_folder(final: AnyPath, *, known: str) -> Iterator[Path]:
         If the folder may not be replaced, or none can be made.
     """
     final = Path(final)
-    if os.path.lexists(final) and not _is_replaceable(final, known):
+    if os.path.lexists(final) and not (is_owned(final) or (force and _is_folder(final))):
         raise InputError(
-            f"Folder {final} must be empty or hold files of ours ({known}), not others"
+            f"Folder {final} must be missing, empty or as torusfabric wrote it, not hold files "
+            "that are others' or changed (--force replaces it; in Python force=True)"
         )
     private = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
     _make(private, final)
@@ -240,16 +242,15 @@ def _remove_empty(folders: list[Path]) -> None:
             folder.rmdir()
 
 
-def _is_replaceable(folder: Path, known: str) -> bool:
-    """Whether a folder is empty or holds a file whose name matches."""
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    return any(folder.glob(known)) or not any(folder.iterdir())
+def _is_folder(path: Path) -> bool:
+    """Whether a path is a folder itself, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _put_in_place(private: Path, final: Path) -> Path:
     """Replace a folder by a private one; returns where that is then."""
     old = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
+    record_all(private)
     with contextlib.suppress(OSError):
         final.rename(old)
     try:

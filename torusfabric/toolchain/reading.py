@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .destinations import COMPRESSED
 from .values import path_of
 
 __all__ = [
@@ -81,7 +82,7 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
     path = Path(path)
     try:
         with open(path, "rb") as file:
-            if path.suffix != ".gz":
+            if path.suffix not in COMPRESSED:
                 return _read(file, f"{what} {path} must hold at most {_size(most)}", most)
             limit, reason = _unpacked_limit(os.fstat(file.fileno()).st_size, most)
             with gzip.GzipFile(fileobj=file) as unpacked:

@@ -9,6 +9,7 @@ from ..toolchain.folders import made_folder
 from .conversion import ModuleText, module_texts
 from .design import TEXT, Design
 from .diagram import Diagram
+from .folder import MANIFEST, require_folder
 from .manifest import manifest
 from .text import emit
 
@@ -21,6 +22,7 @@ def write(
     *,
     command: str,
     draw: Callable[[Fabric], Sequence[Diagram]] | None = None,
+    force: bool = False,
 ) -> Design:
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
@@ -34,15 +36,18 @@ def write(
         The command that makes the files.
     draw : function of (Fabric) -> sequence of Diagram, optional
         Draws timing diagrams, for a page about the ports.
+    force : bool
+        Whether files of others in the folder are replaced.
 
     Raises
     ------
     InputError
-        If the folder cannot be written.
+        If the folder holds such files, or cannot be written.
     """
     with made_folder(folder):
         writable(Path(folder, TEXT))  # before the work, which may take long
+        require_folder(Path(folder), (TEXT, MANIFEST), force=force)
         diagrams = draw(fabric) if draw else None
         design = emit(fabric, command=command, diagrams=diagrams)
-        design.write(folder)
+        design.write(folder, force=force)
     return design

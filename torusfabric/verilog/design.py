@@ -202,17 +202,24 @@ class Design:
             inner=self.inner & wanted,
         )
 
-    def write(self, folder: str | Path) -> None:
+    def write(self, folder: str | Path, *, force: bool = False) -> None:
         """Write ``fabric.v`` and what belongs to it into a folder, which is made if need be.
 
-        What an earlier design left in the folder is removed, if its manifest lists it.
+        What an earlier design left in the folder is removed.
+
+        Parameters
+        ----------
+        folder : str or Path
+        force : bool
+            Whether files that no design wrote, or that were changed, are replaced.
 
         Raises
         ------
         InputError
-            If the folder cannot be written.
+            If there are such files and may not be replaced, or the folder cannot be written.
         """
-        write_folder(Path(path_of("Folder", folder)), {TEXT: self.text, **self.files})
+        target = Path(path_of("Folder", folder))
+        write_folder(target, {TEXT: self.text, **self.files}, force=force)
 
 
 def as_json(value: object) -> str:

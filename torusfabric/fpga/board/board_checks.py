@@ -1,6 +1,7 @@
 """What is wrong with a board that somebody describes, as far as it can be known without a build."""
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from .catalogue import Board
@@ -49,12 +50,20 @@ def _are_options(value: Any) -> bool:
     )
 
 
+def _are_file_names(value: Any) -> bool:
+    """Whether all are names of files in the folder of a build, beside its others."""
+    return _are_texts(value) and all(
+        PurePath(name).name == name and name not in (".", "..", "build", "report.json")
+        for name in value
+    )
+
+
 #: What each field must be.
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "title": (_is_text, "a text"),
     "platform": (callable, "a class of Amaranth's platforms"),
     "program": (lambda v: _are_texts(v) and bool(v), "a tuple of texts: a command"),
-    "products": (lambda v: _are_texts(v) and bool(v), "a tuple of file names"),
+    "products": (lambda v: _are_file_names(v) and bool(v), "a tuple of file names, no paths"),
     "packer": (lambda v: _are_texts(v) and bool(v), "a tuple of names of tools"),
     "uart": (lambda v: _is_resource(v) and len(v) == 2, "the name and number of a resource"),
     "pins": (_is_text, "a text"),

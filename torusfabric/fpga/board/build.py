@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
-from ...toolchain.files import AnyPath, copy_file, writable, write_file
+from ...toolchain.files import AnyPath, writable
 from ...toolchain.folders import locked_folder, made_folder, private_folder
+from ...toolchain.owned import remove_owned, require_owned, write_owned
 from ..selftest import BAUD
 from .catalogue import Board
-from .plan import NAME, REPORT, SCRIPT, plan_build
+from .plan import REPORT, SCRIPT, plan_build
 from .report import report_of
 from .room import check_fabric
 from .run import LOGS, run_plans
@@ -29,6 +30,9 @@ __all__ = ["Built", "build"]
 
 #: Counted up when what is kept under the same key changes its form or meaning.
 _FORMAT = 2
+
+#: What writes the files.
+_MAKER = "build"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Built:
         return self.folder / str(self.report["bitstream"])
 
 
-def build(
+def build(  # noqa: PLR0913 (one choice of a user each)
     fabric: "Fabric",
     board: Board,
     folder: AnyPath,
@@ -63,6 +67,7 @@ def build(
     command: str | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
+    force: bool = False,
 ) -> Built:
     """Make the bitstream of the self-test image of a fabric.
 
@@ -82,6 +87,8 @@ def build(
     progress : function of (int, int, str), optional
         Called while the tools run, with the number of stages done, of all stages, and what is
         being done.
+    force : bool
+        Whether files of others in the folder are replaced.
 
     Returns
     -------
@@ -90,7 +97,8 @@ def build(
     Raises
     ------
     InputError
-        If the folder cannot be written, or its ``build`` holds files of somebody else.
+        If the folder cannot be written, or files in it that others wrote or changed would be
+        replaced.
     Misfit
         If the image does not fit, which may be known before any tool runs, if the clock of the
         board is not reached, or if that takes longer than the minutes of the board.
@@ -108,6 +116,8 @@ def build(
 
     with made_folder(folder):
         writable(folder / "report.json")
+        names = ("report.json", *board.products)
+        require_owned(folder, _MAKER, names, force=force)
         plan, platform = plan_build(fabric, board, baud=baud)
         versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
         ways = board.placers, board.routers
@@ -117,17 +127,17 @@ def build(
         with (
             locked_folder(folder, waiting=waiting),
             cache.lock(key, waiting=waiting),
-            private_folder(folder / "build", known=f"*{NAME}*") as work,
+            private_folder(folder / "build", force=force) as work,
         ):
-            for name in ("report.json", *board.products):
-                (folder / name).unlink(missing_ok=True)
+            require_owned(folder, _MAKER, names, force=force)
+            remove_owned(folder, _MAKER, names, force=force)
             cached = cache.fetch_files(key, kept, work)
             if not cached:
                 run_plans(fabric, board, work, baud=baud, progress=progress)
                 cache.put_files(key, {name: work / name for name in kept})
-            for name in board.products:
-                copy_file(work / name, folder / name)
             report = report_of(fabric, board, platform, work, baud=baud, versions=versions)
             report["command"] = command
-            write_file(folder / "report.json", json.dumps(report, indent=2) + "\n")
+            contents = {name: (work / name).read_bytes() for name in board.products}
+            contents["report.json"] = (json.dumps(report, indent=2) + "\n").encode()
+            write_owned(folder, _MAKER, contents, force=force)
     return Built(folder, report, cached)

@@ -5,19 +5,27 @@ from collections.abc import Callable
 from typing import Any
 
 from ...toolchain.hints import no_such
+from ...toolchain.owned import require_like
 from ...toolchain.values import of_type
 from ..base import Schedule
 from .csv_writer import write_csv
 from .msccl_writer import write_msccl
 
-__all__ = ["FORMATS", "export_schedule"]
+__all__ = ["BEGINNINGS", "FORMATS", "export_schedule"]
 
 #: Who writes each format.
 FORMATS: dict[str, Callable[[Schedule, Any], None]] = {"msccl": write_msccl, "csv": write_csv}
 
+#: How every file of a format begins.
+BEGINNINGS = {"msccl": "<algo ", "csv": "step,source,port,"}
+
 
 def export_schedule(
-    schedule: Schedule, path: str | os.PathLike[str], format: str = "msccl"
+    schedule: Schedule,
+    path: str | os.PathLike[str],
+    format: str = "msccl",
+    *,
+    force: bool = False,
 ) -> None:
     """Write a schedule in the format of another system.
 
@@ -26,14 +34,18 @@ def export_schedule(
     schedule : Schedule
         A checked schedule, by store-and-forward.
     path : str or Path
+        Compressed if it ends in ``.gz``.
     format : {"msccl", "csv"}
         MSCCL XML, which MSCCL, RCCL and ASTRA-sim's converter read; or a row for each block that a
         link carries in a step.
+    force : bool
+        Whether a file that is not of this format is replaced.
 
     Raises
     ------
     InputError
-        If the format cannot say it, or the file cannot be written.
+        If the format cannot say it, there is another file and may not be replaced, or the file
+        cannot be written.
 
     Examples
     --------
@@ -50,4 +62,5 @@ def export_schedule(
     if not isinstance(format, str) or format not in FORMATS:
         raise no_such("Format", format, FORMATS)
     of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
+    require_like(path, BEGINNINGS[format], force=force)
     FORMATS[format](schedule, path)

@@ -14,6 +14,7 @@ from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
 from ...toolchain.files import finished, write_file
+from ...toolchain.owned import is_like
 from .gtkwave import gtkwave_text
 
 __all__ = ["FORMATS", "WaveLine", "check_wave", "recording", "wave_lines"]
@@ -161,7 +162,9 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
                 from .fst import convert
 
                 convert(written)
-            write_file(wave.with_suffix(".gtkw"), shown, errors="surrogateescape")
+            # A view that GTKWave has saved since, as the user wants it, stays.
+            if is_like(wave.with_suffix(".gtkw"), "[dumpfile]"):
+                write_file(wave.with_suffix(".gtkw"), shown, errors="surrogateescape")
     except OSError as error:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
     if failure is not None:

@@ -1,0 +1,222 @@
+"""Files of ours: only what was written here is replaced or removed, unless a user says otherwise.
+
+A folder has a hidden record with the digest of each file that was written into it: a file that is
+not in it, or has changed since, is somebody else's. A single file has no record: it may be
+replaced if it is empty, or begins as the new one does.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from ..errors import InputError
+from .destinations import AnyPath, is_standard_output, is_written_directly, status_of
+from .files import reporting, writing
+
+__all__ = ["is_like", "is_owned", "owned_files", "record_all", "remove_owned", "require_like",
+           "require_owned", "write_owned"]  # fmt: skip
+
+#: The record, by what wrote the files.
+RECORD = ".torusfabric-{}.json"
+
+#: The maker of all files in a folder that holds nothing else.
+ALL = "files"
+
+#: Bytes that are read of a file at a time.
+PIECE = 2**20
+
+
+def owned_files(folder: Path, maker: str) -> set[str]:
+    """The names of the files in a folder that a maker wrote and nobody changed."""
+    known = _recorded(folder, maker)
+    return {
+        name
+        for name in known
+        if not any(path.is_symlink() for path in _parents(folder, name))
+        and _digest(folder / name) in known[name]
+    }
+
+
+def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool) -> None:
+    """Refuse to replace files in a folder that are not ours.
+
+    Parameters
+    ----------
+    folder : Path
+    maker : str
+        What writes them: a command.
+    names : iterable of str
+        The files, by their paths from the folder.
+    force : bool
+        Whether they may be replaced whoever wrote them.
+
+    Raises
+    ------
+    InputError
+    """
+    there = {name for name in names if os.path.lexists(folder / name)}
+    if foreign := sorted(there - owned_files(folder, maker)) if there and not force else []:
+        raise _foreign(folder / foreign[0])
+
+
+def write_owned(folder: Path, maker: str, files: Mapping[str, bytes], *, force: bool) -> None:
+    """Write files into a folder, and record them; parameters as of `require_owned`.
+
+    Raises
+    ------
+    InputError
+        If one is not ours, before any is written, or cannot be written.
+    """
+    require_owned(folder, maker, files, force=force)
+    before = _recorded(folder, maker)
+    new = {name: [hashlib.sha256(content).hexdigest()] for name, content in files.items()}
+    # Wherever this is interrupted, each file is as one of its digests says.
+    both = {name: [*before.get(name, []), *digests] for name, digests in new.items()}
+    _write_record(folder, maker, before | both)
+    for name, content in files.items():
+        with writing(folder / name) as file:
+            file.write(content)
+    _write_record(folder, maker, before | new)
+
+
+def remove_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool = False) -> None:
+    """Remove those of some files that are ours, and folders that are empty then.
+
+    Raises
+    ------
+    InputError
+        If one cannot be removed.
+    """
+    ours = set(names) if force else owned_files(folder, maker) & set(names)
+    for name in sorted(ours):
+        path = folder / name
+        try:
+            path.unlink(missing_ok=True)
+            if path.parent != folder and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+        except OSError as error:
+            raise InputError(
+                f"File must be removable, not {path} ({error.strerror or error})"
+            ) from None
+    left = {name: found for name, found in _recorded(folder, maker).items() if name not in ours}
+    if ours:
+        _write_record(folder, maker, left)
+
+
+def record_all(folder: Path) -> None:
+    """Record all files in a folder of our own, and in those in it."""
+    names = (path.relative_to(folder).as_posix() for path in _files(folder))
+    _write_record(folder, ALL, {name: [_digest(folder / name)] for name in names})
+
+
+def is_owned(folder: Path) -> bool:
+    """Whether a folder is empty, or holds recorded files only, none of which changed since."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    there = {path.relative_to(folder).as_posix() for path in _files(folder)}
+    return there - {RECORD.format(ALL)} <= owned_files(folder, ALL)
+
+
+def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
+    """Refuse to replace a file unless it begins as the new one does; a folder may be missing.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard output.
+    beginning : str or bytes
+        How all files of this format begin, before they are compressed.
+    force : bool
+        Whether any file may be replaced.
+
+    Raises
+    ------
+    InputError
+    """
+    if not force and not is_like(path, beginning):
+        raise _foreign(Path(path))
+
+
+def is_like(path: AnyPath, beginning: str | bytes) -> bool:
+    """Whether a file is missing or empty, no regular file, or begins as the new one does.
+
+    Parameters as of `require_like`.
+    """
+    if is_standard_output(path):
+        return True
+    with reporting(path):
+        status = status_of(path)
+        if status is None or is_written_directly(path, status) or not status.st_size:
+            return True
+        return _begins(Path(path), beginning.encode() if isinstance(beginning, str) else beginning)
+
+
+def _begins(path: Path, beginning: bytes) -> bool:
+    """Whether a file, unpacked if it is packed, begins like this."""
+    with open(path, "rb") as file:
+        found = file.read(max(len(beginning), 2))
+    if found.startswith(b"\x1f\x8b"):
+        try:
+            with gzip.open(path) as unpacked:
+                found = unpacked.read(len(beginning))
+        except (OSError, EOFError, zlib.error):
+            return False
+    return found.startswith(beginning)
+
+
+def _foreign(path: Path) -> InputError:
+    return InputError(
+        f"File {path} must be missing, or as torusfabric wrote it, not another or changed "
+        "(--force replaces it; in Python force=True)"
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    """All in a folder, and in those in it, but folders."""
+    return [
+        Path(inside, name)
+        for inside, folders, names in os.walk(folder)
+        for name in [*names, *(link for link in folders if Path(inside, link).is_symlink())]
+    ]
+
+
+def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:
+    """The digests of each file that a maker wrote into a folder."""
+    try:
+        record = json.loads((folder / RECORD.format(maker)).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    match record:
+        case {"format": "torusfabric-files", "files": dict(files)}:
+            inside = (name for name in files if not {"..", ""} & set(name.split("/")))
+            return {name: files[name] for name in inside if isinstance(files[name], list)}
+    return {}
+
+
+def _parents(folder: Path, name: str) -> list[Path]:
+    """The folders that a file is in, within a folder."""
+    return [folder / parent for parent in PurePosixPath(name).parents][:-1]
+
+
+def _write_record(folder: Path, maker: str, files: Mapping[str, list[str]]) -> None:
+    record = {"format": "torusfabric-files", "files": dict(sorted(files.items()))}
+    with writing(folder / RECORD.format(maker)) as file:
+        file.write(json.dumps(record, indent=1).encode() + b"\n")
+
+
+def _digest(path: Path) -> str:
+    """The digest of a file; none of what is no regular file."""
+    digest = hashlib.sha256()
+    try:
+        if not path.is_file():
+            return ""
+        with open(path, "rb") as file:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+    except (OSError, ValueError):
+        return ""
+    return digest.hexdigest()
