@@ -1,6 +1,5 @@
 """The commands that make bitstreams for boards: build, flash."""
 
-import shlex
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from ..collective import Operator
 from ..errors import InputError
 from ..fpga.selftest import BAUD
 from ..toolchain.notices import say
+from ..toolchain.quoting import shell_command
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .fabric import make_fabric
@@ -77,7 +77,7 @@ class _Made(NamedTuple):
         """The command of the programmer."""
         from ..fpga.board import flash_command
 
-        return f"cd {shlex.quote(str(self.built.folder))} && {flash_command(self.board)}"
+        return f"{shell_command(['cd', str(self.built.folder)])} && {flash_command(self.board)}"
 
     def steps(self, *, flashed: bool) -> list["Step"]:
         """What to do next."""

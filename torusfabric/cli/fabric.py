@@ -1,6 +1,5 @@
 """How a user says what hardware to build, and the fabric that comes of it."""
 
-import shlex
 from argparse import Namespace
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from ..analysis.facts import facts_together, schedule_facts
 from ..collective import Operator
 from ..errors import InputError
 from ..planning import compile, require_hardware
+from ..toolchain.quoting import shell_command
 from .hardware_options import hardware_words, operators_of
 from .output import progress_bar
 from .selection import Chosen
@@ -44,7 +44,7 @@ class Made(NamedTuple):
         words = ["torusfabric", command, *joined_words(self.chosen), *self.hardware]
         for name, value in others.items():
             words += [f"--{name}", str(value)]
-        return shlex.join(words)
+        return shell_command(words)
 
 
 def _with_barrier(arguments: Namespace) -> Namespace:

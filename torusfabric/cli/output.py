@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
 from ..toolchain.progress import Progress, progress_bar
+from ..toolchain.quoting import visible
 from .streams import Told
 
 if TYPE_CHECKING:
@@ -54,12 +55,7 @@ def printable(text: str) -> str:
     >>> print(printable("a\x1b[31mb"))
     a\x1b[31mb
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
-        for char in text
-    )
+    return visible(text, keep="\n\t")
 
 
 def print_line(text: str = "") -> None:

@@ -1,6 +1,5 @@
 """Animations: one page that plays a schedule step by step, from its trace."""
 
-import html
 import json
 from importlib.resources import files
 from typing import Any
@@ -11,6 +10,7 @@ from ..analysis.step_length import step_length
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import arrivals
+from ..toolchain.quoting import filled, xml_text
 from ..topology import Topology
 from .graph_layout import layout_of
 
@@ -59,16 +59,13 @@ def animation(program: Program) -> str:
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
     data = _content(program) | {"unit": unit}
     values = {
-        "TITLE": html.escape(title),
-        "SUBTITLE": html.escape(subtitle),
+        "TITLE": xml_text(title),
+        "SUBTITLE": xml_text(subtitle),
         "STYLE": _part("style.css"),
         "SCRIPT": "".join(map(_part, SCRIPTS)),
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    text = _part("page.html")
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", value)
-    return text
+    return filled(_part("page.html"), values)
 
 
 def _part(name: str) -> str:

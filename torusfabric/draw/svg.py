@@ -1,11 +1,11 @@
 """Text of scalable vector graphics, put together from shapes."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
-from html import escape as escape_html
 from typing import TypeAlias
 
 import numpy as np
+
+from ..toolchain.quoting import xml_attribute, xml_text
 
 __all__ = ["Point", "Style", "Svg", "Value", "mix", "ramp"]
 
@@ -17,9 +17,6 @@ Value: TypeAlias = str | float | None
 
 #: Attributes of a shape, an underscore for each dash.
 Style: TypeAlias = dict[str, Value]
-
-#: A text in which nothing is taken for a tag.
-escape = partial(escape_html, quote=False)
 
 FONT = "font-family:'DejaVu Sans',Verdana,Helvetica,sans-serif"
 
@@ -59,7 +56,7 @@ class Svg:
     def text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
         """Add a line of words."""
         written = _attributes({"x": x, "y": y, "font_size": size, **attributes})
-        self._shapes.append(f"<text{written}>{escape(text)}</text>")
+        self._shapes.append(f"<text{written}>{xml_text(text)}</text>")
 
     def lines(self, lines: Sequence[Sequence[Point]], **attributes: Value) -> None:
         """Add open lines of one style, each a sequence of points."""
@@ -75,7 +72,7 @@ class Svg:
         """Add a disc that says what it is where the mouse rests on it."""
         place = f'cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}"'
         style = _attributes(attributes)
-        self._shapes.append(f"<circle {place}{style}><title>{escape(title)}</title></circle>")
+        self._shapes.append(f"<circle {place}{style}><title>{xml_text(title)}</title></circle>")
 
     def render(self, width: float, height: float, title: str) -> str:
         """The whole document."""
@@ -84,7 +81,7 @@ class Svg:
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} style="{FONT}">',
-                f"<title>{escape(title)}</title>",
+                f"<title>{xml_text(title)}</title>",
                 '<rect width="100%" height="100%" fill="#ffffff"/>',
                 *self._shapes,
                 "</svg>\n",
@@ -95,15 +92,11 @@ class Svg:
 def _attributes(values: Style) -> str:
     """Attributes as written in a tag."""
     return "".join(
-        f' {name.replace("_", "-")}="{_attribute(value)}"'
+        f" {name.replace('_', '-')}="
+        + xml_attribute(value if isinstance(value, str) else _number(value))
         for name, value in values.items()
         if value is not None
     )
-
-
-def _attribute(value: str | float) -> str:
-    """A value as written between quotes."""
-    return escape(value).replace('"', "&quot;") if isinstance(value, str) else _number(value)
 
 
 def _line(points: Iterable[Point]) -> str:

@@ -6,6 +6,7 @@ All of it is in the manifest; ``docs/reference/bus.md`` explains it at length.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..toolchain.quoting import markdown_code
 from .tables import table
 
 __all__ = ["BUS_PAGE", "bus_page"]
@@ -44,7 +45,7 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
         [
             f"# The fabric `{manifest['top']}` behind {bus['protocol']}",
             "",
-            f"Made by `{manifest['command']}`.",
+            f"Made by {markdown_code(manifest['command'])}.",
             "",
             *table(("port", "", "bits", ""), _ports(manifest["ports"])),
             "",

@@ -6,6 +6,7 @@ All of it is in the manifest; ``docs/reference/core.md`` explains it at length.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..toolchain.quoting import markdown_code
 from .tables import table
 
 __all__ = ["CORE_PAGE", "core_page"]
@@ -73,7 +74,7 @@ def core_page(manifest: Mapping[str, Any]) -> str:
         [
             f"# The core `{manifest['top']}`",
             "",
-            f"Made by `{manifest['command']}`.",
+            f"Made by {markdown_code(manifest['command'])}.",
             "",
             f"Ports in the order of the module. Those of nodes, N = 0 to {manifest['nodes'] - 1}, "
             "are there for one node after the other, inputs before outputs.",

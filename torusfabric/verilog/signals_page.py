@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..toolchain.quoting import markdown_code
 from .diagram import Diagram, can_render
 from .tables import table
 
@@ -43,7 +44,7 @@ def _page(manifest: Mapping[str, Any], diagrams: Sequence[Diagram]) -> str:
     lines = [
         f"# The ports of `{manifest['top']}`",
         "",
-        f"Made by `{manifest['command']}`.",
+        f"Made by {markdown_code(manifest['command'])}.",
         "",
     ]
     if any(port["node"] is not None for port in manifest["ports"].values()):

@@ -1,6 +1,7 @@
 """The register map as SystemRDL 2.0, from which other tools make headers and pages."""
 
 from ..rtl.bus import DATA_BITS, Access, Field, Register, RegisterMap, Window
+from ..toolchain.quoting import visible
 
 __all__ = ["SYSTEM_RDL", "system_rdl"]
 
@@ -100,4 +101,4 @@ def _window(window: Window) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + visible(text).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from ..toolchain.quoting import markdown_cell
+
 __all__ = ["table"]
 
 
@@ -13,5 +15,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     >>> table(("port", "bits"), [("clk", "1")])
     ['| port | bits |', '|---|---|', '| clk | 1 |']
     """
-    lines = [f"| {' | '.join(row)} |" for row in (tuple(head), *rows)]
-    return [lines[0], "|---" * (lines[0].count("|") - 1) + "|", *lines[1:]]
+    head = tuple(head)
+    lines = [f"| {' | '.join(map(markdown_cell, row))} |" for row in (head, *rows)]
+    return [lines[0], "|---" * len(head) + "|", *lines[1:]]

@@ -7,6 +7,7 @@ from .. import __version__
 from ..program import Mode
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
+from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from .beside import files_beside
 from .conversion import ModuleText, module_texts
@@ -179,7 +180,7 @@ def header(fabric: Fabric, command: str) -> str:
         f"made by torusfabric {__version__}:",
         f"  {command}",
     ]
-    text = "".join(f"// {line}\n" for line in lines)
+    text = "".join(f"{line_comment(line)}\n" for line in lines)
     for name, reason in WAIVED.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text

@@ -3,11 +3,11 @@
 import hashlib
 import os
 import re
-import shlex
 
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
 from ...toolchain.folders import locked_folder
+from ...toolchain.quoting import shell_command
 from .build import Built
 from .catalogue import Board
 
@@ -32,7 +32,7 @@ _INSTALL = {
 
 def flash_command(board: Board) -> str:
     """The command that loads the bitstream, as one would type it in the folder of the files."""
-    return shlex.join(board.program)
+    return shell_command(board.program)
 
 
 def flash(built: Built, board: Board) -> None:

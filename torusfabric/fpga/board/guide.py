@@ -1,8 +1,8 @@
 """What a person does with a board once there is an image for it, and what its lamps say."""
 
-import shlex
 from typing import NamedTuple
 
+from ...toolchain.quoting import shell_command
 from ..selftest import BAUD
 from ..selftest.facts import Facts
 from ..selftest.job_facts import choices_in, job_facts
@@ -57,7 +57,7 @@ def steps_of(
         Bits a second of the serial line.
     """
     options = "" if baud == BAUD else f" --baud {baud}"
-    port = shlex.quote(board.port)
+    port = shell_command([board.port])
     make = f"import numpy as np; np.save('data.npy', {_data(job_facts(facts))})"
     first = [Step(flash, f"load it ({loads}); it tests itself at once")] if flash else []
     run = f"torusfabric run {port}{options}{_mode(facts)} data.npy -o received.npy"

@@ -14,12 +14,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from ...errors import InputError
 from ...toolchain.files import writing_text
+from ...toolchain.quoting import xml_attribute
 from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..model import Switching
@@ -262,7 +262,7 @@ def _line(step: _Step) -> str:
 
 def _attributes(values: dict[str, object]) -> str:
     """Attributes as in a tag."""
-    return "".join(f" {name}={quoteattr(str(value))}" for name, value in values.items())
+    return "".join(f" {name}={xml_attribute(str(value))}" for name, value in values.items())
 
 
 def _channels(schedule: Schedule) -> np.ndarray:

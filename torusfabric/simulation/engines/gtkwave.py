@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import WorkFailed
+from ...toolchain.quoting import visible
 from ...topology import Topology
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def gtkwave_text(
 
     save = GTKWSave(text)
     # Absolute both: GTKWave finds them too where they have been moved together.
-    save.dumpfile(str(wave))
-    save.savefile(str(wave.with_suffix(".gtkw")))
+    save.dumpfile(visible(str(wave)))
+    save.savefile(visible(str(wave.with_suffix(".gtkw"))))
     save.treeopen(prefix)
     save.signals_width(200)
     for name in ("clk", "rst"):

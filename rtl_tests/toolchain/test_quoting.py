@@ -1,0 +1,99 @@
+"""Words of others stay words in whatever text of ours they become part of."""
+
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.draw import draw
+from torusfabric.draw.animate import animation
+from torusfabric.toolchain.quoting import filled, line_comment, shell_command
+
+#: What ends a comment, a word, a cell, a string or an element in one language or another.
+NASTY = "a\nmodule worse; endmodule\r\u2028 */ `b` $(touch c) '\"|<d>&\x1b\x00@DATA@ \\"
+
+
+def named(text: str) -> tf.Schedule:
+    """A schedule by an algorithm of some name."""
+    return replace(tf.plan("2x2", "allgather"), algorithm=text)
+
+
+def test_name_of_a_file_stays_in_its_comment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "p\nmodule worse; endmodule\n`b`|.json"
+    named("matching").save(name)
+    for options in (["--top", "core"], ["--bus", "wishbone"]):
+        assert main(["verilog", "--plan", name, *options, "-o", "out"]) == 0
+        head = (tmp_path / "out" / "fabric.v").read_text().splitlines()[:4]
+        assert [line[:2] for line in head] == ["//", "//", "//", "/*"]
+        (page,) = {*(tmp_path / "out").glob("*.md")} - {tmp_path / "out" / "signals.md"}
+        (made,) = re.findall("^Made by `` (.*) ``.$", page.read_text(), re.MULTILINE)
+        manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+        assert made == manifest["command"]
+        shown = subprocess.run(
+            ["bash", "-c", f'torusfabric() {{ printf %s\\\\0 "$@"; }}; {made}'],
+            capture_output=True,
+            check=True,
+        )
+        assert name.encode() in shown.stdout.split(b"\0")
+
+
+def test_name_of_an_algorithm_in_verilog() -> None:
+    fabric = tf.Fabric(tf.compile(named(NASTY)), width=8)
+    plain = tf.Fabric(tf.compile(named("plain")), width=8)
+    lines, others = (tf.emit(one).text.splitlines() for one in (fabric, plain))
+    assert lines[1:] == others[1:]
+    assert lines[0].startswith("// ")
+
+
+def test_name_of_an_algorithm_in_system_rdl() -> None:
+    fabric = tf.Fabric(tf.compile(named(NASTY)), width=8, bus="wishbone")
+    plain = tf.Fabric(tf.compile(named("plain")), width=8, bus="wishbone")
+    texts = [tf.emit(one).files["fabric.rdl"].splitlines() for one in (fabric, plain)]
+    assert len(texts[0]) == len(texts[1])
+
+
+def test_name_of_an_algorithm_in_pictures() -> None:
+    assert "a\\nmodule" in " ".join(
+        ET.fromstring(draw(named(NASTY.replace("\n", "\\n")))).itertext()
+    )
+    assert ET.fromstring(draw(named(NASTY))) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["@DATA@", "@SCRIPT@", "@STYLE@", "</title><script>", '" onfocus="']
+)
+def test_name_of_an_algorithm_in_animations(name: str) -> None:
+    text = animation(tf.compile(named(name)))
+    plain = animation(tf.compile(named("plain")))
+    assert text.count("<script>") == plain.count("<script>")
+    assert text.count(' onfocus="') == 0
+    assert len(text) - len(plain) < 100
+
+
+def test_words_of_a_command_come_back() -> None:
+    words = [NASTY.replace("\x00", ""), "plain", "two words", "\t", "", "\udcff"]
+    command = shell_command(words)
+    assert command.isprintable()
+    shown = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True)
+    assert shown.stdout == b"".join(
+        word.encode("utf-8", "surrogateescape") + b"\0" for word in words
+    )
+
+
+def test_comments_end_with_their_lines() -> None:
+    line = line_comment(NASTY)
+    assert len(line.splitlines()) == 1
+    assert not line.endswith("\\")
+
+
+def test_templates_are_filled_in_once() -> None:
+    assert filled("@A@@B@@C@", {"A": "@B@", "B": "@A@"}) == "@B@@A@@C@"

@@ -1,0 +1,146 @@
+r"""Words of others within text of ours: one function for each language that it is written in.
+
+Names of files, algorithms and commands may hold anything. Where they become part of a program, a
+script or a page they stay what they are: a word, a comment, a cell.
+"""
+
+import html
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "filled",
+    "line_comment",
+    "markdown_cell",
+    "markdown_code",
+    "shell_command",
+    "visible",
+    "xml_attribute",
+    "xml_text",
+]
+
+#: What XML 1.0 cannot hold at all.
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""A text in which everything can be seen: other characters become escapes.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Characters that stay as they are.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31mb\n"))
+    a\x1b[31mb\n
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def line_comment(text: str, mark: str = "//") -> str:
+    r"""A comment to the end of its line, in Verilog, C++, Tcl, shell or Make.
+
+    A backslash at the end would continue it in some of them.
+
+    Examples
+    --------
+    >>> print(line_comment("a\nmodule b; \\"))
+    // a\nmodule b; \.
+    """
+    line = f"{mark} {visible(text)}"
+    return f"{line}." if line.endswith("\\") else line
+
+
+def shell_command(words: Iterable[str]) -> str:
+    r"""Words as a command for a shell, on one line that can be seen and copied.
+
+    Examples
+    --------
+    >>> print(shell_command(["cat", "my file", "a\nb"]))
+    cat 'my file' $'a\nb'
+    """
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{_in_dollars(word)}'" for word in words
+    )
+
+
+def _in_dollars(word: str) -> str:
+    """What stands between the quotes: bytes of what cannot be seen, as of a name of a file."""
+    return "".join(
+        ("\\" if char in "\\'" else "") + char
+        if char.isprintable()
+        else {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
+        or "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+        for char in word
+    )
+
+
+def markdown_code(text: str) -> str:
+    """Code on one line of a page in Markdown.
+
+    Examples
+    --------
+    >>> markdown_code("a"), markdown_code("a `b`")
+    ('`a`', '`` a `b` ``')
+    """
+    text = visible(text)
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (longest + 1), " " * (longest > 0)
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def markdown_cell(text: str) -> str:
+    r"""Markdown in a cell of a table: on one line, and no end of the cell.
+
+    Examples
+    --------
+    >>> print(markdown_cell("`a|b`"))
+    `a\|b`
+    """
+    return re.sub(r"(?<!\\)\|", r"\\|", visible(text))
+
+
+def xml_text(text: str) -> str:
+    r"""Text of XML, SVG or HTML, also between the quotes of an attribute.
+
+    Examples
+    --------
+    >>> print(xml_text("a < b\x00"))
+    a &lt; b\x00
+    """
+    return html.escape(_for_xml(text))
+
+
+def xml_attribute(text: str) -> str:
+    """The value of an attribute, with its quotes.
+
+    Examples
+    --------
+    >>> print(xml_attribute('say "a"'))
+    "say &quot;a&quot;"
+    """
+    return f'"{xml_text(text)}"'
+
+
+def _for_xml(text: str) -> str:
+    return _NO_XML.sub(lambda found: visible(found[0]), text)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A template in which each ``@NAME@`` is replaced at once: what is filled in stays as it is.
+
+    Examples
+    --------
+    >>> filled("@A@ @B@", {"A": "@B@", "B": "b"})
+    '@B@ b'
+    """
+    return re.sub("@([A-Z]+)@", lambda found: values.get(found[1], found[0]), template)
