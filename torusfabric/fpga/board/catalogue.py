@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .limits import Limit
+from .platforms import up_to_date
 
 __all__ = ["COMPACT", "ECP5_ROUTERS", "Board"]
 
@@ -83,6 +84,6 @@ class Board:
 
     def make_platform(self) -> Any:
         """A new platform, which can be built once."""
-        platform = self.platform()
+        platform = up_to_date(self.platform())
         platform.add_resources(self.resources)
         return platform

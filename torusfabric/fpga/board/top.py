@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The outermost module: the image between the pins of a board."""
 
 from typing import Any
@@ -5,7 +6,6 @@ from typing import Any
 from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import io
 
-from ..selftest.image import SelfTest
 from .catalogue import Board
 
 __all__ = ["BoardTop"]
@@ -19,11 +19,12 @@ class BoardTop(Elaboratable):
 
     Parameters
     ----------
-    image : SelfTest
+    image : Elaboratable
+        A `SelfTest`, or what has its pins.
     board : Board
     """
 
-    def __init__(self, image: SelfTest, board: Board) -> None:
+    def __init__(self, image: Any, board: Board) -> None:
         self._image, self._board = image, board
 
     def elaborate(self, platform: Any) -> Module:
