@@ -1,6 +1,7 @@
 """A SoC of LiteX with a fabric on its bus: what is generated, and how it answers in Icarus."""
 
 import csv
+import itertools
 import json
 import os
 import re
@@ -48,26 +49,123 @@ def test_registers_are_csrs(soc):
         assert (f"fabric_{name}_write(uint32_t v)" in header) == (register["access"] != "read")
 
 
-@pytest.mark.skipif(not have_bench(), reason="cocotb or Icarus is not installed")
-def test_the_fabric_answers_on_the_bus(soc):
+def answers(sources, manifest, origin, folder):
+    """Drive the fabric at some address of a SoC at random, in Icarus."""
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner
 
     runner = get_runner("icarus")
-    sources = [soc / "build" / "gateware" / "soc.v", soc / "fabric" / "fabric.v"]
     runner.build(
-        sources=sources, hdl_toplevel="soc", build_dir=soc / "sim", timescale=("1ns", "1ps"),
-        log_file=soc / "build.log",
+        sources=sources, hdl_toplevel="soc", build_dir=folder / "sim", timescale=("1ns", "1ps"),
+        log_file=folder / "build.log",
     )  # fmt: skip
     results = runner.test(
-        hdl_toplevel="soc", test_module="wishbone_bench", log_file=soc / "test.log",
+        hdl_toplevel="soc", test_module="wishbone_bench", log_file=folder / "test.log",
         extra_env={
-            "MANIFEST": str(soc / "fabric" / "manifest.json"),
-            "ORIGIN": "0x30000000",
+            "MANIFEST": str(manifest),
+            "ORIGIN": str(origin),
             "PYTHONPATH": str(ROOT / "rtl_tests" / "support"),
         },
     )  # fmt: skip
-    assert get_results(results) == (1, 0), (soc / "test.log").read_text()[-3000:]
+    assert get_results(results) == (1, 0), (folder / "test.log").read_text()[-3000:]
+
+
+@pytest.mark.skipif(not have_bench(), reason="cocotb or Icarus is not installed")
+def test_the_fabric_answers_on_the_bus(soc):
+    sources = [soc / "build" / "gateware" / "soc.v", soc / "fabric" / "fabric.v"]
+    answers(sources, soc / "fabric" / "manifest.json", 0x3000_0000, soc)
+
+
+#: A SoC with several fabrics on its bus, each in a region that is found for it.
+SEVERAL = """
+import sys
+
+from litex.soc.integration.builder import Builder
+from litex.soc.integration.soc_core import SoCMini
+from litex.soc.interconnect import wishbone
+from migen.genlib.io import CRG
+from soc import Pins, Platform
+from torusfabric.verilog.litex import add_fabric
+
+platform = Platform("", [(name, 0, Pins(1)) for name in ("clk", "rst", "irq")])
+soc = SoCMini(platform, clk_freq=50_000_000, ident="", with_timer=False)
+soc.crg = CRG(platform.request("clk"), platform.request("rst"))
+soc.add_ram("memory", origin=0x1000_0000, size=1024)
+for number, argument in enumerate(sys.argv[1:]):
+    folder, _, origin = argument.partition("@")
+    fabric = add_fabric(soc, f"fabric{number}", folder, int(origin, 0) if origin else None)
+soc.comb += platform.request("irq").eq(fabric.ev.irq)
+host = wishbone.Interface()
+soc.bus.add_master("host", host)
+platform.add_extension(host.get_ios("host"))
+soc.comb += host.connect_to_pads(platform.request("host"), mode="slave")
+Builder(soc, output_dir="several", csr_csv="several/csr.csv", compile_software=False).build(
+    build_name="soc"
+)
+"""
+
+
+def build_several(folder, *arguments):
+    """Build a SoC with some fabrics in some folder; returns its exit status and its output."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "examples" / "litex")])
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL, *map(str, arguments)],
+        cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths},
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    """A fabric with a prefix."""
+    folder = tmp_path_factory.mktemp("second")
+    program = tf.compile(tf.plan("4", "allgather"), max_flits=20)
+    tf.emit(tf.Fabric(program, width=32, bus="wishbone", prefix="second_")).write(folder)
+    return folder
+
+
+def test_fabrics_get_regions_of_their_own(soc, second):
+    """Without an origin, beside each other and beside the CSRs of the SoC."""
+    status, said = build_several(soc, "fabric", second, "fabric")
+    assert status == 0, said
+    with (soc / "several" / "csr.csv").open() as lines:
+        rows = [row for row in csv.reader(lines) if row and row[0] == "memory_region"]
+    regions = {row[1]: range(int(row[2], 0), int(row[2], 0) + int(row[3])) for row in rows}
+    assert set(regions) == {"memory", "csr", "fabric0", "fabric1", "fabric2"}
+    ends = sorted((found.start, found.stop) for found in regions.values())
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(ends))
+
+
+@pytest.mark.skipif(not have_bench(), reason="cocotb or Icarus is not installed")
+def test_a_fabric_answers_where_it_was_put(soc, second):
+    status, said = build_several(soc, "fabric", second)
+    assert status == 0, said
+    with (soc / "several" / "csr.csv").open() as lines:
+        rows = [row for row in csv.reader(lines) if row[:2] == ["memory_region", "fabric1"]]
+    sources = [soc / "several" / "gateware" / "soc.v", soc / "fabric" / "fabric.v"]
+    answers([*sources, second / "fabric.v"], second / "manifest.json", rows[0][2], second)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fabric@0x100"], "Region of fabric0 must be free, not at 0x100 where csr is (0x0, 0x10"),
+        (
+            ["fabric@0x30000000", "fabric@0x30000100"],
+            "Region of fabric1 must be free, not at 0x30000100 where fabric0 is (0x30000000, 0x",
+        ),
+        (["fabric", "other"], "must have names that "),
+    ],
+)
+def test_collisions_are_refused(soc, arguments, message):
+    """Of regions, and of modules of fabrics that were written without a prefix."""
+    if "other" in arguments and not (soc / "other").exists():
+        program = tf.compile(tf.plan("2", "allgather"), flits=1)
+        tf.emit(tf.Fabric(program, bus="wishbone")).write(soc / "other")
+    status, said = build_several(soc, *arguments)
+    assert status == 1
+    assert f"InputError: {'Modules of' if 'names' in message else 'Region'}" in said
+    assert message in said
 
 
 def test_other_folders_are_refused(tmp_path):

@@ -5,6 +5,9 @@ needs to know of their addresses only, for ``csr.h``, ``csr.csv`` and the like.
 """
 
 import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from ..errors import InputError, MissingTool
 
 try:
     from litex.gen import LiteXModule
-    from litex.soc.integration.soc import SoCCSRRegion, SoCRegion
+    from litex.soc.integration.soc import SoCCSRRegion, SoCError, SoCRegion
     from litex.soc.interconnect import wishbone
     from litex.soc.interconnect.csr import CSRField, CSRStatus, CSRStorage
     from migen import ClockSignal, Instance, Module, ResetSignal, Signal
@@ -60,7 +63,7 @@ class LiteXFabric(LiteXModule):
         self.specials += Instance(self.manifest["top"], name="the_fabric", **pins)
         for name in self.manifest["files"]:
             if name.endswith(".v"):
-                platform.add_source(str(Path(folder).resolve() / name))
+                _add_source(platform, Path(folder).resolve() / name)
 
     @property
     def csrs(self) -> list[Any]:
@@ -86,22 +89,85 @@ def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = Non
     folder : str or Path
         What `torusfabric verilog --bus wishbone` has written.
     origin : int, optional
-        The address on the bus; LiteX finds one if there is none.
+        The address on the bus; without it, a free one is found.
 
     Raises
     ------
     InputError
-        If there is no fabric behind Wishbone in the folder.
+        If there is no fabric behind Wishbone in the folder, if it has names of modules that another
+        source of the SoC has, or if there is no room for it on the bus.
     """
     module = LiteXFabric(soc.platform, folder)
     soc.add_module(name, module)
     region = SoCRegion(origin=origin, size=module.manifest["bus"]["size"], cached=False)
-    soc.bus.add_slave(name, module.bus, region)
+    with _reserved_csrs(soc):
+        if origin is None:
+            region = _free_region(soc, name, region.size)
+        _check_free(soc, name, region)
+        soc.bus.add_slave(name, module.bus, region)
     placed = SoCCSRRegion(soc.bus.regions[name].origin, WORD_BITS, module.csrs)
     soc.csr.add_region(name, placed)
     if soc.irq.enabled:
         soc.irq.add(name, use_loc_if_exists=True)
     return module
+
+
+@contextmanager
+def _reserved_csrs(soc: Any) -> Iterator[None]:
+    """Keep the region of the SoC's own CSRs free, which LiteX adds when all else is there."""
+    regions = soc.bus.regions
+    if "csr" in regions:
+        yield
+        return
+    size = 2 ** (soc.csr.address_width + 2)
+    regions["csr"] = SoCRegion(origin=soc.mem_map["csr"], size=size, cached=False)
+    try:
+        yield
+    finally:
+        del regions["csr"]
+
+
+def _free_region(soc: Any, name: str, size: int) -> Any:
+    """A region that LiteX finds, aligned as it asks."""
+    try:
+        found = soc.bus.alloc_region(name, size, cached=False)
+    except SoCError:
+        raise InputError(
+            f"Bus of the SoC must have {size} bytes free for {name}, not be full: give an origin"
+        ) from None
+    return found
+
+
+def _check_free(soc: Any, name: str, region: Any) -> None:
+    """Refuse a region that another one overlaps, which LiteX may find only at the end."""
+    for other, taken in soc.bus.regions.items():
+        if soc.bus.check_regions_overlap({name: region, other: taken}):
+            raise InputError(
+                f"Region of {name} must be free, not at {region.origin:#x} where {other} is "
+                f"({taken.origin:#x}, {taken.size:#x} bytes)"
+            )
+
+
+def _add_source(platform: Any, file: Path) -> None:
+    """Give a platform Verilog, unless it has the same; names of modules are used only once."""
+    text = file.read_text(encoding="utf-8")
+    for path, language, *_ in platform.sources:
+        if language not in ("verilog", "systemverilog") or not Path(path).is_file():
+            continue
+        other = Path(path).read_text(encoding="utf-8", errors="replace")
+        if other == text:
+            return
+        if both := _modules(text) & _modules(other):
+            raise InputError(
+                f"Modules of {file} must have names that {path} has not, unlike {min(both)}: write "
+                "each fabric of a design with another --prefix"
+            )
+    platform.add_source(str(file))
+
+
+def _modules(text: str) -> set[str]:
+    """The names of the modules in Verilog."""
+    return set(re.findall(r"^\s*module\s+(\w+)", text, re.M))
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
