@@ -1,7 +1,10 @@
 """The cocotb bench beside an export: it passes by the manifest alone, and finds faults."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from helpers import misrouted
@@ -54,6 +57,78 @@ def test_a_wrong_number_of_cycles_is_found(tmp_path):
     passed, text = run_bench(folder, RUNS=1)
     assert not passed
     assert re.search(r"\d+ cycles, not \d+", text)
+
+
+#: A large engine behind the slowest bus.
+ENGINE = ("8x8", "allgather,allreduce,alltoall", {"max_flits": 64}, {"bus": "axi-lite"})
+
+#: What a sample of such a bench comes to, found by the emitted files without a simulator.
+DRAWN = """
+import json, random
+from runs import CYCLES, MANIFEST, RUNS, Run, choose, cycles_of_a_run, delivered, draw_sample
+
+cycles, generator = cycles_of_a_run(3 * RUNS), random.Random(1)
+for mode in MANIFEST["modes"]:
+    for number in range(RUNS):
+        run = choose(generator, mode, number, cycles)
+        sent, received = draw_sample(generator, run, cycles / 4 / 18)
+        # What is not sent must not count: with anything in its place the same is received.
+        flits = {flit for words in sent for _, flit in words}
+        parts = range(MANIFEST["nodes"] if mode["collective"] == "alltoall" else 1)
+        filled = [
+            {(part, flit): words.get((part, flit), generator.getrandbits(32))
+             for part in parts for flit in flits}
+            for words in sent
+        ]
+        right = delivered(run, filled)
+        assert all(right[node][tuple(at)] == word for (node, *at), word in received.items())
+        print(json.dumps([run.length, run.cycles, sum(map(len, sent)), len(received)]))
+print(json.dumps(CYCLES))
+"""
+
+
+def drawn(folder, **environ):
+    """The runs of the bench of an export: length, cycles, words sent, and received; the limit."""
+    done = subprocess.run(
+        [sys.executable, "-c", DRAWN],
+        cwd=folder / "bench", env=os.environ | environ, capture_output=True, text=True,
+    )  # fmt: skip
+    assert not done.stderr, done.stderr
+    *runs, limit = map(json.loads, done.stdout.splitlines())
+    return runs, limit
+
+
+def test_a_large_bench_takes_a_sample(tmp_path):
+    """Runs are shorter and words fewer, by what all of them together may take."""
+    folder = exported(tmp_path, *ENGINE, width=32)
+    runs, limit = drawn(folder)
+    assert limit == 200_000 // 64
+    assert len(runs) == 9
+    for length, cycles, sent, received in runs:
+        assert length >= 1
+        assert cycles <= limit / 9 / 2
+        # All nodes send a word of a sum; else it is as many as there is time for.
+        assert 0 < sent <= max(64, limit / 9 / 4 / 18)
+        assert 0 < received <= 1 + limit / 9 / 4 / 18
+    runs, _ = drawn(folder, CYCLES="inf", RUNS="1")
+    assert [run[0] for run in runs] == [64, 64, 64]
+    assert [run[2] for run in runs] == [64 * 64, 64 * 64, 64 * 64 * 64]
+    assert [run[3] for run in runs] == [64 * 64 * 64, 64 * 64, 64 * 64 * 64]
+
+
+@pytest.mark.parametrize("fault", [None, misrouted])
+def test_a_sample_is_checked(tmp_path, fault):
+    """Each run says how far the bench is; what is wrong in a sample is found."""
+    lengths, options = {"flits": 4}, {"bus": "axi-lite"}
+    folder = exported(tmp_path, "2x2", "alltoall", lengths, options, fault=fault)
+    passed, text = run_bench(folder, CYCLES=900)
+    assert passed == (fault is None), text[-3000:]
+    if passed:
+        words = re.findall(r"run (\d) of 3: alltoall of 4 flits: (\d+) words", text)
+        assert [number for number, _ in words] == ["1", "2", "3"]
+        assert all(0 < int(count) < 4 * 4 * 4 for _, count in words)
+    else:
+        assert re.search(r"flit \d from \d at node \d: 0x", text)
 
 
 @pytest.mark.parametrize("stall", [0.5, pytest.param(0, marks=pytest.mark.long)])

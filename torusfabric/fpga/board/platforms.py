@@ -31,7 +31,7 @@ def up_to_date(platform: Any) -> Any:
     return platform
 
 
-def _himbaechel(base: type[Any]) -> type[Any]:
+def _himbaechel(base: Any) -> type[Any]:
     """A platform for Gowin with the place-and-route tool of today."""
 
     class Himbaechel(base):

@@ -14,10 +14,14 @@ __all__ = ["BusPort"]
 class BusPort(ABC):
     """Loads, runs and reads a fabric by `read_word` and `write_word` of a bus."""
 
+    #: Cycles of an access with its pauses, about.
+    cycles_of_an_access: int
+
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.manifest, self.bus = dut, manifest, manifest["bus"]
         self.stalls = Stalls(dut, manifest)
         self.parts = range(-(-manifest["width"] // 32))
+        self.cycles_of_a_word = self.cycles_of_an_access * len(self.parts)
         Clock(dut.clk, 10, "ns").start()
 
     @abstractmethod

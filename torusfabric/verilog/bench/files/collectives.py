@@ -6,13 +6,13 @@ from functools import reduce
 from itertools import product
 from typing import Any, TypeAlias
 
-__all__ = ["Words", "combiner", "expected_words", "groups", "parts_sent"]
+__all__ = ["Combine", "Words", "combiner", "expected_words", "groups", "parts_sent"]
 
 #: Words by part, or origin, and flit.
 Words: TypeAlias = dict[tuple[int, int], int]
 
 #: Combines the words of all positions.
-Combine: TypeAlias = Callable[[list[int]], int]
+Combine: TypeAlias = Callable[[list[Any]], Any]
 
 #: Collectives in which a node sends a part to, or has a share for, each of its group.
 IN_PARTS = ("scatter", "alltoall", "reduce-scatter")
@@ -62,7 +62,7 @@ def expected_words(collective: str, sent: list[Words], root: int, combine: Combi
         What is combined has the origin 0.
     """
     positions = range(len(sent))
-    flits = range(1 + max(flit for _, flit in sent[0]))
+    flits = sorted({flit for words in sent for _, flit in words})
     every = [(origin, flit) for origin in positions for flit in flits]
     sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
     receive = {

@@ -17,6 +17,9 @@ Place: TypeAlias = tuple[int, int, int]
 class DirectPort:
     """Resets and runs a fabric; what an edge takes, or changes, is sampled before it."""
 
+    #: Cycles in which a word is written or read, about.
+    cycles_of_a_word = 1.5
+
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.manifest = dut, manifest
         self.stalls = Stalls(dut, manifest)

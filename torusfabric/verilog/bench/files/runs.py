@@ -1,20 +1,35 @@
 """Runs that are drawn: what is chosen for each, and what nodes send."""
 
 import json
+import math
 import os
 import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from collectives import Words, combiner, expected_words, groups, parts_sent
+from collectives import Combine, Words, combiner, expected_words, groups, parts_sent
 
-__all__ = ["MANIFEST", "RUNS", "SEED", "Run", "choose", "delivered", "draw_words", "members"]
+__all__ = [
+    "MANIFEST",
+    "RUNS",
+    "SEED",
+    "Run",
+    "choose",
+    "cycles_of_a_run",
+    "delivered",
+    "draw_sample",
+    "draw_words",
+    "members",
+]
 
 MANIFEST = json.loads(Path(__file__).parents[1].joinpath("manifest.json").read_text())
 
 #: Runs of each mode, and which.
 RUNS = int(os.environ.get("RUNS") or 3)
 SEED = int(os.environ.get("SEED") or 1)
+
+#: Cycles of a bench that ends within a minute, by what Icarus does for a node; or any number.
+CYCLES = float(os.environ.get("CYCLES") or 200_000 // MANIFEST["nodes"])
 
 
 class Run(NamedTuple):
@@ -42,13 +57,22 @@ class Run(NamedTuple):
         return int(constant + piece["per_flit"] * flits)
 
 
-def choose(generator: random.Random, mode: dict[str, Any], number: int) -> Run:
-    """A run of a mode: the longest first, then the shortest, then any."""
-    most = MANIFEST.get("max_flits")
-    lengths = (most, 1, generator.randint(1, most)) if most else (MANIFEST["flits"],)
+def choose(
+    generator: random.Random, mode: dict[str, Any], number: int, cycles: float = math.inf
+) -> Run:
+    """A run of a mode: the longest first, then the shortest, then any.
+
+    None is longer than what takes half of some cycles, where there is a choice.
+    """
     size = len(members(mode)[0])
     root = generator.randrange(size) if mode["root"] == "any" else mode["root"] or 0
     operation = generator.randrange(len(mode["operators"]) or 1)
+    most = MANIFEST.get("max_flits")
+    if not most:
+        return Run(mode, MANIFEST["flits"], root, operation)
+    while most > 1 and Run(mode, most, root, operation).cycles > cycles / 2:
+        most = max(most * 3 // 4, 1)
+    lengths = (most, 1, generator.randint(1, most))
     return Run(mode, lengths[min(number, len(lengths) - 1)], root, operation)
 
 
@@ -58,23 +82,75 @@ def members(mode: dict[str, Any]) -> list[list[int]]:
     return found
 
 
-def draw_words(generator: random.Random, run: Run) -> list[Words]:
-    """Random words for what each node could send, by part and flit."""
+def cycles_of_a_run(runs: int) -> float:
+    """The cycles that one of some runs may take, with all that is written and read for it."""
+    return CYCLES / runs
+
+
+def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> list[Words]:
+    """Random words for what each node could send, by part and flit.
+
+    Of the flits there are no more than make up the most words, the last one among them.
+    """
     parts = parts_sent(run.mode["collective"], len(members(run.mode)[0]))
+    last, flits = run.length - 1, list(range(run.length))
+    count = most / (MANIFEST["nodes"] * parts)
+    if count < run.length:
+        flits = [*sorted(generator.sample(range(last), math.ceil(count) - 1)), last]
     return [
         {
             (part, flit): generator.getrandbits(MANIFEST["width"])
             for part in range(parts)
-            for flit in range(run.length)
+            for flit in flits
         }
         for _ in range(MANIFEST["nodes"])
     ]
 
 
-def delivered(run: Run, sent: list[Words]) -> list[Words]:
-    """What each node receives in a run, by origin and flit."""
+def draw_sample(
+    generator: random.Random, run: Run, most: float
+) -> tuple[list[Words], dict[tuple[int, int, int], int]]:
+    """Random words to be sent, and what then arrives, by node, origin and flit in any order.
+
+    There are no more than the most words of each: those are sent that others depend on.
+    """
+    sent = draw_words(generator, run, most)
+    every = [
+        ((node, *place), word)
+        for node, words in enumerate(delivered(run, sent))
+        for place, word in words.items()
+    ]
+    generator.shuffle(every)
+    if max(sum(map(len, sent)), len(every)) <= most:
+        return sent, dict(every)
+    named: list[dict[tuple[int, int], Any]] = [
+        {place: frozenset([(node, *place)]) for place in words} for node, words in enumerate(sent)
+    ]
+    needed = delivered(run, named, lambda sets: frozenset().union(*sets))
+    chosen: set[tuple[int, int, int]] = set()
+    for (node, *place), _ in every:
+        more = needed[node][tuple(place)] - chosen
+        if not chosen or len(chosen) + len(more) <= most:
+            chosen |= more
+    received = {
+        (node, *place): word
+        for (node, *place), word in every
+        if needed[node][tuple(place)] <= chosen
+    }
+    loaded = [
+        {place: word for place, word in words.items() if (node, *place) in chosen}
+        for node, words in enumerate(sent)
+    ]
+    return loaded, dict(list(received.items())[: math.ceil(most)])
+
+
+def delivered(
+    run: Run, sent: list[dict[tuple[int, int], Any]], combine: Combine | None = None
+) -> list[dict[tuple[int, int], Any]]:
+    """What each node receives in a run, by origin and flit; combined as the run does, or else."""
     operators = run.mode["operators"]
-    combine = combiner(operators[run.operation], MANIFEST["width"]) if operators else max
+    if combine is None:
+        combine = combiner(operators[run.operation], MANIFEST["width"]) if operators else max
     expected: list[Words] = [{} for _ in sent]
     for nodes in members(run.mode):
         of_group = [sent[node] for node in nodes]

@@ -17,7 +17,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from collectives import Words
 from faults import Spoiled, spoiled
-from runs import MANIFEST, RUNS, SEED, Run, choose, delivered, draw_words, members
+from runs import MANIFEST, RUNS, SEED, Run, choose, cycles_of_a_run, delivered, draw_words, members
 from stalls import Stalls
 from stream_port import Packet, Sink, Source
 
@@ -148,8 +148,10 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
 def draw(generator: random.Random) -> list[tuple[Spoiled, list[list[Packet]]]]:
     """Runs in any order, good ones and others: what is sent, and what must be received."""
     bad = math.ceil(FAULTS * RUNS)
+    modes = len(MANIFEST["modes"]) + (BARRIER is not None)
+    cycles = cycles_of_a_run(modes * (RUNS + bad))
     runs = [
-        (choose(generator, mode, k), k < RUNS)
+        (choose(generator, mode, k, cycles), k < RUNS)
         for mode in MANIFEST["modes"]
         for k in range(RUNS + bad)
     ]

@@ -12,6 +12,8 @@ __all__ = ["FabricPort"]
 class FabricPort(BusPort):
     """Loads, runs and reads a fabric behind AXI4-Lite."""
 
+    cycles_of_an_access = 18
+
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)

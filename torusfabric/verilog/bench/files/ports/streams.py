@@ -13,6 +13,8 @@ __all__ = ["FabricPort"]
 class FabricPort(DirectPort):
     """Injects words while a core runs, and takes those that arrive."""
 
+    cycles_of_a_word = 0  # all come and go in the cycles of the run
+
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
         self.form = manifest["streams"]

@@ -11,6 +11,8 @@ __all__ = ["FabricPort"]
 class FabricPort(BusPort):
     """Loads, runs and reads a fabric behind Wishbone."""
 
+    cycles_of_an_access = 8
+
     async def read_word(self, address: int) -> int:
         """Read a word of the bus."""
         return await self._access(address, write=False)
