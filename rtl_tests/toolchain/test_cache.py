@@ -220,7 +220,7 @@ def test_what_others_may_write_is_not_used(tmp_path, part):
     assert cache.get(key) is None
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid(), reason="needs to be root")
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs to be root")
 def test_what_others_own_is_not_used(tmp_path):
     """Nor is it where they have planted a cache before there was one."""
     key, cache = "ab" + "0" * 62, Cache(tmp_path / "cache")

@@ -116,9 +116,9 @@ def draw_sample(
     """
     sent = draw_words(generator, run, most)
     every = [
-        ((node, *place), word)
+        ((node, origin, flit), word)
         for node, words in enumerate(delivered(run, sent))
-        for place, word in words.items()
+        for (origin, flit), word in words.items()
     ]
     generator.shuffle(every)
     if max(sum(map(len, sent)), len(every)) <= most:
@@ -128,14 +128,14 @@ def draw_sample(
     ]
     needed = delivered(run, named, lambda sets: frozenset().union(*sets))
     chosen: set[tuple[int, int, int]] = set()
-    for (node, *place), _ in every:
-        more = needed[node][tuple(place)] - chosen
+    for (node, origin, flit), _ in every:
+        more = needed[node][origin, flit] - chosen
         if not chosen or len(chosen) + len(more) <= most:
             chosen |= more
     received = {
-        (node, *place): word
-        for (node, *place), word in every
-        if needed[node][tuple(place)] <= chosen
+        (node, origin, flit): word
+        for (node, origin, flit), word in every
+        if needed[node][origin, flit] <= chosen
     }
     loaded = [
         {place: word for place, word in words.items() if (node, *place) in chosen}
