@@ -6,6 +6,7 @@ steps are of different length.
 """
 
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ..collective import Collective
 from ..schedule import Duplex, Switching
 from ..topology import Topology, Torus
 
-__all__ = ["arc_load", "least_time"]
+__all__ = ["arc_load", "least_time", "limit"]
 
 
 def least_time(
@@ -75,6 +76,36 @@ def least_time(
     hops = int(topology.distances.sum(dtype=np.int64))
     arcs = each if switching == Switching.STORE_AND_FORWARD else Fraction(degree, half)
     return max(received, hops / arcs, arc_load(topology) * half)
+
+
+def limit(topology: Topology, collective: Collective, flits: int) -> int:
+    """Cycles that no hardware can do without, on all ports: a link carries a flit a cycle.
+
+    Parameters
+    ----------
+    topology : Topology
+    collective : Collective
+    flits : int
+        Of a message.
+
+    Returns
+    -------
+    int
+        The larger of what the links have to carry (`least_time`), and the hops that the farthest
+        flit has to go, a cycle each.
+
+    Examples
+    --------
+    A broadcast of 64 flits enters each node by four links; one of a single flit goes eight hops.
+
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> broadcast = parse_collective("broadcast")
+    >>> limit(Torus(8, 8), broadcast, 64), limit(Torus(8, 8), broadcast, 1)
+    (16, 8)
+    """
+    torus = topology if collective.axes is None else collective.groups(topology).torus
+    return max(ceil(least_time(topology, collective) * flits), torus.diameter)
 
 
 def arc_load(topology: Topology) -> Fraction:
