@@ -100,7 +100,7 @@ def count_hardware(progress: Progress) -> Counts:
 def fabric_of(case: Hardware) -> tf.Fabric:
     """The fabric of a case."""
     schedules = [
-        tf.plan(case.topology, name, **({"algorithm": algorithm} if algorithm else {}))
+        tf.plan(case.topology, name, algorithm=algorithm or None)
         for name, algorithm in named(case.collectives)
     ]
     plans = schedules if len(schedules) > 1 else schedules[0]

@@ -169,7 +169,7 @@ def installed(commit: str) -> Path:
             git("worktree", "add", "--detach", str(tree), digest)
             try:
                 subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
-                pip = [environment / "bin" / "python", "-m", "pip", "install", "--quiet"]
+                pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
                 subprocess.run([*pip, f"{tree}[prove]"], check=True, stdout=subprocess.DEVNULL)
             finally:
                 git("worktree", "remove", "--force", str(tree))

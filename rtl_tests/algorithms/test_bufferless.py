@@ -172,7 +172,6 @@ def test_any_torus_and_seed(sides, seed):
     ("options", "message"),
     [
         ({"ports": 2}, r"--ports 4 \(all of them\)"),
-        ({"chunks": 0}, "--chunks of at least 1"),
         ({"latency": 2}, "--latency left out"),
     ],
 )

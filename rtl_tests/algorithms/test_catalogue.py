@@ -34,8 +34,10 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 
 def test_choice_names_what_each_algorithm_needs():
     torus, collective = parse_topology("3x3"), parse_collective("allreduce")
-    with pytest.raises(InputError, match=r"^No algorithm fits 3x3 allreduce: matching needs --lat"):
-        choose(torus, collective, Options(latency=0))
+    with pytest.raises(
+        InputError, match=r"^No algorithm fits 3x3 allreduce: matching needs --ports"
+    ):
+        choose(torus, collective, Options(ports=3))
 
 
 def test_a_registered_algorithm_comes_last_or_where_it_is_put():

@@ -266,8 +266,8 @@ def test_match_is_maximum_and_prefers_the_first_ports():
     ("options", "message"),
     [
         ({"ports": 3}, r"Algorithm matching needs --ports 4 \(all of them\), not 3$"),
-        ({"chunks": 0}, "Algorithm matching needs --chunks of at least 1, not 0$"),
-        ({"latency": 0}, "Algorithm matching needs --latency of at least 1, not 0$"),
+        ({"chunks": 0}, "Chunks must be a positive integer, not 0"),
+        ({"latency": 0}, "Latency must be a positive integer, not 0"),
     ],
 )
 def test_misfits(options, message):

@@ -115,7 +115,8 @@ def test_verilog(capsys, tmp_path):
     """Verilog and manifest are written; the header names the command without the folder."""
     out = tmp_path / "out"
     facts = run_json(capsys, "verilog", "4x4", "allgather", "--flits", "2", "-o", str(out))
-    assert sorted(path.name for path in out.iterdir()) == ["bench", "fabric.v", "manifest.json"]
+    names = sorted(path.name for path in out.iterdir())
+    assert names == [".torusfabric-verilog.json", "bench", "fabric.v", "manifest.json"]
     assert facts["predicted_cycles"] == 13
     assert "torusfabric verilog 4x4 allgather" in (out / "fabric.v").read_text()
     assert str(tmp_path) not in (out / "fabric.v").read_text()

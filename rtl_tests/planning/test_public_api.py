@@ -82,6 +82,7 @@ def test_from_plan_to_hardware(tmp_path):
     assert tf.simulate(fabric).passed
     tf.emit(fabric).write(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        ".torusfabric-verilog.json",
         "bench",
         "fabric.v",
         "manifest.json",

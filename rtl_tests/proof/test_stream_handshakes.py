@@ -74,7 +74,7 @@ LONG = {
         ALL, "stream_control", r"^    left_to_wait <= (\S+);", r"    left_to_wait <= \1 >> 1;"
     ),
     "a bad message is run": Fault(
-        ALL, "stream_control", r"(signal\S+) +(=) good;", r"\1 \2 good | bad[1];"
+        ALL, "stream_control", r"(fine) +(=) good;", r"\1 \2 good | bad[1];"
     ),
     "an error is that of the other kind": Fault(
         ALL, "stream_control", r"3'h7 : 3'h6", "3'h6 : 3'h7"

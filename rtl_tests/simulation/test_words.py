@@ -54,13 +54,13 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     jobs = jobs_of(fabric)
     every = simulate_runs(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
     assert every.passed, every.first_wrong
-    assert every.words_direct == 0
+    assert every.direct_words == 0
     monkeypatch.setattr(words, "SAMPLE", 5)
     direct = simulate_runs(fabric, jobs=jobs, engine=engine(fabric, **settings))
     assert direct.passed, direct.first_wrong
     # Words that are cut in two cannot be reached.
-    assert direct.words_direct > direct.words_through_port or fabric.width == 1021
-    assert every.words_through_port >= direct.words_direct
+    assert direct.direct_words > direct.port_words or fabric.width == 1021
+    assert every.port_words >= direct.direct_words
     assert every.jobs == direct.jobs
 
 
@@ -93,7 +93,7 @@ def test_wrong_address_at_the_port_is_found(place, monkeypatch):
     monkeypatch.setattr(fabric.layouts[0], place, getattr(fabric.layout, place) ^ 1)
     report = tf.simulate(fabric)
     assert 0 < report.words_wrong <= 110
-    assert report.words_direct > 200
+    assert report.direct_words > 200
 
 
 def test_wrong_place_in_memory_is_found(monkeypatch):

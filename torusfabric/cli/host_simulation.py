@@ -117,8 +117,8 @@ NAMES = (
     "roots",
     "words_checked",
     "words_wrong",
-    "words_through_port",
-    "words_direct",
+    "port_words",
+    "direct_words",
 )
 
 
@@ -160,7 +160,7 @@ def _of_one(result: dict[str, Any]) -> dict[str, Any]:
 def _of_several(result: dict[str, Any]) -> dict[str, Any]:
     """What a simulation of several collectives found."""
     names = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
-             "words_checked", "words_wrong", "words_through_port", "words_direct")  # fmt: skip
+             "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
     shown = {name.replace("_", " "): result[name] for name in names}
     for number, mode in enumerate(result["modes"]):
         jobs = [job for job in result["jobs"] if job["mode"] == number]

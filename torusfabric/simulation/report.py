@@ -113,7 +113,7 @@ class SimulationReport(Subject):
         collectives.
     words_checked, words_wrong : int
         Of all runs.
-    words_through_port, words_direct : int
+    port_words, direct_words : int
         Words that were written and read through the host port, and words that were put into the
         memories of nodes and taken from there.
     first_wrong : WrongWord or None
@@ -136,8 +136,8 @@ class SimulationReport(Subject):
     jobs: tuple[JobReport, ...]
     words_checked: int
     words_wrong: int
-    words_through_port: int
-    words_direct: int
+    port_words: int
+    direct_words: int
     first_wrong: WrongWord | None
     seconds: float
     clocks: int

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from ..errors import InputError
 from .destinations import AnyPath, is_standard_output, is_written_directly, status_of
 from .files import reporting, writing
+from .values import path_of
 
 __all__ = ["is_like", "is_owned", "owned_files", "record_all", "remove_owned", "require_like",
            "require_owned", "write_owned"]  # fmt: skip
@@ -146,6 +147,7 @@ def is_like(path: AnyPath, beginning: str | bytes) -> bool:
 
     Parameters as of `require_like`.
     """
+    path = path_of("File", path)
     if is_standard_output(path):
         return True
     with reporting(path):

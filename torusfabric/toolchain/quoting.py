@@ -4,7 +4,6 @@ Names of files, algorithms and commands may hold anything. Where they become par
 script or a page they stay what they are: a word, a comment, a cell.
 """
 
-import html
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -117,6 +116,8 @@ def xml_text(text: str) -> str:
     >>> print(xml_text("a < b\x00"))
     a &lt; b\x00
     """
+    import html  # here, since few texts are XML
+
     return html.escape(_for_xml(text))
 
 

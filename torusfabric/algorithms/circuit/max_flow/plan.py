@@ -92,7 +92,7 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
         switching=Switching.CIRCUIT,
         ports=ports,
         transfers=translated(topology, root, rounds),
-        broken_links=tuple(options.broken_links),
+        broken_links=named_once(topology, options.broken_links),
     )
 
 
@@ -115,6 +115,17 @@ def network_from(topology: Topology, root: int, broken_links: Iterable[tuple[int
             f"not cut off node {node} {topology.node_name(node)}"
         )
     return network
+
+
+def named_once(
+    topology: Topology, broken_links: Iterable[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """Links in order, each by the lower of its two ends."""
+    ends = (
+        ((node, port), (int(topology.neighbours[node, port]), int(topology.opposite[port])))
+        for node, port in broken_links
+    )
+    return tuple(sorted({min(pair) for pair in ends}))
 
 
 def check_broken(topology: Topology, broken_links: Iterable[tuple[int, int]]) -> None:

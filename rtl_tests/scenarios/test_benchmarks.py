@@ -1,0 +1,130 @@
+"""The benchmarks: what is worse is found, and nothing else."""
+
+import json
+import sys
+
+import benchmark_counts
+import benchmark_times
+import benchmarks
+import pytest
+from benchmark_times import Comparison, Timed
+
+import torusfabric as tf
+from torusfabric.analysis.volume import limit
+from torusfabric.errors import InputError
+
+
+def test_verdicts():
+    """Counts have no noise, clocks a tenth; what is not measured any more is seen."""
+    measured = {"a": 10, "b": 10, "c": 10, "d": 10}
+    kept = {"a": 10, "b": 9, "c": 11, "e": 4}
+    found = benchmarks.figures("cycles", measured, kept)
+    verdicts = {each.name: each.verdict for each in found}
+    assert verdicts == {"a": "same", "b": "worse", "c": "better", "d": "new", "e": "gone"}
+    assert benchmarks.failed(found, [])
+    assert benchmarks.failed(found[-1:], [])
+    assert not benchmarks.failed([found[0], found[2], found[3]], [])
+    slower = benchmarks.figures("clocks", {"a": 180, "b": 230, "c": 170}, dict.fromkeys("abc", 200))
+    assert [each.verdict for each in slower] == ["worse", "better", "worse"]
+    near = benchmarks.figures("clocks", {"a": 185, "b": 215}, {"a": 200, "b": 200})
+    assert [each.verdict for each in near] == ["same", "same"]
+
+
+def test_a_fault_in_what_is_kept_is_reported(tmp_path, monkeypatch, capsys):
+    """A cycle more than is kept: red, and status 2; and nothing is kept unless asked."""
+    monkeypatch.setattr(benchmark_counts, "TORI", ("4x4",))
+    monkeypatch.setattr(benchmark_counts, "COLLECTIVES", ("allgather", "reduce"))
+    kept = tmp_path / "counts.json"
+    monkeypatch.setattr(benchmarks, "KEPT", kept)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "cycles", "--keep"])
+    assert benchmarks.main() == 0
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "cycles"])
+    assert benchmarks.main() == 0
+    assert "10 figures, 0 worse, 0 better, 0 new, 0 gone" in capsys.readouterr().out
+    read = json.loads(kept.read_text())
+    read["cycles"]["4x4 reduce 16"] -= 1
+    kept.write_text(json.dumps(read))
+    assert benchmarks.main() == 2
+    out = capsys.readouterr().out
+    assert f"not {read['cycles']['4x4 reduce 16']}" in out
+    assert "1 worse" in out
+    assert json.loads(kept.read_text()) == read
+
+
+def test_what_is_kept_is_of_these_cases():
+    """All 240 cycles and all hardware are kept, and no cycles are below the limit."""
+    kept, limits = benchmarks.read_kept(benchmarks.KEPT), benchmark_counts.limits()
+    assert kept["cycles"].keys() == limits.keys()
+    assert len(limits) == 240
+    assert all(kept["cycles"][name] >= least for name, least in limits.items())
+    names = {name.partition(",")[0] for name in kept["hardware"]}
+    assert names == {case.name for case in benchmark_counts.HARDWARE}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "worse"),
+    [
+        ([1.3, 1.25, 1.4, 1.2], [1, 1, 1, 1], True),
+        ([1.05, 1.04, 1.06, 1.05], [1, 1, 1, 1], False),
+        ([1.3, 0.9, 0.9, 1.4], [1, 1, 1, 1], False),
+        ([0.5, 0.6, 0.5, 0.4], [1, 1, 1, 1], False),
+        ([], [1, 1], True),
+        ([1, 1], [], False),
+    ],
+)
+def test_seconds_are_compared_pair_by_pair(here, there, worse):
+    """Slower by more than noise in most pairs; failing where the other commit does not."""
+    found = benchmark_times.compared(Timed("commands", "--help"), here, there)
+    assert found.worse == worse
+    assert benchmarks.failed([], [found]) == worse
+
+
+def test_more_node_cycles_are_better():
+    found = benchmark_times.compared(Timed("runs", "simulate", "speed"), [2, 2], [1, 1])
+    assert found == Comparison(found.timed, 2, 1, [0.5, 0.5])
+    assert not found.worse
+
+
+def test_a_command_is_measured_and_a_failing_one_is_none():
+    program = benchmark_times.Path(sys.executable).with_name("torusfabric")
+    assert benchmark_times.measure(program, Timed("commands", "--help")) > 0
+    assert benchmark_times.measure(program, Timed("commands", "plan 4x4 no-such")) is None
+    speed = Timed("planning", "plan 3x3 allgather --json", "rounds")
+    assert benchmark_times.measure(program, speed) == tf.plan("3x3", "allgather").steps
+
+
+def test_wrong_arguments(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "speed"])
+    with pytest.raises(InputError, match="Section must be one of cycles, hardware, clocks, "):
+        benchmarks.main()
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "commands"])
+    with pytest.raises(InputError, match="must come with --against"):
+        benchmarks.main()
+    with pytest.raises(InputError, match="Commit must be one of this repository, not 'nowhere'"):
+        benchmark_times.installed("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "flits", "least"),
+    [
+        ("8x8", "broadcast", 1, 8),
+        ("8x8", "broadcast", 256, 64),
+        ("4x4x4", "broadcast", 64, 11),
+        ("8x8", "reduce", 256, 64),
+        ("8x8", "allreduce", 1, 8),
+        ("8x8", "allreduce", 256, 126),
+        ("4x4x4", "allreduce", 256, 84),
+        ("8x8", "scatter", 1, 16),
+        ("8x8", "scatter", 16, 252),
+        ("8x8", "allgather", 4, 63),
+        ("8x8@1", "allgather", 4, 14),
+        ("7x7x7", "allgather", 256, 14592),
+        ("4", "alltoall", 3, 6),
+    ],
+)
+def test_limit(topology, collective, flits, least):
+    """What the busiest link has to carry, or the diameter."""
+    torus, _, axes = topology.partition("@")
+    torus = tf.parse_topology(torus)
+    chosen = tf.parse_collective(f"{collective}@{axes}" if axes else collective, topology=torus)
+    assert limit(torus, chosen, flits) == least
