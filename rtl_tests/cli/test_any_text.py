@@ -50,7 +50,7 @@ def test_bytes_in_names_that_get_into_files(plan, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     words = ["verilog", "--plan", plan(name="a\udcff.json"), "-o", "out", "--quiet"]
     assert main(words) == 0
-    assert any(rb"a\udcff.json" in path.read_bytes() for path in Path("out").glob("*.v"))
+    assert any(rb"a\377.json" in path.read_bytes() for path in Path("out").glob("*.v"))
     for engine in ("amaranth", "auto"):
         words = ["simulate", "3", "allgather", "--engine", engine, "--vcd", "w\udcff.vcd"]
         assert main([*words, "--quiet"]) == 0

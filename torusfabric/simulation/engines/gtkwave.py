@@ -74,8 +74,10 @@ def gtkwave_text(
 
     save = GTKWSave(text)
     # Absolute both: GTKWave finds them too where they have been moved together.
-    save.dumpfile(visible(str(wave)))
-    save.savefile(visible(str(wave.with_suffix(".gtkw"))))
+    # Bytes that are no UTF-8 stay what they are, so that GTKWave finds the file.
+    path = visible(str(wave), keep="".join(map(chr, range(0xDC80, 0xDD00))))
+    save.dumpfile(path)
+    save.savefile(str(Path(path).with_suffix(".gtkw")))
     save.treeopen(prefix)
     save.signals_width(200)
     for name in ("clk", "rst"):
