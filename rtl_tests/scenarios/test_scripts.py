@@ -13,6 +13,7 @@ SIM = Path(__file__).parents[2] / "sim"
 #: The least that each does, and keys of a row.
 SCRIPTS = {
     "arrowhead_costs.py --orders 1": ("rows", {"order", "claimed", "planned", "cycles"}),
+    "benchmarks.py --only cycles": ("counts", {"name", "value", "kept", "verdict"}),
     "circuit_broadcast.py 3x3 --largest 1": ("rows", {"torus", "bound", "max-flow"}),
     "circuit_gossip.py --largest 0": ("cases", {"topology", "planned rounds", "predicted"}),
     "engine_speed.py --times 0": ("rows", set()),
