@@ -341,3 +341,14 @@ def test_jobs():
 def test_what_does_not_fit(make, message):
     with pytest.raises(tf.InputError, match=f"^{message}"):
         make()
+
+
+@pytest.mark.parametrize("names", [("mul",), ("mul", "add")])
+def test_an_operator_without_hardware_is_refused(
+    names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not built as a maximum, alone or beside another."""
+    monkeypatch.setattr("torusfabric.collective.operators.OPERATORS", ("mul", "add"))
+    unit = OperatorUnit(tuple(map(Operator, names)))
+    with pytest.raises(tf.InputError, match="Operator must be one that has hardware, not mul"):
+        unit.combine(Module(), Signal(8), Signal(8), Signal(8), 8)

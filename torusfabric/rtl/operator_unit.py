@@ -20,6 +20,7 @@ from typing import NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..collective import Operator
+from ..errors import InputError
 from ..program.timing import DISTRIBUTION, SETTING
 from .cascade import keeper
 from .memories import address_width
@@ -43,8 +44,17 @@ def operate(operator: Operator, a: Value, b: Value, width: int) -> Value:
             return a | b
         case "xor":
             return a ^ b
+        case "min" | "max":
+            pass
+        case _:
+            raise _no_hardware(operator)
     less = a.as_signed() < b.as_signed() if operator.signed else a < b
     return Mux(less, a, b) if operator.name == "min" else Mux(less, b, a)
+
+
+def _no_hardware(operator: Operator) -> InputError:
+    """The refusal of an operator that no part of the unit computes."""
+    return InputError(f"Operator must be one that has hardware, not {operator}")
 
 
 class _Control(NamedTuple):
@@ -182,6 +192,8 @@ def _controls(operator: Operator) -> dict[str, Bit]:
     """
     name, compares = operator.name, operator.name in ("min", "max")
     passes = compares or name in ("and", "or")
+    if not passes and name not in ("add", "xor"):
+        raise _no_hardware(operator)
     identity = operator.identity(2)
     return {
         "add": name == "add",
