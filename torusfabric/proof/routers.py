@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..errors import InputError
 from ..rtl.branches import branch_bits
 from .harness import HarnessText
 
@@ -223,6 +224,8 @@ def combined(operator: Operator, a: str, b: str, width: int) -> str:
     signs = {"add": "+", "and": "&", "or": "|", "xor": "^"}
     if operator.name in signs:
         return f"{width}'({a} {signs[operator.name]} {b})"
+    if operator.name not in ("min", "max"):
+        raise InputError(f"Operator must be one that can be proved, not {operator}")
     less = f"$signed({a}) < $signed({b})" if operator.signed else f"{a} < {b}"
     first, second = (a, b) if operator.name == "min" else (b, a)
     return f"(({less}) ? {first} : {second})"
