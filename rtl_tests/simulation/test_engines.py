@@ -85,6 +85,14 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@needs_compiler
+@pytest.mark.parametrize("width", [8, 16, 24])
+def test_words_of_whole_bytes(width):
+    """Routers that put words together from bytes are compiled as what they are."""
+    for kind in ("reduce-scatter", "alltoall"):
+        assert simulate(fabric_of("2x3", kind, "matching", width=width), engine="compiled").passed
+
+
 def test_pairs_leave_no_algorithm_out():
     """Every algorithm fits at least one of the topologies, for each of its collectives."""
     wanted = {(entry.name, kind) for entry in CATALOGUE for kind in entry.collectives}
