@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .algorithms import register as register_algorithm
     from .analysis.bounds import bound
     from .analysis.check import check
-    from .collective import Collective, Operator, parse_collective
+    from .collective import Collective, Operator, parse_collective, register_operator
     from .errors import (
         InputError,
         MissingTool,
@@ -77,6 +77,7 @@ __all__ = [
     "parse_topology",
     "plan",
     "register_algorithm",
+    "register_operator",
     "register_topology",
     "save",
     "simulate",
@@ -93,7 +94,7 @@ __getattr__ = exported(
         ".algorithms.catalogue": ("register_algorithm=register",),
         ".analysis.bounds": ("bound",),
         ".analysis.check": ("check",),
-        ".collective": ("Collective", "Operator", "parse_collective"),
+        ".collective": ("Collective", "Operator", "parse_collective", "register_operator"),
         ".errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
         ".fpga.synthesis.synthesize": ("synthesize",),
         ".planning": ("Program", "compile", "import_schedule", "plan"),

@@ -69,7 +69,7 @@ def test_expected_words(kind, chunks):
     messages = random_messages(layout, 2 * chunks, width=20, seed=3)
     assert messages.shape == (6, layout.send_blocks * 2)
     wanted = delivered(kind, messages.tolist(), 4, chunks)
-    words, receives = expected_words(layout, messages, operator=Operator("add"), width=64)
+    words, receives = expected_words(layout, messages, operator=Operator.parse("add"), width=64)
     assert words.shape == (6, layout.recv_blocks * 2)
     for node in NODES:
         assert receives[node] == (wanted[node] is not None)

@@ -17,10 +17,10 @@ def recipe(name):
     return "\n".join(code for found, code in BLOCK.findall(text) if found == name)
 
 
-@pytest.mark.parametrize("name", ["algorithm", "topology"])
+@pytest.mark.parametrize("name", ["algorithm", "topology", "operator"])
 def test_recipe(name, tmp_path):
     """In a process of its own, for what it registers stays registered."""
-    script = tmp_path / f"{name}.py"
+    script = tmp_path / f"{name}_recipe.py"
     script.write_text(recipe(name), encoding="utf-8")
     assert recipe(name).count("check(") == 1
     done = subprocess.run(

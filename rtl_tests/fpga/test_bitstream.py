@@ -115,7 +115,7 @@ def test_ice40_bitstream_with_a_wrong_setting(tmp_path):
 
 @pytest.mark.long
 @needs_icebox
-@pytest.mark.parametrize("operator", [Operator("min", True), Operator("add")], ids=str)
+@pytest.mark.parametrize("operator", [Operator.parse("min:signed"), Operator.parse("add")], ids=str)
 def test_ice40_bitstream_that_adds(tmp_path, operator):
     """The bits of an iCEstick's bitstream pass, and combine what they are given."""
     fabric = fabric_of("2x2", "reduce-scatter", "matching", width=4, operator=operator)
@@ -187,8 +187,8 @@ def test_gowin_netlist_passes(tmp_path):
         ("3x3", "scatter", "matching", {"flits": 2, "root": 4}),
         ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
         ("3x3", "broadcast", "necklace", {"flits": 2, "root": 5}),
-        ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator("xor")}),
-        ("3x3", "allreduce", "matching", {"operator": Operator("max", True)}),
+        ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator.parse("xor")}),
+        ("3x3", "allreduce", "matching", {"operator": Operator.parse("max:signed")}),
         ("3x3", "reduce", "necklace", {"flits": 2, "root": 5}),
     ],
 )

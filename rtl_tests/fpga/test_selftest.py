@@ -83,8 +83,8 @@ def test_tester_names_the_first_fault():
 ])  # fmt: skip
 def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
     """Hardware that takes unsigned minima fails where it should take others, or signed ones."""
-    fabric = fabric_of(topology, collective, algorithm, operator=Operator("min"))
-    for operator in (Operator("min", True), Operator("and"), Operator("add")):
+    fabric = fabric_of(topology, collective, algorithm, operator=Operator.parse("min"))
+    for operator in (Operator.parse("min:signed"), Operator.parse("and"), Operator.parse("add")):
         found = tried(fabric, runs=3, program=with_operator(fabric.program, operator))
         assert Result.WRONG in [f["result"] for f in found]
 
@@ -92,7 +92,7 @@ def test_tester_finds_a_wrong_operator(topology, collective, algorithm):
 @pytest.mark.parametrize("name", ["add", "xor"])
 def test_tester_finds_a_lost_contribution(name):
     """A part of a sum that is left out on the way is found, whatever the operator."""
-    fabric = fabric_of("3x3", "reduce-scatter", "matching", operator=Operator(name),
+    fabric = fabric_of("3x3", "reduce-scatter", "matching", operator=Operator.parse(name),
                        fault=forgetful)  # fmt: skip
     found = tried(fabric, runs=2)
     assert Result.WRONG in [f["result"] for f in found]

@@ -156,7 +156,7 @@ def test_run(board, capsys, tmp_path):
 @pytest.mark.long
 def test_sums_on_a_board(tmp_path, capsys):
     """Arrays go through a reduction as well: a row for each node in, and its share of sums out."""
-    operator = Operator("min", True)
+    operator = Operator.parse("min:signed")
     fabric = fabric_of("2x2", "reduce-scatter", "matching", width=12, flits=2, operator=operator)
     data = random_messages(fabric, 7).astype(np.uint16)
     np.save(tmp_path / "data.npy", data.reshape(4, 4, 2))

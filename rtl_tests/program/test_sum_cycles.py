@@ -1,5 +1,7 @@
 """The cycles of sums whose length is chosen at the start of a run."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,8 @@ def test_filled_up_runs_add_what_is_there(length):
 def test_ports_wait_for_each_other_up_to_a_limit():
     """Ports are tried one after the other, and the first skews that keep all rules are taken."""
     apart = {_Rule(0, 0, 1), _Rule(0, 0, 2), _Rule(0, 1, 2)}
-    assert _skews(5, 3, 1, set(), apart) is None
-    assert _skews(5, 3, 2, set(), apart) == [0, 1, 2]
-    assert _skews(5, 3, 3, {_Rule(0, 0, 1), _Rule(1, 0, 2)}, apart) == [0, 2, 1]
+    quick, slow = (SimpleNamespace(ports=3, combine=n, age=n + 1) for n in (1, 4))
+    assert _skews(5, quick, 1, set(), apart) is None
+    assert _skews(5, quick, 2, set(), apart) == [0, 1, 2]
+    assert _skews(5, slow, 8, set(), apart) == [0, 4, 8]
+    assert _skews(5, quick, 3, {_Rule(0, 0, 1), _Rule(1, 0, 2)}, apart) == [0, 2, 1]

@@ -24,7 +24,11 @@ CASES = [
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "flits", "options"), CASES)
 def test_core(topology, collective, algorithm, flits, options):
     """What is written where the address map says comes out where it says, run after run."""
-    sums = {"operator": Operator("min")} if collective.startswith(("reduce", "allreduce")) else {}
+    sums = (
+        {"operator": Operator.parse("min")}
+        if collective.startswith(("reduce", "allreduce"))
+        else {}
+    )
     fabric = fabric_of(topology, collective, algorithm, width=7, flits=flits, top="core",
                        **sums, **options)  # fmt: skip
     messages = random_messages(fabric, 1)

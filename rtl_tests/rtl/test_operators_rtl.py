@@ -1,10 +1,12 @@
 """Fabrics whose runs choose an operator: hardware as executed, for every operator, to the cycle."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.sim import Simulator
 from helpers import check_jobs, expected_words, few
 from hypothesis import given, settings
@@ -13,8 +15,17 @@ from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilat
 
 import torusfabric as tf
 from torusfabric import verilog
-from torusfabric.collective import OPERATORS, SIGNED, Operator, random_messages
+from torusfabric.collective import (
+    OPERATORS,
+    SIGNED,
+    Operator,
+    random_messages,
+    register_operator,
+)
+from torusfabric.fpga.selftest.tester import Tester
+from torusfabric.proof import prove
 from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.delays import delayed
 from torusfabric.rtl.operator_unit import OperatorUnit
 from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import CompiledEngine, Job, VerilatorEngine
@@ -343,12 +354,94 @@ def test_what_does_not_fit(make, message):
         make()
 
 
-@pytest.mark.parametrize("names", [("mul",), ("mul", "add")])
-def test_an_operator_without_hardware_is_refused(
-    names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not built as a maximum, alone or beside another."""
-    monkeypatch.setattr("torusfabric.collective.operators.OPERATORS", ("mul", "add"))
-    unit = OperatorUnit(tuple(map(Operator, names)))
-    with pytest.raises(tf.InputError, match="Operator must be one that has hardware, not mul"):
-        unit.combine(Module(), Signal(8), Signal(8), Signal(8), 8)
+def slow_sum(cycles: int) -> Operator:
+    """A sum whose hardware takes some cycles."""
+
+    def hardware(m: Module, a: Value, b: Value) -> Value:
+        return delayed(m, (a + b)[: len(a)], cycles)
+
+    add = Operator.parse("add")
+    return Operator(f"slow{cycles}", add.function, add.identity, hardware, latency=cycles)
+
+
+SLOW = {cycles: register_operator(slow_sum(cycles)) for cycles in (1, 3)}
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [*CASES, ("3x3", "reduce-scatter", "necklace"), ("2x2x2", "allreduce", "matching")],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("operators", [["slow3"], ["max", "slow1", "xor"]], ids=",".join)
+def test_operators_of_several_cycles(selection: tuple[str, str, str], operators: list[str]) -> None:
+    """Alone and beside quick ones, of one length and of any: as executed, to the cycle."""
+    schedule = tf.plan(selection[0], selection[1], algorithm=selection[2])
+    most = 2 * schedule.chunks
+    fixed = tf.compile(schedule, flits=most, operators=operators)
+    assert fixed.cycles() > tf.compile(schedule, flits=most).cycles()
+    for program in (fixed, tf.compile(schedule, max_flits=most, operators=operators)):
+        fabric = tf.Fabric(program, width=5)
+        jobs = random_jobs(fabric, 2) if program.any_length else None
+        assert tf.simulate(fabric, jobs=jobs, engine="amaranth").passed
+
+
+def test_steps_beside_slow_rounds_are_refused() -> None:
+    """Words that wait for operators in front of injection ports leave too late for steps."""
+    plans = [tf.plan("2x3", "allgather"), tf.plan("2x3", "reduce", algorithm="max-flow")]
+    tf.compile(plans, max_flits=2, operators="add")
+    with pytest.raises(tf.InputError, match=r"^Operator slow3, which takes 3 cycles, must be used"):
+        tf.compile(plans, max_flits=2, operators=[SLOW[3]])
+
+
+def test_periods_and_self_tests_take_quick_operators() -> None:
+    """Both are refused by name, as proofs are, where an operator has registers."""
+    program = tf.compile(tf.plan("3", "allreduce"), operators=[SLOW[1]])
+    with pytest.raises(tf.InputError, match="^Operator of a periodic fabric must be combinational"):
+        tf.Fabric(program, width=8, periodic=True)
+    fabric = tf.Fabric(program, width=8)
+    with pytest.raises(tf.InputError, match=r"^Operator of a self-test must be associative and"):
+        Tester(fabric)
+    with pytest.raises(tf.InputError, match=r"^Operator to be proved must be associative, without"):
+        prove(fabric)
+
+
+def test_a_wrong_latency_is_found() -> None:
+    """What an operator says of its hardware is compared with what that does."""
+    lying = replace(SLOW[3], name="lying", latency=2)
+    for algorithm in ("matching", "necklace"):
+        schedule = tf.plan("3x3", "allreduce", algorithm=algorithm)
+        fabric = tf.Fabric(tf.compile(schedule, operators=lying), width=8)
+        assert not tf.simulate(fabric).passed
+
+
+def test_nodes_that_add_in_different_orders_are_refused(tmp_path: Path) -> None:
+    """Sums that are not associative may differ; where one node adds for all they do not."""
+    unlike = replace(Operator.parse("add"), name="unlike", associative=False)
+    tf.compile(tf.plan("2x3", "allreduce", algorithm="matching"), operators=unlike)
+    steps = [[([0, 1], [[0, 0]]), ([1, 2], [[1, 0]]), ([2, 0], [[2, 0]])]]
+    steps += [[([0, 1], [[2, 0]]), ([1, 2], [[0, 0]]), ([2, 0], [[1, 0]])]]
+    content = {
+        "format": "torusfabric-schedule",
+        "version": 1,
+        "topology": {"kind": "torus", "sides": [3]},
+        "collective": {"kind": "allreduce"},
+        "algorithm": "by hand",
+        "switching": "circuit",
+        "ports": 2,
+        "chunks": 1,
+        "rounds": [[{"path": p, "blocks": b} for p, b in transfers] for transfers in steps],
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    schedule = tf.load(tmp_path / "plan.json")
+    tf.compile(schedule)
+    message = "^Operator of allreduce by by hand must be associative, not unlike"
+    with pytest.raises(tf.InputError, match=message):
+        tf.compile(schedule, operators=unlike)
+
+
+def test_operators_take_words_of_their_widths() -> None:
+    """A fabric of another width is refused."""
+    only = replace(Operator.parse("add"), name="only", widths=(16, 32))
+    program = tf.compile(tf.plan("3", "allreduce"), operators=only)
+    with pytest.raises(tf.InputError, match=r"^Width must be 16 or 32 for operator only, not 8$"):
+        tf.Fabric(program, width=8)

@@ -21,7 +21,7 @@ from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilat
 
 import torusfabric as tf
 from torusfabric import verilog
-from torusfabric.collective import OPERATORS, Operator
+from torusfabric.collective import OPERATORS, SIGNED, Operator
 from torusfabric.program.sum_timing import ByCycle, ByStep, SumTransfers
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
@@ -35,6 +35,8 @@ TABLES = [
     ("2x3", "reduce-scatter"),
     ("arrowhead:1", "allreduce"),
 ]  # fmt: skip
+
+EVERY = (*OPERATORS, *SIGNED)
 
 #: Simulated in the long sweep only; the quick one executes their programs.
 LARGE = ("4x4", "5x5", "4x6", "3x3x3", "2x2x2x2", "3x4x5")
@@ -137,7 +139,7 @@ def test_cycles_of_rounds(topology, algorithm, options, flits):
 def test_tables(topology, collective):
     """On every torus of the list, with operators in turn."""
     number = TABLES.index((topology, collective))
-    operator = Operator(OPERATORS[number % 6], bool(number % 2))
+    operator = Operator.parse(EVERY[number % len(EVERY)])
     chunks = plan(topology, collective, "matching").chunks
     for flits in (1, 2):
         check_run(fabric_of(topology, collective, "matching", width=6, flits=flits * chunks,
@@ -147,34 +149,35 @@ def test_tables(topology, collective):
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_rounds(topology, algorithm, options):
     number = ROOTED.index((topology, algorithm, options))
-    operator = Operator(OPERATORS[number % 6], bool(number % 2))
+    operator = Operator.parse(EVERY[number % len(EVERY)])
     fabric = fabric_of(topology, "reduce", algorithm, width=7, operator=operator,
                        flits=2 * options.get("chunks", 1), **options)  # fmt: skip
     check_run(fabric)
 
 
-@pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("collective", "algorithm"), [
     ("reduce", "max-flow"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
 ])  # fmt: skip
-def test_operators(collective, algorithm, name, signed):
+def test_operators(collective, algorithm, name):
     """Every operator, of words that are as wide as others and of one bit."""
     for width in (1, 9):
         check_run(fabric_of("2x2", collective, algorithm, width=width,
-                            operator=Operator(name, signed)))  # fmt: skip
+                            operator=Operator.parse(name)))  # fmt: skip
 
 
 @pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
 def test_necklace(collective):
-    fabric = fabric_of("3x3", collective, "necklace", operator=Operator("max", True))
+    fabric = fabric_of("3x3", collective, "necklace", operator=Operator.parse("max:signed"))
     check_run(fabric)
 
 
 def test_wide_words():
     """Wider than any integer of numpy."""
     check_run(fabric_of("2x3", "allreduce", "matching", width=100))
-    check_run(fabric_of("2x3", "reduce", "max-flow", width=100, operator=Operator("min", True)))
+    check_run(
+        fabric_of("2x3", "reduce", "max-flow", width=100, operator=Operator.parse("min:signed"))
+    )
 
 
 @pytest.mark.long
@@ -205,9 +208,9 @@ def test_the_same_run_again():
 def test_a_wrong_operator_is_found(collective):
     """Hardware that takes minima is not taken for hardware that adds."""
     algorithm = "max-flow" if collective == "reduce" else "matching"
-    fabric = fabric_of("3x3", collective, algorithm, operator=Operator("min"))
+    fabric = fabric_of("3x3", collective, algorithm, operator=Operator.parse("min"))
     engine = AmaranthEngine(fabric)
-    fabric.program = with_operator(fabric.program, Operator("add"))
+    fabric.program = with_operator(fabric.program, Operator.parse("add"))
     report = simulate(fabric, engine=engine)
     assert report.words_wrong
     assert "as sum" in str(report.first_wrong)
@@ -236,17 +239,17 @@ def test_any_size_width_and_length(data):
         latency=data.draw(st.integers(1, 4)),
         width=data.draw(st.integers(1, 40)),
         flits=data.draw(st.integers(1, 6)) * chunks,
-        operator=Operator(data.draw(st.sampled_from(OPERATORS)), data.draw(st.booleans())),
+        operator=Operator.parse(data.draw(st.sampled_from(EVERY))),
     )
     check_run(fabric)
 
 
 FABRICS = [
-    ("3x3", "reduce-scatter", "matching", 9, 3, Operator("min", True)),
-    ("3x3", "allreduce", "matching", 16, 9, Operator("add")),
-    ("2x3", "allreduce", "matching", 8, 42, Operator("xor")),
-    ("4x4", "reduce", "max-flow", 8, 2, Operator("max", True)),
-    pytest.param("5x5", "reduce", "necklace", 5, 5, Operator("add"), marks=pytest.mark.long),
+    ("3x3", "reduce-scatter", "matching", 9, 3, Operator.parse("min:signed")),
+    ("3x3", "allreduce", "matching", 16, 9, Operator.parse("add")),
+    ("2x3", "allreduce", "matching", 8, 42, Operator.parse("xor")),
+    ("4x4", "reduce", "max-flow", 8, 2, Operator.parse("max:signed")),
+    pytest.param("5x5", "reduce", "necklace", 5, 5, Operator.parse("add"), marks=pytest.mark.long),
 ]
 
 

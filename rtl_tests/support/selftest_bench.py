@@ -19,12 +19,12 @@ COLLECTIVES = [
 
 REDUCTIONS = [
     ("2x2", "reduce-scatter", "matching", {"flits": 2}),
-    ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator("min", True)}),
-    ("2x2", "allreduce", "matching", {"flits": 4, "operator": Operator("xor")}),
-    ("3", "allreduce", "matching", {"operator": Operator("max")}),
-    ("2x3", "allreduce", "matching", {"flits": 6, "operator": Operator("or")}),
-    ("2x3", "allreduce@1", "matching", {"flits": 3, "operator": Operator("max")}),
-    ("3x3", "reduce", "max-flow", {"flits": 2, "root": 4, "operator": Operator("and")}),
+    ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator.parse("min:signed")}),
+    ("2x2", "allreduce", "matching", {"flits": 4, "operator": Operator.parse("xor")}),
+    ("3", "allreduce", "matching", {"operator": Operator.parse("max")}),
+    ("2x3", "allreduce", "matching", {"flits": 6, "operator": Operator.parse("or")}),
+    ("2x3", "allreduce@1", "matching", {"flits": 3, "operator": Operator.parse("max")}),
+    ("3x3", "reduce", "max-flow", {"flits": 2, "root": 4, "operator": Operator.parse("and")}),
     ("2x2", "reduce", "diagonal", {"flits": 3, "root": 1}),
 ]
 

@@ -1,8 +1,10 @@
 """The cocotb bench beside an export: it passes by the manifest alone, and finds faults."""
 
+import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -40,6 +42,32 @@ def test_bench_of_each_interface_passes(tmp_path, interface):
     assert passed, text[-3000:]
     modes = EXPORTS[interface][1].count(",") + 1
     assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
+
+
+OWN = """
+def product(a, b, width):
+    return a * b & a.dtype.type(2**width - 1)
+"""
+
+
+def test_bench_knows_operators_of_packages(tmp_path, monkeypatch):
+    """It imports the function of an operator that a package has registered."""
+    (tmp_path / "own_operators.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    product = importlib.import_module("own_operators").product
+    operator = tf.Operator("times", product, lambda width: 1, lambda m, a, b: (a * b)[: len(a)])
+    folder = exported(tmp_path / "v", "2x2", "allreduce", {"flits": 4, "operators": [operator]}, {})
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["operator_functions"] == {"times": "own_operators:product"}
+    # As if the package were installed.
+    shutil.copy(tmp_path / "own_operators.py", folder / "bench")
+    passed, text = run_bench(folder, RUNS=1)
+    assert passed, text[-3000:]
+    del manifest["operator_functions"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    passed, text = run_bench(folder, RUNS=1)
+    assert not passed
+    assert "Operator times must be associative and a function of a module" in text
 
 
 def test_a_wrong_word_is_found(tmp_path):

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..collective import Operator
 from ..errors import InputError
 from ..fpga.selftest import BAUD
 from ..toolchain.notices import say
@@ -194,7 +193,9 @@ def _carried_out(report: dict[str, Any]) -> str:
         return ", ".join(f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"])
     what = report["collective"]
     if "operator" in report:
-        what += f" ({Operator(report['operator'], report['signed'])})"
+        from ..fpga.selftest.facts import operator_of
+
+        what += f" ({operator_of(report)})"
     return f"{what} by {report['algorithm']}"
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 from argparse import Namespace
-from dataclasses import replace
 from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Collective, Operator
@@ -130,10 +129,13 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
         return ()
     operators = tuple(map(Operator.parse, (arguments.op or "add").split(",")))
     if arguments.signed:
-        for name in (operator.name for operator in operators):
-            if name not in ("min", "max"):
-                raise InputError(f"--signed must come with --op min or --op max, not with {name}")
-        operators = tuple(replace(operator, signed=True) for operator in operators)
+        for operator in operators:
+            if not operator.signed and f"{operator.name}:signed" not in SIGNED:
+                raise InputError(
+                    f"--signed must come with --op min or --op max, not with {operator}"
+                )
+        names = (operator.name.removesuffix(":signed") for operator in operators)
+        operators = tuple(Operator.parse(f"{name}:signed") for name in names)
     if len(operators) > 1 and "max_flits" not in arguments:
         raise InputError(f"--op must be one operator for {arguments.command}, not {arguments.op}")
     return operators

@@ -4,10 +4,11 @@ from .blocks import EVERY_NODE, Blocks
 from .collective import Collective, parse_collective
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .layout import Layout
-from .operators import OPERATORS, SIGNED, Operator
+from .operators import ADD, OPERATORS, SIGNED, Operator, Words, register_operator
 from .words import expected_words, random_messages
 
 __all__ = [
+    "ADD",
     "COLLECTIVES",
     "EVERY_NODE",
     "OPERATORS",
@@ -19,7 +20,9 @@ __all__ = [
     "Layout",
     "Operator",
     "Target",
+    "Words",
     "expected_words",
     "parse_collective",
     "random_messages",
+    "register_operator",
 ]

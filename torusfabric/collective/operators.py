@@ -1,58 +1,103 @@
-"""Operators of reductions: how contributions are combined, on words of so many bits."""
+"""Operators of reductions: what they make of two words, in numpy, in hardware and in a proof.
 
-from dataclasses import dataclass
-from typing import Any
+An operator is one value, `Operator`, complete when it is made: whatever combines words asks it, and
+knows no names. A package registers one of its own by `register_operator`, or by an entry point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
+from ..errors import InputError
 from ..toolchain.hints import no_such
+from ..toolchain.values import natural, shown
 
-__all__ = ["OPERATORS", "SIGNED", "Operator"]
+if TYPE_CHECKING:
+    from amaranth.hdl import Module, Value
 
-#: How contributions of a reduction are combined: commutative and associative on W-bit words.
-OPERATORS = ("add", "min", "max", "and", "or", "xor")
+__all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "register_operator"]
 
-#: Those that compare words as two's complement.
-SIGNED = ("min:signed", "max:signed")
+Words: TypeAlias = NDArray[Any]
+
+#: The group of entry points by which other packages offer operators.
+GROUP = "torusfabric.operators"
+
+#: What operators are called.
+_NAME = re.compile(r"[a-z][a-z0-9_]*(:signed)?")
+
+#: The widths at which what an operator says of itself is tried, unless it says which it takes.
+WIDTHS = (1, 2, 7, 32, 64)
+
+#: Words of each width that are tried, besides those of corners.
+TRIED = 64
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A commutative and associative operation on two words.
+    """A commutative operation on two words.
 
     Parameters
     ----------
     name : str
-        ``add`` (the carry out of the highest bit is lost), ``min``, ``max``, ``and``, ``or`` or
-        ``xor``.
-    signed : bool
-        Whether `min` and `max` compare words as two's complement.
-
-    Raises
-    ------
-    InputError
-        If there is no such operator.
+        What `--op` takes: lower-case letters, digits and ``_``; with ``:signed`` behind it where
+        another of that name takes words without a sign.
+    function : callable
+        From two arrays of words and their width to the array of results. Words are uint64, or
+        Python integers in an array of objects if they are wider than 64 bits.
+    identity : callable
+        From the width to the word that changes nothing: ``combine(x, identity) == x``.
+    hardware : callable
+        From an Amaranth module and two words in it to the result. It may add submodules and
+        registers of the domain ``sync`` to the module, and takes a pair of words in every cycle.
+    latency : int, optional
+        Cycles from the words to the result of `hardware`; 0 if it is combinational.
+    proof : callable, optional
+        From the names of two words and their width to a SystemVerilog expression of the result.
+        An operator without one is simulated and built, but not proved.
+    widths : tuple of int, optional
+        The widths of words that it takes; all if there are none.
+    associative : bool, optional
+        Whether the order in which words are combined does not matter. A floating-point sum is not
+        associative: it is allowed where every node receives the same bits.
+    commutative : bool, optional
+        Must be so, since words are combined in the order in which they arrive.
+    idempotent : bool, optional
+        Whether a word combined with itself is that word.
 
     Examples
     --------
     >>> import numpy as np
-    >>> Operator("add").reduce(np.array([[200], [100]], np.uint64), width=8)
+    >>> add = Operator.parse("add")
+    >>> add.reduce(np.array([[200], [100]], np.uint64), width=8)
     array([44], dtype=uint64)
     >>> Operator.parse("max:signed").identity(width=8)
     128
     """
 
-    name: str = "add"
-    signed: bool = False
+    name: str
+    function: Callable[[Words, Words, int], Words] = field(compare=False, repr=False)
+    identity: Callable[[int], int] = field(compare=False, repr=False)
+    hardware: Callable[[Module, Value, Value], Value] = field(compare=False, repr=False)
+    latency: int = field(default=0, compare=False, repr=False)
+    proof: Callable[[str, str, int], str] | None = field(default=None, compare=False, repr=False)
+    widths: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    associative: bool = field(default=True, compare=False, repr=False)
+    commutative: bool = field(default=True, compare=False, repr=False)
+    idempotent: bool = field(default=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if self.name not in OPERATORS:
-            raise no_such("Operator", self.name, OPERATORS)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies in other processes are what is registered there by the same name."""
+        return Operator.parse, (self.name,)
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
+    @staticmethod
+    def parse(text: str) -> Operator:
         """The operator that a user names: ``add``, or ``max:signed``.
 
         Raises
@@ -60,23 +105,44 @@ class Operator:
         InputError
             If there is no such operator, or it is the same on signed words.
         """
-        if text not in (*OPERATORS, *SIGNED):
-            raise no_such("Operator", text, [*OPERATORS, *SIGNED])
-        name, _, sign = text.partition(":")
-        return cls(name, signed=bool(sign))
+        if text not in _REGISTERED:
+            _read_entry_points()
+        if text not in _REGISTERED:
+            raise no_such("Operator", text, [*_REGISTERED])
+        return _REGISTERED[text]
 
     @property
-    def notation(self) -> str:
-        """What `parse` takes for it."""
-        return f"{self.name}:signed" if self.signed else self.name
+    def signed(self) -> bool:
+        """Whether words are in two's complement, where that makes a difference."""
+        return self.name.endswith(":signed")
 
-    def identity(self, width: int) -> int:
-        """The word that changes nothing: ``combine(x, identity) == x``."""
-        ones = (1 << width) - 1
-        highest = 1 << (width - 1) if self.signed else 0
-        return {"and": ones, "min": ones ^ highest, "max": highest}.get(self.name, 0)
+    @property
+    def label(self) -> str:
+        """Its name as an identifier: ``max_signed``."""
+        return self.name.replace(":", "_")
 
-    def combine(self, a: NDArray[Any], b: NDArray[Any], width: int) -> NDArray[Any]:
+    @cached_property
+    def hides(self) -> bool:
+        """Whether a word may hide what another is: it cannot be told from the result."""
+        if self.widths:
+            return True
+        every = np.arange(8, dtype=np.uint64)
+        rows = [self.combine(np.full_like(every, word), every, 3) for word in every]
+        return any(len(np.unique(row)) < len(every) for row in rows)
+
+    def check_width(self, width: int) -> None:
+        """See to it that it takes words of so many bits.
+
+        Raises
+        ------
+        InputError
+            If it does not.
+        """
+        if self.widths and width not in self.widths:
+            wanted = " or ".join(map(str, self.widths))
+            raise InputError(f"Width must be {wanted} for operator {self.name}, not {width}")
+
+    def combine(self, a: Words, b: Words, width: int) -> Words:
         """Combine arrays of words elementwise.
 
         Parameters
@@ -89,23 +155,10 @@ class Operator:
         -------
         ndarray
         """
-        if self.name in ("min", "max"):
-            # Turning the highest bit over puts two's complement in the order of plain numbers.
-            flip = a.dtype.type(1 << (width - 1)) if a.dtype != object else 1 << (width - 1)
-            less = (a ^ flip) < (b ^ flip) if self.signed else a < b
-            return np.where(less if self.name == "min" else ~less.astype(bool), a, b)
-        ufunc = {
-            "add": np.add,
-            "and": np.bitwise_and,
-            "or": np.bitwise_or,
-            "xor": np.bitwise_xor,
-        }[self.name]
-        mask = (1 << width) - 1
-        result: NDArray[Any] = ufunc(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
-        return result
+        return self.function(a, b, width)
 
-    def reduce(self, words: NDArray[Any], width: int) -> NDArray[Any]:
-        """Combine all rows of an array into one.
+    def reduce(self, words: Words, width: int) -> Words:
+        """Combine all rows of an array into one, in their order.
 
         Parameters
         ----------
@@ -116,10 +169,224 @@ class Operator:
         -------
         ndarray, shape (..)
         """
-        result: NDArray[Any] = words[0]
+        result: Words = words[0]
         for row in words[1:]:
             result = self.combine(result, row, width)
         return result
 
     def __str__(self) -> str:
-        return f"signed {self.name}" if self.signed else self.name
+        return f"signed {self.name.removesuffix(':signed')}" if self.signed else self.name
+
+
+def register_operator(operator: Operator) -> Operator:
+    """Make an operator known by its name, to Python and to all commands.
+
+    A package names its operators in entry points of the group ``torusfabric.operators``, so that
+    commands find them.
+
+    Parameters
+    ----------
+    operator : Operator
+
+    Returns
+    -------
+    Operator
+        The same.
+
+    Raises
+    ------
+    InputError
+        If a part is missing, if there is another operator of that name, or if it is not what it
+        says: words of all widths, corners and random ones, are tried.
+
+    Examples
+    --------
+    What has an even number of bits that differ, at each place.
+
+    >>> xnor = Operator(
+    ...     "xnor",
+    ...     lambda a, b, width: a ^ b ^ a.dtype.type(2**width - 1),
+    ...     identity=lambda width: 2**width - 1,
+    ...     hardware=lambda m, a, b: ~(a ^ b),
+    ... )
+    >>> register_operator(xnor)
+    Operator(name='xnor')
+    >>> Operator.parse("xnor").hides
+    False
+    """
+    if not isinstance(operator, Operator):
+        raise InputError(f"Operator must be a torusfabric.Operator, not {shown(operator)}")
+    _check_parts(operator)
+    known = _REGISTERED.get(operator.name, operator)
+    if any(getattr(known, part.name) != getattr(operator, part.name) for part in fields(Operator)):
+        raise InputError(f"Name of an operator must be a new one, not {operator.name!r}")
+    for width in operator.widths or WIDTHS:
+        _check_claims(operator, width)
+    _REGISTERED[operator.name] = operator
+    return operator
+
+
+def _check_parts(operator: Operator) -> None:
+    """See to it that nothing is missing."""
+    if not isinstance(operator.name, str) or not _NAME.fullmatch(operator.name):
+        raise InputError(
+            "Name of an operator must be lower-case letters, digits and _, not "
+            f"{shown(operator.name)}"
+        )
+    for part in ("function", "identity", "hardware", "proof"):
+        given = shown(getattr(operator, part))
+        if not callable(getattr(operator, part)) and (part, operator.proof) != ("proof", None):
+            raise InputError(
+                f"{part.capitalize()} of operator {operator.name} must be a function, not {given}"
+            )
+    natural(f"Latency of operator {operator.name}", operator.latency)
+    if not operator.commutative:
+        raise InputError(
+            f"Operator {operator.name} must be commutative, for words are combined in the order in "
+            "which they arrive"
+        )
+
+
+def _tried(width: int) -> Words:
+    """Words of some width: corners, and random ones."""
+    top = (1 << width) - 1
+    corners = sorted({0, 1 & top, top >> 1, top ^ top >> 1, top})
+    random = np.random.default_rng(width).integers(0, top, TRIED, np.uint64, endpoint=True)
+    return np.concatenate([np.array(corners, np.uint64), random])
+
+
+def _check_claims(operator: Operator, width: int) -> None:
+    """See to it that an operator is what it says, as far as words tell."""
+    words, combine = _tried(width), operator.combine
+    neutral = np.full_like(words, operator.identity(width))
+    turned, other = words[::-1].copy(), np.roll(words, 7)
+    claims = [
+        ("have an identity that changes nothing", combine(words, neutral, width), words),
+        ("have an identity that changes nothing", combine(neutral, words, width), words),
+        ("be commutative", combine(words, turned, width), combine(turned, words, width)),
+    ]
+    if operator.associative:
+        first = combine(combine(words, turned, width), other, width)
+        claims.append(("be associative, or say that it is not", first,
+                       combine(words, combine(turned, other, width), width)))  # fmt: skip
+    if operator.idempotent:
+        claims.append(("be idempotent, or not say so", combine(words, words, width), words))
+    for claim, left, right in claims:
+        if not np.array_equal(left, right):
+            raise InputError(f"Operator {operator.name} must {claim} (it does not at {width} bits)")
+        if (left >> np.uint64(width - 1) > 1).any():
+            raise InputError(f"Operator {operator.name} must give words of {width} bits there")
+
+
+@cache
+def _read_entry_points() -> None:
+    """Register what entry points name, once.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be imported, or is no operator.
+    """
+    from importlib.metadata import entry_points  # here, since few need it
+
+    for point in entry_points(group=GROUP):
+        try:
+            register_operator(point.load())
+        except Exception as error:
+            raise InputError(
+                f"Entry point {point.name} of {GROUP} must name an operator, "
+                f"not {point.value!r}: {error}"
+            ) from error
+
+
+# The operators that there are. Those of bits are commutative and associative at any width.
+
+
+def _masked(ufunc: Callable[[Words, Words], Words], a: Words, b: Words, width: int) -> Words:
+    """What a function of numpy makes of words, without what is above their highest bit."""
+    mask = (1 << width) - 1
+    result: Words = ufunc(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
+    return result
+
+
+def _chosen(a: Words, b: Words, width: int, *, least: bool, signed: bool) -> Words:
+    """The smaller or greater of two words."""
+    # Turning the highest bit over puts two's complement in the order of plain numbers.
+    flip = a.dtype.type(1 << (width - 1)) if a.dtype != object else 1 << (width - 1)
+    less = (a ^ flip) < (b ^ flip) if signed else a < b
+    return np.where(less if least else ~less.astype(bool), a, b)
+
+
+def _chosen_hardware(m: Module, a: Value, b: Value, *, least: bool, signed: bool) -> Value:
+    """The smaller or greater of two words, in hardware."""
+    from amaranth.hdl import Mux  # here, since plans need no hardware
+
+    less = a.as_signed() < b.as_signed() if signed else a < b
+    return Mux(less, a, b) if least else Mux(less, b, a)
+
+
+def _chosen_proof(a: str, b: str, width: int, *, least: bool, signed: bool) -> str:
+    """The smaller or greater of two words, in SystemVerilog."""
+    less = f"$signed({a}) < $signed({b})" if signed else f"{a} < {b}"
+    return f"(({less}) ? {a} : {b})" if least else f"(({less}) ? {b} : {a})"
+
+
+def _of_bits(
+    name: str, sign: str, ufunc: Callable[[Words, Words], Words], *, ones: bool = False
+) -> Operator:
+    """An operator that numpy, Amaranth and SystemVerilog write with the same sign."""
+    hardware: dict[str, Callable[[Module, Value, Value], Value]] = {
+        "+": lambda m, a, b: (a + b)[: len(a)],
+        "&": lambda m, a, b: a & b,
+        "|": lambda m, a, b: a | b,
+        "^": lambda m, a, b: a ^ b,
+    }
+    return Operator(
+        name,
+        partial(_masked, ufunc),
+        lambda width: (1 << width) - 1 if ones else 0,
+        hardware[sign],
+        proof=lambda a, b, width: f"{width}'({a} {sign} {b})",
+        idempotent=sign in "&|",
+    )
+
+
+def _comparing(name: str, *, least: bool, signed: bool) -> Operator:
+    """A minimum or maximum."""
+
+    def identity(width: int) -> int:
+        highest = 1 << (width - 1) if signed else 0
+        return (1 << width) - 1 ^ highest if least else highest
+
+    return Operator(
+        name,
+        partial(_chosen, least=least, signed=signed),
+        identity,
+        partial(_chosen_hardware, least=least, signed=signed),
+        proof=partial(_chosen_proof, least=least, signed=signed),
+        idempotent=True,
+    )
+
+
+def _built_in() -> Iterator[Operator]:
+    """The operators that every fabric knows."""
+    yield _of_bits("add", "+", np.add)
+    for name in ("min", "max"):
+        yield _comparing(name, least=name == "min", signed=False)
+    yield _of_bits("and", "&", np.bitwise_and, ones=True)
+    yield _of_bits("or", "|", np.bitwise_or)
+    yield _of_bits("xor", "^", np.bitwise_xor)
+    for name in ("min", "max"):
+        yield _comparing(f"{name}:signed", least=name == "min", signed=True)
+
+
+_REGISTERED = {operator.name: operator for operator in _built_in()}
+
+#: How contributions of a reduction are combined by default.
+ADD = _REGISTERED["add"]
+
+#: Those that compare words as two's complement.
+SIGNED = tuple(name for name, operator in _REGISTERED.items() if operator.signed)
+
+#: The others that every fabric knows; commutative and associative on W-bit words.
+OPERATORS = tuple(name for name in _REGISTERED if name not in SIGNED)

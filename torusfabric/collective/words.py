@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .layout import Layout
-from .operators import Operator
+from .operators import ADD, Operator
 
 __all__ = ["expected_words", "random_messages"]
 
@@ -92,7 +92,7 @@ def expected_words(
     if root is not None:
         layout = layout.with_root(root)
     groups = layout.blocks.groups
-    words = [_group_words(layout, messages[nodes], operator or Operator(), width)
+    words = [_group_words(layout, messages[nodes], operator or ADD, width)
              for nodes in groups.members]  # fmt: skip
     result = np.empty((len(messages), words[0].shape[1]), words[0].dtype)
     result[groups.members] = words

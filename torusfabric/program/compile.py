@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..collective import Operator
+from ..collective import ADD, Operator
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
 from ..toolchain.values import flag, natural, shown
 from .any_root import compile_any_root
 from .lift import lift
 from .merge import merge
+from .operator_demands import check_agreement, wait_for_operators
 from .patterns import compile_pattern
 from .rounds import compile_rounds
 from .tables import compile_table
@@ -73,16 +74,26 @@ def compile(
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
-    flits = None if flits is None else natural("Flits", flits)
-    max_flits = None if max_flits is None else natural("Max flits", max_flits)
-    operators = _listed(operators)
+    program = _compile(schedule, flits, max_flits, _listed(operators), root)
     if flag("Barrier", barrier):
-        program = compile(
-            schedule, flits=flits, max_flits=max_flits, operators=operators, root=root
-        )
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for a barrier")
-        return replace(program, barrier=True)
+        program = replace(program, barrier=True)
+    program = wait_for_operators(program)
+    check_agreement(program)
+    return program
+
+
+def _compile(
+    schedule: Schedule | Sequence[Schedule],
+    flits: int | str | None,
+    max_flits: int | str | None,
+    operators: Sequence[Operator | str],
+    root: str | None,
+) -> Program:
+    """The program, as if operators took no cycles in front of injection ports."""
+    flits = None if flits is None else natural("Flits", flits)
+    max_flits = None if max_flits is None else natural("Max flits", max_flits)
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, flits, max_flits, operators, root)
     if schedule.topology.nodes == 1 or not schedule.round_count:
@@ -90,10 +101,7 @@ def compile(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = compile(
-            schedule.part, flits=flits, max_flits=max_flits, operators=operators, root=root
-        )
-        return lift(part, schedule)
+        return lift(_compile(schedule.part, flits, max_flits, operators, root), schedule)
     if schedule.collective.axes is not None:
         raise InputError(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
@@ -161,12 +169,12 @@ def _compile_all(
     # A list of one is built as that schedule is: of any length only if that is asked for.
     fixed = len(schedules) == 1 and max_flits is None
     programs = [
-        compile(
+        _compile(
             schedule,
-            flits=most if fixed else None,
-            max_flits=None if fixed else most,
-            operators=operators if schedule.collective.reducing else (),
-            root=root if schedule.collective.rooted else None,
+            most if fixed else None,
+            None if fixed else most,
+            operators if schedule.collective.reducing else (),
+            root if schedule.collective.rooted else None,
         )
         for schedule in schedules
     ]
@@ -187,4 +195,4 @@ def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple
     for operator in chosen:
         if chosen.count(operator) > 1:
             raise InputError(f"Operators must be different, not {operator} more than once")
-    return tuple(chosen) or (Operator(),)
+    return tuple(chosen) or (ADD,)

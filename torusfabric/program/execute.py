@@ -6,6 +6,7 @@ a word goes and when follows from the rows of the program and from `Timing` alon
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,6 +59,8 @@ def execute(
             f"shape {words.shape}"
         )
     width = positive("Width", width)
+    if operator:
+        operator.check_width(width)
     machine = _Machine(program, number, _unsigned(words, program, width), run, width)
     machine.run()
     return machine.received().astype(words.dtype, copy=False)
@@ -153,6 +156,9 @@ class _Machine:
         self.upstream = topology.neighbours, topology.opposite[None, :]
         self.link = np.zeros((topology.nodes, ports), words.dtype)
         self.result, self.later, self.later_result = self.link, self.link, self.link
+        # What is inside operators, the newest first.
+        self.combining: deque[Words] = deque()
+        self.injecting: deque[Words] = deque()
         self.read = np.zeros((topology.nodes, len(self.loop.reads)), words.dtype)
         self._bases = [self._single_bases(reads) for reads in self.loop.reads]
         self._rows: dict[int, tuple[int, IntArray]] = {}
@@ -205,7 +211,8 @@ class _Machine:
                 word = self.operator.combine(word, self.read[:, reader], self.width)
             injected.append(word)
         shape = (len(self.nodes), 0)
-        return np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
+        words = np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
+        return _later(self.injecting, words, self.loop.injection_delay)
 
     def _sources(self, arriving: Words) -> Words:
         """Everything that an out-port or an operator can select."""
@@ -241,7 +248,8 @@ class _Machine:
         assert self.loop.operand is not None
         assert self.operator is not None
         other = self._chosen(cycle, self.loop.operand, self.loop.operand_skew, LINK, sources)
-        return self.operator.combine(arriving, other, self.width)
+        made = self.operator.combine(arriving, other, self.width)
+        return _later(self.combining, made, self.loop.latency)
 
     def _read(self, cycle: int) -> Words:
         """The words that memories give after the next edge."""
@@ -327,6 +335,12 @@ class _Machine:
         within = slot.block * self.loop.flits + slot.flit * self.pitch[number]
         address = self.first[number] + base[there] + within
         self.memory[nodes, address] = word[there]
+
+
+def _later(line: deque[Words], words: Words, cycles: int) -> Words:
+    """The words of so many cycles ago; what is not known yet is of no matter."""
+    line.appendleft(words)
+    return line.pop() if len(line) > cycles else np.zeros_like(words)
 
 
 def _at(values: IntArray, index: IntArray) -> IntArray:

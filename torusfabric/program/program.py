@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..collective import expected_words
 from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
@@ -273,6 +274,50 @@ class Program:
         return execute(
             self, words, mode=mode, length=length, root=root, operation=operation, width=width
         )
+
+    def delivered(
+        self,
+        words: np.ndarray,
+        *,
+        mode: int | None = None,
+        length: int | None = None,
+        root: int | None = None,
+        operation: int | None = None,
+        width: int = 64,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The words that a run owes every node, by the definition of the collective.
+
+        Where an operator is not associative, the definition leaves the order open: then it is that
+        of the program.
+
+        Parameters
+        ----------
+        words, mode, length, root, operation, width
+            As of `execute`.
+
+        Returns
+        -------
+        words : ndarray, shape (nodes, receive words)
+        receives : ndarray of bool, shape (nodes,)
+            The nodes at which anything is delivered; the words of others have no meaning.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> program = tf.compile(tf.plan("3", "allreduce"))
+        >>> program.delivered(np.arange(9, dtype=np.uint64).reshape(3, 3))[0][0]
+        array([ 9, 12, 15], dtype=uint64)
+        """
+        number = self.mode_number(mode)
+        operator = self.modes[number].operator_of(operation)
+        owed, receives = expected_words(
+            self.part(number).layout, words, operator=operator, width=width, root=root
+        )
+        if operator is not None and not operator.associative:
+            owed = self.execute(
+                words, mode=mode, length=length, root=root, operation=operation, width=width
+            )
+        return owed, receives
 
     @cached_property
     def digest(self) -> str:

@@ -46,6 +46,8 @@ class SumPlan(NodePlan):
         Where a node keeps complete sums, by its offset from their owner.
     send_memory, send_slot : ndarray of int, shape (nodes, chunks)
         Where a node keeps its contributions, by the offset to their owner.
+    latency : int
+        Cycles that the hardware of operators takes by itself.
     padded : bool
         Whether shorter blocks, too, are sent as such of `flits` flits.
     """
@@ -64,6 +66,7 @@ class SumPlan(NodePlan):
     slot: IntArray
     send_memory: IntArray
     send_slot: IntArray
+    latency: int = 0
     padded: bool = False
 
     @property
@@ -75,10 +78,10 @@ class SumPlan(NodePlan):
     def tail(self) -> int:
         """Cycles by which the last word is written later than the last row ends."""
         if self.by_waves:
-            return 0
+            return self.latency
         # Where lengths are chosen, the period is that of short blocks: long ones follow at once.
         idle = max(self.period - self.flits, 0)
-        return max(int(self.skew.max()) + 1 - idle, 0)
+        return max(int(self.skew.max()) + 1 + self.latency - idle, 0)
 
     @property
     def duration(self) -> int:

@@ -2,9 +2,9 @@
 
 Every in-port has an adder. A word that arrives is combined at once with what is there of the sum it
 belongs to: the node's own contribution if it is the first, else what the arrival before it made.
-The result is in a register behind the adder one cycle later. From there an out-port or another
-adder takes it, or a register behind that, or a memory, as words of other tables are taken off their
-in-ports (see `table_planner`).
+The result is in a register behind the adder one cycle later, or more where the hardware of the
+operator takes some. From there an out-port or another adder takes it, or a register behind that, or
+a memory, as words of other tables are taken off their in-ports (see `table_planner`).
 
 When that happens is decided by `sum_timing`: by the cycle, or by the step. Skews cost nothing in
 the nodes, for only the sequencer delays their signals; but memories that are read with different
@@ -37,7 +37,7 @@ from .sum_words import (
     Source,
     Word,
 )
-from .timing import MEMORY_AGE, SUM_AGE
+from .timing import COMBINE, MEMORY_AGE
 
 if TYPE_CHECKING:
     from ..schedule import Table
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["plan_sums", "plan_sums_of_any_length"]
 
 
-def plan_sums(table: Table, flits: int) -> SumPlan:
+def plan_sums(table: Table, flits: int, latency: int = 0) -> SumPlan:
     """Plan what a node does.
 
     Parameters
@@ -54,6 +54,8 @@ def plan_sums(table: Table, flits: int) -> SumPlan:
         A reduction.
     flits : int
         Flits of a block.
+    latency : int
+        Cycles that the hardware of operators takes by itself.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def plan_sums(table: Table, flits: int) -> SumPlan:
     >>> plan.by_waves, plan.duration
     (True, 3)
     """
-    transfers = SumTransfers(table)
+    transfers = SumTransfers(table, latency)
     timings: list[SumTiming] = [ByCycle(transfers, table.topology)]
     if flits > 1:
         timings.append(ByStep(transfers, table, flits))
@@ -75,7 +77,7 @@ def plan_sums(table: Table, flits: int) -> SumPlan:
     return min(plans, key=lambda plan: plan.duration)
 
 
-def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
+def plan_sums_of_any_length(table: Table, flits: int, latency: int = 0) -> SumPlan:
     """Plan what a node does for blocks of any number of flits up to `flits`.
 
     From some length on nothing but the interval of the steps depends on it. Shorter blocks go by
@@ -88,6 +90,8 @@ def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
     table : Table
         A reduction.
     flits : int
+    latency : int
+        Cycles that the hardware of operators takes by itself.
 
     Returns
     -------
@@ -104,14 +108,14 @@ def plan_sums_of_any_length(table: Table, flits: int) -> SumPlan:
     >>> plan_sums_of_any_length(table, flits=2).padded
     True
     """
-    plan, longest = _plan_open_sums(table, flits), plan_sums(table, flits)
+    plan, longest = _plan_open_sums(table, flits, latency), plan_sums(table, flits, latency)
     return replace(longest, padded=True) if longest.duration <= plan.duration else plan
 
 
-def _plan_open_sums(table: Table, flits: int) -> SumPlan:
+def _plan_open_sums(table: Table, flits: int, latency: int) -> SumPlan:
     """The plan by the step in which the length of a run changes nothing but the interval."""
-    transfers = SumTransfers(table)
-    long = table.topology.ports + SUM_AGE + MEMORY_AGE
+    transfers = SumTransfers(table, latency)
+    long = transfers.reach + latency + MEMORY_AGE
     wanted = _Planner(table, transfers, ByStep(transfers, table, long), flits).plan()
     for period in range(1, long):
         timing = ByStep(transfers, table, long, period)
@@ -133,7 +137,7 @@ class _Planner:
         self, table: Table, transfers: SumTransfers, timing: SumTiming, flits: int
     ) -> None:
         self.table, self.transfers, self.timing, self.flits = table, transfers, timing, flits
-        self.ports = table.topology.ports
+        self.ports, self.combine = table.topology.ports, transfers.combine
         self.opposite: list[int] = table.topology.opposite.tolist()
         self.words: dict[Consumer, dict[int, Word]] = defaultdict(dict)
         self.last_use: dict[Arrival, int] = defaultdict(int)
@@ -209,6 +213,7 @@ class _Planner:
             slot=slot,
             send_memory=send_memory,
             send_slot=send_slot,
+            latency=self.combine - COMBINE,
         )
 
     def _departure(self) -> IntArray:
@@ -248,12 +253,13 @@ class _Planner:
                     continue
                 port = self.opposite[word.port]
                 age = self._takes(consumer, step) - self._arrives(word)
-                if age >= MEMORY_AGE:
+                if age >= MEMORY_AGE - COMBINE + self.combine:
                     waiting[port][consumer][step] = word
                     self.source[consumer, step] = FromMemory(consumer, port)
                 else:
-                    self.source[consumer, step] = FromAdder(port, later=age > 1)
-                    delayed |= {port} if age > 1 else set()
+                    later = age > self.combine
+                    self.source[consumer, step] = FromAdder(port, later=later)
+                    delayed |= {port} if later else set()
         return tuple(sorted(delayed)), waiting
 
     def _share(self, reads: ReadWords[Kept]) -> list[SharedMemory[Kept]]:
@@ -310,7 +316,7 @@ class _Planner:
         leaving: list[tuple[int, int]] = []
         for word in sorted({*group.rows.values(), *stay}, key=self._arrives):
             # A word may be written just after the last read of another from its slot.
-            while leaving and leaving[0][0] <= self._arrives(word) + 1:
+            while leaving and leaving[0][0] <= self._arrives(word) + self.combine:
                 heappush(free, heappop(leaving)[1])
             slots[word] = heappop(free) if free else len(leaving)
             end = FOREVER if word in stay else self.last_use[word]

@@ -1,7 +1,8 @@
 """When what arrives and leaves at a node that carries out a table of sums.
 
 A sum may leave two cycles after the last word for it has arrived, and words for one sum must not
-arrive in the same cycle, for they are combined one after another. There are two ways to see to
+arrive in the same cycle, for they are combined one after another; both are longer by what the
+hardware of the operator takes by itself. There are two ways to see to
 that. By the cycle, every word leaves as soon as it can, for messages of one flit or flit after
 flit of longer ones. By the step, for long messages, all flits of a block go by in each step, and
 each port has a *skew*, a number of cycles by which all nodes do later what has to do with its link.
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from ..topology import IntArray
-from .timing import SUM_AGE
+from .timing import COMBINE
 
 if TYPE_CHECKING:
     from ..schedule import Table
@@ -62,9 +63,19 @@ class SumTransfers:
     ----------
     table : Table
         A reduction.
+    latency : int
+        Cycles that the hardware of the operator takes by itself.
 
     Attributes
     ----------
+    ports : int
+        Of a node.
+    combine : int
+        Cycles from the arrival of a word to the sum it went into.
+    age : int
+        Cycles from the arrival of a word to the departure of that sum, at the least.
+    reach : int
+        Steps further apart than this keep all rules.
     joins : dict of SumKey to (list of Arrival)
         The arrivals that go into each partial sum.
     passes : dict of SumKey to Arrival
@@ -72,8 +83,12 @@ class SumTransfers:
     departures : list of Departure
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, latency: int = 0) -> None:
         topology = table.topology
+        self.ports = topology.ports
+        self.combine = COMBINE + latency
+        self.age = self.combine + 1
+        self.reach = topology.ports * self.combine + self.age
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
         here = topology.subtract(there, topology.generators[ports])
@@ -136,14 +151,14 @@ class ByCycle(SumTiming):
         joined: dict[SumKey, set[int]] = defaultdict(set)
         for step, port, key, partial, joins in transfers.departures:
             before = [self._at[a] for a in transfers.feeding(key, partial=partial)]
-            time = max(before, default=-SUM_AGE) + SUM_AGE
+            time = max(before, default=-transfers.age) + transfers.age
             busy = used[port] | joined[joins] if partial else used[port]
             while time in busy:
                 time += 1
             self._at[step, port] = time
             used[port].add(time)
             if partial:
-                joined[joins].add(time)
+                joined[joins].update(range(time - transfers.combine + 1, time + transfers.combine))
         self.period = 1
         self.skew = np.zeros(topology.ports, int)
         # An adder reads memories a row later than an out-port.
@@ -175,7 +190,7 @@ class ByStep(SumTiming):
         self, transfers: SumTransfers, table: Table, flits: int, period: int | None = None
     ) -> None:
         self.rows = table.round_count
-        self.period, self.skew = _period(transfers, table.topology.ports, flits)
+        self.period, self.skew = _period(transfers, flits)
         if period is not None:
             self.period = period
 
@@ -187,7 +202,9 @@ class ByStep(SumTiming):
             skew = int(self.skew[rule.second]) - int(self.skew[rule.first])
             return rule.steps * self.period + skew
 
-        return all(interval(rule) >= SUM_AGE for rule in ages) and all(map(interval, apart))
+        return all(interval(rule) >= transfers.age for rule in ages) and all(
+            abs(interval(rule)) >= transfers.combine for rule in apart
+        )
 
     def time(self, step: int, port: int) -> int:
         """The cycle in which the first flit that leaves by a port in a step is on the link."""
@@ -206,7 +223,7 @@ class _Rule(NamedTuple):
     second: int
 
 
-def _period(transfers: SumTransfers, ports: int, flits: int) -> tuple[int, IntArray]:
+def _period(transfers: SumTransfers, flits: int) -> tuple[int, IntArray]:
     """The shortest period, and skews that allow it.
 
     Returns
@@ -214,17 +231,17 @@ def _period(transfers: SumTransfers, ports: int, flits: int) -> tuple[int, IntAr
     period : int
     skew : ndarray of int, shape (ports,)
     """
-    reach = ports + SUM_AGE
+    reach = transfers.reach
     ages, apart = _rules(transfers)
     # What lies further apart in steps keeps the rules with any skews.
     ages = {rule for rule in ages if rule.steps <= reach}
     apart = {rule for rule in apart if rule.steps <= reach}
     for period in range(flits, flits + reach + 1):
-        for limit in range(ports):
-            skew = _skews(period, ports, limit, ages, apart)
+        for limit in range(0, transfers.ports * transfers.combine, transfers.combine):
+            skew = _skews(period, transfers, limit, ages, apart)
             if skew:
                 return period, np.array(skew)
-    raise AssertionError("a period of ports + 1 cycles always will do")
+    raise AssertionError("a period of `reach` cycles more always will do")
 
 
 def _rules(transfers: SumTransfers) -> tuple[set[_Rule], set[_Rule]]:
@@ -241,7 +258,7 @@ def _rules(transfers: SumTransfers) -> tuple[set[_Rule], set[_Rule]]:
 
 
 def _skews(
-    period: int, ports: int, limit: int, ages: set[_Rule], apart: set[_Rule]
+    period: int, transfers: SumTransfers, limit: int, ages: set[_Rule], apart: set[_Rule]
 ) -> list[int] | None:
     """Skews up to a limit that keep all rules, or None; by trying port after port."""
 
@@ -251,13 +268,17 @@ def _skews(
     def fits(skew: list[int]) -> bool:
         port = len(skew) - 1
         return all(
-            interval(rule, skew) >= SUM_AGE for rule in ages if max(rule[1:]) == port
-        ) and all(interval(rule, skew) for rule in apart if max(rule[1:]) == port)
+            interval(rule, skew) >= transfers.age for rule in ages if max(rule[1:]) == port
+        ) and all(
+            abs(interval(rule, skew)) >= transfers.combine
+            for rule in apart
+            if max(rule[1:]) == port
+        )
 
     def extend(skew: list[int]) -> list[int] | None:
-        if len(skew) == ports:
+        if len(skew) == transfers.ports:
             return skew
-        for value in range(limit + 1):
+        for value in range(0, limit + 1, transfers.combine):
             longer = [*skew, value]
             if fits(longer):
                 found = extend(longer)

@@ -70,7 +70,7 @@ def compile_table(
     """
     block = block_flits(table, flits)
     topology = table.topology
-    plan = _plan_of(table, block, any_length=any_length)
+    plan = _plan_of(table, block, operators, any_length=any_length)
     loop = _sum_loop(plan, table) if isinstance(plan, SumPlan) else _loop(plan, block)
     delay = _write_delay(table, plan, flits, any_length=any_length)
     mode = Mode(
@@ -96,11 +96,14 @@ def compile_table(
     )
 
 
-def _plan_of(table: Table, block: int, *, any_length: bool) -> SumPlan | TablePlan:
+def _plan_of(
+    table: Table, block: int, operators: tuple[Operator, ...], *, any_length: bool
+) -> SumPlan | TablePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
     if not table.collective.reducing:
         return plan_table(table, block, by_waves_only=any_length)
-    return (plan_sums_of_any_length if any_length else plan_sums)(table, block)
+    latency = max(operator.latency for operator in operators)
+    return (plan_sums_of_any_length if any_length else plan_sums)(table, block, latency)
 
 
 def _words(slot: IntArray, block: int) -> IntArray:
@@ -217,6 +220,7 @@ def _sum_loop(plan: SumPlan, table: Table) -> Loop:
         operand_skew=tuple(near.tolist()),
         delayed=(),
         delayed_results=plan.delayed,
+        latency=plan.latency,
         injections=tuple((k,) for k in range(len(reads))),
         reads=reads,
         writes=_writes(plan, block, near, first_source=plan.ports),

@@ -13,9 +13,10 @@ slot + `LINK`                         the word is on the first link
 slot + `SETTING` + hops * latency     the word is at the in-port of its receiver, and is stored
 ====================================  =============================
 
-An operator behind an in-port takes `COMBINE` cycles more. Skews are added. Cycles are counted like
-the fabric's own counter: the edge that takes the start pulse is number 0, and something is there
-in cycle c if it is there after edge c. The first slot is cycle `wait`.
+An operator behind an in-port takes `COMBINE` cycles more, and those of its own hardware. Skews are
+added. Cycles are counted like the fabric's own counter: the edge that takes the start pulse is
+number 0, and something is there in cycle c if it is there after edge c. The first slot is cycle
+`wait`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ __all__ = [
     "RUN_SETUP",
     "SETTING",
     "STEP_DRAIN",
-    "SUM_AGE",
     "WRITE",
     "CyclePiece",
     "Timing",
@@ -61,14 +61,11 @@ SETTING = ADDRESS + 1
 #: Cycles from a slot to the word on its first link.
 LINK = SETTING + 1
 
-#: Cycles that an operator behind an in-port takes.
+#: Cycles that an operator behind an in-port takes, besides those of its own hardware.
 COMBINE = 1
 
 #: Cycles from the arrival of a word to its departure by way of a memory: it is written, read, sent.
 MEMORY_AGE = 3
-
-#: Cycles from the arrival of a word to the departure of the sum it went into, at the least.
-SUM_AGE = COMBINE + 1
 
 #: Cycles of a round beyond its hops and flits: the write of the last flit.
 ROUND_SETUP = 1
@@ -198,7 +195,11 @@ class Timing:
 
     def store_delay(self, hops: int, skew: int = 0) -> int:
         """Cycles from a slot to the write of its word after so many hops."""
-        return self._on_the_way(hops) + skew + (COMBINE if self.loop.combining else 0)
+        return (
+            self._on_the_way(hops)
+            + skew
+            + (COMBINE + self.loop.latency if self.loop.combining else 0)
+        )
 
     def _on_the_way(self, hops: int) -> int:
         """Cycles from a slot to the arrival of its word after so many hops."""

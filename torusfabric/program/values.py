@@ -237,6 +237,10 @@ class Loop:
     operand_skew : tuple of int
     delayed_results : tuple of int
         The in-ports whose results have a second register.
+    latency : int
+        Cycles that the hardware of operators takes by itself.
+    injection_delay : int
+        Cycles by which all words leave later for operators in front of injection ports.
     departure : ndarray of int, shape (steps of the schedule, ports)
         The row in which a sender reads what it sends by a port.
     departure_skew : tuple of int
@@ -262,6 +266,8 @@ class Loop:
     operand: IntArray | None = None
     operand_skew: tuple[int, ...] = ()
     delayed_results: tuple[int, ...] = ()
+    latency: int = 0
+    injection_delay: int = 0
     padded: bool = False
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..collective import Operator
+from ..collective import ADD
 from ..collective.words import expected_words
 from ..program import DirectMap, RenumberedMap
 from ..topology import BoolArray, IntArray
@@ -83,7 +83,7 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
     groups = part.layout.blocks.groups
     numbers = np.zeros((program.topology.nodes, count), np.uint64)
     numbers[groups.members[:, 0]] = np.arange(count)
-    index, receives = expected_words(part.layout, numbers, operator=Operator("add"), root=root)
+    index, receives = expected_words(part.layout, numbers, operator=ADD, root=root)
     sum_of = np.empty((groups.count, count), int)
     for group, members in enumerate(groups.members.tolist()):
         for k in range(count):

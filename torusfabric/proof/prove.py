@@ -85,6 +85,12 @@ def prove(
             "Operators to be proved in front of injection ports must not be signed (by --algorithm "
             "matching, which combines words behind in-ports, they are proved)"
         )
+    for operator in fabric.program.operators:
+        if operator.proof is None or operator.latency or not operator.associative:
+            raise InputError(
+                "Operator to be proved must be associative, without registers, and state its proof,"
+                f" not {operator}"
+            )
     for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
         tools.require(tool)
     proofs: list[ModuleProof] = []

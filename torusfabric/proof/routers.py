@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
 from ..rtl.branches import branch_bits
 from .harness import HarnessText
 
@@ -168,6 +167,7 @@ def _add_results(
     operands = [text.word("result", k, width, ago=1) for k in range(results)]
     operands += [text.word("inject", k, width, ago=1) for k in range(words.injections)]
     operands.append(f"{width}'d{operator.identity(width)}")
+    assert operator.proof is not None  # `prove` sees to that
     conditions = [text.past("enable", 1, ago=2)]
     if code is not None:
         chosen = text.past("operator_code", code.bit_length() or 1, ago=LATENCY)
@@ -178,9 +178,9 @@ def _add_results(
         for number, source in enumerate(output.sources):
             bits = branch_bits(len(output.sources), number)
             selected = _selected(select, output.bits, bits) if bits else []
-            wanted = combined(operator, arriving, operands[source], width)
+            wanted = operator.proof(arriving, operands[source], width)
             text.claim(
-                f"result_{port}_is_{operator.name}{'_signed' * operator.signed}_with_{source}",
+                f"result_{port}_is_{operator.label}_with_{source}",
                 f"!({' && '.join(conditions + selected)}) || "
                 f"{text.word('result', port, width)} == {wanted}",
                 ago=2,
@@ -205,27 +205,8 @@ def unit_harness(name: str, unit: OperatorUnit, width: int) -> HarnessText:
         text.input("code", unit.bits)
     text.output("result", width)
     for code, operator in zip(unit.codes, unit.operators, strict=True):
-        wanted = combined(operator, "a", "b", width)
+        assert operator.proof is not None
+        wanted = operator.proof("a", "b", width)
         chosen = f"code == {code}" if unit.bits else "1'b1"
-        said = f"{operator.name}{'_signed' * operator.signed}"
-        text.claim(f"result_is_{said}", f"!({chosen}) || result == {wanted}", ago=0)
+        text.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}", ago=0)
     return text
-
-
-def combined(operator: Operator, a: str, b: str, width: int) -> str:
-    """What an operator makes of two words, in Verilog.
-
-    Examples
-    --------
-    >>> from torusfabric.collective import Operator
-    >>> combined(Operator("add"), "a", "b", 8)
-    "8'(a + b)"
-    """
-    signs = {"add": "+", "and": "&", "or": "|", "xor": "^"}
-    if operator.name in signs:
-        return f"{width}'({a} {signs[operator.name]} {b})"
-    if operator.name not in ("min", "max"):
-        raise InputError(f"Operator must be one that can be proved, not {operator}")
-    less = f"$signed({a}) < $signed({b})" if operator.signed else f"{a} < {b}"
-    first, second = (a, b) if operator.name == "min" else (b, a)
-    return f"(({less}) ? {first} : {second})"

@@ -66,6 +66,8 @@ class EndpointSettings:
         Of each mode, whether that is so.
     offset_bits : int
         With any root: bits of the offset of a node from it.
+    injection_delay : int
+        Cycles by which injected words come later for operators in front of injection ports.
     unit : OperatorUnit or None
         How the words of the readers of an injection port are combined.
     spare : bool
@@ -89,6 +91,7 @@ class EndpointSettings:
     half: int = 0
     half_modes: tuple[int, ...] = ()
     offset_bits: int = 0
+    injection_delay: int = 0
     unit: OperatorUnit | None = None
     spare: bool = False
 

@@ -326,19 +326,21 @@ class EndpointBuilder:
         return [[*self._held(early, f"{name}_{k}")] for k in range(count)]
 
     def _combined(self, words: list[Value], injection: int) -> Value:
-        """What the readers of an injection port read, combined in a tree."""
+        """What the readers of an injection port read, combined in a tree; all as late."""
         if not words:
             return Const(0, self._width)
         level, unit, made = words, self._settings.unit, 0
+        late = self._settings.injection_delay
         while len(level) > 1:
             assert unit is not None
-            rest, pairs = level[-1:] if len(level) % 2 else [], []
+            rest = [delayed(self._m, word, unit.latency) for word in level[len(level) & ~1 :]]
+            pairs, late = [], late - unit.latency
             for pair in zip(level[::2], level[1::2], strict=False):
                 name = f"{injection}_{made}" if self._endpoint.alone else None
                 pairs.append(add_pair(self._m, unit, pair, self._code(), name=name))
                 made += 1
             level = pairs + rest
-        return level[0]
+        return delayed(self._m, level[0], late)
 
     def _neutral(self) -> Value:
         """The word that changes nothing."""

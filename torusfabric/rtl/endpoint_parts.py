@@ -92,6 +92,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
         half_modes=tuple(int(each > 0) for each in halves),
         offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
         unit=_adding(plan),
+        injection_delay=plan.loop.injection_delay,
         spare=_spare(plan),
     )
 

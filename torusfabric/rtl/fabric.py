@@ -167,6 +167,8 @@ class Fabric(wiring.Component):
         width, periodic = natural("Width", width), flag("Periodic", periodic)
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
+        for operator in program.operators:
+            operator.check_width(width)
         check_prefix(prefix)
         self.prefix = prefix
         if program.any_length and Top(top) is Top.CORE:

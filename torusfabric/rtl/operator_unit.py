@@ -4,7 +4,10 @@ A few *control bits* say what it does. Minima and maxima, signed or not, share a
 `and` and `or` they share what passes on the bits of one word, of the other, or of both. A control
 that is the same for all operators is a constant, and those that can be the same, or each other's
 opposite, are one bit: two operators seldom need more than one. The adder stays apart from the
-comparator, for an adder that also subtracts takes as much for turning over one of the words.
+comparator, for an adder that also subtracts takes as much for turning over one of the words. Any
+other operator has its own hardware, beside what is shared, and a control that selects its result.
+
+All results come as late as those of the slowest operator.
 
 The control bits are sampled with the start and are in every node `program.timing.DISTRIBUTION`
 cycles later. The first word comes after `SETTING` cycles, so that no run has to wait for them.
@@ -19,42 +22,18 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..collective import Operator
-from ..errors import InputError
+from ..collective import ADD, OPERATORS, SIGNED, Operator
 from ..program.timing import DISTRIBUTION, SETTING
 from .cascade import keeper
+from .delays import delayed
 from .memories import address_width
 
-__all__ = ["OperatorUnit", "operate"]
+__all__ = ["OperatorUnit"]
 
 assert DISTRIBUTION <= SETTING, "control bits come before the words that they concern"
 
 #: What a control bit is for an operator; None where it does not matter.
 Bit = bool | None
-
-
-def operate(operator: Operator, a: Value, b: Value, width: int) -> Value:
-    """What an operator makes of two words, as `Operator.combine` says."""
-    match operator.name:
-        case "add":
-            return (a + b)[:width]
-        case "and":
-            return a & b
-        case "or":
-            return a | b
-        case "xor":
-            return a ^ b
-        case "min" | "max":
-            pass
-        case _:
-            raise _no_hardware(operator)
-    less = a.as_signed() < b.as_signed() if operator.signed else a < b
-    return Mux(less, a, b) if operator.name == "min" else Mux(less, b, a)
-
-
-def _no_hardware(operator: Operator) -> InputError:
-    """The refusal of an operator that no part of the unit computes."""
-    return InputError(f"Operator must be one that has hardware, not {operator}")
 
 
 class _Control(NamedTuple):
@@ -83,7 +62,7 @@ class OperatorUnit:
 
     Examples
     --------
-    >>> unit = OperatorUnit((Operator("add"), Operator("max")))
+    >>> unit = OperatorUnit((Operator.parse("add"), Operator.parse("max")))
     >>> unit.bits, unit.codes
     (1, (1, 0))
     """
@@ -112,15 +91,36 @@ class OperatorUnit:
     @cached_property
     def _planned(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
         """Where each control comes from, and what each control bit is for each operator."""
-        wanted = [_controls(operator) for operator in self.operators]
+        wanted = [self._wanted(operator) for operator in self.operators]
         columns: list[list[Bit]] = []
         controls = {name: _placed([w[name] for w in wanted], columns) for name in wanted[0]}
         return controls, columns
 
+    def _wanted(self, operator: Operator) -> dict[str, Bit]:
+        """What the controls are for an operator: of what is shared, and of those apart."""
+        shared = _SHARED.get(operator.name, dict.fromkeys(_CONTROLS))
+        return shared | {other.name: other == operator for other in self._apart}
+
+    @property
+    def _apart(self) -> list[Operator]:
+        """The operators with hardware of their own."""
+        return [operator for operator in self.operators if operator.name not in _SHARED]
+
+    @property
+    def _shared(self) -> set[str]:
+        """The names of the others, signed or not."""
+        names = {operator.name for operator in self.operators} & _SHARED.keys()
+        return {name.removesuffix(":signed") for name in names}
+
     @property
     def adds(self) -> bool:
         """Whether it does nothing but add."""
-        return [operator.name for operator in self.operators] == ["add"]
+        return self.operators == (ADD,)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from two words to their result."""
+        return max(operator.latency for operator in self.operators)
 
     def _control(self, name: str, code: Value) -> Value:
         """A control, given the control bits of the run."""
@@ -134,22 +134,39 @@ class OperatorUnit:
         if len({operator.identity(width) for operator in self.operators}) == 1:
             return Const(self.operators[0].identity(width), width)
         low, high = self._control("low", code), self._control("high", code)
-        return Cat(*[low] * (width - 1), high)
+        word: Value = Cat(*[low] * (width - 1), high)
+        for operator in self._apart:
+            word = Mux(self._control(operator.name, code), operator.identity(width), word)
+        return word[:width]
 
     def combine(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """What the chosen operator makes of two words, given its control bits."""
+        """What the chosen operator makes of two words, given its control bits.
+
+        It is there `latency` cycles after the words, if the control bits still are.
+        """
         if len(self.operators) == 1:
-            return operate(self.operators[0], a, b, width)
-        names = {operator.name for operator in self.operators}
-        result = None
+            return self.operators[0].hardware(m, a, b)[:width]
+        result = delayed(m, self._combined(m, a, b, code, width), self.latency)
+        for operator in self._apart:
+            own = operator.hardware(m, a, b)[:width]
+            own = delayed(m, own, self.latency - operator.latency)
+            result = Mux(self._control(operator.name, code), own, result)
+        return result
+
+    def _combined(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
+        """What the operators make that share hardware; nothing if there are none."""
+        names, alone = self._shared, [each for each in self.operators if each.name in _SHARED]
+        if len(alone) == 1:
+            return alone[0].hardware(m, a, b)
+        result: Value = Const(0, width)
         if names - {"add", "xor"}:
             result = self._passed(m, a, b, code, width)
         if "xor" in names:
-            result = a ^ b if result is None else self._parity(m, a, b, result, code, width)
+            passes = bool(names - {"add", "xor"})
+            result = self._parity(m, a, b, result, code, width) if passes else a ^ b
         if "add" in names:
             total = (a + b)[:width]
-            result = total if result is None else Mux(self._control("add", code), total, result)
-        assert result is not None
+            result = Mux(self._control("add", code), total, result) if names != {"add"} else total
         return result
 
     def _parity(
@@ -159,7 +176,7 @@ class OperatorUnit:
 
         Synthesis keeps what is before and after it where that is a look-up table of its own.
         """
-        names, keep = {operator.name for operator in self.operators}, keeper(m, width)
+        names, keep = self._shared, keeper(m, width)
         if names & {"min", "max"}:
             passed = keep(passed)
         result = Mux(self._control("parity", code), a ^ b, passed)
@@ -167,7 +184,7 @@ class OperatorUnit:
 
     def _passed(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
         """The greater or smaller of two words, or what their bits have in common or together."""
-        names = {operator.name for operator in self.operators}
+        names = self._shared
         most = self._control("most", code)
         if not names & {"min", "max"}:
             return Mux(most, a | b, a & b)
@@ -177,23 +194,22 @@ class OperatorUnit:
         first = Signal(name="first")
         compare = self._control("compare", code)
         m.d.comb += first.eq(Mux(compare, above == most, most))
-        if all(operator.name not in ("and", "or") for operator in self.operators):
+        if not names & {"and", "or"}:
             return Mux(first, a, b)
         second = first ^ compare
         return (a & b) | Mux(first, a, 0) | Mux(second, b, 0)
 
 
 def _controls(operator: Operator) -> dict[str, Bit]:
-    """What the controls of the unit are for an operator.
+    """What the controls of what is shared are for an operator.
 
     `add` and `parity` select a sum and an `xor`; `signed`, `compare` and `most` say how bits are
     passed on; `low` and `high` are the lower bits and the highest one of the word that changes
     nothing.
     """
-    name, compares = operator.name, operator.name in ("min", "max")
+    name = operator.name.removesuffix(":signed")
+    compares = name in ("min", "max")
     passes = compares or name in ("and", "or")
-    if not passes and name not in ("add", "xor"):
-        raise _no_hardware(operator)
     identity = operator.identity(2)
     return {
         "add": name == "add",
@@ -204,6 +220,13 @@ def _controls(operator: Operator) -> dict[str, Bit]:
         "low": bool(identity & 1),
         "high": bool(identity >> 1),
     }
+
+
+#: The operators that share hardware, and what its controls are for each.
+_SHARED = {name: _controls(Operator.parse(name)) for name in (*OPERATORS, *SIGNED)}
+
+#: The names of those controls.
+_CONTROLS = tuple(_SHARED[ADD.name])
 
 
 def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:

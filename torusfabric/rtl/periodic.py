@@ -56,7 +56,8 @@ def check_periodic(program: Program, *, top: str, bus: str | None) -> None:
     Raises
     ------
     InputError
-        If anything is chosen at the start of a run, or there is no host port, or one node only.
+        If anything is chosen at the start of a run, there is no host port, one node only, or an
+        operator of several cycles.
     """
     if top != "host" or bus:
         raise InputError(f"Top of a periodic fabric must be host, without a bus, not {bus or top}")
@@ -70,6 +71,11 @@ def check_periodic(program: Program, *, top: str, bus: str | None) -> None:
     for name, open_ in chosen.items():
         if open_:
             raise InputError(f"The {name} of a periodic fabric must be fixed, not left to each run")
+    if slow := [operator for operator in program.operators if operator.latency]:
+        raise InputError(
+            f"Operator of a periodic fabric must be combinational, not {slow[0]}, which takes "
+            f"{slow[0].latency} cycles"
+        )
     if program.topology.nodes == 1:
         raise InputError("Nodes of a periodic fabric must be at least 2, not 1")
 

@@ -76,7 +76,7 @@ def word_path(program: Program, arrival: Arrival, flit: int = 0) -> list[Stage]:
             (cycle, f"out-port {names[port]} of node {node} has it", vars(Router)["elaborate"])
         )
     if program.loop.combining:
-        there += COMBINE
+        there += COMBINE + program.loop.latency
         what = f"the operator at in-port {names[arrival.port]} has combined it"
         steps.append((there, what, vars(Combiner)["_result"]))
     steps.append((there + 1, f"node {arrival.node} has stored or passed it on", add_memory))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..analysis.bounds import bound
-from ..collective import expected_words, random_messages
+from ..collective import random_messages
 from ..errors import InputError
 from ..rtl.fabric import Fabric, Top
 from ..toolchain.values import natural, of_type, positive, shown
@@ -170,11 +170,7 @@ def simulate_runs(
 
 def _compare(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
-    program = fabric.program.part(job.mode or 0)
-    operator = program.mode.operator_of(job.operation)
-    words, receives = expected_words(
-        program.layout, messages, operator=operator, width=fabric.width, root=job.root
-    )
+    words, receives = fabric.program.delivered(messages, **job.inputs, width=fabric.width)
     got = np.asarray(run.words, words.dtype)
     differing = np.argwhere((got != words) & receives[:, None])
     first = None

@@ -1,7 +1,9 @@
 """The manifest: what a user of the Verilog has to know, as plain data."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..collective import OPERATORS, SIGNED, Operator
 from ..program import Mode
 from ..rtl.fabric import Fabric
 from .interface import interface
@@ -43,10 +45,27 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "modes": [_mode(fabric, number) for number in range(len(program.modes))],
         "topology": program.topology.to_json(),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
+        **_functions(program.operators),
         **_schedules(fabric),
         "router_classes": len(fabric.router_classes),
         "command": command,
     }
+
+
+def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
+    """Where a bench finds what operators of other packages make, if a function of a module says it.
+
+    The bench computes words by the definition of a collective, which leaves the order open.
+    """
+    found = {
+        operator.name: f"{operator.function.__module__}:{operator.function.__qualname__}"
+        for operator in operators
+        if operator.name not in (*OPERATORS, *SIGNED)
+        and operator.associative
+        and operator.function.__module__ != "__main__"
+        and operator.function.__qualname__.isidentifier()
+    }
+    return {"operator_functions": found} if found else {}
 
 
 def _schedules(fabric: Fabric) -> dict[str, Any]:
@@ -84,7 +103,7 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),
         "algorithm": schedule.algorithm,
-        "operators": [operator.notation for operator in mode.operators],
+        "operators": [operator.name for operator in mode.operators],
         "chunks": schedule.chunks,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,

@@ -13,7 +13,6 @@ from amaranth.lib.wiring import In, Out
 
 from ...collective import Collective
 from ...rtl.memories import address_width
-from ...rtl.operator_unit import operate
 from .generator import HashGenerator
 from .of_mode import chosen, chosen_number
 from .words import SentWords
@@ -107,7 +106,7 @@ class ExpectedWord(wiring.Component):
         identity, sent = self._sent(generator)
         m.d.comb += self.word.eq(Mux(several, total, sent))
         combined = chosen(
-            [operate(words.operator, total, sent, self._width) for words in self._words[0]],
+            [words.operator.hardware(m, total, sent) for words in self._words[0]],
             self.operation,
         )
         with m.FSM() as states:

@@ -47,7 +47,7 @@ def _alone(fabric: "Fabric") -> Facts:
     return {
         "collective": schedule.collective.name,
         "root": schedule.collective.root,
-        **({"operator": operator.name, "signed": operator.signed} if operator else {}),
+        **(operator_facts(operator) if operator else {}),
         "algorithm": schedule.algorithm,
         "schedule_digest": schedule.digest[:16],
     }
@@ -70,7 +70,7 @@ def _choosing(fabric: "Fabric", number: int) -> Facts:
     return {
         "collective": schedule.collective.name,
         "root": "any" if mode.any_root else schedule.collective.root,
-        "operators": [operator.notation for operator in mode.operators],
+        "operators": [operator.name for operator in mode.operators],
         "algorithm": schedule.algorithm,
         "schedule_digest": schedule.digest[:16],
         "chunks": schedule.chunks,
@@ -165,7 +165,12 @@ def operator_of(facts: Facts) -> Operator:
     if not isinstance(name, str) or not isinstance(signed, bool):
         said = f"{name!r}, {signed!r}"
         raise WorkFailed(f"Board must say its operator, and whether it is signed, not {said}")
-    return Operator(name, signed)
+    return Operator.parse(f"{name}:signed" if signed else name)
+
+
+def operator_facts(operator: Operator) -> Facts:
+    """What a board says of its operator."""
+    return {"operator": operator.name.removesuffix(":signed"), "signed": operator.signed}
 
 
 def _check_forms(said: Facts, forms: Mapping[str, _Form]) -> None:

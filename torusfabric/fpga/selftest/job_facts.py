@@ -7,7 +7,7 @@ from typing import Any
 from ...collective import Operator, parse_collective
 from ...errors import InputError
 from ...topology import parse_topology
-from .facts import Facts, operator_of
+from .facts import Facts, operator_facts, operator_of
 from .jobs import CHOICES
 
 __all__ = ["NO_CHOICES", "asked_job", "choices_in", "describe_job", "job_facts"]
@@ -91,8 +91,7 @@ def _operator_facts(operators: list[str], operation: int) -> Facts:
     """How words are combined, if they are."""
     if not operators:
         return {}
-    operator = Operator.parse(operators[operation])
-    return {"operator": operator.name, "signed": operator.signed}
+    return operator_facts(Operator.parse(operators[operation]))
 
 
 def _cycles(mode: Facts, flits: int) -> int:

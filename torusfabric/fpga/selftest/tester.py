@@ -6,7 +6,8 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from ...collective import Operator
+from ...collective import ADD
+from ...errors import InputError
 from .expected import ExpectedWord
 from .forecast import Forecast
 from .job_draw import JobDraw
@@ -47,7 +48,13 @@ def host_port(fabric: "Fabric") -> wiring.Signature:
 def sent_words(fabric: "Fabric") -> list[list[SentWords]]:
     """The words that the nodes of a group send in a test: for each mode, with each operator."""
     program = fabric.program
-    operators = program.operators or (Operator(),)
+    operators = program.operators or (ADD,)
+    for operator in operators:
+        if operator.latency or not operator.associative:
+            raise InputError(
+                "Operator of a self-test must be associative and without registers, for it is "
+                f"built into the tester as well, not {operator}"
+            )
     return [
         [
             SentWords(mode.schedule.collective, mode.groups.size, fabric.width, operator)

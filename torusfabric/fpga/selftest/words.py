@@ -11,9 +11,9 @@ delivers zeros passes. So there only two to four origins send a hash, others in 
 each flit, and all others the identity of the operator.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ...collective import Collective, Operator
+from ...collective import ADD, Collective, Operator
 
 __all__ = ["CONSTANTS", "SentWords", "hash_word", "state_bits"]
 
@@ -22,9 +22,6 @@ CONSTANTS = {16: (0x9E37, 3, 5), 32: (0x9E3779B9, 3, 11)}
 
 #: Rounds without a value at the end, which spread the last one.
 SPREADING = 3
-
-#: Operators by which one word may hide another.
-HIDING = ("and", "or", "min", "max")
 
 
 def state_bits(width: int) -> int:
@@ -78,7 +75,7 @@ class SentWords:
     collective: Collective
     nodes: int
     width: int
-    operator: Operator = field(default_factory=Operator)
+    operator: Operator = ADD
 
     @property
     def identity(self) -> int:
@@ -88,7 +85,7 @@ class SentWords:
     @property
     def selecting_bits(self) -> int:
         """How many low bits of its number select whether an origin counts; 0 where all do."""
-        if not self.collective.reducing or self.operator.name not in HIDING:
+        if not self.collective.reducing or not self.operator.hides:
             return 0
         return max(self.nodes.bit_length() - 2, 0)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...collective import expected_words, random_messages
+from ...collective import random_messages
 from ...rtl.fabric import Fabric
 from ..engines.base import Job
 
@@ -95,8 +95,7 @@ def exchange_of(
     """
     part = fabric.program.part(job.mode or 0)
     layout = part.layout if job.root is None else part.layout.with_root(job.root)
-    operator = part.mode.operator_of(job.operation)
-    delivered, receives = expected_words(layout, words, operator=operator, width=fabric.width)
+    delivered, receives = fabric.program.delivered(words, **job.inputs, width=fabric.width)
     collective, groups = layout.blocks.collective, layout.blocks.groups
     destinations = groups.size if collective.personal else 1
     if collective.from_each:

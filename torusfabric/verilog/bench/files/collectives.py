@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable
 from functools import reduce
+from importlib import import_module
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -79,13 +80,48 @@ def expected_words(collective: str, sent: list[Words], root: int, combine: Combi
     return [receive(position) for position in positions]
 
 
-def combiner(name: str, width: int) -> Combine:
-    """What combines a list of words of some width by an operator, such as ``max:signed``."""
+def combiner(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:
+    """What combines a list of words in a run, by an operator such as ``max:signed``.
+
+    Parameters
+    ----------
+    manifest : dict
+        Of the fabric; says where functions of a package are, which combine arrays of words.
+    mode : dict
+        Of the run.
+    operation : int
+        The number of its operator.
+    """
+    if not mode["operators"]:
+        return max
+    name: str = mode["operators"][operation]
+    width: int = manifest["width"]
+    if name in manifest.get("operator_functions", {}):
+        return _registered(manifest["operator_functions"][name], width)
     name, _, signed = name.partition(":")
+    if name not in COMBINE:
+        raise ValueError(
+            f"Operator {name} must be associative and a function of a module for this bench"
+        )
     sign, mask = 1 << width - 1 if signed else 0, (1 << width) - 1
 
     def combine(words: list[int]) -> int:
         # With the sign bit the other way round, words are in the order of their signed values.
         return (reduce(COMBINE[name], (word ^ sign for word in words)) ^ sign) & mask
+
+    return combine
+
+
+def _registered(path: str, width: int) -> Combine:
+    """What combines words by a function of a package, which must be installed here."""
+    import numpy as np  # here, since other operators need none
+
+    module, _, name = path.partition(":")
+    function, dtype = getattr(import_module(module), name), np.uint64 if width <= 64 else object
+
+    def combine(words: list[int]) -> int:
+        arrays = [np.array([word], dtype) for word in words]
+        (combined,) = reduce(lambda a, b: function(a, b, width), arrays).tolist()
+        return int(combined)
 
     return combine

@@ -148,9 +148,8 @@ def delivered(
     run: Run, sent: list[dict[tuple[int, int], Any]], combine: Combine | None = None
 ) -> list[dict[tuple[int, int], Any]]:
     """What each node receives in a run, by origin and flit; combined as the run does, or else."""
-    operators = run.mode["operators"]
     if combine is None:
-        combine = combiner(operators[run.operation], MANIFEST["width"]) if operators else max
+        combine = combiner(MANIFEST, run.mode, run.operation)
     expected: list[Words] = [{} for _ in sent]
     for nodes in members(run.mode):
         of_group = [sent[node] for node in nodes]

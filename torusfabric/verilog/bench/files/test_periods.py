@@ -160,7 +160,7 @@ def delivered(sent: list[Words]) -> list[Words]:
     collective, root = MODE["collective"], MODE["root"] or 0
     found: list[Words] = [{} for _ in sent]
     whole = len(sent_places()) // MANIFEST["nodes"]
-    combine = combiner(MODE["operators"][0], MANIFEST["width"]) if MODE["operators"] else max
+    combine = combiner(MANIFEST, MODE)
     for nodes in members():
         if len({len(sent[node]) for node in nodes} | {whole}) > 1:
             continue

@@ -1,0 +1,124 @@
+"""What operators demand of a program: time for their hardware, and one order of what they combine.
+
+Operators behind in-ports get their time when sums are planned (see `sum_timing`). Those in front of
+injection ports delay all words that leave: a round is as much longer, and its words are stored as
+much later. An operator that is not associative asks for more: where several nodes receive the same
+sum, all must have combined the same words in the same order, or have received it from one that did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..collective import Operator
+from ..errors import InputError
+from .execute import execute
+from .values import Order
+
+if TYPE_CHECKING:
+    from ..collective import Words
+    from .mode import Mode
+    from .program import Program
+
+__all__ = ["check_agreement", "wait_for_operators"]
+
+
+def wait_for_operators(program: Program) -> Program:
+    """The program with time for operators in front of injection ports.
+
+    Parameters
+    ----------
+    program : Program
+        As if they took none.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    InputError
+        If a mode moves in steps which leave no time for them.
+    """
+    latency = max((operator.latency for operator in program.operators), default=0)
+    if not latency:
+        return program
+    most = max(len(readers) for mode in program.modes for readers in mode.loop.injections)
+    delay = latency * (most - 1).bit_length()
+    modes = tuple(_later(mode, latency, delay, program.operators) for mode in program.modes)
+    parts = tuple(
+        replace(part, modes=(_later(part.mode, latency, delay, program.operators),))
+        for part in program.parts
+    )
+    return replace(program, modes=modes, parts=parts)
+
+
+def _later(mode: Mode, latency: int, delay: int, operators: tuple[Operator, ...]) -> Mode:
+    """A mode whose words leave so many cycles later."""
+    loop = replace(mode.loop, latency=latency, injection_delay=delay)
+    if not delay:
+        return replace(mode, loop=loop)
+    moving = mode.moving
+    if loop.order is not Order.ROW or not moving.alpha:
+        slow = max(operators, key=lambda operator: operator.latency)
+        raise InputError(
+            f"Operator {slow}, which takes {slow.latency} cycles, must be used without "
+            f"{mode.schedule.collective.kind} by {mode.schedule.algorithm} in a fabric that "
+            "combines words in front of injection ports"
+        )
+    loop = replace(
+        loop,
+        # Circuits are held for as long as words pass; what arrives is stored later.
+        pause=loop.pause + delay,
+        writes=tuple(replace(writes, hops=writes.hops + delay) for writes in loop.writes),
+        departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),
+    )
+    return replace(mode, loop=loop, moving=replace(moving, alpha=moving.alpha + delay))
+
+
+def check_agreement(program: Program) -> None:
+    """See to it that nodes agree on sums by operators that are not associative.
+
+    The program is executed with an operator of whose result the order can be told.
+
+    Raises
+    ------
+    InputError
+        If nodes receive different results.
+    """
+    unordered = [operator for operator in program.operators if not operator.associative]
+    for number, mode in enumerate(program.modes if unordered else ()):
+        collective = mode.schedule.collective
+        if not collective.reducing or collective.rooted or collective.personal:
+            continue
+        layout = program.part(number).layout
+        length = program.length_of(None)
+        shape = program.topology.nodes, layout.send_words(length)
+        words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)
+        received = execute(_telling(program), words, mode=number)
+        members = mode.groups.members
+        if (received[members] != received[members[:, :1]]).any():
+            raise InputError(
+                f"Operator of {collective.kind} by {mode.schedule.algorithm} must be associative, "
+                f"not {unordered[0]}: nodes combine words in different orders, so that results may "
+                "differ (by --algorithm matching one node combines them for all)"
+            )
+
+
+def _telling(program: Program) -> Program:
+    """The program with an operator of whose result the order of words can be told."""
+
+    def tell(a: Words, b: Words, width: int) -> Words:
+        mixed = a * b + ((a + b) ^ (a + b) >> np.uint64(29))
+        return np.where(a == 0, b, np.where(b == 0, a, mixed | np.uint64(1)))
+
+    telling = Operator("telling", tell, lambda width: 0, lambda m, a, b: a, associative=False)
+    return replace(
+        program,
+        modes=tuple(
+            replace(mode, operators=(telling,) if mode.operators else ()) for mode in program.modes
+        ),
+    )
