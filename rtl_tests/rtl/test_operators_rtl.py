@@ -22,7 +22,7 @@ from torusfabric.collective import (
     random_messages,
     register_operator,
 )
-from torusfabric.fpga.selftest.tester import Tester
+from torusfabric.fpga.selftest import tester
 from torusfabric.proof import prove
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.delays import delayed
@@ -396,11 +396,13 @@ def test_steps_beside_slow_rounds_are_refused() -> None:
 def test_periods_and_self_tests_take_quick_operators() -> None:
     """Both are refused by name, as proofs are, where an operator has registers."""
     program = tf.compile(tf.plan("3", "allreduce"), operators=[SLOW[1]])
-    with pytest.raises(tf.InputError, match="^Operator of a periodic fabric must be combinational"):
+    with pytest.raises(
+        tf.InputError, match=r"^Operator of a periodic fabric must be combinational"
+    ):
         tf.Fabric(program, width=8, periodic=True)
     fabric = tf.Fabric(program, width=8)
     with pytest.raises(tf.InputError, match=r"^Operator of a self-test must be associative and"):
-        Tester(fabric)
+        tester.sent_words(fabric)
     with pytest.raises(tf.InputError, match=r"^Operator to be proved must be associative, without"):
         prove(fabric)
 

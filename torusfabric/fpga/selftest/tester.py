@@ -92,6 +92,7 @@ class Tester(wiring.Component):
     """
 
     def __init__(self, fabric: "Fabric") -> None:
+        self._sent = sent_words(fabric)
         self._fabric, self._choices = fabric, choices_of(fabric)
         self._forecast = Forecast(fabric)
         inputs = fabric.netlist.inputs
@@ -114,7 +115,7 @@ class Tester(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the state machine of a test."""
         m = Module()
-        m.submodules.word = self._word = ExpectedWord(sent_words(self._fabric))
+        m.submodules.word = self._word = ExpectedWord(self._sent)
         m.submodules.walk = self._walk = Walk(self._fabric)
         self._checking = Signal(name="checking")
         self._connect(m)
