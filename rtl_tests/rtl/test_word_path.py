@@ -1,40 +1,137 @@
-"""The way of a word: cycles are those of the program, stages are in the code that they name."""
+"""The way of a word: cycles are those of the trace, stages are in the code that they name."""
 
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import pytest
 
 import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.program.follow import Holder, farthest, follow
 from torusfabric.program.trace import arrivals
-from torusfabric.rtl.word_path import word_path
+from torusfabric.rtl.word_path import code_of, word_path
 
 ROOT = Path(tf.__file__).parents[1]
 
+CASES = [
+    ("4x4", "allgather:hamiltonian", 3),
+    ("3x3", "allgather:matching", 2),
+    ("4x4", "broadcast", 2),
+    ("arrowhead:2", "broadcast:wormhole-forest", 8),
+    ("4x4", "alltoall", 1),
+    ("3x4", "alltoall@1", 2),
+    ("3x3", "scatter", 2),
+    ("4x4", "gather", 1),
+    ("2x3", "allreduce", 1),
+    ("2x3", "allreduce", 6),
+    ("4x4", "reduce", 4),
+    ("3x3", "reduce-scatter", 2),
+    ("2x3", "allreduce+3", 6),
+    ("3x3", "reduce+2", 2),
+]
+
+
+def compiled(topology, words, flits):
+    """A program of a topology, a collective with its algorithm or latency if named, and flits."""
+    words, _, latency = words.partition("+")
+    collective, _, algorithm = words.partition(":")
+    schedule = tf.plan(topology, collective, algorithm=algorithm or None)
+    slow = replace(tf.Operator.parse("add"), name="slow", latency=int(latency or 0))
+    return tf.compile(schedule, flits=flits, operators=[slow] if latency else [])
+
+
+def links_of(program):
+    """The cycle, node and out-port of every flit on every link, by the trace."""
+    return {
+        (arrival.cycle + flit * arrival.stride - (len(arrival.hops) - 1) + hop, node, port)
+        for arrival in arrivals(program)
+        for flit in range(arrival.flits)
+        for hop, (node, port) in enumerate(zip(arrival.path, arrival.hops, strict=False))
+    }
+
+
+def pairs_of(program):
+    """The nodes between which words go."""
+    collective = program.schedule.collective
+    size, members = program.groups.size, program.groups.members
+    for group in members.tolist():
+        for a, b in permutations(range(size), 2):
+            if collective.single_origin and a != collective.root:
+                continue
+            if collective.to_root and b != collective.root:
+                continue
+            yield group[a], group[b]
+
+
+@pytest.mark.parametrize(("topology", "words", "flits"), CASES)
+def test_every_word(topology, words, flits):
+    """Every link that a word is on is one of the trace, and the last word ends the run."""
+    program = compiled(topology, words, flits)
+    neighbours, links, last, most = program.topology.neighbours, links_of(program), 0, 0
+    for origin, destination in pairs_of(program):
+        for flit in range(flits):
+            moments = follow(program, origin, destination, flit)
+            assert moments[0][:3] == (0, Holder.MEMORY, origin)
+            assert moments[-1][1:3] == (Holder.MEMORY, destination)
+            assert all(a.cycle < b.cycle for a, b in pairwise(moments[1:]))
+            on_links = [m for m in moments if m.holder is Holder.LINK]
+            assert {(m.cycle, m.node, m.number) for m in on_links} <= links
+            after = [neighbours[m.node, m.number] for m in on_links]
+            assert [m.node for m in on_links] == [origin, *after[:-1]]
+            assert after[-1] == destination
+            last, most = max(last, moments[-1].cycle), max(most, len(on_links))
+    assert last == program.cycles()
+    far = [m for m in follow(program, *farthest(program)) if m.holder is Holder.LINK]
+    if not program.schedule.collective.reducing:
+        assert len(far) == most
+
+
+@pytest.mark.parametrize(("topology", "words", "flits"), CASES)
+def test_stages_are_where_they_say(topology, words, flits):
+    """Cycles follow one another but in a memory; lines begin what they name."""
+    program = compiled(topology, words, flits)
+    path = word_path(program, *farthest(program))
+    assert path[1].cycle >= program.timing.wait
+    for a, b in pairwise(path[1:]):
+        assert 0 <= b.cycle - a.cycle <= 1 or "has stored it" in a.what
+    code = code_of(path)
+    for stage in path:
+        line = (ROOT / stage.file).read_text().splitlines()[stage.line - 1]
+        assert f"def {stage.code}(" in line
+        assert code[f"{stage.file}:{stage.line}"].startswith(f"{line}\n")
+    operators = sum("operator" in stage.what for stage in path)
+    assert bool(operators) is program.schedule.collective.reducing
+
+
+def test_a_contribution_is_in_the_sum():
+    """What is followed changes the sum at its end, and all that are in it are followed."""
+    program = compiled("3x3", "reduce", 1)
+    ways = [follow(program, origin, 0) for origin in range(1, 9)]
+    assert len({tuple(way[:-1]) for way in ways}) == 8
+    assert len({way[-1] for way in ways}) == 1
+
 
 @pytest.mark.parametrize(
-    ("topology", "collective", "flits"),
-    [("3x3", "allgather", 3), ("4x4", "broadcast", 2), ("2x3", "allreduce", 6), ("4", "reduce", 1)],
+    ("words", "given", "message"),
+    [
+        ("allgather", (0, 9), "Destination must be a node from 0 to 8, not 9"),
+        ("allgather", (-1, 0), "Origin must be "),
+        ("allgather", (4, 4), "Destination must be another node than the origin, not 4"),
+        ("allgather@1", (0, 3), r"Destination must be in the group of the origin, .*, not 3"),
+        ("broadcast", (3, 4), "Origin must be the root, node 0, not 3"),
+        ("gather", (3, 4), "Destination must be the root, node 0, not 4"),
+        ("allgather", (0, 1, 2), "Flit must be from 0 to 1, not 2"),
+    ],
 )
-def test_every_word(topology, collective, flits):
-    program = tf.compile(tf.plan(topology, collective), flits=flits)
-    last = 0
-    for arrival in arrivals(program):
-        for flit in (0, arrival.flits - 1):
-            path = word_path(program, arrival, flit)
-            assert all(0 < b.cycle - a.cycle <= 1 for a, b in pairwise(path)), "no cycle left out"
-            there = arrival.cycle + flit * arrival.stride
-            (on_last_link,) = (s for s in path if s.cycle == there)
-            assert "out-port" in on_last_link.what
-            assert path[0].cycle >= program.timing.wait
-            last = max(last, path[-1].cycle)
-    # A root that adds up in rounds takes one of its own, in which nothing arrives.
-    alone = program.loop.rows - program.schedule.round_count if collective == "reduce" else 0
-    assert (last == program.cycles()) is (alone == 0)
+def test_what_does_not_go_anywhere(words, given, message):
+    """Is refused."""
+    with pytest.raises(InputError, match=message):
+        word_path(compiled("3x3", words, 2), *given)
 
 
-def test_stages_are_where_they_say():
-    program = tf.compile(tf.plan("3x3", "reduce-scatter"))
-    for stage in word_path(program, next(arrivals(program))):
-        line = (ROOT / stage.file).read_text().splitlines()[stage.line - 1]
-        assert line.strip().startswith("def "), line
+def test_any_root_is_refused():
+    """Whose way depends on the run."""
+    program = tf.compile(tf.plan("3x3", "broadcast"), root="any")
+    with pytest.raises(InputError, match=r"must be .*, not of any root$"):
+        follow(program, 0, 1)

@@ -1,15 +1,21 @@
 """The command that writes a page on which a schedule plays: animate."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from ..analysis.facts import in_words, schedule_facts
+from ..errors import InputError
 from ..planning import compile
-from .arguments import PAGE, add_force, check_output
+from .arguments import PAGE, add_force, check_output, natural, node_pair
 from .command import Commands, add_command
 from .hardware_options import add_flits_option
 from .output import print_facts, print_json, progress_bar
 from .selection_options import add_selection
 from .several import add_mode, choose_mode
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from ..rtl.word_path import Stage
 
 __all__ = ["add_commands"]
 
@@ -20,10 +26,35 @@ def add_commands(commands: Commands) -> None:
     add_selection(animate, several=True)
     add_mode(animate)
     add_flits_option(animate)
+    _add_cycles(animate)
     animate.add_argument(
         "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
     )
     add_force(animate)
+
+
+def _add_cycles(parser: ArgumentParser) -> None:
+    """Add the options by which one word is followed through the hardware."""
+    group = parser.add_argument_group("cycles")
+    group.add_argument(
+        "--cycles",
+        action="store_true",
+        help="follow one flit through the hardware, cycle by cycle, with the code that makes each "
+        "stage",
+    )
+    group.add_argument(
+        "--word",
+        metavar="ORIGIN:DESTINATION",
+        type=node_pair,
+        help="with --cycles: the nodes between which it goes (default those of a message with the "
+        "longest path)",
+    )
+    group.add_argument(
+        "--flit",
+        metavar="K",
+        type=natural,
+        help="with --cycles: which flit of the message, from 0 (default 0)",
+    )
 
 
 def run_animate(arguments: Namespace) -> None:
@@ -32,16 +63,33 @@ def run_animate(arguments: Namespace) -> None:
     from ..toolchain.files import write_file
 
     check_output(arguments, arguments.output, PAGE)
+    for name in ("word", "flit"):
+        if getattr(arguments, name) is not None and not arguments.cycles:
+            raise InputError(f"--{name} must come with --cycles")
     before = lambda topology, _: check_size(topology)
     schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     with progress_bar("writing the page"):
         program = compile(schedule, flits=arguments.flits)
-        text = animation(program)
+        stages, code = _word(program, arguments) if arguments.cycles else ([], {})
+        text = animation(program, [tuple(stage) for stage in stages], code)
     write_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
+    if arguments.cycles:
+        facts["word"] = f"{stages[0].node}:{stages[-1].node}"
     if arguments.json:
-        print_json(facts)
+        said = {"stages": [stage._asdict() for stage in stages]} if arguments.cycles else {}
+        print_json(facts | said)
     else:
         print_facts(in_words(facts))
+
+
+def _word(program: "Program", arguments: Namespace) -> tuple[list["Stage"], dict[str, str]]:
+    """The stages of the word that is followed, and the code that makes them."""
+    from ..program.follow import farthest
+    from ..rtl.word_path import code_of, word_path  # here, since it imports all of the hardware
+
+    origin, destination = arguments.word or farthest(program)
+    stages = word_path(program, origin, destination, arguments.flit or 0)
+    return stages, code_of(stages)

@@ -23,6 +23,7 @@ __all__ = [
     "latency_or_auto",
     "natural",
     "node_or_any",
+    "node_pair",
     "positive",
     "real",
 ]
@@ -110,6 +111,16 @@ def node_or_any(text: str) -> int | Literal["any"]:
     if not re.fullmatch(r"\d{1,4000}", text):
         raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
     return int(text)
+
+
+def node_pair(text: str) -> tuple[int, int]:
+    """Two node numbers with a colon between them."""
+    found = re.fullmatch(r"(\d{1,4000}):(\d{1,4000})", text)
+    if not found:
+        raise argparse.ArgumentTypeError(
+            f"must be two node numbers, ORIGIN:DESTINATION, not {text!r}"
+        )
+    return int(found[1]), int(found[2])
 
 
 def latency_or_auto(text: str) -> int | Literal["auto"]:

@@ -50,7 +50,7 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
         "animate": Command(
             "animate",
             "write a page that plays a schedule step by step, for any browser",
-            "torusfabric animate 6x6 allgather -o play.html",
+            "torusfabric animate 6x6 allgather --cycles --word 0:21 -o play.html",
         ),
     },
     "hardware": {

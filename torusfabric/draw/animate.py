@@ -1,8 +1,9 @@
 """Animations: one page that plays a schedule step by step, from its trace."""
 
 import json
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +18,11 @@ from .graph_layout import layout_of
 __all__ = ["animation", "check_size"]
 
 #: What the page runs: each needs those before it.
-SCRIPTS = ("replay.js", "picture.js", "controls.js")
+SCRIPTS = ("replay.js", "picture.js", "stages.js", "controls.js")
+
+#: A stage of a word: the cycle, what it is, the node and out-port that it is at or -1, and the
+#: name, file and line of the code that makes it.
+Stage: TypeAlias = tuple[int, str, int, int, str, str, int]
 
 #: More nodes, or blocks on the way, than this make a page that browsers do not like.
 MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
@@ -29,13 +34,19 @@ def check_size(topology: Topology) -> None:
         raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
 
 
-def animation(program: Program) -> str:
+def animation(
+    program: Program, stages: Sequence[Stage] = (), code: Mapping[str, str] | None = None
+) -> str:
     """The text of a page, complete in itself.
 
     Parameters
     ----------
     program : Program
         Of one root.
+    stages : sequence of Stage
+        Of a word that the page follows cycle by cycle; none for a page that follows none.
+    code : mapping of str to str, optional
+        The code that makes the stages, by its ``file:line``.
 
     Returns
     -------
@@ -57,7 +68,7 @@ def animation(program: Program) -> str:
         f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
-    data = _content(program) | {"unit": unit}
+    data = _content(program) | {"unit": unit, "stages": stages, "code": code or {}}
     values = {
         "TITLE": xml_text(title),
         "SUBTITLE": xml_text(subtitle),

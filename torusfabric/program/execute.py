@@ -21,9 +21,10 @@ from .word_addresses import word_addresses
 
 if TYPE_CHECKING:
     from ..collective import Operator
+    from .mode import Mode
     from .program import Program
 
-__all__ = ["execute"]
+__all__ = ["Slot", "Slots", "execute", "variants_in"]
 
 Words = np.ndarray
 
@@ -89,7 +90,7 @@ class _Run(NamedTuple):
     operator: Operator | None
 
 
-class _Slot(NamedTuple):
+class Slot(NamedTuple):
     """What a slot presents: a row, a block of those of the row, and a flit of the block."""
 
     row: int
@@ -97,7 +98,7 @@ class _Slot(NamedTuple):
     flit: int
 
 
-class _Slots:
+class Slots:
     """What each slot presents.
 
     Parameters
@@ -115,14 +116,24 @@ class _Slots:
         else:
             row = np.repeat(np.arange(loop.rows), duration)
             block, flit = np.divmod(np.arange(len(row)) - starts(duration)[row], flits)
-        self._slots = list(map(_Slot, row.tolist(), block.tolist(), flit.tolist()))
+        self._slots = list(map(Slot, row.tolist(), block.tolist(), flit.tolist()))
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    def at(self, slot: int) -> _Slot | None:
+    def at(self, slot: int) -> Slot | None:
         """What a slot presents, or None where there is no such slot."""
         return self._slots[slot] if 0 <= slot < len(self._slots) else None
+
+
+def variants_in(program: Program, mode: Mode, root: int) -> IntArray:
+    """The variant of each node in a run of a mode, with a root."""
+    if not mode.by_offset:
+        return program.variant_of
+    groups = mode.groups
+    offset = groups.members[0, groups.torus.subtract(groups.position, root)]
+    variant: IntArray = program.variant_at[offset]
+    return variant
 
 
 class _Machine:
@@ -136,13 +147,10 @@ class _Machine:
         # Words that change nothing pass the operators of other modes.
         self.operator = operator or next(iter(program.operators), None)
         self.loop = self.mode.loop
-        self.slots = _Slots(self.loop, block_flits(self.part.schedule, run.length))
+        self.slots = Slots(self.loop, block_flits(self.part.schedule, run.length))
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
-        groups = self.mode.groups
-        offset = groups.members[0, groups.torus.subtract(groups.position, run.root)]
-        by_offset = self.mode.by_offset
-        self.variant = program.variant_at[offset] if by_offset else program.variant_of
+        self.variant = variants_in(program, self.mode, run.root)
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
         self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])
@@ -197,7 +205,7 @@ class _Machine:
             if result is not None:
                 self.result = result
 
-    def _setting(self, cycle: int, delay: int) -> _Slot | None:
+    def _setting(self, cycle: int, delay: int) -> Slot | None:
         """What the slot of so many cycles ago presents."""
         return self.slots.at(cycle - delay)
 
@@ -272,7 +280,7 @@ class _Machine:
         memory = np.where(there, _at(reads.memory, reads.start), 0)
         return np.where(there, self.first[memory] + _at(reads.base, reads.start), -1)
 
-    def _address(self, reader: int, slot: _Slot) -> IntArray:
+    def _address(self, reader: int, slot: Slot) -> IntArray:
         """The address that each variant reads in a slot; the last one where it reads nothing."""
         bases, reads = self._bases[reader], self.loop.reads[reader]
         if bases is not None:
@@ -320,7 +328,7 @@ class _Machine:
                 if at is not None:
                     self._store_after(number, hops, at, sources)
 
-    def _store_after(self, number: int, hops: int, slot: _Slot, sources: Words) -> None:
+    def _store_after(self, number: int, hops: int, slot: Slot, sources: Words) -> None:
         """Store what has arrived over so many hops."""
         writes, row = self.loop.writes[number], slot.row
         variant = self.variant if writes.base.shape[1] > 1 else np.zeros_like(self.variant)

@@ -1,21 +1,27 @@
 """The way of a word through the hardware: in each cycle what has it, and which code makes that."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ..program import Program
-from ..program.timing import ADDRESS, COMBINE, DISTRIBUTION, SETTING
-from ..program.trace import Arrival
+from ..program.follow import Holder, Moment, follow
+from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
 from .combiner import Combiner
+from .crossbar import select_registers
 from .distribution import ControlStage
 from .endpoint_builder import EndpointBuilder
 from .memories import add_memory
 from .router import Router
 from .sequencer import Sequencer
 
-__all__ = ["Stage", "word_path"]
+__all__ = ["Stage", "code_of", "word_path"]
+
+#: What makes a stage: a function or class.
+Code: TypeAlias = Callable[..., object]
 
 
 class Stage(NamedTuple):
@@ -26,6 +32,12 @@ class Stage(NamedTuple):
     cycle : int
         The clock edge; the edge that takes the start pulse is number 0.
     what : str
+    node : int
+        Where; -1 outside the nodes.
+    port : int
+        The out-port by which it leaves the node, if it is on the link there; else -1.
+    code : str
+        The name of what makes it, as it is defined in the file.
     file : str
         The file whose code makes it, from the folder of the package's repository.
     line : int
@@ -34,6 +46,9 @@ class Stage(NamedTuple):
 
     cycle: int
     what: str
+    node: int
+    port: int
+    code: str
     file: str
     line: int
 
@@ -41,50 +56,118 @@ class Stage(NamedTuple):
         return f"cycle {self.cycle:3}  {self.what:52} {self.file}:{self.line}"
 
 
-def word_path(program: Program, arrival: Arrival, flit: int = 0) -> list[Stage]:
-    """The stages of a flit from the sequencer's row to the memory of its receiver.
+def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[Stage]:
+    """The stages of a flit from the send memory of a node to the memory of its receiver.
+
+    In a reduction it is the contribution of the origin that is followed, in the sums that it is
+    part of.
 
     Parameters
     ----------
     program : Program
-    arrival : Arrival
-        Of `torusfabric.program.trace.arrivals`.
+        Of one root, and of one collective, or `Program.alone` of several.
+    origin, destination : int
+        Nodes.
     flit : int
-        Which flit of the message.
+        Which flit of the message; of a reduce-scatter, which of its share.
+
+    Raises
+    ------
+    InputError
+        If no word goes from there to there.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.program.trace import arrivals
     >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="matching"))
-    >>> [stage.cycle for stage in word_path(program, next(arrivals(program)))]
-    [0, 1, 2, 3, 4, 5, 6]
+    >>> [stage.cycle for stage in word_path(program, 0, 1)]
+    [0, 0, 1, 2, 3, 4, 4, 5, 6]
     """
-    there = arrival.cycle + flit * arrival.stride
-    slot = there - SETTING - len(arrival.hops) * program.topology.link_latency
-    sender, names = arrival.path[0], program.topology.port_names
-    steps: list[tuple[int, str, Callable[..., object]]] = [
-        (slot, f"the sequencer shows the row of round {arrival.round}", vars(Sequencer)["_slots"]),
-        (slot + ADDRESS - DISTRIBUTION, "it sends the address", vars(Sequencer)["_addresses"]),
-        (slot + ADDRESS - 1, "a register near the group has it", vars(ControlStage)["elaborate"]),
-        (slot + ADDRESS, f"a register of node {sender} has it", vars(EndpointBuilder)["_held"]),
-        (slot + SETTING, f"a memory of node {sender} gives the word", add_memory),
+    moments = follow(program, origin, destination, flit)
+    return [
+        Stage(cycle, what, node, port, *_place(code))
+        for cycle, what, node, port, code in _stages(program, moments)
     ]
-    for hop, (node, port) in enumerate(zip(arrival.path, arrival.hops, strict=False), 1):
-        cycle = slot + SETTING + hop * program.topology.link_latency
-        steps.append(
-            (cycle, f"out-port {names[port]} of node {node} has it", vars(Router)["elaborate"])
-        )
-    if program.loop.combining:
-        there += COMBINE + program.loop.latency
-        what = f"the operator at in-port {names[arrival.port]} has combined it"
-        steps.append((there, what, vars(Combiner)["_result"]))
-    steps.append((there + 1, f"node {arrival.node} has stored or passed it on", add_memory))
-    return [Stage(cycle, what, *_place(code)) for cycle, what, code in steps]
 
 
-def _place(code: Callable[..., object]) -> tuple[str, int]:
-    """The file and line of a function, as they are in the repository."""
+def code_of(stages: list[Stage]) -> dict[str, str]:
+    """The code that makes stages, by its place as ``file:line``."""
+    root = Path(__file__).parents[2]
+    found = {}
+    for stage in stages:
+        lines = (root / stage.file).read_text(encoding="utf-8").splitlines(keepends=True)
+        found[f"{stage.file}:{stage.line}"] = "".join(inspect.getblock(lines[stage.line - 1 :]))
+    return found
+
+
+def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str, int, int, Code]]:
+    """Cycle, what, node, port, and the code, of each stage."""
+    (_, _, sender, _), read = moments[:2]
+    yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
+    yield from _control(read.cycle - SETTING, sender)
+    # A word that is read for several is combined with what others read, at once.
+    shared = {reader for group in program.loop.injections if len(group) > 1 for reader in group}
+    for moment in moments[1:]:
+        cycle, holder, node, number = moment
+        if holder is Holder.LINK and _selects(program, node, number):
+            what = f"select register of {_name(program, moment)} is set"
+            yield cycle - 1, what, node, -1, select_registers
+        if holder is Holder.MEMORY:
+            last = moment is moments[-1]
+            what = f"{'the receive' if last else 'a'} memory of node {node} has stored it"
+            yield cycle, what, node, -1, add_memory
+        elif holder is Holder.READER:
+            yield cycle, f"a memory of node {node} gives the word", node, -1, add_memory
+            if number in shared:
+                what = f"an operator of node {node} combines what it reads"
+                yield cycle, what, node, -1, vars(EndpointBuilder)["_combined"]
+        elif holder is Holder.LINK:
+            what = f"{_name(program, moment)} has it"
+            yield cycle, what, node, number, vars(Router)["elaborate"]
+        else:
+            yield cycle, *_behind_port(program, moment)
+
+
+def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
+    """What leads to the read of a word in a slot."""
+    given = slot + ADDRESS - DISTRIBUTION
+    yield slot, "the sequencer shows the row of its slot", -1, -1, vars(Sequencer)["_slots"]
+    yield given, "the sequencer sends the address", -1, -1, vars(Sequencer)["_addresses"]
+    what = "a register near the group of the node has it"
+    yield slot + ADDRESS - 1, what, -1, -1, vars(ControlStage)["elaborate"]
+    what = f"a register of node {node} has it"
+    yield slot + ADDRESS, what, node, -1, vars(EndpointBuilder)["_held"]
+
+
+def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
+    """A stage behind an in-port: a register, or an operator with its own."""
+    _, holder, node, number = moment
+    where = f"in-port {program.topology.port_names[number]} of node {node}"
+    if holder is Holder.RESULT:
+        return f"the operator at {where} has combined it", node, -1, vars(Combiner)["_result"]
+    if holder is Holder.LATER:
+        return f"a register behind {where} has it", node, -1, vars(Router)["elaborate"]
+    what = f"a register behind the operator at {where} has it"
+    return what, node, -1, vars(Combiner)["elaborate"]
+
+
+def _name(program: Program, moment: Moment) -> str:
+    """An out-port."""
+    return f"out-port {program.topology.port_names[moment.number]} of node {moment.node}"
+
+
+def _selects(program: Program, node: int, port: int) -> bool:
+    """Whether an out-port of a node is fed by different sources; else it is wires and a register.
+
+    That of a node by offset has what it needs at any of them.
+    """
+    settings = program.loop.select[:, :, port]
+    own = settings if program.by_offset else settings[:, program.variant_of[node]]
+    return len(np.unique(own[own >= 0])) > 1
+
+
+def _place(code: Any) -> tuple[str, str, int]:
+    """The name, file and line of a function, as they are in the repository."""
     root = Path(__file__).parents[2]
     file = Path(inspect.getsourcefile(code) or "").relative_to(root).as_posix()
-    return file, inspect.getsourcelines(code)[1]
+    return code.__name__, file, inspect.getsourcelines(code)[1]

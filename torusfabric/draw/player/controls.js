@@ -96,6 +96,7 @@ $("block").onchange = event => choose(chosen, event.target.value);
 const KEYS = { " ": play, ArrowRight: () => $("next").onclick(), ArrowLeft: () => $("back").onclick(),
   Home: () => $("first").onclick(), End: () => { pause(); go(last); }, "+": () => faster(0.5),
   "-": () => faster(-0.5), c: () => cycle($("colour")), l: () => cycle($("links")),
+  "[": () => { pause(); showStage(stage - 1); }, "]": () => { pause(); showStage(stage + 1); },
   Escape: () => choose(-1) };
 addEventListener("keydown", event => {
   const { tagName, type } = event.target;
@@ -118,8 +119,10 @@ canvas.onpointerleave = () => { hovered = -1; draw(); };
 canvas.onclick = event => { const found = nodeAt(event); choose(found === chosen ? -1 : found); };
 addEventListener("resize", () => { fit(); draw(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-// A place, a colour, a node to follow and the links may be given in the address: #2.5,origin,7,use
-const [wanted, colour, node, links] = location.hash.slice(1).split(",");
+// A place, a colour, a node to follow, the links and a stage may be given in the address:
+// #2.5,origin,7,use or #,,,,4
+const [wanted, colour, node, links, first] = location.hash.slice(1).split(",");
 if (colour) $("colour").value = colour;
 if (links) $("links").value = links;
 legend(); fit(); go(Number(wanted) || 0); choose(node ? Number(node) : -1);
+if (first || !wanted) showStage(Number(first) || 0);

@@ -1,0 +1,66 @@
+// The stages of one word, cycle by cycle: where it is, and the code that makes that.
+const stages = data.stages;
+let stage = -1;
+
+const placeOf = ([, , , , , file, number]) => `${file}:${number}`;
+// The code of a stage with the numbers of its lines.
+function listing(of) {
+  const pre = document.createElement("pre"), first = of[6];
+  const lines = data.code[placeOf(of)].trimEnd().split("\n");
+  const wide = String(first + lines.length).length;
+  pre.textContent = lines.map((text, k) => `${String(first + k).padStart(wide)}  ${text}`).join("\n");
+  return pre;
+}
+function entry(of, k) {
+  const item = document.createElement("li"), button = document.createElement("button");
+  for (const [tag, text] of [["b", of[0]], ["span", of[1]], ["small", `${of[4]}, ${placeOf(of)}`]]) {
+    const part = document.createElement(tag);
+    part.textContent = text;
+    button.append(part);
+  }
+  button.onclick = () => { pause(); showStage(k); };
+  item.append(button);
+  return item;
+}
+// Show a stage, and what the network holds in its cycle.
+function showStage(k) {
+  if (!stages.length) return;
+  stage = Math.max(0, Math.min(stages.length - 1, k));
+  [...$("stages").children].forEach((item, number) => {
+    const button = item.firstChild;
+    while (button.nextSibling) button.nextSibling.remove();
+    button.removeAttribute("aria-current");
+    if (number !== stage) return;
+    button.setAttribute("aria-current", "step");
+    item.append(listing(stages[stage]));
+    item.scrollIntoView({ block: "nearest" });
+  });
+  go(cycles.filter(cycle => cycle <= stages[stage][0]).length);
+}
+// The links on which the word has been, and the node or link at which it is.
+function paintStage() {
+  if (stage < 0) return;
+  pen.lineWidth = Math.max(3, 0.1 * scale);
+  stages.slice(0, stage + 1).forEach(([, , node, port], k) => {
+    if (port < 0) return;
+    pen.strokeStyle = themed(k === stage ? "--trail" : "--accent");
+    hop(node, port, line, ASIDE);
+  });
+  const [, , node, port] = stages[stage];
+  pen.strokeStyle = themed("--trail");
+  if (node >= 0 && port < 0) {
+    pen.beginPath(); pen.arc(...at(nodes[node]), Math.max(5, Math.min(0.33 * scale, 28)), 0, 7); pen.stroke();
+  }
+  if (port >= 0) {
+    pen.fillStyle = themed("--trail");
+    pen.beginPath(); pen.arc(...token(node, [port], 0.7), Math.max(4, 0.11 * scale), 0, 7); pen.fill();
+  }
+}
+if (stages.length) {
+  document.body.classList.add("word");
+  $("word").hidden = false;
+  $("from").textContent = `a flit from node ${stages[0][2]} to node ${stages[stages.length - 1][2]}, by cycles`;
+  $("stages").append(...stages.map(entry));
+  $("earlier").onclick = () => { pause(); showStage(stage - 1); };
+  $("later").onclick = () => { pause(); showStage(stage + 1); };
+}
