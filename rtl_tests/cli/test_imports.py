@@ -36,6 +36,7 @@ FORBIDDEN = {
     "plan 4x4 allgather -o made.json": (*PLANNING, *PICTURES),
     "check plan.json": tuple({*PLANNING, *PICTURES} - {"jsonschema", "psutil"}),
     "draw 4x4 allgather -o picture.svg": PLANNING,
+    "animate 4x4 allgather -o play.html": (*SELDOM, *TABLES, *HARDWARE, *SIMULATORS),
     "synth --help": (*SELDOM, *TABLES, *HARDWARE, *SIMULATORS),
     "verilog 4x4 allgather -o out": (*SELDOM, *TABLES, *SIMULATORS, *PICTURES),
     "simulate 4x4 allgather --width 8": (

@@ -99,6 +99,62 @@ def test_command(tmp_path, capsys):
     assert "Folder must be writable" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "ends"),
+    [
+        (("3x3", "allgather", "--word", "0:4", "--flits", "2", "--flit", "1"), (0, 4)),
+        (("4x4", "allgather:hamiltonian"), None),
+        (("4x4", "reduce", "--flits", "4"), None),
+        (("3x3", "allreduce", "--word", "8:0"), (8, 0)),
+        (("arrowhead:2", "broadcast"), None),
+        (("3x3", "alltoall,allreduce", "--mode", "1"), None),
+    ],
+)
+def test_a_word_by_cycles(words, ends, tmp_path, capsys):
+    """A page, and what is said of it, hold the stages of a word and the code that makes them."""
+    page = tmp_path / "word.html"
+    assert main(["animate", *words, "--cycles", "-o", str(page), "--json"]) == 0
+    facts, data = json.loads(capsys.readouterr().out), data_of(page.read_text())
+    stages = facts["stages"]
+    assert [list(stage.values()) for stage in stages] == data["stages"]
+    found = stages[0]["node"], stages[-1]["node"]
+    assert facts["word"] == f"{found[0]}:{found[1]}"
+    assert ends in (None, found)
+    here = found[0]
+    for stage in stages:
+        if stage["port"] >= 0:
+            assert stage["node"] == here
+            here = data["near"][here][stage["port"]]
+        text = data["code"][f"{stage['file']}:{stage['line']}"]
+        name = stage["code"].rpartition(".")[2]
+        assert f"def {name}(" in text.splitlines()[0]
+    assert here == found[1]
+    cycles = [stage["cycle"] for stage in stages]
+    assert cycles == sorted(cycles)
+    assert cycles[-1] <= max(data["cycles"]) + 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--word", "0:1"), "--word must come with --cycles"),
+        (("--flit", "0"), "--flit must come with --cycles"),
+        (("--cycles", "--word", "0-1"), "--word must be two node numbers, ORIGIN:DESTINATION, not"),
+        (("--cycles", "--word", "0:9"), "Destination must be a node from 0 to 8, not 9"),
+        (("--cycles", "--word", "4:4"), "Destination must be another node than the origin, not 4"),
+        (("--cycles", "--flit", "2"), "Flit must be from 0 to 1, not 2"),
+    ],
+)
+def test_a_word_that_does_not_go(words, message, tmp_path, capsys):
+    """One line, and no file."""
+    page = tmp_path / "word.html"
+    assert main(["animate", "3x3", "allgather", "--flits", "2", *words, "-o", str(page)]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert not page.exists()
+
+
 @pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 @pytest.mark.parametrize(

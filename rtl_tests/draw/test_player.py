@@ -7,6 +7,7 @@ import pytest
 from helpers import program_of
 
 from torusfabric.draw.animate import animation
+from torusfabric.rtl.word_path import code_of, word_path
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: pip install playwright (extra test)"
@@ -29,9 +30,10 @@ def opened(browser, tmp_path):
     """Opens a page from a file; whatever goes wrong in it fails the test."""
     errors, pages = [], []
 
-    def open_page(program, *, address="", width=1100, height=800):
+    def open_page(program, *, address="", width=1100, height=800, stages=()):
         path = tmp_path / "play.html"
-        path.write_text(animation(program), encoding="utf-8")
+        text = animation(program, stages, code_of(stages))
+        path.write_text(text, encoding="utf-8")
         page = browser.new_page(viewport={"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{path.as_uri()}{address}")
@@ -132,6 +134,52 @@ def test_blocks_are_not_sums(opened):
     page = opened(program_of("3x3", "allgather"), address="#0.5,progress,0")
     assert page.evaluate("meetings(0)") == []
     assert "summed" not in page.inner_text("#tip")
+
+
+def test_stages_of_a_word(opened):
+    """Keys and clicks choose a stage: its code is shown, and the picture is that of its cycle."""
+    program = program_of("3x3", "allgather", "matching")
+    stages = word_path(program, 0, 4)
+    page = opened(program, stages=stages)
+    chosen = page.locator("[aria-current]")
+    assert page.locator("#stages li").count() == len(stages)
+    assert stages[0].what in chosen.inner_text()
+    for stage in stages[1:]:
+        page.keyboard.press("]")
+        said = chosen.inner_text()
+        assert stage.what in said
+        assert f"{stage.file}:{stage.line}" in said
+        shown = page.inner_text("#stages pre").splitlines()[0]
+        assert shown.split()[0] == str(stage.line)
+        assert f"def {stage.code.rpartition('.')[2]}(" in shown
+        ended = page.evaluate("place")
+        assert ended == sum(cycle <= stage.cycle for cycle in page.evaluate("cycles"))
+        assert page.evaluate("isShown()")
+    page.keyboard.press("]")
+    assert page.evaluate("stage") == len(stages) - 1
+    page.keyboard.press("Home")
+    assert not page.evaluate("isShown()")
+    page.locator("#stages li button").nth(5).click()
+    assert page.evaluate("stage") == 5
+    page.keyboard.press("[")
+    assert page.evaluate("stage") == 4
+
+
+def test_no_word_is_followed(opened):
+    """Unless it is asked for."""
+    page = opened(program_of("3x3", "allgather"))
+    page.keyboard.press("]")
+    assert page.locator("#word").is_hidden()
+    assert page.evaluate("canvas.clientWidth") == 1100
+
+
+def test_stages_on_a_phone(opened):
+    """The stages are below the network, and both have room."""
+    program = program_of("3x3", "allgather", "matching")
+    page = opened(program, stages=word_path(program, 0, 4), width=360, height=640)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.evaluate("canvas.clientHeight") > 120
+    assert page.evaluate("$('word').clientHeight") > 120
 
 
 def test_phone(opened):

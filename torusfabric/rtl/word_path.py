@@ -37,7 +37,7 @@ class Stage(NamedTuple):
     port : int
         The out-port by which it leaves the node, if it is on the link there; else -1.
     code : str
-        The name of what makes it, as it is defined in the file.
+        The name of what makes it, after that of its class if it is in one.
     file : str
         The file whose code makes it, from the folder of the package's repository.
     line : int
@@ -170,4 +170,4 @@ def _place(code: Any) -> tuple[str, str, int]:
     """The name, file and line of a function, as they are in the repository."""
     root = Path(__file__).parents[2]
     file = Path(inspect.getsourcefile(code) or "").relative_to(root).as_posix()
-    return code.__name__, file, inspect.getsourcelines(code)[1]
+    return code.__qualname__, file, inspect.getsourcelines(code)[1]

@@ -145,7 +145,7 @@ function paint(place, hovered) {
     way(move);
   }
   pen.globalAlpha = 1;
-  paintNodes(hovered); paintMoving(moving, share); paintStage();
+  paintWay(); paintNodes(hovered); paintMoving(moving, share); paintStage();
 }
 function legend() {
   const bar = $("bar").getContext("2d"), by = $("colour").value, wide = 90;

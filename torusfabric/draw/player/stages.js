@@ -3,6 +3,7 @@ const stages = data.stages;
 let stage = -1;
 
 const placeOf = ([, , , , , file, number]) => `${file}:${number}`;
+const roundsBefore = cycle => cycles.filter(end => end <= cycle).length;
 // The code of a stage with the numbers of its lines.
 function listing(of) {
   const pre = document.createElement("pre"), first = of[6];
@@ -35,26 +36,28 @@ function showStage(k) {
     item.append(listing(stages[stage]));
     item.scrollIntoView({ block: "nearest" });
   });
-  go(cycles.filter(cycle => cycle <= stages[stage][0]).length);
+  go(roundsBefore(stages[stage][0]));
 }
-// The links on which the word has been, and the node or link at which it is.
-function paintStage() {
-  if (stage < 0) return;
+// The links on which the word has been, below the nodes, and the node at which it is, above them;
+// nothing while the picture shows another moment.
+const isShown = () => stage >= 0 && place === roundsBefore(stages[stage][0]);
+function paintWay() {
+  if (!isShown()) return;
   pen.lineWidth = Math.max(3, 0.1 * scale);
   stages.slice(0, stage + 1).forEach(([, , node, port], k) => {
-    if (port < 0) return;
     pen.strokeStyle = themed(k === stage ? "--trail" : "--accent");
-    hop(node, port, line, ASIDE);
+    if (port >= 0) hop(node, port, line, ASIDE);
   });
+}
+function paintStage() {
+  if (!isShown()) return;
   const [, , node, port] = stages[stage];
-  pen.strokeStyle = themed("--trail");
-  if (node >= 0 && port < 0) {
-    pen.beginPath(); pen.arc(...at(nodes[node]), Math.max(5, Math.min(0.33 * scale, 28)), 0, 7); pen.stroke();
-  }
-  if (port >= 0) {
-    pen.fillStyle = themed("--trail");
-    pen.beginPath(); pen.arc(...token(node, [port], 0.7), Math.max(4, 0.11 * scale), 0, 7); pen.fill();
-  }
+  if (node < 0) return;
+  pen.strokeStyle = pen.fillStyle = themed("--trail"); pen.lineWidth = Math.max(3, 0.07 * scale);
+  pen.beginPath();
+  if (port < 0) pen.arc(...at(nodes[node]), Math.max(5, Math.min(0.33 * scale, 28)), 0, 7);
+  else pen.arc(...token(node, [port], 0.6), Math.max(4, 0.11 * scale), 0, 7);
+  if (port < 0) pen.stroke(); else pen.fill();
 }
 if (stages.length) {
   document.body.classList.add("word");
