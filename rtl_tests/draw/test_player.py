@@ -155,6 +155,10 @@ def test_stages_of_a_word(opened):
         ended = page.evaluate("place")
         assert ended == sum(cycle <= stage.cycle for cycle in page.evaluate("cycles"))
         assert page.evaluate("isShown()")
+        top = chosen.bounding_box()["y"]
+        header = page.locator("#word .group").bounding_box()
+        assert header["y"] + header["height"] - 1 <= top
+        assert top < page.evaluate("canvas.getBoundingClientRect().bottom")
     page.keyboard.press("]")
     assert page.evaluate("stage") == len(stages) - 1
     page.keyboard.press("Home")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import torusfabric as tf
@@ -42,9 +43,13 @@ def compiled(topology, words, flits):
 
 
 def links_of(program):
-    """The cycle, node and out-port of every flit on every link, by the trace."""
+    """By the trace, whose words are on a link: by the cycle, the node and its out-port."""
+    blocks = program.blocks
+    members = [blocks.groups.members[group] for group in blocks.groups.group]
     return {
-        (arrival.cycle + flit * arrival.stride - (len(arrival.hops) - 1) + hop, node, port)
+        (arrival.cycle + flit * arrival.stride - (len(arrival.hops) - 1) + hop, node, port): {
+            *members[node][blocks.origin(np.array(arrival.blocks))].tolist()
+        }
         for arrival in arrivals(program)
         for flit in range(arrival.flits)
         for hop, (node, port) in enumerate(zip(arrival.path, arrival.hops, strict=False))
@@ -76,7 +81,7 @@ def test_every_word(topology, words, flits):
             assert moments[-1][1:3] == (Holder.MEMORY, destination)
             assert all(a.cycle < b.cycle for a, b in pairwise(moments[1:]))
             on_links = [m for m in moments if m.holder is Holder.LINK]
-            assert {(m.cycle, m.node, m.number) for m in on_links} <= links
+            assert all(origin in links[m.cycle, m.node, m.number] for m in on_links)
             after = [neighbours[m.node, m.number] for m in on_links]
             assert [m.node for m in on_links] == [origin, *after[:-1]]
             assert after[-1] == destination

@@ -73,7 +73,7 @@ def run_animate(arguments: Namespace) -> None:
     with progress_bar("writing the page"):
         program = compile(schedule, flits=arguments.flits)
         stages, code = _word(program, arguments) if arguments.cycles else ([], {})
-        text = animation(program, [tuple(stage) for stage in stages], code)
+        text = animation(program, stages, code)
     write_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.cycles:

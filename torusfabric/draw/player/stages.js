@@ -34,7 +34,10 @@ function showStage(k) {
     if (number !== stage) return;
     button.setAttribute("aria-current", "step");
     item.append(listing(stages[stage]));
-    item.scrollIntoView({ block: "nearest" });
+    // Only the list is moved: a page in which this one stands keeps its place.
+    const list = $("word"), above = item.offsetTop - $("from").parentElement.offsetHeight;
+    const below = item.offsetTop + item.offsetHeight - list.clientHeight;
+    list.scrollTop = Math.min(above, Math.max(list.scrollTop, below));
   });
   go(roundsBefore(stages[stage][0]));
 }
