@@ -26,6 +26,9 @@ CASES = [
     ("4x4", "gather", 1),
     ("2x3", "allreduce", 1),
     ("2x3", "allreduce", 6),
+    ("4x4", "allreduce", 1),  # memories hold one sum after another
+    ("5x5", "alltoall", 1),
+    ("arrowhead:2", "broadcast:spanning-tree", 4),
     ("4x4", "reduce", 4),
     ("3x3", "reduce-scatter", 2),
     ("2x3", "allreduce+3", 6),
