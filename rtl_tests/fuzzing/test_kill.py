@@ -132,7 +132,7 @@ def kill_at_random(name, place, draw, *, times=1, slower=1.0):
     done(words, place)
     check_whole(place)
     left = [path.name for path in place.rglob(".*.part")]
-    assert len(left) <= 2 * times, left
+    assert left == []
     last = files_of(place)
     assert [path for path, content in found.items() if last.get(path) != content] == []
 

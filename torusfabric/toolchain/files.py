@@ -11,12 +11,12 @@ import errno
 import gzip
 import io
 import os
-import secrets
 import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -29,6 +29,7 @@ from .destinations import (
     is_written_directly,
     status_of,
 )
+from .transient import temporary_folder, transient
 from .values import path_of
 
 __all__ = [
@@ -71,14 +72,10 @@ def replacing(path: AnyPath) -> Iterator[Path]:
         yield path
         return
     target = Path(os.path.realpath(path))
-    unfinished = target.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        _create(unfinished, status)
+    make = partial(_create, status=status)
+    with transient(target.parent, ".", ".part", make=make) as unfinished:
         yield unfinished
         unfinished.replace(target)
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
 
 
 @contextlib.contextmanager
@@ -96,10 +93,9 @@ def finished(path: AnyPath) -> Iterator[Path]:
         If a regular file cannot.
     """
     if is_written_directly(path, status_of(path)):
-        with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
-            content = Path(folder, "content")
-            yield content
-            copy_file(content, path)
+        with temporary_folder() as folder:
+            yield folder / "content"
+            copy_file(folder / "content", path)
     else:
         with replacing(path) as unfinished:
             yield unfinished

@@ -2,7 +2,7 @@
 
 A folder is locked itself, so that no lock file is left in it. A tool works in a private folder,
 which takes its final name at the end; so two that do not see each other's locks cannot mix their
-files either.
+files either. What a killed process left behind is removed by the next one, see `transient`.
 """
 
 import atexit
@@ -13,6 +13,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import filelock
@@ -20,6 +21,7 @@ import filelock
 from ..errors import InputError, WorkFailed
 from .files import AnyPath
 from .owned import is_owned, record_all
+from .transient import temporary_folder, transient
 
 __all__ = [
     "lasting_folder",
@@ -121,20 +123,22 @@ def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
             f"Folder {final} must be missing, empty or as torusfabric wrote it, not hold files "
             "that are others' or changed (--force replaces it; in Python force=True)"
         )
-    private = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
-    _make(private, final)
-    try:
-        yield private
-    except WorkFailed as error:
-        kept = _put_in_place(private, final)
-        error.args = (str(error).replace(str(private), str(kept)), *error.args[1:])
-        raise
-    except BaseException as error:
-        shutil.rmtree(private, ignore_errors=True)
-        if isinstance(error, InputError):
-            error.args = (str(error).replace(str(private), str(final)), *error.args[1:])
-        raise
-    _put_in_place(private, final)
+    make = partial(_make, named=final)
+    with transient(final.parent, f".{final.name}-", make=make) as private:
+        try:
+            yield private
+        except WorkFailed as error:
+            _rename_in(error, private, _put_in_place(private, final))
+            raise
+        except InputError as error:
+            _rename_in(error, private, final)
+            raise
+        _put_in_place(private, final)
+
+
+def _rename_in(error: Exception, before: Path, after: Path) -> None:
+    """Let the message of an error name a folder by where it is then."""
+    error.args = (str(error).replace(str(before), str(after)), *error.args[1:])
 
 
 def _make(folder: Path, named: Path, *, exist_ok: bool = False) -> None:
@@ -152,7 +156,8 @@ def _make(folder: Path, named: Path, *, exist_ok: bool = False) -> None:
 def work_folder(use: str = "") -> Iterator[Path]:
     """A new folder, which is removed at the end.
 
-    It is kept after a `WorkFailed` whose message names it, or a log in it.
+    It is kept after a `WorkFailed` whose message names it, or a log in it; its name ends in
+    ``.kept`` then, also in the message.
 
     Parameters
     ----------
@@ -168,32 +173,40 @@ def work_folder(use: str = "") -> Iterator[Path]:
     WorkFailed
         If there is no room for it, or for what the body writes.
     """
-    prefix, keep = f"torusfabric-{use}-" if use else "torusfabric-", False
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=prefix))
-    except OSError as error:
-        raise _no_room(error) from None
-    _open.add(folder)
-    try:
-        yield folder
-    except WorkFailed as error:
-        keep = str(folder) in str(error)
-        raise
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(use))
+        except OSError as error:
+            raise _no_room(error) from None
+        _open.add(folder)
+        try:
+            yield folder
+        except WorkFailed as error:
+            if str(folder) in str(error):
+                _rename_in(error, folder, _kept(folder))
             raise
-        raise _no_room(error) from None
-    finally:
-        _open.discard(folder)
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise _no_room(error) from None
+        finally:
+            _open.discard(folder)
+
+
+def _kept(folder: Path) -> Path:
+    """Give a folder a name under which nobody removes it, if possible; returns where it is."""
+    kept = folder.with_name(f"{folder.name}.kept")
+    try:
+        return folder.rename(kept)
+    except OSError:
+        return folder
 
 
 def lasting_folder() -> Path:
     """A new folder, which is removed when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="torusfabric-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(temporary_folder())
 
 
 def remove_work_folders() -> None:
@@ -256,7 +269,7 @@ def _put_in_place(private: Path, final: Path) -> Path:
     try:
         private.rename(final)
     except OSError:
-        return private  # somebody else was quicker
+        return _kept(private)  # somebody else was quicker
     finally:
         shutil.rmtree(old, ignore_errors=True)
     return final
