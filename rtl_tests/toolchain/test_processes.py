@@ -126,6 +126,64 @@ def test_signal_to_the_command_alone(tmp_path, number, status):
     assert ends(child)
 
 
+def test_killed_command_leaves_nothing(tmp_path):
+    """What cannot be handled ends the tools and their children, too; the next run clears up."""
+    stub, temporary = tmp_path / "yosys", tmp_path / "temporary"
+    temporary.mkdir()
+    environ = {"YOSYS": str(stub), "TORUSFABRIC_CACHE": str(tmp_path / "cache")}
+    environ = os.environ | environ | {"TMPDIR": str(temporary)}
+    version = '[ "$1" = --version ] && echo Yosys 0.50 && exit'
+    command = [sys.executable, "-m", "torusfabric", "verilog", "2x2", "allgather", "-o", "out"]
+    stub.write_text(f"#!/bin/sh\n{version}\ncd {tmp_path}\necho $$ > tool\n{NEST}\n")
+    stub.chmod(0o755)
+    with subprocess.Popen(command, cwd=tmp_path, env=environ) as process:
+        child = wait_for(tmp_path / "child")
+        process.kill()
+    assert ends(child)
+    assert ends(wait_for(tmp_path / "tool"))
+    (left,) = temporary.iterdir()
+    stub.write_text("#!/bin/sh\nexit 1\n")
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True)
+    assert done.returncode == 2
+    assert not left.exists()
+
+
+def signalled(said):
+    """What the shell would do to the groups that run in the end."""
+    script = processes.SURVIVOR.replace("kill -s", "echo")
+    done = subprocess.run(["sh", "-c", script], input=said, stdout=subprocess.PIPE, text=True)
+    return done.stdout.splitlines()
+
+
+def test_ended_processes_are_left_alone():
+    """What has ended before the caller is killed is not signalled: its number may be another's."""
+    said = "+ 12\n+ 2\n+ 1\n- 2\n+ 3\n- 12\n"
+    assert signalled(said) == ["INT -- -1", "INT -- -3", "KILL -- -1", "KILL -- -3"]
+    assert signalled(said + "- 1\n- 3\n") == []
+
+
+def test_forked_process_has_a_survivor_of_its_own(tmp_path):
+    """Tools end with the process that started them, even if one that it forked lives on."""
+    code = (
+        "import os, sys, time\n"
+        "from torusfabric.toolchain import processes\n"
+        "processes.run(['true'])\n"
+        "if os.fork():\n"
+        f"    processes.run(['sh', '-c', {NEST!r}])\n"
+        "processes.run(['true'])\n"
+        "time.sleep(300)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, start_new_session=True
+    ) as process:
+        child = wait_for(tmp_path / "child")
+        process.kill()
+    try:
+        assert ends(child)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def test_signal_while_a_process_starts(monkeypatch):
     """A signal that comes between a start and its end waits until the process is known."""
     started = []

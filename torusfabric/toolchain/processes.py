@@ -1,10 +1,12 @@
 """Child processes, which end when their caller does, together with whatever they started.
 
 Each child leads a process group of its own: a shell passes nothing on to what it runs, and a
-compiler's driver leaves its passes behind. A group is ended when the call that waits for it is left
-by an exception; `ending_signals` turns the signals that end a command into exceptions.
+compiler's driver leaves its passes behind. A group is ended when the call that waits for it is
+left by an exception; `ending_signals` turns the signals that end a command into exceptions. If the
+caller is killed, it can do nothing, and a small shell beside it ends the groups that are running.
 """
 
+import atexit
 import contextlib
 import os
 import signal
@@ -28,6 +30,22 @@ GRACE = 1.0
 
 #: Seconds between two looks at a process.
 PERIOD = 1.0
+
+#: A shell that reads which groups run (+) and run no more (-), and ends those that run when nobody
+#: can write any more; as `_end` does it.
+SURVIVOR = f"""
+groups=' '
+while read -r change group; do
+  case $change in
+    +) groups="$groups$group " ;;
+    -) groups="${{groups%% $group *}} ${{groups#* $group }}" ;;
+  esac
+done
+[ "$groups" = ' ' ] && exit
+for group in $groups; do kill -s INT -- "-$group"; done
+sleep {GRACE:g}
+for group in $groups; do kill -s KILL -- "-$group"; done
+"""
 
 #: The signals that end a command; not those that a system does not have.
 _ENDING = [
@@ -57,6 +75,51 @@ class Interrupted(KeyboardInterrupt):
         return "interrupted" if self.number == signal.SIGINT else "terminated"
 
 
+class _Survivor:
+    """Ends the groups of processes that are running when this process is killed.
+
+    It is started with the first of them. Where there is no shell, or no room for one more process,
+    they go on running.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shell: subprocess.Popen[bytes] | None = None
+        atexit.register(self._leave)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def note(self, change: str, group: int) -> None:
+        """Say that a group runs (``+``), or runs no more (``-``)."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._shell is None and os.name == "posix":
+                self._shell = subprocess.Popen(
+                    ["/bin/sh", "-c", SURVIVOR],
+                    bufsize=0,
+                    cwd="/",
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            if self._shell is not None:
+                self._shell.stdin.write(f"{change} {group}\n".encode())  # type: ignore[union-attr]
+
+    def _leave(self) -> None:
+        """Let the shell end, at the end of this process."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._shell is not None:
+                self._shell.communicate()
+
+    def _forget(self) -> None:
+        """Leave the shell to the process that a fork was made of, and have one of one's own."""
+        self._lock = threading.Lock()
+        if self._shell is not None:
+            self._shell.stdin.close()  # type: ignore[union-attr]
+            self._shell.returncode = 0  # not ours to wait for
+            self._shell = None
+
+
 class _Group:
     """Processes that are ended together."""
 
@@ -80,6 +143,7 @@ class _Group:
             raise
         finally:
             if process is not None:
+                _survivor.note("-", process.pid)
                 with process:
                     self._running.discard(process)
 
@@ -89,6 +153,7 @@ class _Group:
             if self._over:
                 raise Interrupted(signal.SIGINT)
             process = _popen(command, **options)
+            _survivor.note("+", process.pid)
             self._running.add(process)
             return process
 
@@ -165,6 +230,7 @@ class _Signals:
                 raise Interrupted(self._came)
 
 
+_survivor = _Survivor()
 _signals = _Signals()
 _groups: "weakref.WeakSet[_Group]" = weakref.WeakSet()
 _main_group = _Group()
