@@ -5,9 +5,11 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import torusfabric
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.toolchain import cxx
 
@@ -23,10 +25,11 @@ with open({calls!r}, "a") as calls:
     calls.write("x")
 time.sleep(0.05)
 made = words[words.index("-o") + 1]
-texts = [open(word).read() for word in words[: words.index("-o")] if not word.startswith("-")]
+sources = [word for word in words[: words.index("-o")] if not word.startswith("-")]
+texts = [open(source, errors="surrogateescape").read() for source in sources]
 if any("mistake" in text for text in texts):
     sys.exit("a.cc:1: error: a mistake")
-with open(made, "w") as file:
+with open(made, "w", errors="surrogateescape") as file:
     file.write("+".join(texts))
 os.chmod(made, 0o755)
 """
@@ -112,6 +115,35 @@ def test_missing_compiler(monkeypatch):
     ):
         cxx.compiler()
     assert not cxx.have_compiler()
+
+
+def test_compiler_of_a_package(monkeypatch, tmp_path):
+    """Zig's is run where its package is; files of the current folder are not, whatever named."""
+    package, here = tmp_path / "site" / "ziglang", tmp_path / "here"
+    package.mkdir(parents=True)
+    here.mkdir()
+    (package / "__init__.py").touch()
+    (package / "zig").write_text('#!/bin/sh\necho "the package: $*"\n')
+    (package / "zig").chmod(0o755)
+    (here / "ziglang.py").write_text("print('the current folder')\n")
+    code = (
+        "from torusfabric.toolchain import cxx\nprint(cxx.compiler_version(tuple(cxx.compiler())))"
+    )
+    (tmp_path / "program").write_text(code)
+    path = os.pathsep.join([str(package.parent), str(Path(torusfabric.__file__).parent.parent)])
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program"],
+        cwd=here,
+        env=os.environ | {"PATH": "", "CXX": "", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("the package: c++ --version\n", "")
+
+
+def test_any_bytes_in_a_source(calls):
+    """A source may name a file whose name is no UTF-8."""
+    assert build(a=os.fsdecode(b"\xff")).read_bytes() == b"\xff"
 
 
 def test_compiler_with_words_before_its_arguments(calls, monkeypatch):

@@ -5,11 +5,9 @@ Zig's as the Python package ziglang installs it. What was built is kept in the c
 """
 
 import functools
-import importlib.util
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -37,8 +35,10 @@ def compiler() -> list[str]:
     for name in ("g++", "clang++"):
         if path := shutil.which(name):
             return [path]
-    if importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "c++"]
+    # Not by python -m, which runs any file of that name in the current folder.
+    folder = tools.package_folder("ziglang")
+    if folder and (path := shutil.which("zig", path=os.fspath(folder))):
+        return [path, "c++"]
     raise MissingTool(f"C++ compiler was not found: {INSTALL}")
 
 
@@ -117,7 +117,8 @@ def build(
             return kept
         with work_folder("cxx") as work:
             for file, text in texts.items():
-                (work / file).write_text(text, encoding="utf-8")
+                # A path in it may hold bytes that are no UTF-8.
+                (work / file).write_text(text, encoding="utf-8", errors="surrogateescape")
             compiling = [*command, *flags]
             objects = processes.parallel(
                 lambda file: _compile(compiling, file, work, what), sources

