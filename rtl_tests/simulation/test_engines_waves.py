@@ -1,8 +1,10 @@
 """Waves: every engine shows the same lines with the same values, and leaves nothing else behind."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -189,6 +191,16 @@ def test_both_formats_hold_the_same(engine, options, tmp_path):
     for name in ("one.vcd", "one.fst"):
         run(engine, options, fabric, tmp_path / name)
     assert shown_values(tmp_path / "one.vcd") == shown_values(tmp_path / "one.fst")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs names of any bytes")
+@pytest.mark.parametrize(("engine", "options"), ENGINES)
+def test_folders_of_any_name(engine, options, tmp_path):
+    """Names of files are bytes, which need not be UTF-8."""
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    run(engine, options, fabric_of("2", "allgather"), folder / "waves.vcd")
+    assert "$enddefinitions" in (folder / "waves.vcd").read_text()
 
 
 def test_names_of_files():

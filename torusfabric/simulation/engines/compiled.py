@@ -6,6 +6,7 @@ only what has changed is evaluated, which makes no difference to any word or cyc
 
 import ctypes
 import errno
+import os
 import time
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -139,7 +140,7 @@ class Session:
             of_input=self._readers.of_inputs(), inputs=keep(np.array(inputs, np.uintp)),
             settle=not all(model.registered(net) for net in OUTPUTS), gated=gated,
             nets=ctypes.addressof(nets), net_count=len(nets),
-            wave=None if vcd is None else vcd.encode(),
+            wave=None if vcd is None else os.fsencode(vcd),
             **{name: address.get(name, 0) for name in OUTPUTS},
         )  # fmt: skip
         self._library.model_open.restype = ctypes.c_void_p
