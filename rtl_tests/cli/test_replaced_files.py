@@ -44,6 +44,39 @@ def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
         assert path.read_bytes() == made
 
 
+#: Commands whose files are not compressed, and what these are called.
+PLAIN = {
+    "sweep grid.toml -o": ("Results", "rows.jsonl"),
+    "run port data.npy -o": ("Array", "words.npy"),
+}
+
+
+@pytest.mark.parametrize("command", PLAIN)
+def test_what_is_not_compressed_is_not_called_so(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.toml").write_text('topologies = ["2"]\ncollectives = ["allgather"]\n')
+    what, name = PLAIN[command]
+    assert main([*command.split(), f"{name}.gz"]) == 1
+    assert capsys.readouterr().err == (
+        f"torusfabric: {what} must be written uncompressed, to a file such as {name}, "
+        f"not to {name}.gz\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["grid.toml"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_called_compressed_is(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    name = COMMANDS[command].removesuffix(".gz") + ".gz"
+    status = main([*command.split(), name])
+    if "--wave" in command:
+        assert status == 1
+        assert capsys.readouterr().err.startswith("torusfabric: File of waves must end in .vcd or")
+    else:
+        assert status == 0
+        assert gzip.decompress((tmp_path / name).read_bytes())
+
+
 def test_view_that_a_user_saved_stays(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = [

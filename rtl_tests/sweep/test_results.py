@@ -32,6 +32,16 @@ def test_half_a_line_at_the_end_goes(tmp_path, rest):
     assert path.read_text() == whole + '{"key": "1"}\n'
 
 
+def test_results_are_not_compressed(tmp_path):
+    """Rows are added to the file, which is what its name says."""
+    with pytest.raises(
+        InputError,
+        match=r"^Results must be written uncompressed, to a file such as r\.jsonl, not to \S+\.gz$",
+    ):
+        Results(tmp_path / "r.jsonl.gz")
+    assert not list(tmp_path.iterdir())
+
+
 def test_half_a_row_alone_goes(tmp_path):
     """What is certainly the beginning of a row is all that a sweep removes without a row before."""
     path = tmp_path / "r.jsonl"

@@ -148,9 +148,11 @@ def run_run(arguments: Namespace) -> None:
 
     from ..fpga.selftest.data import expected_data, send_data
     from ..fpga.selftest.job_facts import job_facts
+    from ..toolchain.destinations import require_plain
     from ..toolchain.files import writing
     from ..toolchain.reading import read_array
 
+    require_plain("Array", arguments.output)
     check_output(arguments, arguments.output, b"\x93NUMPY")
     data = read_array(arguments.data, "Data")
     client = _client(arguments)

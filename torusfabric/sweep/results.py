@@ -19,6 +19,7 @@ from ..toolchain.destinations import (
     AnyPath,
     is_standard_output,
     is_written_directly,
+    require_plain,
     status_of,
 )
 from ..toolchain.files import reporting, writing
@@ -48,10 +49,12 @@ class Results:
     Raises
     ------
     InputError
-        If it cannot be written, is in use, or holds something else.
+        If it cannot be written, is in use, has the name of a compressed file, or holds something
+        else.
     """
 
     def __init__(self, path: AnyPath) -> None:
+        require_plain("Results", path)
         self._path = Path(path)
         self._rows: dict[str, Row] = {}
         with contextlib.ExitStack() as stack:

@@ -5,12 +5,15 @@ import os
 import stat
 from pathlib import Path
 
+from ..errors import InputError
+
 __all__ = [
     "COMPRESSED",
     "STANDARD_OUTPUT",
     "AnyPath",
     "is_standard_output",
     "is_written_directly",
+    "require_plain",
     "status_of",
 ]
 
@@ -64,6 +67,25 @@ def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
     if status is None:
         return False
     return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _links(Path(path))))
+
+
+def require_plain(what: str, path: AnyPath) -> None:
+    """Refuse a name that ends as those of compressed files do, for a file that is none.
+
+    Parameters
+    ----------
+    what : str
+        What the file is, to begin the error with.
+    path : path
+
+    Raises
+    ------
+    InputError
+    """
+    if (name := Path(path)).suffix in COMPRESSED:
+        raise InputError(
+            f"{what} must be written uncompressed, to a file such as {name.stem}, not to {path}"
+        )
 
 
 def _links(path: Path) -> list[Path]:
