@@ -69,3 +69,4 @@ def test_synthesis_report():
 def test_facts_table_is_safe():
     """Names and values are text."""
     assert "<b>" not in facts_table("<b>", {"<b>": "<b>"})
+    assert facts_table("\0", {"\x1b": "\0"}).isprintable()

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from .quoting import xml_text
+
 __all__ = ["facts_table"]
 
 #: Names stand left of their values, numbers below one another.
@@ -18,12 +20,10 @@ def facts_table(title: str, facts: Mapping[str, object]) -> str:
     >>> "&lt;16&gt;" in facts_table("net", {"nodes": "<16>"})
     True
     """
-    from html import escape  # here, since only notebooks need it
-
     rows = "".join(
-        f'<tr><th style="{_CELL}">{escape(name)}</th>'
-        f'<td style="{_CELL}">{escape(str(value))}</td></tr>'
+        f'<tr><th style="{_CELL}">{xml_text(name)}</th>'
+        f'<td style="{_CELL}">{xml_text(str(value))}</td></tr>'
         for name, value in facts.items()
     )
-    head = f'<caption style="{_CELL};font-weight:bold">{escape(title)}</caption>'
+    head = f'<caption style="{_CELL};font-weight:bold">{xml_text(title)}</caption>'
     return f"<table>{head}{rows}</table>"
