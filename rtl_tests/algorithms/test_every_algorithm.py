@@ -23,6 +23,16 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "options", [{"ports": 0}, {"chunks": 0}, {"latency": 0}, {"trees": 0}, {"packets": 0}]
+)
+def test_numbers_of_nothing_are_refused_before_an_algorithm_is_asked(options):
+    (name,) = options
+    message = rf"^{name.capitalize()} must be a positive integer, not 0$"
+    with pytest.raises(InputError, match=message):
+        Options(**options)
+
+
 def collective_on(kind, topology):
     """A collective from the last node, where one is special."""
     collective = parse_collective(kind)

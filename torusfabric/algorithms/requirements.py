@@ -7,7 +7,7 @@ from ..collective import Collective
 from ..topology import Topology
 from .algorithm import Options
 
-__all__ = ["every_port", "one_chunk", "positive_chunks", "some_ports", "step_numbers"]
+__all__ = ["chunk_for_each", "every_port", "one_chunk", "some_ports"]
 
 
 def every_port(options: Options, *counts: int) -> str | None:
@@ -19,7 +19,7 @@ def every_port(options: Options, *counts: int) -> str | None:
 
 def some_ports(options: Options, most: int) -> str | None:
     """Need a number of ports that a node has."""
-    if options.ports is None or 1 <= options.ports <= most:
+    if options.ports is None or options.ports <= most:
         return None
     return f"--ports 1 to {most}"
 
@@ -29,17 +29,8 @@ def one_chunk(options: Options) -> str | None:
     return None if options.chunks in (None, 1) else "--chunks 1"
 
 
-def positive_chunks(options: Options) -> str | None:
-    """Need messages of one chunk or more."""
-    return None if options.chunks is None or options.chunks >= 1 else "--chunks of at least 1"
-
-
-def step_numbers(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Need a latency and a number of chunks that a store-and-forward algorithm can plan with."""
-    if options.latency < 1:
-        return "--latency of at least 1"
-    if reason := positive_chunks(options):
-        return reason
+def chunk_for_each(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Need messages that a store-and-forward all-reduce can cut into equal parts of the nodes."""
     if collective.reducing and collective.to_all and (options.chunks or 0) % topology.nodes:
         return f"--chunks divisible by the number of nodes, {topology.nodes}"
     return None

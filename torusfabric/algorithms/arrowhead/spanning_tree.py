@@ -167,12 +167,8 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     trees = _tree_count(options)
     if options.ports not in (None, 3 * trees):
         return f"--ports {3 * trees} for --trees {trees}"
-    if options.latency < 1:
-        return "--latency of at least 1"
     if options.times and (options.packets or options.chunks):
         return "either --times or a number of packets"
-    if options.packets is not None and options.packets < 1:
-        return "--packets of at least 1"
     packets = _packet_count(topology.order, options)
     if options.chunks not in (None, trees * packets):
         return f"--chunks {trees * packets}, {packets} for each of {trees} trees"

@@ -22,7 +22,7 @@ from ...collective import Collective
 from ...schedule import Switching, Table
 from ...topology import Topology, Torus
 from ..algorithm import Algorithm, Options
-from ..requirements import every_port, positive_chunks
+from ..requirements import every_port
 from .bipartite import match
 
 __all__ = ["BUFFERLESS", "plan", "search", "snake"]
@@ -208,7 +208,7 @@ class _Search:
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs, if the options do not fit, or None."""
-    return every_port(options, topology.ports) or positive_chunks(options)
+    return every_port(options, topology.ports)
 
 
 def plan(topology: Topology, collective: Collective, options: Options) -> Table:

@@ -29,7 +29,7 @@ from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
 from ....topology import Topology
 from ...algorithm import Algorithm, Options
-from ...requirements import every_port, step_numbers
+from ...requirements import chunk_for_each, every_port
 from ...reversal import reverse
 from ..build import build_table, chunks_of_owner
 from .allgather import allgather
@@ -41,7 +41,7 @@ __all__ = ["MATCHING", "misfit", "plan"]
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
-    return every_port(options, topology.ports) or step_numbers(topology, collective, options)
+    return every_port(options, topology.ports) or chunk_for_each(topology, collective, options)
 
 
 def plan(topology: Topology, collective: Collective, options: Options) -> Table | Rounds:

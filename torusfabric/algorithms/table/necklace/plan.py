@@ -32,7 +32,7 @@ from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options
-from ...requirements import every_port, step_numbers
+from ...requirements import chunk_for_each, every_port
 from ...reversal import reverse
 from ..build import build_table, chunks_of_owner
 from .collectives import allgather, alltoall, broadcast, scatter
@@ -49,7 +49,7 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
     reason = every_port(options, topology.ports, Necklaces(topology).ports)
-    return reason or step_numbers(topology, collective, options)
+    return reason or chunk_for_each(topology, collective, options)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Table | Rounds:
