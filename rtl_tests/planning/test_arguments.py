@@ -140,10 +140,16 @@ WRONG = [
     (lambda: tf.Arrowhead("x"), None, "Order of an arrowhead must be an integer"),
     (lambda: tf.Torus(True, 4), None, "Sides of a torus must be integers"),
     *[
-        (lambda call=call: call("plan.json"), None, "Schedule must be a schedule, as tf.plan and")
-        for call in (tf.check, tf.bound, lambda name: tf.export_schedule(name, "/none"),
-                     lambda name: tf.save(name, "/none"))
+        (lambda call=call: call(4), None, "Schedule must be a schedule, as tf.plan and")
+        for call in (tf.check, tf.bound, lambda given: tf.export_schedule(given, "/none"),
+                     lambda given: tf.save(given, "/none"))
     ],
+    (lambda: tf.save("plan.json", "/none"), None, "Schedule must be a schedule, as tf.plan and"),
+    (lambda: tf.check("none.json"), "check none.json", "Schedule file none.json could not be read"),
+    (lambda: tf.check(Path("none.json")), "check none.json", "Schedule file none.json could not"),
+    (lambda: tf.bound("none.json"), "check none.json", "Schedule file none.json could not be read"),
+    (lambda: tf.export_schedule("none.json", "none.xml"), "export none.json -o none.xml",
+     "Schedule file none.json could not be read"),
     *[
         (lambda value=value: tf.compile(value), None, "Schedules must be at least one schedule")
         for value in (4, None, "plan.json", [], [4])

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import gzip
 import re
 import subprocess
 import sys
@@ -87,6 +88,22 @@ def test_from_plan_to_hardware(tmp_path):
         "fabric.v",
         "manifest.json",
     ]
+
+
+def test_files_stand_for_schedules(tmp_path):
+    """What takes a schedule file as a command takes its path in Python."""
+    schedule, path = tf.plan("4x4", "alltoall"), tmp_path / "plan.json.gz"
+    schedule.save(path)
+    assert tf.check(path) == tf.check(str(path)) == tf.check(schedule)
+    assert tf.bound(path) == tf.bound(schedule)
+    tf.export_schedule(path, tmp_path / "file.csv", "csv")
+    tf.export_schedule(schedule, tmp_path / "value.csv", "csv")
+    assert (tmp_path / "file.csv").read_bytes() == (tmp_path / "value.csv").read_bytes()
+    text = gzip.decompress(path.read_bytes()).decode()
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(text[: text.index("\n")] + "\n]}\n")
+    with pytest.raises(tf.ScheduleError, match=r"^After 0 steps: node 0 .* ends without"):
+        tf.check(wrong)
 
 
 @pytest.mark.parametrize(

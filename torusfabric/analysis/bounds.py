@@ -18,7 +18,7 @@ import numpy as np
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Duplex, Lifted, Pattern, Rounds, Schedule, Switching, Table
-from ..toolchain.values import of_type
+from ..schedule.file import AnyPath, given_schedule
 from ..topology import Topology
 from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
@@ -28,7 +28,7 @@ __all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lowe
            "spread_around", "spread_rounds"]  # fmt: skip
 
 
-def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
+def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
     """A number of rounds that no schedule for the same task in the same model goes below.
 
     With store-and-forward switching, the model includes the length of the longest message; that no
@@ -38,8 +38,8 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
 
     Parameters
     ----------
-    schedule : Schedule
-        Of any form.
+    schedule : Schedule or path
+        Of any form; or its file.
     traffic : Traffic, optional
         What `check` returned for it. Without it, a schedule in rounds of one hop is checked, since
         the length of its messages follows from the whole history.
@@ -50,6 +50,8 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
 
     Raises
     ------
+    InputError
+        If there is no such file or it is not a valid schedule file.
     ScheduleError
         If the schedule has to be checked and has a fault.
 
@@ -68,8 +70,7 @@ def bound(schedule: Schedule, traffic: Traffic | None = None) -> int:
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """
-    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
-    return find_bound(schedule, traffic).rounds
+    return find_bound(given_schedule(schedule), traffic).rounds
 
 
 class Bound(NamedTuple):

@@ -26,7 +26,7 @@ from .recognise import recognise
 from .table import Table
 from .transfers import Everything, Grouped, Listed, Transfers
 
-__all__ = ["BEGINNING", "load", "save"]
+__all__ = ["BEGINNING", "given_schedule", "load", "save"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
 
@@ -105,6 +105,21 @@ def load(path: AnyPath) -> Schedule:
         raise type(error)(f"Schedule file {path}: {error}") from error
     except RecursionError:
         raise InputError(f"Schedule file {path} must not be nested deeply") from None
+
+
+def given_schedule(given: Schedule | AnyPath) -> Schedule:
+    """A schedule as users give it: itself, or the path of its file.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or `load` raises it.
+    """
+    if isinstance(given, str | os.PathLike):
+        return load(given)
+    how = "a schedule, as tf.plan and tf.load return it, or the path of its file"
+    found: Schedule = of_type("Schedule", given, Schedule, how)
+    return found
 
 
 # Writing.

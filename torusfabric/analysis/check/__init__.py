@@ -11,8 +11,8 @@ some rules by construction (a `Pattern`, a `Table`), the other rules are checked
 
 from ...errors import ScheduleError
 from ...schedule import Lifted, Pattern, Schedule, Table
+from ...schedule.file import AnyPath, given_schedule
 from ...schedule.quotient import Quotient
-from ...toolchain.values import of_type
 from .blocks import track_blocks
 from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
 from .progress import Progress
@@ -26,13 +26,13 @@ from .traffic import Traffic
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
 
 
-def check(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
+def check(schedule: Schedule | AnyPath, *, progress: Progress | None = None) -> Traffic:
     """Check a schedule.
 
     Parameters
     ----------
-    schedule : Schedule
-        Of any form.
+    schedule : Schedule or path
+        Of any form; or its file.
     progress : function of (done, total), optional
 
     Returns
@@ -41,6 +41,8 @@ def check(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
 
     Raises
     ------
+    InputError
+        If there is no such file or it is not a valid schedule file; names the place.
     ScheduleError
         At the first fault: names the round, counted from 1, the node, the port and the block.
 
@@ -60,7 +62,7 @@ def check(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
     >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
     512
     """
-    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
+    schedule = given_schedule(schedule)
     _inspect(schedule)
     collective = schedule.collective
     match schedule:

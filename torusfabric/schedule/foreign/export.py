@@ -6,8 +6,8 @@ from typing import Any
 
 from ...toolchain.hints import no_such
 from ...toolchain.owned import require_like
-from ...toolchain.values import of_type
 from ..base import Schedule
+from ..file import given_schedule
 from .csv_writer import write_csv
 from .msccl_writer import write_msccl
 
@@ -21,7 +21,7 @@ BEGINNINGS = {"msccl": "<algo ", "csv": "step,source,port,"}
 
 
 def export_schedule(
-    schedule: Schedule,
+    schedule: Schedule | str | os.PathLike[str],
     path: str | os.PathLike[str],
     format: str = "msccl",
     *,
@@ -31,8 +31,8 @@ def export_schedule(
 
     Parameters
     ----------
-    schedule : Schedule
-        A checked schedule, by store-and-forward.
+    schedule : Schedule or path
+        A checked schedule, by store-and-forward; or its file.
     path : str or Path
         Compressed if it ends in ``.gz``.
     format : {"msccl", "csv"}
@@ -61,6 +61,6 @@ def export_schedule(
     """
     if not isinstance(format, str) or format not in FORMATS:
         raise no_such("Format", format, FORMATS)
-    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
+    schedule = given_schedule(schedule)
     require_like(path, BEGINNINGS[format], force=force)
     FORMATS[format](schedule, path)
