@@ -1,6 +1,7 @@
 """What the constant cycles of a run are spent on: of every collective, against its cycles."""
 
 import json
+import re
 
 import pytest
 from helpers import program_of
@@ -65,6 +66,26 @@ def test_reading_is_not_counted_twice():
         "start": 0, "sequencer": 1, "distribution": 2, "hop": 1, "write": 1, "operators": 0,
         "waits": 0,
     }  # fmt: skip
+
+
+def test_simulate_says_it_of_several(capsys):
+    """As two lines for each collective, of the longest messages, and as a list."""
+    command = ["simulate", "2x2", "allgather,allreduce", "--max-flits", "8", "--width", "4"]
+    assert main([*command, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    costs, modes = facts["mode_costs"], facts["modes"]
+    plans = [tf.plan("2x2", mode["collective"], algorithm=mode["algorithm"]) for mode in modes]
+    program = tf.compile(plans, max_flits=8)
+    alone = [program.alone(mode) for mode in range(2)]
+    assert [cost["constant_parts"] for cost in costs] == list(map(parts_of, alone))
+    assert main(command) == 0
+    lines = dict(re.split("  +", line) for line in capsys.readouterr().out.splitlines())
+    for number, cost in enumerate(costs):
+        cycles = program.cycles(mode=number, length=8)
+        assert cost["cost_formula"].endswith(f" = {cycles} cycles")
+        parts = ", ".join(f"{name} {n}" for name, n in cost["constant_parts"].items() if n)
+        assert lines[f"mode {number} formula"] == cost["cost_formula"]
+        assert lines[f"mode {number} constant"] == f"{cost['constant_cycles']} cycles: {parts}"
 
 
 def test_simulate_says_it(capsys):

@@ -75,9 +75,8 @@ def run_host(arguments: Namespace) -> None:
     if arguments.json:
         print_json(result)
     else:
-        cost = report.cycle_cost
-        words = {"origins": report.origins, "constant": cost and cost.constant_in_words}
-        print_facts(_shown(result | words))
+        constants = [cost.constant_in_words for cost in report.cycle_costs]
+        print_facts(_shown(result | {"origins": report.origins, "constant": constants}))
     raise_if_wrong(report)
 
 
@@ -135,7 +134,7 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
 
 def _of_one(result: dict[str, Any]) -> dict[str, Any]:
     """What a simulation of one collective found."""
-    said = in_words(result)
+    said = in_words(result) | {"constant": result["constant"][0]}
     steps = result["unit"].partition(" of ")[0]
     shown = {}
     for name in NAMES:
@@ -170,5 +169,7 @@ def _of_several(result: dict[str, Any]) -> dict[str, Any]:
             f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} "
             f"({bound_in_words(mode)}): {len(jobs)} runs, {wrong} of {checked} words wrong"
         )
+        shown[f"mode {number} formula"] = result["mode_costs"][number]["cost_formula"]
+        shown[f"mode {number} constant"] = result["constant"][number]
     shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
     return shown

@@ -100,8 +100,8 @@ class SimulationReport(Subject):
         How origins are known, and what that costs.
     cycles, predicted_cycles : int
         Clock edges from the start pulse to done: measured and planned; of jobs, their sums.
-    cycle_cost : CycleCost or None
-        What the planned cycles are made of; None of several collectives.
+    cycle_costs : tuple of CycleCost
+        What the planned cycles of a run of the longest messages are made of, for each collective.
     roots : tuple of int
         The roots that were tried, where the fabric lets it be chosen.
     jobs : tuple of JobReport
@@ -128,7 +128,7 @@ class SimulationReport(Subject):
     origins: Origins
     cycles: int
     predicted_cycles: int
-    cycle_cost: CycleCost | None
+    cycle_costs: tuple[CycleCost, ...]
     repeat: int
     throughput: float | None
     throughput_bound: float | None
@@ -168,12 +168,13 @@ class SimulationReport(Subject):
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
         plain = asdict(self)
-        del plain["cycle_cost"]
+        del plain["cycle_costs"]
         plain |= {"origins": self.origins.to_json(), "passed": self.passed}
-        if self.cycle_cost is None:
-            return plain
-        constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles", "constant_parts")
-        return plain | {
-            "cost_formula": str(self.cycle_cost),
-            **{name: getattr(self.cycle_cost, name) for name in constants},
-        }
+        costs = list(map(_cost_to_json, self.cycle_costs))
+        return plain | (costs[0] if len(costs) == 1 else {"mode_costs": costs})
+
+
+def _cost_to_json(cost: CycleCost) -> dict[str, Any]:
+    """What cycles are made of, as plain data."""
+    constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles", "constant_parts")
+    return {"cost_formula": str(cost), **{name: getattr(cost, name) for name in constants}}

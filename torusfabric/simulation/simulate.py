@@ -242,6 +242,7 @@ def _report(
         bound=sum(map(bound, schedules)),
         cycles=measured,
         predicted_cycles=predicted,
+        cycle_costs=tuple(mode.cost for mode in program.modes),
         jobs=jobs,
         **_of_one(fabric, sum(run.edges for run in runs) / len(runs)),
         clocks=clocks,
@@ -258,9 +259,8 @@ def _report(
 def _of_one(fabric: Fabric, cycles: float) -> dict[str, Any]:
     """What is known of a fabric of one collective."""
     if fabric.program.several:
-        return dict.fromkeys(("cycle_cost", "throughput", "throughput_bound"))
+        return dict.fromkeys(("throughput", "throughput_bound"))
     return {
-        "cycle_cost": fabric.program.mode.cost,
         "throughput": throughput(fabric, cycles),
         "throughput_bound": throughput_bound(fabric),
     }
