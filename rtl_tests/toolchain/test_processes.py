@@ -138,6 +138,7 @@ def test_killed_command_leaves_nothing(tmp_path):
     stub.chmod(0o755)
     with subprocess.Popen(command, cwd=tmp_path, env=environ) as process:
         child = wait_for(tmp_path / "child")
+        time.sleep(1)  # a busy machine may not have told the shell of it yet
         process.kill()
     assert ends(child)
     assert ends(wait_for(tmp_path / "tool"))
@@ -177,6 +178,7 @@ def test_forked_process_has_a_survivor_of_its_own(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, start_new_session=True
     ) as process:
         child = wait_for(tmp_path / "child")
+        time.sleep(1)  # a busy machine may not have told the shell of it yet
         process.kill()
     try:
         assert ends(child)

@@ -78,8 +78,9 @@ class Interrupted(KeyboardInterrupt):
 class _Survivor:
     """Ends the groups of processes that are running when this process is killed.
 
-    It is started with the first of them. Where there is no shell, or no room for one more process,
-    they go on running.
+    It is started before the first of them, and told of each right after its start; if this process
+    is killed in between, that one goes on running. Where there is no shell, or no room for one more
+    process, all do.
     """
 
     def __init__(self) -> None:
@@ -89,8 +90,8 @@ class _Survivor:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
-    def note(self, change: str, group: int) -> None:
-        """Say that a group runs (``+``), or runs no more (``-``)."""
+    def start(self) -> None:
+        """See that there is a shell."""
         with self._lock, contextlib.suppress(OSError):
             if self._shell is None and os.name == "posix":
                 self._shell = subprocess.Popen(
@@ -102,6 +103,10 @@ class _Survivor:
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
+
+    def note(self, change: str, group: int) -> None:
+        """Say that a group runs (``+``), or runs no more (``-``)."""
+        with self._lock, contextlib.suppress(OSError):
             if self._shell is not None:
                 self._shell.stdin.write(f"{change} {group}\n".encode())  # type: ignore[union-attr]
 
@@ -152,6 +157,7 @@ class _Group:
         with self._lock:
             if self._over:
                 raise Interrupted(signal.SIGINT)
+            _survivor.start()
             process = _popen(command, **options)
             _survivor.note("+", process.pid)
             self._running.add(process)
