@@ -225,7 +225,7 @@ def test_simulate_reductions(capsys, collective, options):
         (("allgather", "--op", "add"), "--op must be left out for allgather, which combines"),
         (("broadcast", "--signed"), "--signed must be left out for broadcast"),
         (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, min:"),
-        (("reduce", "--op", "add,"), "max:signed, not ''"),
+        (("reduce", "--op", "add,"), "Operator must be one of add, min, max, and, or"),
         (("reduce", "--op", "max,min,max"), "Operators must be different, not max more than once"),
         (("reduce", "--op", "max,or", "--signed"), "--signed must come with --op min or --op max"),
         (("allreduce", "--signed"), "--signed must come with --op min or --op max, not with add"),
