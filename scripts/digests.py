@@ -41,7 +41,6 @@ verilog 4x4 allgather --top core -o .
 verilog 4x4 alltoall --top core -o .
 verilog 3x3 scatter,allgather,barrier --top stream --max-flits 4 -o .
 verilog 3x3 allreduce --top stream --clocks per-node -o .
-verilog 4x4 allgather --periodic -o .
 """
 
 HOME = Path.cwd()

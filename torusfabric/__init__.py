@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from .schedule.file import load, save
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
-    from .simulation.periods import simulate_periods
     from .simulation.simulate import simulate
     from .topology import Arrowhead, Topology, Torus, parse_topology, register_topology
     from .verilog import emit
@@ -81,7 +80,6 @@ __all__ = [
     "register_topology",
     "save",
     "simulate",
-    "simulate_periods",
     "synthesize",
 ]
 
@@ -103,7 +101,6 @@ __getattr__ = exported(
         ".schedule.file": ("load", "save"),
         ".schedule.foreign.export": ("export_schedule",),
         ".simulation.engines": ("Job",),
-        ".simulation.periods": ("simulate_periods",),
         ".simulation.simulate": ("simulate",),
         ".topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),
         ".verilog": ("emit",),

@@ -90,20 +90,6 @@ def test_simulate_for_people(capsys):
         assert name in out
 
 
-def test_simulate_periods(capsys, tmp_path):
-    """A fabric that begins again by itself; its waves are written too."""
-    path = tmp_path / "waves.vcd"
-    words = ("simulate", "2x2", "alltoall", "--periodic", "--width", "8")
-    report = run_json(capsys, *words, "--wave", str(path))
-    assert report["cycles"] == report["predicted_cycles"] == 2
-    assert report["words_wrong"] == 0 < report["words_checked"]
-    assert report["bytes_a_cycle"] == 4 * 3 / 2
-    assert path.stat().st_size > 1000
-    status, out, _ = run(capsys, *words)
-    assert status == 0
-    assert "6 bytes a cycle" in out
-
-
 def test_simulate_writes_waves(capsys, tmp_path):
     """The waves of all signals are written on demand."""
     path = tmp_path / "waves.vcd"
@@ -136,8 +122,6 @@ BAD = [
     (("plan", "4x4", "allgather", "--bogus"), "Unrecognized arguments"),
     (("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"), "not /nonexistent (No such"),
     (("check", "/nonexistent/plan.json"), "could not be read"),
-    (("simulate", "2x2", "alltoall", "--periodic", "--jobs", "2"), "--jobs must be left out"),
-    (("simulate", "2x2", "alltoall", "--periodic", "--engine", "compiled"), "must be amaranth"),
     (("simulate", "4x4", "allgather", "--width", "0"), "Width must be from 1 to 1024 bits, not 0"),
     (("simulate", "2x2", "allgather", "--vcd", "/nonexistent/x.vcd"), "Folder must be writable"),
     (("verilog", "2x2", "allgather", "-o", "/proc/nonexistent"), "Folder must be writable"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
-from helpers import delay_end, fabric_of, few, forgetful, misrouted, program_of, with_operator
+from helpers import delay_end, fabric_of, few, forgetful, misrouted, with_operator
 from selftest_bench import COLLECTIVES, REDUCTIONS, run
 
 from torusfabric.collective import Operator
@@ -16,7 +16,6 @@ from torusfabric.fpga.selftest.image import self_test
 from torusfabric.fpga.selftest.tester import Result
 from torusfabric.fpga.selftest.tester import Tester as FabricTester
 from torusfabric.fpga.selftest.words import hash_word
-from torusfabric.rtl import Fabric
 from torusfabric.rtl.assembly import Assembly
 
 
@@ -114,12 +113,9 @@ def test_tester_gives_up():
 
 
 def test_fabrics_that_cannot_be_tested():
-    """Fabrics without a host port, or without a start, are refused in one line."""
+    """Fabrics without a host port are refused in one line."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", flits=2, top="core")
     with pytest.raises(
         InputError, match=r"^Fabric of a self-test must have the host top, not core$"
     ):
         self_test(fabric, 4)
-    periodic = Fabric(program_of("2x2", "allgather"), width=8, periodic=True)
-    with pytest.raises(InputError, match=r"must wait for a start, not be periodic$"):
-        self_test(periodic, 4)

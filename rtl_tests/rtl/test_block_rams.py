@@ -53,12 +53,6 @@ def test_words_and_cycles_with_streams(every_memory, name):
     assert report.passed, report.first_wrong
 
 
-@pytest.mark.parametrize("name", ["table", "rounds"])
-def test_words_and_cycles_of_periods(every_memory, name):
-    fabric = tf.Fabric(program_of(name), width=8, periodic=True)
-    assert tf.simulate_periods(fabric, episodes=2).passed
-
-
 @settings(max_examples=6, deadline=None)
 @given(st.data())
 def test_any_collective(data):

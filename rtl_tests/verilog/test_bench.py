@@ -193,29 +193,3 @@ def test_collectives_of_all_interfaces(tmp_path, collective, root, width, option
     lengths = {"max_flits": 5, "root": root}
     passed, text = run_bench(exported(tmp_path, "2x3", collective, lengths, options, width=width))
     assert passed, text[-3000:]
-
-
-#: What a periodic fabric does with its host: by steps, and by rounds.
-PERIODIC = {"alltoall": ("2x2", "alltoall"), "broadcast": ("2x3", "broadcast")}
-
-
-@pytest.mark.parametrize(
-    "collective", ["alltoall", pytest.param("broadcast", marks=pytest.mark.long)]
-)
-def test_periods_are_as_the_manifest_says(tmp_path, collective):
-    folder = exported(tmp_path, *PERIODIC[collective], {"flits": 1}, {"periodic": True})
-    passed, text = run_bench(folder, RUNS=2)
-    assert passed, text[-3000:]
-    assert re.search(r"\d+ periods: \d+ words", text)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("wrong", ["cycles", "first", "commit_lead", "run_lead"])
-def test_a_wrong_number_of_a_period_is_found(tmp_path, wrong):
-    folder = exported(tmp_path, "2x2", "alltoall", {"flits": 1}, {"periodic": True})
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["periodic"][wrong] -= 1
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    passed, text = run_bench(folder, RUNS=40)
-    assert not passed
-    assert "AssertionError" in text

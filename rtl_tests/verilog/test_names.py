@@ -34,7 +34,6 @@ def nameless(monkeypatch):
         ("allgather", {}),
         ("allgather", {"bus": "axi-lite"}),
         ("alltoall", {"bus": "wishbone", "max_flits": 4}),
-        ("allgather", {"periodic": True}),
         ("alltoall", {"top": "core"}),
         ("scatter,allgather", {"top": "stream", "max_flits": 4}),
         ("allreduce", {"top": "stream", "clocks": "per-node"}),

@@ -46,12 +46,6 @@ def add_fabric_options(
             help="in place of --flits: the length is chosen for each run, up to so many flits",
         )
         group.add_argument(
-            "--periodic",
-            action="store_true",
-            help="begin again as long as the input run is high: results are read, and messages "
-            "written and committed, meanwhile",
-        )
-        group.add_argument(
             "--barrier",
             action="store_true",
             help="with --top stream and --max-flits: a mode more, after all others, in which every "
@@ -158,7 +152,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         "signed": arguments.signed,
         "width": width,
         "max-flits" if most else "flits": length,
-        **{name: given.get(name) for name in ("top", "bus", "prefix", "periodic", "barrier")},
+        **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier")},
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
     }
     words: list[str] = []

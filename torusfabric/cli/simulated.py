@@ -47,19 +47,12 @@ def simulated(report: SimulationReport, facts: dict[str, Any], **more: Any) -> d
     return report.to_json() | {name: facts[name] for name in KNOWN if name in facts} | more
 
 
-def raise_if_wrong(report: SimulationReport, what: str = "Cycles must be {}") -> None:
-    """Raise an error if a word is wrong, or the cycles are not those predicted.
-
-    Parameters
-    ----------
-    report : SimulationReport
-    what : str
-        What is said of the cycles predicted.
-    """
+def raise_if_wrong(report: SimulationReport) -> None:
+    """Raise an error if a word is wrong, or the cycles are not those predicted."""
     if report.first_wrong:
         raise WorkFailed(
             f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
             f"{report.first_wrong}"
         )
     if not report.passed:
-        raise WorkFailed(f"{what.format(report.predicted_cycles)}, not {report.cycles}")
+        raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")

@@ -7,7 +7,6 @@ from .arguments import add_force, natural, positive, real
 from .command import Commands, add_command
 from .hardware_options import add_fabric_options, add_top_options
 from .host_simulation import run_host
-from .periods import run_periodic
 from .selection_options import add_selection
 from .stream_simulation import run_streams
 
@@ -89,10 +88,9 @@ def _add_runs(simulate: ArgumentParser) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
-    if arguments.through_port and (arguments.top == "stream" or arguments.periodic):
+    if arguments.through_port and arguments.top == "stream":
         raise InputError(
-            "--through-port must be left out with --top stream and --periodic, where all words go "
-            "through ports"
+            "--through-port must be left out with --top stream, where all words go through ports"
         )
     if arguments.top == "stream":
         run_streams(arguments)
@@ -100,7 +98,5 @@ def run_simulate(arguments: Namespace) -> None:
         raise InputError("--stall must come with --top stream, whose ports can rest")
     elif arguments.faults is not None:
         raise InputError("--faults must come with --top stream, which drops what is no good")
-    elif arguments.periodic:
-        run_periodic(arguments)
     else:
         run_host(arguments)

@@ -76,8 +76,6 @@ def prove(
     >>> prove(fabric).proved
     True
     """
-    if fabric.periods:
-        raise InputError("Fabric to be proved must not be periodic")
     loops = [mode.loop for mode in fabric.program.modes]
     before_injection = any(len(readers) > 1 for loop in loops for readers in loop.injections)
     if before_injection and any(operator.signed for operator in fabric.program.operators):

@@ -18,7 +18,6 @@ from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..program import Program
-    from ..program.periods import Periods
     from ..program.values import Loop
     from ..topology import Groups, Topology
     from .control import Control
@@ -53,8 +52,6 @@ class Blueprint:
         Bits of a flit.
     top : Top
     netlist : Netlist
-    periods : Periods or None
-        When what happens in a period, where the fabric repeats its collective by itself.
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
     from_host : list of str
@@ -66,7 +63,6 @@ class Blueprint:
     width: int
     top: Top
     netlist: Netlist = field(default_factory=Netlist)
-    periods: Periods | None = None
     sequenced: dict[str, tuple[Part, ...]] = field(default_factory=dict)
     from_host: list[str] = field(default_factory=list)
     _offset_roms: dict[object, Rows] = field(default_factory=dict)

@@ -17,14 +17,12 @@ from .host_layout import HostLayout
 from .locators import Locator, locator_of, write_locator_of
 from .memories import address_width
 from .netlist import Fixed, Leaf, Part, Parts, Role
-from .periodic_sequencer import PeriodicSequencer
 from .root_unit import RootUnit
 from .sequencer import Sequencer
 from .streams.sequencer import StreamSequencer
 
 if TYPE_CHECKING:
     from ..program import AddressMap
-    from ..program.periods import Periods
 
 __all__ = ["add_host", "add_root_unit", "add_sequencer", "add_single"]
 
@@ -100,7 +98,6 @@ def add_host(
             width=plan.width,
             address_bits=plan.address_bits,
             answer=plan.control.endpoints.answer,
-            commits=plan.periods is not None,
         )
 
     plan.from_host.extend(add_single(plan, "host", Role.HOST, make, inputs))
@@ -145,9 +142,6 @@ def add_sequencer(plan: Blueprint) -> None:
         # Of several modes, the sequencer takes it a cycle early.
         name = "next_read_address" if plan.program.several else "read_address"
         address = net.low(name, bits)
-    if plan.periods:
-        _add_periodic_sequencer(plan, plan.periods)
-        return
     kind = StreamSequencer if plan.top is Top.STREAM else Sequencer
     make = lambda: kind(
         [mode.timing for mode in plan.program.modes],
@@ -165,25 +159,6 @@ def add_sequencer(plan: Blueprint) -> None:
     renamed = {"error": "start_error"} if plan.top is Top.STREAM else {}
     given = add_single(plan, "sequencer", Role.SEQUENCER, make, inputs, renamed)
     plan.sequenced.update(given)
-
-
-def _add_periodic_sequencer(plan: Blueprint, periods: Periods) -> None:
-    """Add the sequencer of a fabric that repeats its collective by itself."""
-    net = plan.netlist
-    make = partial(
-        PeriodicSequencer,
-        plan.program.timing,
-        plan.control,
-        plan.choices,
-        address_bits=plan.address_bits,
-        periods=periods,
-        answer=plan.netlist.modules["host"]().answer,
-    )
-    inputs: dict[str, Parts] = {
-        "start": net.whole("run"),
-        "idle_address": (Fixed(0, plan.address_bits),),
-    }
-    plan.sequenced.update(add_single(plan, "sequencer", Role.SEQUENCER, make, inputs))
 
 
 def add_root_unit(plan: Blueprint) -> None:

@@ -16,7 +16,7 @@ def delayed(m: Module, value: Value, cycles: int) -> Value:
     return value
 
 
-def pulsed(m: Module, pulse: Value, cycles: int, *, name: str = "pulse") -> Value:
+def pulsed(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:
     """Pulses some cycles later; none that is on its way outlives a reset."""
     for _ in range(cycles):
         later = Signal(len(pulse), name=name)

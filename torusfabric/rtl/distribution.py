@@ -26,10 +26,10 @@ __all__ = ["BY_GROUP", "ControlStage", "Distribution", "NodeGroups"]
 
 
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
-STROBES = frozenset({"swap", "write_commit", "run_begins", "run_ends", "load_valid"})
+STROBES = frozenset({"run_begins", "run_ends", "load_valid"})
 
 #: What has a bit for each group of nodes; the nodes of a group are given that of theirs.
-BY_GROUP = frozenset({"write_enable", "write_commit"})
+BY_GROUP = frozenset({"write_enable"})
 
 #: The reset of nodes: they start as after one.
 RESET = "clear"

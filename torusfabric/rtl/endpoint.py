@@ -18,14 +18,9 @@ from .host import suffix
 from .memories import Cell, address_width, memory_cell
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
-from .periodic_endpoint import PeriodicEndpointBuilder
 from .windows import Windows
 
-__all__ = ["HALVES", "Endpoint", "EndpointSettings"]
-
-
-#: What an endpoint whose memories have halves is given.
-HALVES = ("write_commit", "swap", "read_half", "store_half")
+__all__ = ["Endpoint", "EndpointSettings"]
 
 
 @dataclass(frozen=True)
@@ -147,13 +142,6 @@ class Endpoint(Leaf):
         `EndpointPlan.answer` says, or one more where private.
     offset : In
         With any root: the offset of the node from it; only the root shows the host what it sends.
-    write_commit : In(1)
-        Commits the message of the node, if `write_node` is meant for it; where memories have
-        halves.
-    swap : In(1)
-        High in the cycle before the first read of a period, where memories have halves.
-    read_half, store_half : In(1)
-        The halves of what is received in which readers read, and memories store.
     read_data : Out(width)
     node : In
         The number of this node.
@@ -201,7 +189,6 @@ class Endpoint(Leaf):
             "offset": settings.offset_bits if settings.half else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
             "mode": address_width(settings.modes) if self._by_mode() else 0,
-            **dict.fromkeys(HALVES, int(shape.sectioned)),
         }
         inject = len(shape.injections) * settings.width
         return ({"inject": Out(inject)} if inject else {}) | {
@@ -263,5 +250,4 @@ class Endpoint(Leaf):
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers and what selects between them."""
-        builder = PeriodicEndpointBuilder if self.shape.sectioned else EndpointBuilder
-        return builder(self).build()
+        return EndpointBuilder(self).build()

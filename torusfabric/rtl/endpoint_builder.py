@@ -180,7 +180,8 @@ class EndpointBuilder:
             if memory.sources:
                 return self._stored(memory)
             return WritePort(Const(0, 1), Const(0, self._width), NEVER)
-        chosen = self._value("write_enable") & self._meant
+        place = self._value("write_node")
+        chosen = self._value("write_enable") & (place == self._value("node")[: len(place)])
         way = suffix(memory.layout)
         if self._settings.own[memory.layout] > 1:
             chosen = chosen & (self._value(f"write_bank{way}") == memory.own)
@@ -196,12 +197,6 @@ class EndpointBuilder:
             Mux(stored.enable, stored.data, data),
             stored.enable | chosen,
         )
-
-    @property
-    def _meant(self) -> Value:
-        """Whether this node is the one of its group that the host writes."""
-        place = self._value("write_node")
-        return place == self._value("node")[: len(place)]
 
     def _address(self, name: str, depth: int) -> Value:
         """An address that is given to all nodes, as memories of a depth are given it."""

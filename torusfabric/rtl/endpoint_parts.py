@@ -149,8 +149,6 @@ class EndpointWiring:
             for name in self._common
         }
         inputs |= {"rx": plan.incoming(node)}
-        if plan.periods:
-            inputs["busy"] = plan.distribution.near("awake", node)
         if self._mode:
             inputs["mode"] = plan.distribution.near("run_mode", node)
         outputs: dict[str, tuple[str, int]] = {}

@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 from ..errors import InputError
 from ..program import Program, RouteMap
 from ..program.timing import WRITE
-from ..toolchain.values import flag, natural, of_type
+from ..toolchain.values import natural, of_type
 from .assembly import Assembly
 from .blueprint import Blueprint, Top
 from .bus import Bus, RegisterMap, add_bus
@@ -26,7 +26,6 @@ from .endpoint_parts import add_endpoints, add_streams
 from .host_layout import HostLayout
 from .locators import Locator
 from .origins import Origins, tag_cost
-from .periodic import check_periodic, host_periods, plan_periodic
 from .router_parts import add_combiners, add_routers
 from .run_choices import ERROR_BITS
 from .streams import Clocks
@@ -89,13 +88,9 @@ class Fabric(wiring.Component):
         What the host port stands behind.
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
-    periodic : bool
-        Whether it repeats the collective by itself, as long as `run` is high; see `HostPeriods`.
 
     Attributes
     ----------
-    periods : HostPeriods or None
-        When what happens in a period, where it is periodic.
     register_map : RegisterMap or None
         What lies at which address of the bus, if there is one.
 
@@ -121,11 +116,6 @@ class Fabric(wiring.Component):
         there is not, 5 because a run was under way; else 0.
     round : Out
         The row of the program that is under way, where `length` is chosen.
-    run : In(1)
-        In place of `start` where it is periodic: as long as it is high, another period follows.
-    period : Out(32)
-        How many periods are complete, where it is periodic: the word on `host_rdata` is of the last
-        of them. A write at an address of what is received commits what a node is to send next.
     root : In
         The root, sampled with `start`, where any is possible; in groups, its position in each.
     node : array of (send : In(stream), receive : Out(stream))
@@ -160,11 +150,10 @@ class Fabric(wiring.Component):
         top: Top | str = Top.HOST,
         prefix: str = "",
         bus: Bus | str | None = None,
-        periodic: bool = False,
         clocks: Clocks | str = Clocks.ONE,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
-        width, periodic = natural("Width", width), flag("Periodic", periodic)
+        width = natural("Width", width)
         if not 1 <= width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         for operator in program.operators:
@@ -187,18 +176,13 @@ class Fabric(wiring.Component):
             raise InputError(f"Top must be stream for a barrier, not {self.top}")
         if self.clocks is not Clocks.ONE and self.top is not Top.STREAM:
             raise InputError(f"Top must be stream for clocks of the nodes, not {self.top}")
-        if periodic:
-            check_periodic(program, top=self.top, bus=self.bus)
         self.register_map: RegisterMap | None = None
         self.nodes, self.ports = program.topology.nodes, program.ports
         parts = [program.part(mode) for mode in range(len(program.modes))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
         self.layouts = tuple(HostLayout(part, words) for part in parts)
         self.layout = self.layouts[0]
-        control, periods = plan_control(program), None
-        if periodic:
-            control, periods = plan_periodic(program, control)
-        plan = Blueprint(program, control, width, self.top, periods=periods)
+        plan = Blueprint(program, plan_control(program), width, self.top)
         self.netlist, self.read_latency = plan.netlist, 0
         self._locators: list[Callable[[], Locator]] = []
         self._build(plan)
@@ -218,7 +202,7 @@ class Fabric(wiring.Component):
         """Fill the netlist."""
         net, program = plan.netlist, self.program
         if self.top is not Top.STREAM:
-            net.add_input("run" if plan.periods else "start")
+            net.add_input("start")
             for name, bits in plan.choices.inputs.items():
                 net.add_input(name, bits)
         if self.top is Top.HOST:
@@ -229,7 +213,6 @@ class Fabric(wiring.Component):
         elif not self.streaming:
             self.read_latency = 1 + plan.control.endpoints.answer
         add_sequencer(plan)
-        self.periods = host_periods(plan)
         if program.by_offset or any(mode.part_is_root for mode in program.modes):
             add_root_unit(plan)
         if self.top is Top.STREAM:
@@ -246,7 +229,7 @@ class Fabric(wiring.Component):
             net.add_output(name, width)
         if self.top is Top.STREAM:
             net.add_output("error", ERROR_BITS)
-        for name in ("error", "round", "period"):
+        for name in ("error", "round"):
             if name in plan.sequenced and self.top is not Top.STREAM:
                 net.add_output(name, net.nets[name])
         if self.bus:
@@ -257,12 +240,7 @@ class Fabric(wiring.Component):
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock edges from the start pulse to done, of the longest messages in the slowest mode.
-
-        Of a periodic fabric, of a single period.
-        """
-        if self.periods:
-            return self.periods.first
+        """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
         return max(self.program.cycles(mode=mode) for mode in range(len(self.program.modes)))
 
     @property

@@ -130,8 +130,6 @@ class Host(Leaf):
         Of the memories' addresses.
     answer : int
         Cycles from a read at the nodes to its word.
-    commits : bool
-        Whether a write at an address of what is received commits a message.
 
     Members
     -------
@@ -145,8 +143,6 @@ class Host(Leaf):
         is for.
     write_bank, write_address : Out
         Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
-    write_commit : Out
-        Commits the message of a node, if it commits any; a bit for each group, as late as a write.
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
@@ -171,7 +167,6 @@ class Host(Leaf):
         width: int,
         address_bits: int,
         answer: int,
-        commits: bool = False,
     ) -> None:
         self._views, self._writes = tuple(views), tuple(writes)
         first = views[0].layout
@@ -197,10 +192,8 @@ class Host(Leaf):
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
             | ({"mode": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
-            | ({"write_commit": Out(self._groups.count)} if commits else {})
             | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
         )
-        self._commits = commits
 
     @staticmethod
     def _read_cycles(view: HostView) -> int:
@@ -223,19 +216,14 @@ class Host(Leaf):
         return max(way.latency for way in self._writes)
 
     @property
-    def answer(self) -> int:
-        """Cycles from a read, as it leaves for the nodes, to its word."""
-        # The register in the node is one of the endpoint.
-        return DISTRIBUTION - 1 + self._answer
-
-    @property
     def read_latency(self) -> int:
         """Edges from an address to its data.
 
         These are the input register, division, location, the way to the node, the node, and the
         way back.
         """
-        return 1 + self._locating + self.answer
+        on_the_way = DISTRIBUTION - 1  # the register in the node is one of the endpoint
+        return 1 + self._locating + on_the_way + self._answer
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
@@ -295,21 +283,18 @@ class Host(Leaf):
         sends = ~self.value("host_addr")[-1]
         node = delayed(m, self.value("host_node"), latency - 1)
         place, group = node[: self._groups.place_bits], node[self._groups.place_bits :]
-        if self._commits:
-            commit = self._pulses(m, self.value("host_we") & ~sends, group, "commit")
-            m.d.comb += self.write_commit.eq(commit)
-        enable = self._pulses(m, self.value("host_we") & sends, group, "enable_later")
+        enable = self._pulses(m, self.value("host_we") & sends, group)
         m.d.comb += [
             self.write_node.eq(delayed(m, place, 1)),
             self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),
             self.write_enable.eq(enable),
         ]
 
-    def _pulses(self, m: Module, pulse: Value, group: Value, name: str) -> Value:
+    def _pulses(self, m: Module, pulse: Value, group: Value) -> Value:
         """A pulse as late as a write leaves for the nodes, for the group given a cycle before."""
-        early = pulsed(m, pulse, self.write_cycles - 1, name=f"{name}_early")
+        early = pulsed(m, pulse, self.write_cycles - 1, name="enable_later_early")
         chosen = Cat(early & (group == number) for number in range(self._groups.count))
-        return pulsed(m, chosen, 1, name=name)
+        return pulsed(m, chosen, 1, name="enable_later")
 
     def _write_by(self, m: Module, number: int, way: HostWrites, wait: int) -> tuple[Value, Value]:
         """Memory and address of what is written, by a send map, after some cycles more."""

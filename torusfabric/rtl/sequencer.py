@@ -153,7 +153,11 @@ class Sequencer(Leaf):
         stages = self._stages(m, last, go | slots.running)
         self._end(m, last, stages)
         slots.valid = stages[1]
-        self._show(m, slots)
+        self._selects(m, slots)
+        self._rows(m, slots)
+        self._phases(m, slots)
+        self._addresses(m, slots)
+        slots.rom.build(m, "table", alone=self.alone)
         return m
 
     def _stages(self, m: Module, last: Value, goes_on: Value) -> Value:
@@ -175,14 +179,6 @@ class Sequencer(Leaf):
         drains = [loop.drain for loop in self._loops.loops]
         ends = [stages[drain + 1 - early] & ~stages[drain - early] for drain in drains]
         return self._of_mode(drains, ends)
-
-    def _show(self, m: Module, slots: Slots) -> None:
-        """Give nodes what follows from the slots."""
-        self._selects(m, slots)
-        self._rows(m, slots)
-        self._phases(m, slots)
-        self._addresses(m, slots)
-        slots.rom.build(m, "table", alone=self.alone)
 
     def _of_mode(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
         """The value of the mode of the run; those with equal keys are the same."""
@@ -247,13 +243,8 @@ class Sequencer(Leaf):
 
     @property
     def _count(self) -> Value:
-        """The part of `cycles` that counts."""
-        return self.cycles[: self._count_bits]
-
-    @property
-    def _count_bits(self) -> int:
-        """Bits of `cycles` that are counted: a longer chain of carries would limit the clock."""
-        return max(timing.cycles for timing in self._timings).bit_length()
+        """The part of `cycles` that counts: a longer chain of carries would limit the clock."""
+        return self.cycles[: max(timing.cycles for timing in self._timings).bit_length()]
 
     def _sample_operator(self, m: Module, begin: Value) -> None:
         """Keep what the operator of a run is told."""
@@ -371,14 +362,10 @@ class Sequencer(Leaf):
             return address
         # Bases and pitches make a plain counter.
         counter = Signal(self._bits, name="counter")
-        m.d.sync += counter.eq(Mux(self._continues(slots), counter + 1, 0))
+        m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
         if address is None:
             return counter
         return self._of_mode(counts, [counter if counting else address for counting in counts])
-
-    def _continues(self, slots: Slots) -> Value:
-        """Whether the slot is one of a run, and not known to be its last."""
-        return slots.valid
 
 
 def _row_of(m: Module, slots: Slots, rows: LocalRows) -> Value:

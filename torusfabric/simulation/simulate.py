@@ -77,9 +77,8 @@ def simulate(
     Raises
     ------
     InputError
-        If the fabric is periodic (see `simulate_periods`), or a job chooses what the fabric leaves
-        no choice of, or what it is not made for; or the stall is out of range, or the fabric has no
-        streams.
+        If a job chooses what the fabric leaves no choice of, or what it is not made for; or the
+        stall is out of range, or the fabric has no streams.
     WorkFailed
         If the fabric does not come to an end.
 
@@ -136,8 +135,6 @@ def simulate_runs(
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationReport:
     """Run a fabric that has a host port; see `simulate`."""
-    if fabric.periods:
-        raise InputError("Fabric that is simulated run by run must have a start, not be periodic")
     tried = default_jobs(fabric) if jobs is None else read_jobs(jobs)
     check_jobs(fabric, tried)
     tried = tuple(completed(fabric, job) for job in tried)

@@ -59,4 +59,4 @@ def _bench(fabric: Fabric) -> str:
     """What the bench drives."""
     if fabric.top is Top.CORE:
         return "streams" if fabric.streaming else "memories"
-    return "periodic" if fabric.periods else str(fabric.bus or fabric.top)
+    return str(fabric.bus or fabric.top)

@@ -5,7 +5,6 @@ which cycle they count. Cycle c follows edge c of the clock; the edge that takes
 edge 0.
 """
 
-from dataclasses import asdict
 from typing import Any
 
 from ..program.timing import ADDRESS, LINK, SETTING
@@ -51,14 +50,7 @@ def _host(fabric: Fabric) -> dict[str, Any]:
         "recv_base": layouts[0].recv_base,
         "recv_words": max(layout.recv_words for layout in layouts),
         "read_latency": fabric.read_latency,
-        **_periodic(fabric),
     }
-
-
-def _periodic(fabric: Fabric) -> dict[str, Any]:
-    """When what happens in a period, where the fabric begins again by itself."""
-    periods, base = fabric.periods, fabric.layout.recv_base
-    return {"periodic": {**asdict(periods), "commit_address": base}} if periods else {}
 
 
 def _axi_streams(fabric: Fabric) -> dict[str, Any]:

@@ -107,15 +107,12 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "chunks": schedule.chunks,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
-        "cycles": _cycles(fabric, mode),
+        "cycles": _cycles(mode),
     }
 
 
-def _cycles(fabric: Fabric, mode: Mode) -> list[dict[str, int]]:
+def _cycles(mode: Mode) -> list[dict[str, int]]:
     """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
-    if fabric.periods:
-        # A single period.
-        return [{"from": mode.loop.flits, "constant": fabric.periods.first, "per_flit": 0}]
     # What a fixed length makes of a schedule holds for it only.
     pieces = mode.timing.pieces(1 if mode.any_length else mode.loop.flits)
     return [

@@ -16,7 +16,6 @@ MEANINGS = {
     "start": PortMeaning(
         "control", Protocol.PULSE, "a pulse of one cycle starts a run, unless one is under way"
     ),
-    "run": PortMeaning("control", Protocol.LEVEL, "as long as it is high, another period follows"),
     "mode": PortMeaning(
         "control", Protocol.SAMPLED, "the collective of the run, by its number, sampled at start"
     ),
@@ -41,11 +40,6 @@ MEANINGS = {
         "0 if it was",
     ),
     "round": PortMeaning("status", Protocol.LEVEL, "the row of the program that is under way"),
-    "period": PortMeaning(
-        "status",
-        Protocol.LEVEL,
-        "periods that are complete: host_rdata shows a word of the last of them",
-    ),
     "host_we": PortMeaning("write", Protocol.MEMORY, "writes host_wdata at host_addr of host_node"),
     "host_node": PortMeaning("write", Protocol.MEMORY, "the node that is written or read"),
     "host_addr": PortMeaning("write", Protocol.MEMORY, "the address in the memory of the node"),
@@ -80,29 +74,11 @@ MEANINGS = {
 }
 
 
-#: What ports mean in a fabric that begins again by itself.
-PERIODIC_MEANINGS = {
-    "busy": PortMeaning("status", Protocol.LEVEL, "high from the edge that takes run until done"),
-    "done": PortMeaning(
-        "status", Protocol.LEVEL, "high from the end of the last period until run is taken again"
-    ),
-    "cycles": PortMeaning(
-        "status", Protocol.LEVEL, "clock edges since the one that took run, until done"
-    ),
-    "host_we": PortMeaning(
-        "write",
-        Protocol.MEMORY,
-        "writes host_wdata at host_addr of host_node; at any address from recv_base on it commits "
-        "what the node is to send next",
-    ),
-}
-
-
 def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
     """What the ports of a fabric are for, by their names."""
     if fabric.top is Top.STREAM:
         return MEANINGS | stream_meanings(fabric)
-    return MEANINGS | (PERIODIC_MEANINGS if fabric.periods else {})
+    return MEANINGS
 
 
 def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:

@@ -178,10 +178,8 @@ def self_test(fabric: "Fabric", divisor: int) -> SelfTest:
     Raises
     ------
     InputError
-        If the fabric has no host port, or begins again by itself.
+        If the fabric has no host port.
     """
     if (interface := fabric.bus or fabric.top) != "host":
         raise InputError(f"Fabric of a self-test must have the host top, not {interface}")
-    if fabric.periods:
-        raise InputError("Fabric of a self-test must wait for a start, not be periodic")
     return SelfTest(fabric, divisor)

@@ -169,7 +169,6 @@ def _cost_alone(
         width=fabric.width,
         top=fabric.top,
         bus=fabric.bus,
-        periodic=fabric.periods is not None,
         clocks=fabric.clocks,
     )
     found = synthesis.synthesize(

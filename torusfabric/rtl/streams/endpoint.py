@@ -9,15 +9,14 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ..cascade import bit_count, cascade, extended_cascade, keeper
-from ..endpoint import HALVES, Endpoint, EndpointSettings
+from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
 from ..memories import ReadPort, WritePort, add_memory, address_width, memory_cell
-from ..memory_sections import in_section, section_bits
 from ..reader import Reader
 from .clearing import cleared, state
 from .packets import KEPT
-from .sections import Sections
+from .sections import Sections, in_section, section_bits
 
 __all__ = ["AT_ONCE", "StreamEndpoint", "StreamSettings", "sectioned"]
 
@@ -115,11 +114,6 @@ class StreamEndpoint(Endpoint):
     def unloaded(self) -> tuple[int, ...]:
         """The numbers of the memories that are unloaded, in the order of select bits."""
         return unloaded(self.shape, kept=self.kept)
-
-    def _optional(self) -> dict[str, Member]:
-        """Members that shapes need that use them; the section follows from the number of runs."""
-        members = super()._optional()
-        return {name: member for name, member in members.items() if name not in HALVES}
 
     def _always(self) -> dict[str, Member]:
         """Members that all endpoints have."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Value
+from amaranth.hdl import Cat, Const, Value
 
 from .packets import received_count, sent_count
 from .readiness import levels
@@ -23,7 +23,7 @@ from .readiness import levels
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = ["SHARE", "Sections", "sections_of", "share_with_two"]
+__all__ = ["SHARE", "Sections", "in_section", "section_bits", "sections_of", "share_with_two"]
 
 #: The share of the rate that ports and links allow that is to be reached at least.
 SHARE = 0.95
@@ -113,3 +113,20 @@ def share_with_two(program: Program, mode: int = 0) -> float:
     heard = levels(program.topology.nodes) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)
+
+
+def section_bits(depth: int) -> int:
+    """Bits of an address within a section of so many words.
+
+    Examples
+    --------
+    >>> [section_bits(depth) for depth in (1, 4, 5)]
+    [0, 2, 3]
+    """
+    return (depth - 1).bit_length()
+
+
+def in_section(address: Value, depth: int, section: Value) -> Value:
+    """An address of so many words in one of the sections of a memory."""
+    bits = section_bits(depth)
+    return Cat(address[:bits], Const(0, max(bits - len(address), 0)), section)

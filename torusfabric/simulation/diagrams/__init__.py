@@ -11,7 +11,7 @@ from ...verilog.diagram import Diagram
 from ..engines.amaranth_engine import wide_values
 from .bus import bus_scene
 from .core import memories_scene, scheduled_scene
-from .host import host_scene, periodic_scene
+from .host import host_scene
 from .stage import Lane, Scene, Sketch, Stage
 from .stream import stream_scene
 from .waves import Line, waves
@@ -19,7 +19,7 @@ from .waves import Line, waves
 __all__ = ["draw_diagrams"]
 
 #: Ports whose values are numbers of something.
-DECIMAL = ("mode", "length", "root", "operation", "round", "cycles", "period", "error")
+DECIMAL = ("mode", "length", "root", "operation", "round", "cycles", "error")
 
 
 def draw_diagrams(fabric: Fabric) -> list[Diagram]:
@@ -69,7 +69,7 @@ def _scene(fabric: Fabric) -> Callable[[Fabric], Scene]:
         return stream_scene
     if fabric.top is Top.CORE:
         return scheduled_scene if fabric.streaming else memories_scene
-    return periodic_scene if fabric.periods else host_scene
+    return host_scene
 
 
 def _diagram(fabric: Fabric, sketch: Sketch, stage: Stage) -> Diagram:

@@ -5,16 +5,13 @@ from ..engines.base import PATIENCE
 from .sample import Sample, sample
 from .stage import Lane, Scene, Sketch, Stage
 
-__all__ = ["CHOICES", "host_scene", "periodic_scene", "run_sketch"]
+__all__ = ["CHOICES", "host_scene", "run_sketch"]
 
 #: What is chosen at the start of a run.
 CHOICES = ("mode", "length", "root", "operation")
 
 #: What may change with every edge of a run.
 COUNTS = ("round", "cycles")
-
-#: Periods that are shown.
-PERIODS = 2
 
 
 def host_scene(fabric: Fabric) -> Scene:
@@ -36,41 +33,6 @@ def host_scene(fabric: Fabric) -> Scene:
         await _read(stage, fabric, shown)
 
     return Scene(play, [_write_sketch(shown), run_sketch(fabric), _read_sketch(fabric, shown)])
-
-
-def periodic_scene(fabric: Fabric) -> Scene:
-    """Words are written and committed, two periods, words are read."""
-    shown, periods = sample(fabric), fabric.periods
-    assert periods is not None
-
-    async def play(stage: Stage) -> None:
-        await _write(stage, fabric, shown, commits=True)
-        await stage.edges()
-        stage.begin("run")
-        stage.set(run=1)
-        await stage.edges()
-        stage.origin = stage.now
-        # Two periods follow the last cycle in which `run` counts for the second.
-        await stage.edges(periods.edges(PERIODS) - periods.run_lead)
-        stage.set(run=0)
-        limit = periods.edges(PERIODS) + PATIENCE
-        await stage.until(lambda: bool(stage.get("done")), limit=limit)
-        await stage.edges(2)
-        stage.end("run")
-        await _read(stage, fabric, shown)
-
-    write = _write_sketch(shown)._replace(
-        title="Writing and committing a message",
-        meaning=f"The first words of what node {shown.source} sends are written, one an edge; then "
-        "a write of anything at `recv_base` commits them.",
-    )
-    run = Sketch(
-        "run",
-        "Periods",
-        "Cycle 0 follows the edge that takes `run`.",
-        (*map(Lane, ("run", "busy", "done", "period")), Lane("cycles", counts=True)),
-    )
-    return Scene(play, [write, run, _read_sketch(fabric, shown)])
 
 
 def run_sketch(fabric: Fabric, *lanes: Lane) -> Sketch:
@@ -100,7 +62,7 @@ def _read_sketch(fabric: Fabric, shown: Sample) -> Sketch:
     )
 
 
-async def _write(stage: Stage, fabric: Fabric, shown: Sample, *, commits: bool = False) -> None:
+async def _write(stage: Stage, fabric: Fabric, shown: Sample) -> None:
     """Write the words."""
     layout = fabric.layouts[0]
     stage.begin("write")
@@ -109,9 +71,6 @@ async def _write(stage: Stage, fabric: Fabric, shown: Sample, *, commits: bool =
     for (part, flit), word in zip(shown.sent, shown.words, strict=True):
         address = layout.send_base + part * fabric.flits + flit
         stage.set(host_addr=address, host_wdata=word)
-        await stage.edges()
-    if commits:
-        stage.set(host_addr=layout.recv_base)
         await stage.edges()
     stage.set(host_we=0)
     await stage.edges()

@@ -14,7 +14,6 @@ COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py"
 #: What drives each interface.
 PORTS = {
     "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
-    "periodic": {"test_fabric.py": "test_periods.py", "direct_port.py": "direct_port.py"},
     "stream": {
         "test_fabric.py": "test_streams.py",
         "stream_port.py": "stream_port.py",
