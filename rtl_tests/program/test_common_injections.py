@@ -9,7 +9,7 @@ import torusfabric as tf
 def injections(loops, port):
     """The injection ports that an out-port chooses from in some loops."""
     sources = {source for loop in loops for source in np.unique(loop.select[..., port]).tolist()}
-    return {source for source in sources if source >= loops[0].first_injection}
+    return {source for source in sources if source >= loops[0].sources.first_injection}
 
 
 @pytest.mark.parametrize("names", [("alltoall", "scatter"), ("allreduce", "alltoall")])

@@ -8,7 +8,7 @@ from helpers import program_of
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.program.timing import STEP_DRAIN
+from torusfabric.program.timing import SETTING
 
 COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduce",
                "reduce-scatter", "allreduce")  # fmt: skip
@@ -50,7 +50,7 @@ def test_waiting_for_operators(topology, options):
         parts = parts_of(program)
         added = parts["operators"] + parts["waits"]
         assert options or added > 0
-        others = sum(STEP_DRAIN) + parts["start"]
+        others = SETTING + 1 + parts["start"]
         assert program.cycles() == program.mode.moving.flits + others + added
 
 

@@ -4,31 +4,49 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.program import Action, Loop, Order, Sources
+from torusfabric.program.fields import fields_of
 from torusfabric.program.send_banks import send_banks
-from torusfabric.program.values import Reads, Run
+
+
+def loop_of(bursts, blocks):
+    """Rows of so many blocks; each of some readers reads a burst of a memory in some: (memory,
+    first block), or nothing."""
+    memory, base = np.array(bursts).transpose(2, 1, 0)[:, :, None]
+    rows = len(blocks)
+    return Loop(
+        order=Order.ROW,
+        flits=4,
+        pause=np.ones(rows, int),
+        blocks=np.array(blocks),
+        sources=Sources(4, injections=tuple((k,) for k in range(len(bursts)))),
+        fields=(
+            *fields_of(Action.MEMORY, memory, 3),
+            *fields_of(Action.READ, np.where(base >= 0, base * 4, -1), 3),
+        ),
+        departure=np.zeros((rows, 4), int),
+    )
 
 
 @pytest.mark.parametrize(
-    "readers",
+    ("bursts", "blocks"),
     [
-        [[(Run(3, 0, 2),)], [(Run(3, 4, 1),)]],
-        [[(Run(3, 0, 1), Run(3, 0, 1))]],
-        [[(Run(2, 0, 1),)]],
+        ([[(3, 0)], [(3, 1)]], [2]),
+        ([[(3, 0), (3, 0)]], [1, 1]),
+        ([[(2, 0)]], [1]),
     ],
 )
-def test_where_there_is_no_way(readers):
+def test_where_there_is_no_way(bursts, blocks):
     """A block that is read twice cannot be in two memories, and what nobody reads needs none."""
-    reads = tuple(Reads.of_lists([runs]) for runs in readers)
-    assert send_banks(reads, 3, blocks=3, flits=4) is None
+    assert send_banks(loop_of(bursts, blocks), 3, blocks=3) is None
 
 
-def test_runs_stay_runs():
+def test_bursts_stay_bursts():
     """Blocks that follow one another still do."""
-    reads = Reads.of_lists([[(Run(1, 20, 2), Run(0, 5, 3))], [(Run(1, 0, 3),)]])
-    banks = send_banks((reads,), 1, blocks=6, flits=5)
+    banks = send_banks(loop_of([[(1, 4), (0, 1), (1, 0)]], [2, 3, 3]), 1, blocks=6)
     assert banks is not None
     assert banks.slot.tolist() == [2, 3, 4, 5, 0, 1]
-    assert banks.reads[0].base.tolist() == [0, 5, 10]
+    assert [field.values[:, 0].tolist() for field in banks.fields] == [[1, 0, 1], [0, 4, 8]]
     assert banks.depth == (6,)
 
 
@@ -37,6 +55,6 @@ def test_a_scatter_from_any_root_keeps_no_copies(topology):
     """Each memory of what a node sends has one reader, and all hold it once."""
     program = tf.compile(tf.plan(topology, "scatter"), flits=3, root="any")
     own = [number for number, memory in enumerate(program.memories) if memory.own]
-    readers = [reads for reads in program.loop.reads if np.isin(reads.memory, own).any()]
+    readers = [f for f in program.loop.of(Action.MEMORY) if np.isin(f.values, own).any()]
     assert len(own) == len(readers) > 1
     assert int(program.depth[0, own].sum()) == program.send_words

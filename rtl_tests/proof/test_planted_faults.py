@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import with_fields
 from planted import CHOICE, OTHER_WAY, Fault, fabric_of, names, planted, refutation
 
 import torusfabric as tf
-from torusfabric.program.values import Drain
+from torusfabric.program import Action, Point
 from torusfabric.proof import prove
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
@@ -184,40 +185,31 @@ def test_every_fault_in_the_text_is_refuted(fault):
     assert wrong.signal
 
 
-def with_loop(program, **changed):
-    """A program whose only loop is another."""
-    mode = program.mode
-    return replace(program, modes=(replace(mode, loop=replace(mode.loop, **changed)),))
+def turned(field):
+    """Addresses that are one off, where there are any."""
+    return replace(field, values=np.where(field.values > 0, field.values - 1, field.values))
 
 
-def turned(values):
-    """Bases that are one off, where there are any."""
-    return np.where(values > 0, values - 1, values)
+def swapped(field):
+    """Another out-port's sources."""
+    return replace(field, point=Point(Action.SELECT, 3 - field.point.number))
 
 
 PROGRAMS = {
-    "a setting selects another source": lambda program: with_loop(
-        program, select=program.loop.select[:, :, ::-1].copy()
+    "a setting selects another source": (Action.SELECT, swapped),
+    "a reader reads the word before": (Action.READ, turned),
+    "memories store a word too low": (Action.WRITE, turned),
+    "rows come in another order": (
+        Action.SELECT, lambda field: replace(field, values=field.values[::-1].copy())
     ),
-    "a reader reads the word before": lambda program: with_loop(
-        program,
-        reads=tuple(replace(reads, base=turned(reads.base)) for reads in program.loop.reads),
+    "memories store too early": (
+        Action.WRITE, lambda field: replace(field, delay=field.delay - 1)
     ),
-    "memories store a word too low": lambda program: with_loop(
-        program,
-        writes=tuple(replace(write, base=turned(write.base)) for write in program.loop.writes),
-    ),
-    "rows come in another order": lambda program: with_loop(
-        program, select=program.loop.select[::-1].copy()
-    ),
-    "a run ends too early": lambda program: with_loop(
-        program, draining=Drain(sequencer=program.loop.drain - 3)
-    ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_a_fault_in_the_program_is_refuted(what):
-    program = PROGRAMS[what](fabric_of("table").program)
+    program = with_fields(fabric_of("table").program, *PROGRAMS[what])
     assert prove(tf.Fabric(program, width=3), cache=Cache()).counterexample is not None

@@ -72,8 +72,8 @@ def test_readers_of_one_port():
 
 
 def test_parts_that_store_alike():
-    part = StorePart(base=np.array([[1, 2]]), blocks=1, pitch=2, hops=3, skew=0, source=0)
+    part = StorePart(base=np.array([1, 2]), pitch=2, delay=3, source=0)
     assert part.same(replace(part, source=1))
-    assert not part.same(replace(part, base=np.array([[1, 3]])))
-    for name in ("blocks", "pitch", "hops", "skew"):
+    assert not part.same(replace(part, base=np.array([1, 3])))
+    for name in ("pitch", "delay"):
         assert not part.same(replace(part, **{name: 7}))

@@ -22,7 +22,9 @@ from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilat
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.collective import OPERATORS, SIGNED, Operator
+from torusfabric.program import Action
 from torusfabric.program.sum_timing import ByCycle, ByStep, SumTransfers
+from torusfabric.program.timing import SETTING
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
 
@@ -108,10 +110,8 @@ def test_cycles_in_figures():
     """Sums of 8x8 in 16 steps; a run takes little more, once the pipeline is full."""
     for flits in (8, 64):
         program = program_of("8x8", "reduce-scatter", "matching", flits=flits)
-        assert (set(program.loop.duration(flits).tolist()), max(program.loop.select_skew)) == (
-            {flits},
-            3,
-        )
+        latest = max(field.delay for field in program.loop.of(Action.SELECT))
+        assert (set(program.loop.duration(flits).tolist()), latest) == ({flits}, SETTING + 3)
         assert program.cycles() == 16 * flits + 5 + 1 + 3 + program.timing.wait
 
 

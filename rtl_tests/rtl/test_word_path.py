@@ -102,7 +102,7 @@ def test_stages_are_where_they_say(topology, words, flits):
     path = word_path(program, *farthest(program))
     assert path[1].cycle >= program.timing.wait
     for a, b in pairwise(path[1:]):
-        inside = program.loop.latency and "operator" in a.what + b.what
+        inside = program.loop.sources.latency and "operator" in a.what + b.what
         assert 0 <= b.cycle - a.cycle <= 1 or "has stored it" in a.what or inside
     code = code_of(path)
     for stage in path:

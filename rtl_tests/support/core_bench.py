@@ -82,15 +82,15 @@ def run_stream_core(fabric, messages):
     """
     design, block = Assembly(fabric.netlist), fabric.layout.block_flits
     loop, width = fabric.program.loop, fabric.width
+    injections = len(loop.sources.injections)
     arrivals, found = fabric.address_map()["arrivals"], {}
 
     def feed(ctx, flit):
         for node, words in enumerate(messages.tolist()):
             # What the last chunks have beyond the end of the message is of no matter.
-            padded = [*words, *[0] * (block * len(loop.injections) - len(words))]
+            padded = [*words, *[0] * (block * injections - len(words))]
             injected = [
-                padded[number * block + flit] << number * width
-                for number in range(len(loop.injections))
+                padded[number * block + flit] << number * width for number in range(injections)
             ]
             ctx.set(getattr(design, f"inject_{node}"), sum(injected))
 

@@ -8,6 +8,7 @@ import pytest
 from torusfabric import collective as collectives
 from torusfabric import planning
 from torusfabric.analysis.cost import schedule_cost
+from torusfabric.program import Action
 from torusfabric.rtl import Fabric
 from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.netlist import Role
@@ -154,22 +155,47 @@ def with_operator(program, operator):
     return replace(program, modes=(replace(program.mode, operators=(operator,)),))
 
 
+def with_fields(program, action, change):
+    """A program whose fields of an action have other values, or delays: what `change` returns."""
+    fields = (f if f.point.action is not action else change(f) for f in program.loop.fields)
+    return with_loop(program, fields=tuple(fields))
+
+
 def misrouted(program):
     """Plant a fault in a program: a router passes on a word by a port for another."""
-    select = program.loop.select.copy()
+    select = program.loop.select
     one, other = select[:, 0, 0], select[:, 0, 1]
     row = np.argmax((one >= 0) & (other >= 0) & (one != other))
     assert one[row] != other[row]
-    select[row, 0, 0] = other[row]
-    return with_loop(program, select=select)
+
+    def change(field):
+        if field.point.number:
+            return field
+        values = field.values.copy()
+        values[row, 0] = other[row]
+        return replace(field, values=values)
+
+    return with_fields(program, Action.SELECT, change)
 
 
 def forgetful(program):
     """Plant a fault in a table of sums: something is left out of a sum on the way."""
-    operand = program.loop.operand.copy()
-    row, _, port = np.argwhere((operand >= 0) & (operand < program.loop.identity))[-1]
-    operand[row, 0, port] = program.loop.identity
-    return with_loop(program, operand=operand)
+    identity = program.loop.sources.identity
+    last = [
+        field.point.number
+        for field in program.loop.of(Action.OPERAND)
+        if ((field.values >= 0) & (field.values < identity)).any()
+    ][-1]
+
+    def change(field):
+        if field.point.number != last:
+            return field
+        values = field.values.copy()
+        row = np.flatnonzero((values[:, 0] >= 0) & (values[:, 0] < identity))[-1]
+        values[row] = identity
+        return replace(field, values=values)
+
+    return with_fields(program, Action.OPERAND, change)
 
 
 def flip_setting(fabric, *, node):

@@ -3,15 +3,26 @@
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap, RenumberedMap, RouteMap
 from .compile import compile
 from .cost import CycleCost
+from .fields import (
+    IDLE,
+    NEUTRAL,
+    Action,
+    Field,
+    Loop,
+    Memory,
+    Order,
+    Point,
+    Sources,
+)
 from .mode import Mode
 from .program import Program
 from .timing import Timing
-from .values import IDLE, MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
 
 __all__ = [
     "IDLE",
-    "MADE",
     "NEUTRAL",
+    "Action",
+    "Field",
     "AddressMap",
     "CycleCost",
     "DirectMap",
@@ -21,12 +32,11 @@ __all__ = [
     "NodeMap",
     "OffsetMap",
     "Order",
+    "Point",
     "Program",
-    "Reads",
     "RenumberedMap",
     "RouteMap",
-    "Run",
+    "Sources",
     "Timing",
-    "Writes",
     "compile",
 ]

@@ -136,7 +136,7 @@ def _banked(program: Program) -> Program:
     send, receive, block = mode.send_map, mode.receive_map, program.block_flits
     assert isinstance(send, OffsetMap)
     assert isinstance(receive, OffsetMap)
-    banks = send_banks(program.loop.reads, own, send.base.size, block)
+    banks = send_banks(mode.loop, own, send.base.size)
     if banks is None:
         return program
     memory = (own + banks.memory).reshape(send.memory.shape)
@@ -149,7 +149,7 @@ def _banked(program: Program) -> Program:
         memory=np.where(kept, memory, receive.memory),
         base=np.where(kept, base, receive.base),
     )
-    loop = replace(mode.loop, reads=banks.reads)
+    loop = replace(mode.loop, fields=banks.fields)
     mode = replace(mode, loop=loop, send_map=send, receive_map=receive)
     received, depth = program.depth[:, :own], np.array(banks.depth) * block
     depth = np.hstack([received, np.broadcast_to(depth, (len(received), len(depth)))])

@@ -18,10 +18,10 @@ from ..topology import BoolArray, IntArray
 from .address_map import DirectMap
 from .circuits import set_up_circuits
 from .cost import CycleCost
+from .fields import IDLE, Action, Loop, Memory, Order, Sources, fields_of
 from .mode import Mode, block_flits
 from .program import Program
-from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
-from .values import Loop, Memory, Order, Reads, Writes
+from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 from .variants import classify
 from .write_delay import chunk_cycles
 
@@ -105,30 +105,28 @@ def _loop(
 ) -> Loop:
     """The rows: the rounds of the schedule."""
     rounds, _, ports = select.shape
-    chunks = range(arrival.shape[1])
+    chunk = np.arange(arrival.shape[1])
+    sends = (select[..., None] == ports + chunk).any(axis=2)
     # The root reads its own message, all others what they have received.
-    base = np.where(root, 0, half)[None, :]
-    sends = [(select == ports + chunk).any(axis=2) for chunk in chunks]
+    base = np.where(root, 0, half)[:, None]
+    here = np.arange(rounds)[:, None, None] == arrival[..., 0]
+    _, hops_of, port = np.where(here[..., None], arrival, IDLE).transpose(3, 0, 1, 2)
     return Loop(
         order=Order.ROW,
         flits=block,
         pause=round_pause(hops),
         blocks=np.ones(rounds, int),
-        draining=ROUND_DRAIN,
-        select=select,
-        delayed=(),
-        injections=tuple((chunk,) for chunk in chunks),
-        reads=tuple(Reads.single(chunk, np.where(sends[chunk], base, -1)) for chunk in chunks),
-        writes=tuple(_writes(arrival[:, chunk], rounds, half) for chunk in chunks),
+        sources=Sources(ports, injections=tuple((int(k),) for k in chunk)),
+        fields=(
+            *fields_of(Action.SELECT, select, SETTING),
+            *fields_of(Action.MEMORY, np.where(sends, chunk, IDLE), ADDRESS),
+            *fields_of(Action.READ, np.where(sends, base, IDLE), ADDRESS),
+            *fields_of(Action.WRITE, np.where(here, half, IDLE), store_delay()),
+            *fields_of(Action.SOURCE, port, store_delay()),
+            *fields_of(Action.TAP, hops_of, store_delay()),
+        ),
         departure=np.broadcast_to(np.arange(rounds)[:, None], (rounds, ports)),
     )
-
-
-def _writes(arrival: IntArray, rounds: int, half: int) -> Writes:
-    """What the memory of a chunk stores, given round, hops and in-port of its arrival."""
-    here = np.arange(rounds)[:, None] == arrival[None, :, 0]
-    hops, port = (np.where(here, arrival[None, :, k], 0) for k in (1, 2))
-    return Writes(np.where(here, half, -1), here.astype(int), hops, port)
 
 
 class _Followed(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..topology import IntArray
-from .values import IDLE
+from .fields import IDLE
 
 if TYPE_CHECKING:
     from ..schedule import Transfers

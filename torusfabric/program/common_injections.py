@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .values import Loop
+from .fields import Action, Loop
 
 __all__ = ["common_injections"]
 
@@ -67,7 +67,7 @@ def common_injections(
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
-    for mode in sorted(range(len(loops)), key=lambda k: -len(loops[k].injections)):
+    for mode in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
         mine = _injections(loops[mode], memories[mode])
         for one, number in zip(mine, _assigned(mine, common), strict=True):
             if number < len(common):
@@ -96,14 +96,14 @@ def _assigned(mine: Sequence[_Injection], common: Sequence[_Injection]) -> list[
 def _injections(loop: Loop, memories: IntArray) -> list[_Injection]:
     """What each injection port of a loop does."""
     found = []
-    for number, readers in enumerate(loop.injections):
-        source = loop.first_injection + number
-        feeds = [(loop.select == source).any(axis=(0, 1))]
-        if loop.operand is not None:
-            feeds.append((loop.operand == source).any(axis=(0, 1)))
-        else:
-            feeds.append(np.zeros(loop.ports, bool))
-        read = {int(memory) for reader in readers for memory in loop.reads[reader].memory}
-        known = {int(memories[memory]) for memory in read if memory >= 0}
-        found.append(_Injection(np.concatenate(feeds), known, len(readers)))
+    for number, readers in enumerate(loop.sources.injections):
+        source = loop.sources.first_injection + number
+        feeds = [
+            (loop.values(action, port) == source).any()
+            for action in (Action.SELECT, Action.OPERAND)
+            for port in range(loop.ports)
+        ]
+        read = np.unique([loop.values(Action.MEMORY, reader) for reader in readers])
+        known = set(memories[read[read >= 0]].tolist())
+        found.append(_Injection(np.array(feeds), known, len(readers)))
     return found

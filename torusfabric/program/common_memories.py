@@ -10,7 +10,7 @@ import numpy as np
 
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
-from .values import MADE, Memory
+from .fields import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -64,7 +64,7 @@ class CommonMemories:
         """What memories have in common that are one."""
         memory = program.memories[number]
         if not memory.own:
-            return tuple(port for port in memory.ports if port != MADE)
+            return memory.ports
         return layout, number - _first_own(program)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.values import natural, positive
 from ..topology import IntArray
+from .fields import Action, Loop, Order
 from .mode import block_flits
-from .timing import ADDRESS, LINK, SETTING, starts
-from .values import MADE, NEUTRAL, Loop, Order, Reads
+from .timing import starts
 from .word_addresses import word_addresses
 
 if TYPE_CHECKING:
@@ -136,6 +136,25 @@ def variants_in(program: Program, mode: Mode, root: int) -> IntArray:
     return variant
 
 
+class _Group(NamedTuple):
+    """The control points of an action that act at once, and their values by row and variant."""
+
+    delay: int
+    numbers: IntArray
+    values: IntArray
+
+
+def _groups(loop: Loop, action: Action) -> list[_Group]:
+    """The fields of an action, by their delays."""
+    fields = loop.of(action)
+    groups = []
+    for delay in sorted({field.delay for field in fields}):
+        chosen = [field for field in fields if field.delay == delay]
+        numbers = np.array([field.point.number for field in chosen])
+        groups.append(_Group(delay, numbers, np.stack([f.values for f in chosen], axis=-1)))
+    return groups
+
+
 class _Machine:
     """All nodes of a fabric."""
 
@@ -146,8 +165,9 @@ class _Machine:
         self.length, self.root, operator = run
         # Words that change nothing pass the operators of other modes.
         self.operator = operator or next(iter(program.operators), None)
-        self.loop = self.mode.loop
+        self.loop, self.having = self.mode.loop, self.mode.loop.sources
         self.slots = Slots(self.loop, block_flits(self.part.schedule, run.length))
+        self.fields = {action: _groups(self.loop, action) for action in Action}
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         self.variant = variants_in(program, self.mode, run.root)
@@ -167,9 +187,7 @@ class _Machine:
         # What is inside operators, the newest first.
         self.combining: deque[Words] = deque()
         self.injecting: deque[Words] = deque()
-        self.read = np.zeros((topology.nodes, len(self.loop.reads)), words.dtype)
-        self._bases = [self._single_bases(reads) for reads in self.loop.reads]
-        self._rows: dict[int, tuple[int, IntArray]] = {}
+        self.read = np.zeros((topology.nodes, self.having.readers), words.dtype)
 
     def _addresses(self, *, received: bool) -> IntArray:
         """Where the words of the host lie among those of all memories; -1 for none."""
@@ -193,11 +211,11 @@ class _Machine:
 
     def run(self) -> None:
         """Pass all edges of a run; cycle 0 is the first slot."""
-        for cycle in range(len(self.slots) + self.loop.drain):
+        for cycle in range(len(self.slots) + self.mode.timing.drain):
             arriving = self.link[self.upstream]
             sources = self._sources(arriving)
             result = self._combined(cycle, arriving, sources) if self.loop.combining else None
-            link = self._forwarded(cycle, sources)
+            link = self._chosen(cycle, Action.SELECT, sources)
             read = self._read(cycle)
             self._store(cycle, sources)
             self.read, self.link = read, link
@@ -205,154 +223,87 @@ class _Machine:
             if result is not None:
                 self.result = result
 
-    def _setting(self, cycle: int, delay: int) -> Slot | None:
-        """What the slot of so many cycles ago presents."""
-        return self.slots.at(cycle - delay)
+    def _of_nodes(self, group: _Group, row: int) -> IntArray:
+        """The values of control points in a row, shape (nodes, points)."""
+        values = group.values[row]
+        if len(values) == 1:
+            return np.broadcast_to(values, (len(self.nodes), values.shape[1]))
+        chosen: IntArray = values[self.variant]
+        return chosen
 
     def _injected(self) -> Words:
         """The word of each injection port: of one reader, or of several combined."""
         injected = []
-        for group in self.loop.injections:
-            word = self.read[:, group[0]]
-            for reader in group[1:]:
+        for readers in self.having.injections:
+            word = self.read[:, readers[0]]
+            for reader in readers[1:]:
                 assert self.operator is not None
                 word = self.operator.combine(word, self.read[:, reader], self.width)
             injected.append(word)
         shape = (len(self.nodes), 0)
         words = np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
-        return _later(self.injecting, words, self.loop.injection_delay)
+        return _later(self.injecting, words, self.having.injection_delay)
 
     def _sources(self, arriving: Words) -> Words:
         """Everything that an out-port or an operator can select."""
-        loop = self.loop
-        words = [arriving, self.later[:, list(loop.delayed)]]
-        if loop.results:
-            words += [self.result, self.later_result[:, list(loop.delayed_results)]]
+        words = [arriving, self.later[:, list(self.having.delayed)]]
+        if self.having.results:
+            words += [self.result, self.later_result[:, list(self.having.delayed_results)]]
         return np.concatenate([*words, self._injected(), self.memory[:, -1:]], axis=1)
 
-    def _chosen(
-        self, cycle: int, settings: IntArray, skews: tuple[int, ...], delay: int, sources: Words
-    ) -> Words:
-        """What each out-port or operator selects in a cycle; what is idle keeps zeros."""
+    def _chosen(self, cycle: int, action: Action, sources: Words) -> Words:
+        """What each out-port, or operator, selects in a cycle; what is idle keeps zeros."""
         chosen = np.zeros_like(self.link)
-        rows = {skew: self._setting(cycle, delay + skew) for skew in {0, *skews}}
-        for port in range(self.link.shape[1]):
-            at = rows[skews[port] if skews else 0]
-            if at is None:
-                continue
-            row = settings[at.row]
-            source = row[self.variant if len(row) > 1 else 0, port]
-            source = np.broadcast_to(source, len(self.nodes))
-            word = sources[self.nodes, np.maximum(source, 0)]
-            chosen[:, port] = np.where(source >= 0, word, chosen[:, port])
+        for group in self.fields[action]:
+            at = self.slots.at(cycle - group.delay)
+            if at is not None:
+                source = self._of_nodes(group, at.row)
+                word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
+                chosen[:, group.numbers] = np.where(source >= 0, word, 0)
         return chosen
-
-    def _forwarded(self, cycle: int, sources: Words) -> Words:
-        """What is on the links after the next edge."""
-        return self._chosen(cycle, self.loop.select, self.loop.select_skew, SETTING, sources)
 
     def _combined(self, cycle: int, arriving: Words, sources: Words) -> Words:
         """What the operators behind the in-ports make."""
-        assert self.loop.operand is not None
         assert self.operator is not None
-        other = self._chosen(cycle, self.loop.operand, self.loop.operand_skew, LINK, sources)
+        other = self._chosen(cycle, Action.OPERAND, sources)
         made = self.operator.combine(arriving, other, self.width)
-        return _later(self.combining, made, self.loop.latency)
+        return _later(self.combining, made, self.having.latency)
 
     def _read(self, cycle: int) -> Words:
         """The words that memories give after the next edge."""
-        words = np.empty_like(self.read)
-        for reader, reads in enumerate(self.loop.reads):
-            at = self._setting(cycle, ADDRESS + reads.skew)
+        words: Words = self.read.copy()
+        bases, memories = self.fields[Action.READ], self.fields[Action.MEMORY]
+        for base_of, memory_of in zip(bases, memories, strict=True):
+            at = self.slots.at(cycle - base_of.delay)
             if at is None:
-                words[:, reader] = self.read[:, reader]
                 continue
-            address = self._address(reader, at)
-            address = address[self.variant] if len(address) > 1 else address[0]
-            words[:, reader] = self.memory[self.nodes, address]
+            base, memory = self._of_nodes(base_of, at.row), self._of_nodes(memory_of, at.row)
+            there = (base >= 0) & (memory >= 0) & (at.block < self.loop.blocks[at.row])
+            number = np.maximum(memory, 0)
+            within = at.block * self.loop.flits + at.flit * self.pitch[number]
+            address = np.where(there, self.first[number] + base + within, -1)
+            words[:, base_of.numbers] = np.take_along_axis(self.memory, address, axis=1)
         return words
-
-    def _single_bases(self, reads: Reads) -> IntArray | None:
-        """First addresses, shape (rows, variants), of a reader of at most one run a row."""
-        if reads.count.max() > 1:
-            return None
-        there = (reads.count > 0) & (_at(reads.memory, reads.start) != NEUTRAL)
-        memory = np.where(there, _at(reads.memory, reads.start), 0)
-        return np.where(there, self.first[memory] + _at(reads.base, reads.start), -1)
-
-    def _address(self, reader: int, slot: Slot) -> IntArray:
-        """The address that each variant reads in a slot; the last one where it reads nothing."""
-        bases, reads = self._bases[reader], self.loop.reads[reader]
-        if bases is not None:
-            base, start = bases[slot.row], reads.start[slot.row]
-            inside = (base >= 0) & (slot.block < _at(reads.blocks, start))
-            pitch = self.pitch[_at(reads.memory, start)]
-            return np.where(inside, base + slot.block * self.loop.flits + slot.flit * pitch, -1)
-        known, table = self._rows.get(reader, (-1, None))
-        if known != slot.row or table is None:
-            table = self._row_blocks(reader, slot.row)
-            self._rows[reader] = (slot.row, table)
-        base, pitch = table[:, :, min(slot.block, table.shape[2] - 1)]
-        address: IntArray = base + slot.flit * pitch
-        return address
-
-    def _row_blocks(self, reader: int, row: int) -> IntArray:
-        """Base and pitch of all blocks that variants read in a row, one after another.
-
-        Returns
-        -------
-        ndarray of int, shape (2, variants, blocks)
-            Ends with a block that nobody reads.
-        """
-        reads, lists = self.loop.reads[reader], []
-        for variant in range(reads.count.shape[1]):
-            blocks: list[tuple[int, int]] = []
-            for run in reads.at(row, variant):
-                if run.memory == NEUTRAL:
-                    blocks += [(-1, 0)] * run.blocks
-                else:
-                    start = int(self.first[run.memory]) + run.base
-                    pitch = int(self.pitch[run.memory])
-                    blocks += [(start + k * self.loop.flits, pitch) for k in range(run.blocks)]
-            lists.append(blocks)
-        longest = max(map(len, lists)) + 1
-        padded = [blocks + [(-1, 0)] * (longest - len(blocks)) for blocks in lists]
-        return np.moveaxis(np.array(padded), -1, 0)
 
     def _store(self, cycle: int, sources: Words) -> None:
         """Store what has arrived."""
-        timing = self.mode.timing
-        for number, writes in enumerate(self.loop.writes):
-            for hops in np.unique(writes.hops[writes.base >= 0]).tolist():
-                at = self._setting(cycle, timing.store_delay(hops, writes.skew))
-                if at is not None:
-                    self._store_after(number, hops, at, sources)
-
-    def _store_after(self, number: int, hops: int, slot: Slot, sources: Words) -> None:
-        """Store what has arrived over so many hops."""
-        writes, row = self.loop.writes[number], slot.row
-        variant = self.variant if writes.base.shape[1] > 1 else np.zeros_like(self.variant)
-        base, port = writes.base[row][variant], writes.port[row][variant]
-        there = (base >= 0) & (writes.hops[row][variant] == hops)
-        there &= slot.block < writes.blocks[row][variant]
-        nodes = self.nodes[there]
-        if not len(nodes):
-            return
-        source = np.where(port == MADE, self.loop.first_injection, port)
-        word = sources[self.nodes, source]
-        within = slot.block * self.loop.flits + slot.flit * self.pitch[number]
-        address = self.first[number] + base[there] + within
-        self.memory[nodes, address] = word[there]
+        groups = (self.fields[action] for action in (Action.WRITE, Action.SOURCE, Action.TAP))
+        latency = self.mode.timing.link_latency
+        for base_of, source_of, tap_of in zip(*groups, strict=True):
+            for tap in np.unique(tap_of.values[base_of.values >= 0]).tolist():
+                at = self.slots.at(cycle - base_of.delay - tap * latency)
+                if at is None or at.block >= self.loop.blocks[at.row]:
+                    continue
+                base, taps = self._of_nodes(base_of, at.row), self._of_nodes(tap_of, at.row)
+                node, point = np.nonzero((base >= 0) & (taps == tap))
+                memory = base_of.numbers[point]
+                source = self._of_nodes(source_of, at.row)[node, point]
+                within = at.block * self.loop.flits + at.flit * self.pitch[memory]
+                address = self.first[memory] + base[node, point] + within
+                self.memory[node, address] = sources[node, source]
 
 
 def _later(line: deque[Words], words: Words, cycles: int) -> Words:
     """The words of so many cycles ago; what is not known yet is of no matter."""
     line.appendleft(words)
     return line.pop() if len(line) > cycles else np.zeros_like(words)
-
-
-def _at(values: IntArray, index: IntArray) -> IntArray:
-    """Values at indices; the last one past the end, and 0 of none."""
-    if not len(values):
-        return np.zeros_like(index)
-    return values[np.minimum(index, len(values) - 1)]

@@ -16,9 +16,8 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.values import natural
 from .execute import Slot, Slots, variants_in
-from .timing import ADDRESS, LINK, SETTING
+from .fields import IDLE, Action
 from .trace import arrivals
-from .values import IDLE, MADE, NEUTRAL
 from .word_addresses import word_addresses
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ class _Follower:
     """
 
     def __init__(self, program: Program) -> None:
-        self._program, self._loop = program, program.loop
+        self._program, self._loop, self._having = program, program.loop, program.loop.sources
         self._timing, self._topology = program.timing, program.topology
         self._slots = Slots(self._loop, program.block_flits)
         self._variant = variants_in(program, program.mode, 0)
@@ -234,16 +233,11 @@ class _Follower:
         elif state.holder is Holder.LATER_RESULT:
             yield _State(edge - 1, Holder.RESULT, node, number)
         elif state.holder is Holder.LINK:
-            loop = self._loop
-            skew = loop.select_skew[number] if loop.select_skew else 0
-            yield from self._selected(state, loop.select, SETTING + skew)
+            yield from self._selected(state, Action.SELECT)
         else:
-            loop = self._loop
-            assert loop.operand is not None
-            skew = loop.operand_skew[number] if loop.operand_skew else 0
             # The words that its hardware took so many cycles ago.
-            state = state._replace(edge=edge - loop.latency)
-            yield from self._selected(state, loop.operand, LINK + skew)
+            state = state._replace(edge=edge - self._having.latency)
+            yield from self._selected(state, Action.OPERAND)
             yield self._arriving(node, number, state.edge)
 
     def _arriving(self, node: int, port: int, edge: int) -> _State:
@@ -251,52 +245,49 @@ class _Follower:
         there = int(self._topology.neighbours[node, port])
         return _State(edge - 1, Holder.LINK, there, int(self._topology.opposite[port]))
 
-    def _selected(self, state: _State, settings: np.ndarray, delay: int) -> Iterator[_State]:
+    def _presented(self, action: Action, state: _State) -> tuple[Slot, int] | None:
+        """The slot whose row a control point acts on at an edge, and its value at a node there."""
+        field = self._loop.field(action, state.number)
+        slot = None if field is None else self._slots.at(state.edge - field.delay)
+        if field is None or slot is None:
+            return None
+        values = field.values[slot.row]
+        return slot, int(values[self._variant[state.node] if len(values) > 1 else 0])
+
+    def _selected(self, state: _State, action: Action) -> Iterator[_State]:
         """What an out-port or operator selects."""
-        slot = self._slots.at(state.edge - delay)
-        if slot is None:
-            return
-        row = settings[slot.row]
-        source = int(row[self._variant[state.node] if len(row) > 1 else 0, state.number])
-        if source != IDLE:
-            yield from self._source(state.node, source, state.edge)
+        found = self._presented(action, state)
+        if found and found[1] != IDLE:
+            yield from self._source(state.node, found[1], state.edge)
 
     def _source(self, node: int, source: int, edge: int) -> Iterator[_State]:
         """What a source of a node holds at an edge."""
-        loop = self._loop
-        if source == MADE:
-            source = loop.first_injection
-        if source < loop.ports:
+        having = self._having
+        if source < having.ports:
             yield self._arriving(node, source, edge)
-        elif source < loop.first_result:
-            yield _State(edge - 1, Holder.LATER, node, loop.delayed[source - loop.ports])
-        elif source < loop.first_injection:
-            port = source - loop.first_result
-            if port < loop.ports:
+        elif source < having.first_result:
+            yield _State(edge - 1, Holder.LATER, node, having.delayed[source - having.ports])
+        elif source < having.first_injection:
+            port = source - having.first_result
+            if port < having.ports:
                 yield _State(edge - 1, Holder.RESULT, node, port)
             else:
-                port = loop.delayed_results[port - loop.ports]
+                port = having.delayed_results[port - having.ports]
                 yield _State(edge - 1, Holder.LATER_RESULT, node, port)
-        elif source < loop.identity:
-            for reader in loop.injections[source - loop.first_injection]:
-                yield _State(edge - 1 - loop.injection_delay, Holder.READER, node, reader)
+        elif source < having.identity:
+            for reader in having.injections[source - having.first_injection]:
+                yield _State(edge - 1 - having.injection_delay, Holder.READER, node, reader)
 
     def _read(self, state: _State) -> Iterator[_State]:
         """The word of a memory that a reader gives."""
-        reads = self._loop.reads[state.number]
-        slot = self._slots.at(state.edge - ADDRESS - reads.skew)
-        if slot is None:
+        loop, found = self._loop, self._presented(Action.READ, state)
+        memory_of = self._presented(Action.MEMORY, state)
+        if not found or not memory_of or min(found[1], memory_of[1]) < 0:
             return
-        variant = int(self._variant[state.node]) if reads.count.shape[1] > 1 else 0
-        block = slot.block
-        for run in reads.at(slot.row, variant):
-            if block < run.blocks:
-                if run.memory != NEUTRAL:
-                    within = block * self._loop.flits + slot.flit * self._loop.pitch_of(run.memory)
-                    address = run.base + within
-                    yield _State(state.edge, Holder.MEMORY, state.node, run.memory, address)
-                return
-            block -= run.blocks
+        slot, memory = memory_of
+        if slot.block < loop.blocks[slot.row]:
+            address = found[1] + slot.block * loop.flits + slot.flit * loop.pitch_of(memory)
+            yield _State(state.edge, Holder.MEMORY, state.node, memory, address)
 
     def _written(self, state: _State) -> tuple[int, int | None]:
         """The last edge before that of a state at which a word was stored, and its source.
@@ -305,17 +296,20 @@ class _Follower:
         """
         found: tuple[int, int | None] = -1, None
         loop, number = self._loop, state.number
-        if number >= len(loop.writes):
+        field = loop.field(Action.WRITE, number)
+        if field is None:
             return found
-        writes, pitch = loop.writes[number], loop.pitch_of(number)
-        variant = int(self._variant[state.node]) if writes.base.shape[1] > 1 else 0
-        bases, blocks = writes.base[:, variant], writes.blocks[:, variant]
+        pitch = loop.pitch_of(number)
+        variant = int(self._variant[state.node]) if loop.variants > 1 else 0
+        bases = field.values[:, variant]
+        taps, sources = (
+            loop.values(action, number)[:, variant] for action in (Action.TAP, Action.SOURCE)
+        )
         for row in np.flatnonzero((bases >= 0) & (bases <= state.address)).tolist():
-            base, count = int(bases[row]), int(blocks[row])
-            delay = self._timing.store_delay(int(writes.hops[row, variant]), writes.skew)
+            delay = field.delay + int(taps[row]) * self._timing.link_latency
             for start, slot in self._of_row[row]:
-                address = base + slot.block * loop.flits + slot.flit * pitch
-                edge = start + delay
-                if address == state.address and slot.block < count and found[0] < edge < state.edge:
-                    found = edge, int(writes.port[row, variant])
+                address = bases[row] + slot.block * loop.flits + slot.flit * pitch
+                there = address == state.address and slot.block < loop.blocks[row]
+                if there and found[0] < start + delay < state.edge:
+                    found = start + delay, int(sources[row])
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .values import IDLE, Loop, Memory
+from .fields import IDLE, Action, Field, Loop, Memory, Point, Sources
 
 if TYPE_CHECKING:
     from ..schedule import Lifted
@@ -53,56 +53,58 @@ def lift(program: Program, schedule: Lifted) -> Program:
 
 def _memory(memory: Memory, groups: Groups) -> Memory:
     """A memory that stores what arrives by the ports of the topology."""
-    return replace(memory, ports=tuple(_ports(np.array(memory.ports, int), groups).tolist()))
+    return replace(memory, ports=tuple(groups.ports[port] for port in memory.ports))
 
 
 def _loop(loop: Loop, groups: Groups) -> Loop:
     """The rows, with the ports of the topology."""
-    number = _numbers(loop, groups)
-    operand = None if loop.operand is None else _embedded(number[loop.operand], groups)
+    ports, mine = groups.ports, loop.sources
+    sources = replace(
+        mine,
+        ports=groups.topology.ports,
+        delayed=tuple(ports[port] for port in mine.delayed),
+        delayed_results=tuple(ports[port] for port in mine.delayed_results),
+    )
     return replace(
         loop,
-        select=_embedded(number[loop.select], groups),
-        select_skew=_skews(loop.select_skew, groups),
-        operand=operand,
-        operand_skew=_skews(loop.operand_skew, groups),
-        delayed=tuple(groups.ports[port] for port in loop.delayed),
-        delayed_results=tuple(groups.ports[port] for port in loop.delayed_results),
-        writes=tuple(replace(writes, port=number[writes.port]) for writes in loop.writes),
-        departure=_embedded(loop.departure, groups, fill=0),
-        departure_skew=_skews(loop.departure_skew, groups),
+        sources=sources,
+        fields=_renamed(loop, sources, groups),
+        departure=_embedded(loop.departure, groups),
+        departure_skew=_embedded_skews(loop.departure_skew, groups),
     )
 
 
-def _ports(ports: IntArray, groups: Groups) -> IntArray:
-    """Ports of the topology for those of the torus of a group; what is below 0 stays."""
-    return np.where(ports >= 0, groups.ports[ports], ports)
+def _renamed(loop: Loop, sources: Sources, groups: Groups) -> tuple[Field, ...]:
+    """The fields, with the numbers of the ports and sources of the topology.
 
-
-def _numbers(loop: Loop, groups: Groups) -> IntArray:
-    """The new number of each source, and, from the end, of what is none: it stays.
-
-    In-ports and their results are spread out, all others keep their order.
+    In-ports and their results are spread out, all other sources keep their order.
     """
-    ports, old, new = np.array(groups.ports), loop.ports, groups.topology.ports
-    later = len(loop.delayed)
-    numbers = [*ports, *range(new, new + later)]
-    end = new + later
-    if loop.results:
-        numbers += [*(end + ports), *range(end + new, end + new + len(loop.delayed_results))]
-        end += new + len(loop.delayed_results)
-    rest = loop.identity + 1 - len(numbers)
-    assert old == len(ports)
-    return np.array([*numbers, *range(end, end + rest), IDLE], np.int16)
+    ports, mine = np.array(groups.ports), loop.sources
+    numbers = [*ports, *range(sources.ports, sources.first_result)]
+    if mine.results:
+        first = sources.first_result
+        numbers += [*(first + ports), *range(first + sources.ports, sources.first_injection)]
+    numbers += range(sources.first_injection, sources.identity + 1)
+    number = np.array([*numbers, IDLE], np.int16)  # IDLE stays what it is
+    fields = []
+    for field in loop.fields:
+        action, point = field.point
+        if action in (Action.SELECT, Action.OPERAND):
+            renamed = Point(action, int(ports[point]))
+            field = replace(field, point=renamed, values=number[field.values])
+        elif action is Action.SOURCE:
+            field = replace(field, values=number[field.values])
+        fields.append(field)
+    return tuple(fields)
 
 
-def _embedded(columns: IntArray, groups: Groups, fill: int = -1) -> IntArray:
-    """An array whose last axis is that of ports; those outside a group are filled."""
-    result = np.full((*columns.shape[:-1], groups.topology.ports), fill, columns.dtype)
+def _embedded(columns: IntArray, groups: Groups) -> IntArray:
+    """An array whose last axis is that of ports; 0 for those outside a group."""
+    result = np.zeros((*columns.shape[:-1], groups.topology.ports), columns.dtype)
     result[..., groups.ports] = columns
     return result
 
 
-def _skews(skews: tuple[int, ...], groups: Groups) -> tuple[int, ...]:
+def _embedded_skews(skews: tuple[int, ...], groups: Groups) -> tuple[int, ...]:
     """The skew of each port, 0 outside a group."""
-    return tuple(_embedded(np.array(skews), groups, fill=0).tolist()) if skews else ()
+    return tuple(_embedded(np.array(skews), groups).tolist()) if skews else ()

@@ -7,8 +7,9 @@ are of one variant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,8 @@ from ..topology import IntArray
 from .address_map import RenumberedMap
 from .common_injections import common_injections
 from .common_memories import CommonMemories
-from .common_sources import CommonSources
-from .common_variants import CommonVariants
-from .values import MADE, NEUTRAL, Loop, Reads, Writes
+from .fields import IDLE, NEUTRAL, STORING, Action, Field, Loop, Point, Sources
+from .variants import number_equal
 
 if TYPE_CHECKING:
     from .mode import Mode
@@ -67,18 +67,24 @@ def merge(programs: Sequence[Program]) -> Program:
         raise InputError(
             "Root must be a node number where collectives run along different axes, not any"
         )
-    variants = CommonVariants(programs)
-    memories = CommonMemories(programs)
+    variants, memories = _CommonVariants(programs), CommonMemories(programs)
     loops = [program.loop for program in programs]
-    sources = CommonSources(loops, *common_injections(loops, memories.numbers))
+    taken, readers = common_injections(loops, memories.numbers)
+    sources = _common_sources(loops, readers, [loop.sources for loop in loops])
     modes, depth = [], np.zeros((variants.count, len(memories.joint)), int)
     delay = max(program.mode.write_delay for program in programs)
     for k, program in enumerate(programs):
-        numbers, layout = memories.numbers[k], memories.layouts[k]
-        of_mode = variants.of(program)
-        loop = _loop(k, sources, numbers, len(memories.joint), of_mode)
+        numbers, of_mode = memories.numbers[k], variants.of(program)
+        pitch = np.ones(len(memories.joint), int)
+        pitch[numbers] = [loops[k].pitch_of(memory) for memory in range(len(numbers))]
+        loop = replace(
+            loops[k],
+            sources=sources,
+            fields=_renamed(loops[k], sources, taken[k], numbers, of_mode),
+            pitch=tuple(pitch.tolist()),
+        )
         mode = _mode(program.mode, loop, numbers)
-        modes.append(replace(mode, write_delay=delay, layout=layout))
+        modes.append(replace(mode, write_delay=delay, layout=memories.layouts[k]))
         depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_mode])
     return replace(
         first,
@@ -102,81 +108,127 @@ def _mode(mode: Mode, loop: Loop, numbers: IntArray) -> Mode:
     )
 
 
-def _loop(
-    mode: int, sources: CommonSources, memories: IntArray, count: int, variants: IntArray
-) -> Loop:
-    """A loop with common numbers."""
-    loop, number = sources.loops[mode], sources.numbers(mode)
-    made = number[loop.first_injection]
-    writes = [_no_writes(loop.rows, len(variants))] * count
-    for memory, stored in enumerate(loop.writes):
-        writes[memories[memory]] = _writes(stored, number, int(made), variants)
-    pitch = np.ones(count, int)
-    pitch[memories] = [loop.pitch_of(memory) for memory in range(len(memories))]
-    return replace(
-        loop,
-        select=number[_of_variants(loop.select, variants)],
-        operand=None if loop.operand is None else number[loop.operand],
-        delayed=sources.delayed,
-        results=sources.results,
-        delayed_results=sources.delayed_results,
-        injections=sources.injections,
-        reads=tuple(_reads(mode, sources, memories, variants)),
-        writes=tuple(writes),
-        pitch=tuple(pitch.tolist()),
-    )
+def _renamed(
+    loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
+) -> tuple[Field, ...]:
+    """The fields of a loop with common numbers.
 
-
-def _of_variants(values: IntArray, variants: IntArray) -> IntArray:
-    """Values of rows and variants, for the common variants."""
-    if values.shape[1] == 1:
-        return np.broadcast_to(values, (len(values), len(variants), *values.shape[2:]))
-    chosen: IntArray = values[:, variants]
-    return chosen
-
-
-def _writes(writes: Writes, number: IntArray, made: int, variants: IntArray) -> Writes:
-    """Writes with common numbers of sources and variants; `made` is that of the first injection."""
-    base, blocks, hops, port = (
-        _of_variants(values, variants)
-        for values in (writes.base, writes.blocks, writes.hops, writes.port)
-    )
-    return Writes(base, blocks, hops, np.where(port == MADE, made, number[port]), writes.skew)
-
-
-def _no_writes(rows: int, variants: int) -> Writes:
-    """Of a memory that stores nothing."""
-    base = np.full((rows, variants), -1)
-    zero = np.zeros_like(base)
-    return Writes(base, zero, zero, zero)
-
-
-def _reads(
-    mode: int, sources: CommonSources, memories: IntArray, variants: IntArray
-) -> list[Reads]:
-    """What each of the common readers reads.
-
-    Where an injection port has more readers than this mode needs, those read the word that changes
-    nothing.
+    Parameters
+    ----------
+    loop : Loop
+    sources : Sources
+        The common ones.
+    taken : list of int
+        The common number of each of its injection ports.
+    memories : ndarray of int
+        The common number of each of its memories.
+    variants : ndarray of int
+        The variant that each of the common ones is in this loop.
     """
-    found: list[Reads] = []
-    loop, taken = sources.loops[mode], sources.injection_numbers[mode]
-    number = np.array([*memories, NEUTRAL, -1])  # NEUTRAL is the last but one
-    for port, readers in enumerate(sources.injections):
-        mine = loop.injections[taken.index(port)] if port in taken else ()
-        for k in range(len(readers)):
-            if not mine:
-                found.append(_no_reads(loop.rows, len(variants)))
-                continue
-            reads = loop.reads[mine[min(k, len(mine) - 1)]]
-            memory = number[reads.memory] if k < len(mine) else np.full_like(reads.memory, NEUTRAL)
-            start, count = (_of_variants(v, variants) for v in (reads.start, reads.count))
-            base = reads.base if k < len(mine) else np.zeros_like(reads.base)
-            found.append(Reads(start, count, memory, base, reads.blocks, reads.skew))
-    return found
+    source_of = _numbers(loop.sources, sources, taken)
+    memory_of = np.array([*memories, NEUTRAL, IDLE])  # NEUTRAL is the last but one
+    reader_of = {
+        reader: sources.injections[common][place]
+        for port, common in enumerate(taken)
+        for place, reader in enumerate(loop.sources.injections[port])
+    }
+    fields: list[Field] = []
+    for (action, number), values, delay in map(_parts, loop.fields):
+        chosen = values[:, variants]
+        if action in _SOURCES:
+            chosen = source_of[chosen]
+        elif action is Action.MEMORY:
+            chosen = memory_of[chosen]
+        if action in _READERS:
+            number = reader_of[number]
+        elif action in STORING:
+            number = int(memories[number])
+        fields.append(Field(Point(action, number), chosen, delay))
+    return (*fields, *_unneeded(fields, loop, sources, taken))
 
 
-def _no_reads(rows: int, variants: int) -> Reads:
-    """Of a reader that reads nothing."""
-    none, empty = np.zeros((rows, variants), np.int32), np.zeros(0, int)
-    return Reads(none, none, empty, empty, empty)
+#: Actions whose values are sources, and those of readers.
+_SOURCES = frozenset({Action.SELECT, Action.OPERAND, Action.SOURCE})
+_READERS = frozenset({Action.MEMORY, Action.READ})
+
+
+def _parts(field: Field) -> tuple[Point, IntArray, int]:
+    return field.point, field.values, field.delay
+
+
+def _unneeded(
+    fields: list[Field], loop: Loop, sources: Sources, taken: list[int]
+) -> Iterator[Field]:
+    """Readers of which an injection port has more than a mode needs: they change nothing."""
+    of_point = {field.point: field for field in fields}
+    for port, common in enumerate(taken):
+        first, *others = sources.injections[common]
+        reading = of_point[Point(Action.READ, first)]
+        there = reading.values >= 0
+        for reader in others[len(loop.sources.injections[port]) - 1 :]:
+            for action, value in ((Action.MEMORY, NEUTRAL), (Action.READ, 0)):
+                values = np.where(there, value, IDLE)
+                yield Field(Point(action, reader), values, reading.delay)
+
+
+def _common_sources(
+    loops: Sequence[Loop], injections: Sequence[int], demands: Sequence[Sources]
+) -> Sources:
+    """The sources of all modes, given how many readers each common injection port has."""
+    ends = np.cumsum([0, *injections]).tolist()
+    return Sources(
+        loops[0].ports,
+        tuple(sorted({port for each in demands for port in each.delayed})),
+        any(each.results for each in demands),
+        tuple(sorted({port for each in demands for port in each.delayed_results})),
+        tuple(tuple(range(a, b)) for a, b in pairwise(ends)),
+        latency=max(each.latency for each in demands),
+    )
+
+
+def _numbers(mine: Sources, common: Sources, taken: list[int]) -> IntArray:
+    """The common number of each source of a loop, and, from the end, of what is none."""
+    ports = mine.ports
+    numbers = [*range(ports), *(ports + common.delayed.index(port) for port in mine.delayed)]
+    if mine.results:
+        first, later = common.first_result, common.delayed_results
+        numbers += range(first, first + ports)
+        numbers += [first + ports + later.index(port) for port in mine.delayed_results]
+    numbers += [common.first_injection + number for number in taken]
+    return np.array([*numbers, common.identity, IDLE], np.int16)
+
+
+class _CommonVariants:
+    """The variants of all modes: those of nodes, then those of offsets from a root.
+
+    A node does what the variant of its offset says in modes by offset, and what its own variant
+    says in all others.
+    """
+
+    def __init__(self, programs: Sequence[Program]) -> None:
+        fixed = [program for program in programs if not program.by_offset]
+        rooted = [program for program in programs if program.by_offset]
+        self._nodes, self.of_offsets = np.zeros(1, int), None
+        self._offsets = np.zeros(0, int)
+        self.of_nodes: IntArray = np.zeros(programs[0].topology.nodes, np.int32)
+        if fixed:
+            self.of_nodes, nodes = _alike(fixed)
+            self._nodes = np.array(nodes)
+        if rooted:
+            of_offsets, offsets = _alike(rooted)
+            self.of_offsets, self._offsets = len(self._nodes) + of_offsets, np.array(offsets)
+        self.count = len(self._nodes) + len(self._offsets)
+
+    def of(self, program: Program) -> IntArray:
+        """The variant of a program for each of all; any where it does not matter."""
+        nodes, offsets = program.variant_of[self._nodes], program.variant_of[self._offsets]
+        if program.by_offset:
+            nodes = np.full_like(nodes, offsets[0])
+        elif len(offsets):
+            offsets = np.full_like(offsets, nodes[0])
+        return np.concatenate([nodes, offsets])
+
+
+def _alike(programs: Sequence[Program]) -> tuple[IntArray, list[int]]:
+    """The common variants of programs: of each node, and a node of each."""
+    return number_equal(zip(*(program.variant_of.tolist() for program in programs), strict=True))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..toolchain.values import natural
+from .fields import Loop
 from .timing import MODE_SETUP, RUN_SETUP, Timing
-from .values import Loop
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -95,12 +95,12 @@ class Mode:
     def _constant_parts(self) -> dict[str, int]:
         """The cycles that the formula of `moving` leaves out, by what they are spent on."""
         loop, moving = self.loop, self.moving
-        parts = {"start": self.timing.wait, **loop.draining._asdict()}
+        parts = {"start": self.timing.wait, **self.timing.drained}
         # A table of sums may have more rows than steps, and cycles of rows, in which sums wait for
         # operators; or fewer rows than steps that were planned to wait.
         more_rows = int(loop.blocks.sum()) * loop.flits - moving.flits
         of_rounds = moving.alpha * moving.rounds + moving.hop_cycles * moving.hops
-        parts["waits"] = more_rows + loop.pauses(loop.flits) - of_rounds
+        parts["waits"] += more_rows + loop.pauses(loop.flits) - of_rounds
         return parts
 
     @property

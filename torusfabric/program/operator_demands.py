@@ -16,7 +16,7 @@ import numpy as np
 from ..collective import Operator
 from ..errors import InputError
 from .execute import execute
-from .values import Order
+from .fields import STORING, Order
 
 if TYPE_CHECKING:
     from ..collective import Words
@@ -46,7 +46,8 @@ def wait_for_operators(program: Program) -> Program:
     latency = max((operator.latency for operator in program.operators), default=0)
     if not latency:
         return program
-    most = max(len(readers) for mode in program.modes for readers in mode.loop.injections)
+    injections = program.loop.sources.injections
+    most = max(map(len, injections))
     delay = latency * (most - 1).bit_length()
     modes = tuple(_later(mode, latency, delay, program.operators) for mode in program.modes)
     parts = tuple(
@@ -58,7 +59,8 @@ def wait_for_operators(program: Program) -> Program:
 
 def _later(mode: Mode, latency: int, delay: int, operators: tuple[Operator, ...]) -> Mode:
     """A mode whose words leave so many cycles later."""
-    loop = replace(mode.loop, latency=latency, injection_delay=delay)
+    loop = mode.loop
+    loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
     if not delay:
         return replace(mode, loop=loop)
     moving = mode.moving
@@ -72,8 +74,11 @@ def _later(mode: Mode, latency: int, delay: int, operators: tuple[Operator, ...]
     loop = replace(
         loop,
         # Circuits are held for as long as words pass; what arrives is stored later.
-        pause=loop.pause + delay,
-        writes=tuple(replace(writes, hops=writes.hops + delay) for writes in loop.writes),
+        pause=np.where(loop.pause > 0, loop.pause + delay, 0),
+        fields=tuple(
+            replace(field, delay=field.delay + delay * (field.point.action in STORING))
+            for field in loop.fields
+        ),
         departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),
     )
     return replace(mode, loop=loop, moving=replace(moving, alpha=moving.alpha + delay))

@@ -16,11 +16,11 @@ from ..schedule.flows import Flows
 from ..topology import IntArray
 from .address_map import DirectMap, RouteMap
 from .cost import CycleCost
+from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
 from .mode import Mode, block_flits
 from .program import Program
 from .routes import routes_of
-from .timing import STEP_DRAIN
-from .values import IDLE, Loop, Memory, Order, Reads, Writes
+from .timing import ADDRESS, SETTING, store_delay
 from .variants import classify
 from .write_delay import chunk_cycles
 
@@ -67,17 +67,23 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
     variant_of, first = classify(np.hstack([inject, forward]))
     select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
     select[0] = inject[first]
+    # Every chunk is injected in the first row, and every row is stored in all nodes alike.
+    row, chunk, port = np.arange(steps), np.arange(chunks), np.arange(ports)
+    later = row[:, None, None] > 0
     loop = Loop(
         order=Order.FLIT,
         flits=waves,
         pause=np.zeros(steps, int),
         blocks=np.ones(steps, int),
-        draining=STEP_DRAIN,
-        select=select,
-        delayed=(),
-        injections=tuple((chunk,) for chunk in range(chunks)),
-        reads=tuple(_injection(ports + chunk, select) for chunk in range(chunks)),
-        writes=tuple(_storage(port, select) for port in range(ports)),
+        sources=Sources(ports, injections=tuple((k,) for k in range(chunks))),
+        fields=(
+            *fields_of(Action.SELECT, select, SETTING),
+            *_alike(Action.MEMORY, np.where(later, IDLE, ports + chunk), select, ADDRESS),
+            *_alike(Action.READ, np.where(later, IDLE, 0 * chunk), select, ADDRESS),
+            *_alike(Action.WRITE, row[:, None, None] + 0 * port, select, store_delay()),
+            *_alike(Action.SOURCE, port, select, store_delay()),
+            *_alike(Action.TAP, 1 + 0 * port, select, store_delay()),
+        ),
         pitch=(steps,) * ports,
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
     )
@@ -105,16 +111,7 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
     )
 
 
-def _injection(source: int, select: IntArray) -> Reads:
-    """The reads of a chunk that is injected in the first row."""
-    base = np.full(select.shape[:2], -1)
-    base[0] = 0
-    return Reads.single(source, base)
-
-
-def _storage(port: int, select: IntArray) -> Writes:
-    """The writes of an in-port's memory: every row, in all nodes alike."""
-    shape = select.shape[:2]
-    base = np.broadcast_to(np.arange(shape[0])[:, None], shape)
-    blocks, hops, ports = (np.broadcast_to(value, shape) for value in (1, 1, port))
-    return Writes(base, blocks, hops, ports)
+def _alike(action: Action, values: IntArray, select: IntArray, delay: int) -> tuple[Field, ...]:
+    """Fields whose values are the same in all variants; the last axis is that of points."""
+    shape = (*select.shape[:2], values.shape[-1])
+    return fields_of(action, np.broadcast_to(values, shape), delay)

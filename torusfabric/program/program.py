@@ -14,16 +14,16 @@ from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
 from .digest import update_digest
+from .fields import Memory
 from .mode import Mode, block_flits
-from .values import Memory
 
 if TYPE_CHECKING:
     from ..collective import Blocks, Operator
     from ..collective.layout import Layout
     from ..schedule import Schedule
     from ..topology import Groups, Topology
+    from .fields import Loop
     from .timing import Timing
-    from .values import Loop
 
 __all__ = ["Program"]
 

@@ -146,20 +146,12 @@ class RoundFollower(ABC, Generic[Held]):
 
     def _plan(self) -> RoundPlan:
         """What has been followed."""
-        made = {
-            port
-            for row in self.receive
-            for ports in row.values()
-            for port, receipt in ports.items()
-            if not receipt.hops
-        }
         memory, slot = self._locations()
         return RoundPlan(
             nodes=[self._node(node) for node in range(self.topology.nodes)],
             select=np.stack(self.select),
             hops=np.array(self.hops),
             blocks=np.array(self.message),
-            made=made,
             memory=memory,
             slot=slot,
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..topology import IntArray
+from .fields import NEUTRAL
 from .send_order import SEND, BlockRun, Location
-from .values import NEUTRAL
 
 __all__ = ["NOTHING", "NodeRounds", "Readers", "Receipt", "RoundPlan", "runs_of"]
 
@@ -62,8 +62,6 @@ class RoundPlan:
         The longest path of each round.
     blocks : ndarray of int, shape (rounds,)
         The longest message of each round.
-    made : set of int
-        The in-ports whose memories also store what nodes make themselves.
     memory, slot : ndarray of int, shape (nodes, receive blocks)
         Where each node keeps each block that the host may ask for, in the host's order; the slot is
         -1 for none.
@@ -73,7 +71,6 @@ class RoundPlan:
     select: IntArray
     hops: IntArray
     blocks: IntArray
-    made: set[int]
     memory: IntArray
     slot: IntArray
 

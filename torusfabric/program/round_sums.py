@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..topology import IntArray
+from .fields import IDLE, NEUTRAL
 from .round_follower import NOWHERE, Message, RoundFollower
 from .round_plan import Readers, Receipt, runs_of
 from .send_order import SEND, Location
-from .values import IDLE, NEUTRAL
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers

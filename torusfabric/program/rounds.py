@@ -10,7 +10,7 @@ group lies in few runs.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,13 +18,13 @@ import numpy as np
 from ..errors import InputError
 from .address_map import DirectMap, NodeMap
 from .cost import CycleCost
+from .fields import IDLE, NEUTRAL, Action, Field, Loop, Memory, Order, Sources, fields_of
 from .mode import Mode, block_flits
 from .program import Program
 from .round_follower import BlockFollower
 from .round_plan import NodeRounds, Readers, RoundPlan
 from .round_sums import SumFollower
-from .timing import ROUND_DRAIN, ROUND_SETUP, round_pause
-from .values import MADE, NEUTRAL, Loop, Memory, Order, Reads, Run, Writes
+from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 from .variants import number_equal
 from .write_delay import direct_write_delay
 
@@ -97,7 +97,7 @@ def compile_rounds(
         ),
         write_delay=direct_write_delay(layout, flits, any_length=any_length),
         moving=CycleCost(
-            rounds=loop.rows,
+            rounds=len(plan.hops),
             hops=int(plan.hops.sum()),
             flits=int(plan.blocks.sum()) * block,
             alpha=ROUND_SETUP,
@@ -106,9 +106,7 @@ def compile_rounds(
         any_length=any_length,
         known_by="round and address",
     )
-    received = tuple(
-        Memory((port, MADE) if port in plan.made else (port,)) for port in range(plan.ports)
-    )
+    received = tuple(Memory((port,)) for port in range(plan.ports))
     return Program(
         topology=schedule.topology,
         flits=flits,
@@ -133,27 +131,46 @@ def _check_size(schedule: Schedule, *, sums: bool) -> None:
 
 
 def _loop(plan: RoundPlan, variants: list[NodeRounds], select: IntArray, block: int) -> Loop:
-    """The rows: the rounds."""
-    injections, reads = _injections(plan, variants, block)
-    rounds = len(plan.hops)
+    """The rows: the rounds, cut wherever a burst begins or ends at any node."""
+    cuts = [_cuts(plan, number, variants) for number in range(len(plan.hops))]
+    round_of = np.repeat(np.arange(len(cuts)), [len(ends) for ends in cuts])
+    end = np.array([end for ends in cuts for end in ends])
+    first = np.append(True, np.diff(round_of) > 0)
+    begin = np.where(first, 0, np.append(0, end[:-1]))
+    rows = list(zip(round_of.tolist(), begin.tolist(), strict=True))
+    injections, reads = _injections(plan, variants, rows, block)
+    departure = np.flatnonzero(first)[:, None]
+    sources = Sources(plan.ports, injections=injections)
     return Loop(
         order=Order.ROW,
         flits=block,
-        pause=round_pause(plan.hops),
-        blocks=plan.blocks,
-        draining=ROUND_DRAIN,
-        select=select,
-        delayed=(),
-        injections=injections,
-        reads=reads,
-        writes=_writes(variants, plan.ports, block),
-        departure=np.broadcast_to(np.arange(rounds)[:, None], (rounds, plan.ports)),
+        # Words of a round arrive in the pause behind its last row.
+        pause=np.where(np.append(first[1:], True), round_pause(plan.hops)[round_of], 0),
+        blocks=end - begin,
+        sources=sources,
+        fields=(
+            *fields_of(Action.SELECT, select[round_of], SETTING),
+            *reads,
+            *_stores(variants, round_of, begin, sources, block),
+        ),
+        departure=np.broadcast_to(departure, (len(cuts), plan.ports)),
     )
 
 
+def _cuts(plan: RoundPlan, number: int, variants: list[NodeRounds]) -> list[int]:
+    """After how many blocks of a round its rows end: wherever a burst or a message does."""
+    ends = {int(plan.blocks[number])}
+    for variant in variants:
+        ends |= {receipt.length for receipt in variant.receive[number]}
+        for readers in variant.send[number]:
+            for runs in readers:
+                ends |= set(accumulate(run.length for run in runs))
+    return sorted(ends - {0}) or [0]
+
+
 def _injections(
-    plan: RoundPlan, variants: list[NodeRounds], block: int
-) -> tuple[tuple[tuple[int, ...], ...], tuple[Reads, ...]]:
+    plan: RoundPlan, variants: list[NodeRounds], rows: list[tuple[int, int]], block: int
+) -> tuple[tuple[tuple[int, ...], ...], list[Field]]:
     """Injection ports, and what their readers read: as many of each as any variant needs."""
     most: list[int] = []
     for variant in variants:
@@ -163,42 +180,57 @@ def _injections(
                 most[number] = max(most[number], len(readers))
     ends = np.cumsum([0, *most]).tolist()
     groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends))
-    reads = []
-    for number, count in enumerate(most):
-        for reader in range(count):
-            runs = [
-                [_runs(plan, row, number, reader, block) for row in rows]
-                for rows in zip(*(variant.send for variant in variants), strict=True)
-            ]
-            reads.append(Reads.of_lists(runs))
-    return groups, tuple(reads)
+    fields: list[Field] = []
+    for number, group in enumerate(groups):
+        for place, reader in enumerate(group):
+            bursts = np.array(
+                [
+                    [_burst(plan, variant.send[k], number, place, at) for variant in variants]
+                    for k, at in rows
+                ]
+            )
+            memory, slot = bursts[..., :1], bursts[..., 1:]
+            base = np.where(slot >= 0, slot * block, IDLE)
+            fields += fields_of(Action.MEMORY, memory, ADDRESS, first=reader)
+            fields += fields_of(Action.READ, base, ADDRESS, first=reader)
+    return groups, fields
 
 
-def _runs(
-    plan: RoundPlan, injections: tuple[Readers, ...], number: int, reader: int, block: int
-) -> tuple[Run, ...]:
-    """What a reader of an injection port reads in a round, in words.
+def _burst(
+    plan: RoundPlan, injections: tuple[Readers, ...], number: int, place: int, at: int
+) -> tuple[int, int]:
+    """The memory and slot that a reader of an injection port reads after so many blocks of a round.
 
     It is the word that changes nothing, while others of its injection port read more.
     """
-    if number >= len(injections):
-        return ()
-    readers = injections[number]
-    if reader >= len(readers):
-        return (Run(NEUTRAL, 0, sum(run.length for run in readers[0])),)
-    return tuple(
-        Run(plan.memory_number(run.memory), run.slot * block, run.length) for run in readers[reader]
-    )
+    readers = injections[number] if number < len(injections) else ()
+    if place >= len(readers):
+        reading = bool(readers) and at < sum(run.length for run in readers[0])
+        return (NEUTRAL, 0) if reading else (IDLE, IDLE)
+    for memory, slot, length in readers[place]:
+        if at < length:
+            return (NEUTRAL, 0) if memory == NEUTRAL else (plan.memory_number(memory), slot + at)
+        at -= length
+    return IDLE, IDLE
 
 
-def _writes(variants: list[NodeRounds], ports: int, block: int) -> tuple[Writes, ...]:
+def _stores(
+    variants: list[NodeRounds], round_of: IntArray, begin: IntArray, sources: Sources, block: int
+) -> list[Field]:
     """What the memory of each in-port stores: appended to what it has already."""
     table = np.array([variant.receive for variant in variants], int)
-    hops, blocks = table.transpose(3, 2, 1, 0)
-    writes = []
-    for port in range(ports):
-        before = np.cumsum(blocks[port], axis=0) - blocks[port]
-        base = np.where(blocks[port] > 0, before * block, -1)
-        source = np.where(hops[port] > 0, port, MADE)
-        writes.append(Writes(base, blocks[port], hops[port], source))
-    return tuple(writes)
+    fields: list[Field] = []
+    for port in range(sources.ports):
+        hops, length = table[:, :, port].transpose(2, 1, 0)
+        before = (np.cumsum(length, axis=0) - length)[round_of] + begin[:, None]
+        there = begin[:, None] < length[round_of]
+        source = np.where(hops > 0, port, sources.first_injection)[round_of]
+        facts = {
+            Action.WRITE: before * block,
+            Action.SOURCE: source,
+            Action.TAP: hops[round_of],
+        }
+        for action, values in facts.items():
+            chosen = np.where(there, values, IDLE)[..., None]
+            fields += fields_of(action, chosen, store_delay(), first=port)
+    return fields

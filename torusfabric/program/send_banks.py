@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..topology import IntArray
-from .values import Reads
+from .fields import Action, Field, Loop, Point
 
 __all__ = ["SendBanks", "send_banks"]
 
@@ -18,21 +18,21 @@ class SendBanks:
 
     Parameters
     ----------
-    reads : tuple of Reads
-        What all readers read, each of a memory of its own.
+    fields : tuple of Field
+        Those of the loop, in which each reader reads a memory of its own.
     depth : tuple of int
         Blocks in each memory.
     memory, slot : ndarray of int, shape (blocks,)
         Where each block lies: the memory, counted among these, and its place in it.
     """
 
-    reads: tuple[Reads, ...]
+    fields: tuple[Field, ...]
     depth: tuple[int, ...]
     memory: IntArray
     slot: IntArray
 
 
-def send_banks(reads: tuple[Reads, ...], own: int, blocks: int, flits: int) -> SendBanks | None:
+def send_banks(loop: Loop, own: int, blocks: int) -> SendBanks | None:
     """Give each reader of a memory one of its own; None if a block is read twice, or none is.
 
     In each it finds the blocks in the order in which it reads them. What nobody reads is in the
@@ -40,43 +40,46 @@ def send_banks(reads: tuple[Reads, ...], own: int, blocks: int, flits: int) -> S
 
     Parameters
     ----------
-    reads : tuple of Reads
+    loop : Loop
     own : int
         The memory; those that come in its place are numbered from it on.
     blocks : int
         Blocks in it.
-    flits : int
-        Of a block.
 
     Examples
     --------
-    Of four blocks two readers read three; the last one, which nobody reads, is with the first.
+    A scatter from any root: a reader for each out-port, and what each sends is a memory.
 
-    >>> first = Reads.single(7, np.array([[4], [0]]))
-    >>> second = Reads.single(7, np.array([[8], [-1]]))
-    >>> banks = send_banks((first, second), 7, blocks=4, flits=4)
-    >>> banks.memory.tolist(), banks.slot.tolist(), banks.reads[0].base.tolist()
-    ([0, 0, 1, 0], [1, 0, 0, 2], [0, 4])
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "scatter"), root="any")
+    >>> [int(words) for words, memory in zip(program.depth[0], program.memories) if memory.own]
+    [3, 2, 2, 2]
     """
     memory, slot = np.full(blocks, -1), np.zeros(blocks, int)
     depth: list[int] = []
-    placed = []
-    for of_reader in reads:
-        here = of_reader.memory == own
-        base, bank = of_reader.base.copy(), len(depth)
-        runs = zip((base[here] // flits).tolist(), of_reader.blocks[here].tolist(), strict=True)
-        read = np.array([first + k for first, count in runs for k in range(count)], int)
+    placed: dict[Point, Field] = {}
+    for reader in range(loop.sources.readers):
+        of_memory, of_base = (loop.field(a, reader) for a in (Action.MEMORY, Action.READ))
+        if of_memory is None or of_base is None:
+            continue
+        here, bank = of_memory.values == own, len(depth)
+        first = of_base.values[here] // loop.flits
+        count = np.broadcast_to(loop.blocks[:, None], here.shape)[here]
+        read = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
         if len(np.unique(read)) < len(read) or (memory[read] >= 0).any():
             return None
+        base = of_base.values.copy()
         if len(read):
             depth.append(len(read))
             memory[read], slot[read] = bank, np.arange(len(read))
-            base[here] = slot[base[here] // flits] * flits
-        numbers = np.where(here, own + bank, of_reader.memory)
-        placed.append(replace(of_reader, memory=numbers, base=base))
+            base[here] = slot[first] * loop.flits
+        numbers = np.where(here, own + bank, of_memory.values)
+        placed[of_memory.point] = replace(of_memory, values=numbers)
+        placed[of_base.point] = replace(of_base, values=base)
     if not depth:
         return None
     rest = np.nonzero(memory < 0)[0]
     memory[rest], slot[rest] = 0, depth[0] + np.arange(len(rest))
     depth[0] += len(rest)
-    return SendBanks(tuple(placed), tuple(depth), memory, slot)
+    fields = tuple(placed.get(field.point, field) for field in loop.fields)
+    return SendBanks(fields, tuple(depth), memory, slot)

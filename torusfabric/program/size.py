@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .values import NEUTRAL
+from .fields import IDLE, Action
 
 if TYPE_CHECKING:
     from ..topology import IntArray
+    from .fields import Loop
     from .program import Program
-    from .values import Loop
 
 __all__ = ["estimated_luts"]
 
@@ -55,34 +55,23 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
 
 def _copies(program: Program) -> IntArray:
     """How many readers read each memory at once, at least one."""
-    loop = program.loop
-    reading = np.zeros((loop.rows, loop.variants, len(program.memories)), int)
-    for reads in loop.reads:
-        for row, variant in np.argwhere(reads.count).tolist():
-            memories = {run.memory for run in reads.at(row, variant)} - {NEUTRAL}
-            reading[row, variant, list(memories)] += 1
-    copies: IntArray = np.maximum(reading.max(axis=(0, 1)), 1)
-    return copies
+    read = np.stack([field.values for field in program.loop.of(Action.MEMORY)])
+    numbers = range(len(program.memories))
+    return np.array([max(int((read == k).sum(axis=0).max()), 1) for k in numbers])
 
 
 def _words_chosen(loop: Loop, variants: list[int]) -> int:
     """Look-up tables of a bit that choose between words, or combine them."""
-    chosen = [
-        {
-            run.memory
-            for row in range(loop.rows)
-            for variant in (variants if reads.count.shape[1] > 1 else [0])
-            for run in reads.at(row, variant)
-        }
-        for reads in loop.reads
+    choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
+    inputs = [
+        len(np.unique(field.values[:, variants][field.values[:, variants] != IDLE]))
+        for field in loop.fields
+        if field.point.action in choosing
     ]
-    for settings in (loop.select[:, variants], loop.operand):
-        for column in () if settings is None else np.moveaxis(settings, -1, 0):
-            chosen.append({*np.unique(column[column >= 0]).tolist()})
-    combined = sum(len(readers) - 1 for readers in loop.injections)
+    combined = sum(len(readers) - 1 for readers in loop.sources.injections)
     combined += loop.ports if loop.combining else 0
     # Two inputs take a look-up table, and two more another.
-    return combined + sum(-(-len(inputs) // 2) for inputs in chosen if len(inputs) > 1)
+    return combined + sum(-(-count // 2) for count in inputs if count > 1)
 
 
 def _rom_bits(program: Program) -> int:
@@ -90,5 +79,5 @@ def _rom_bits(program: Program) -> int:
     if not program.by_offset:
         return 0
     loop = program.loop
-    bits = loop.ports + len(program.memories) + READER_BITS * len(loop.reads)
+    bits = loop.ports + len(program.memories) + READER_BITS * loop.sources.readers
     return loop.rows * program.groups.size * bits

@@ -15,14 +15,14 @@ import numpy as np
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .cost import CycleCost
+from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
 from .mode import Mode, block_flits
 from .program import Program
 from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_plan import TablePlan
 from .table_planner import plan_table
-from .timing import STEP_DRAIN
-from .values import Loop, Memory, Order, Reads, Writes
+from .timing import ADDRESS, LINK, SETTING, store_delay
 from .write_delay import direct_write_delay, look_up_delay
 
 if TYPE_CHECKING:
@@ -136,12 +136,15 @@ class _Injections(NamedTuple):
 
     Parameters
     ----------
-    reads : tuple of Reads
+    readers : int
+    fields : tuple of Field
+        Of the readers.
     settings : tuple of ndarray of int16, shape (rows, 1, ports)
         Settings in which memories are numbered as injection ports.
     """
 
-    reads: tuple[Reads, ...]
+    readers: int
+    fields: tuple[Field, ...]
     settings: tuple[IntArray, ...]
 
 
@@ -150,11 +153,13 @@ def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int
     end = first + len(plan.memories)
     used = np.unique(np.concatenate(settings, axis=None))
     read = used[(used >= first) & (used < end)]
-    reads = tuple(
-        Reads.single(k, _words(memory.read[:, None], block), memory.skew)
-        for k in (read - first).tolist()
-        for memory in [plan.memories[k]]
-    )
+    fields: list[Field] = []
+    for reader, number in enumerate((read - first).tolist()):
+        memory = plan.memories[number]
+        base, delay = _words(memory.read, block)[:, None, None], ADDRESS + memory.skew
+        chosen = np.where(base >= 0, number, IDLE)
+        fields += fields_of(Action.MEMORY, chosen, delay, first=reader)
+        fields += fields_of(Action.READ, base, delay, first=reader)
     numbered = []
     for setting in settings:
         injected = first + np.searchsorted(read, np.maximum(setting, first))
@@ -162,37 +167,36 @@ def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int
         source = np.where(setting >= end, first + len(read), injected)
         source = np.where(setting < first, setting, source)
         numbered.append(source[:, None].astype(np.int16))
-    return _Injections(reads, tuple(numbered))
+    return _Injections(len(read), tuple(fields), tuple(numbered))
 
 
-def _writes(
-    plan: NodePlan, block: int, skew: IntArray, first_source: int = 0
-) -> tuple[Writes, ...]:
-    """What the memories for arrivals store; `first_source` is that of the first in-port."""
-    writes = []
-    for memory in plan.receive_memories:
-        base = _words(memory.write[:, None], block)
-        source = first_source + memory.port
-        blocks, hops, port = (np.full_like(base, value) for value in (1, 1, source))
-        writes.append(Writes(base, blocks, hops, port, skew=int(skew[memory.port])))
-    return tuple(writes)
+def _stores(plan: NodePlan, block: int, sources: list[int], delays: list[int]) -> list[Field]:
+    """What the memories for arrivals store, given the source of each in-port, and its delay."""
+    fields: list[Field] = []
+    for number, memory in enumerate(plan.receive_memories):
+        base = _words(memory.write, block)[:, None, None]
+        facts = (Action.WRITE, base), (Action.SOURCE, sources[memory.port]), (Action.TAP, 1)
+        for action, value in facts:
+            values = np.where(base >= 0, value, IDLE)
+            fields += fields_of(action, values, delays[memory.port], first=number)
+    return fields
 
 
 def _loop(plan: TablePlan, block: int) -> Loop:
     """The rows of a table of blocks: its steps."""
-    first = plan.ports + len(plan.delayed)
-    reads, (select,) = _injections(plan, first, [plan.select], block)
+    first, ports = plan.ports + len(plan.delayed), plan.ports
+    count, reads, (select,) = _injections(plan, first, [plan.select], block)
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
         flits=block,
         pause=np.zeros(plan.steps, int),
         blocks=np.ones(plan.steps, int),
-        draining=STEP_DRAIN,
-        select=select,
-        delayed=plan.delayed,
-        injections=tuple((k,) for k in range(len(reads))),
-        reads=reads,
-        writes=_writes(plan, block, np.zeros(plan.ports, int)),
+        sources=Sources(ports, plan.delayed, injections=tuple((k,) for k in range(count))),
+        fields=(
+            *fields_of(Action.SELECT, select, SETTING),
+            *reads,
+            *_stores(plan, block, list(range(ports)), [store_delay()] * ports),
+        ),
         departure=np.broadcast_to(np.arange(plan.steps)[:, None], plan.select.shape),
     )
 
@@ -200,11 +204,11 @@ def _loop(plan: TablePlan, block: int) -> Loop:
 def _sum_loop(plan: SumPlan, table: Table) -> Loop:
     """The rows of a table of sums."""
     block = plan.flits
-    first = plan.ports + len(plan.delayed)
-    reads, settings = _injections(plan, first, [plan.select, plan.operand], block)
+    first, ports = plan.ports + len(plan.delayed), plan.ports
+    count, reads, settings = _injections(plan, first, [plan.select, plan.operand], block)
     # What the plan calls in-ports are their results, which are numbered after them.
-    select, operand = (np.where(s >= 0, s + plan.ports, s).astype(np.int16) for s in settings)
-    near = plan.skew[table.topology.opposite]
+    select, operand = (np.where(s >= 0, s + ports, s).astype(np.int16) for s in settings)
+    near = plan.skew[table.topology.opposite].tolist()
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
         flits=block,
@@ -212,18 +216,24 @@ def _sum_loop(plan: SumPlan, table: Table) -> Loop:
         blocks=np.ones(plan.steps, int),
         least=plan.period,
         padded=plan.padded,
-        draining=STEP_DRAIN._replace(operators=plan.tail),
-        select=select,
-        select_skew=tuple(plan.skew.tolist()),
-        results=True,
-        operand=operand,
-        operand_skew=tuple(near.tolist()),
-        delayed=(),
-        delayed_results=plan.delayed,
-        latency=plan.latency,
-        injections=tuple((k,) for k in range(len(reads))),
-        reads=reads,
-        writes=_writes(plan, block, near, first_source=plan.ports),
+        sources=Sources(
+            ports,
+            results=True,
+            delayed_results=plan.delayed,
+            injections=tuple((k,) for k in range(count)),
+            latency=plan.latency,
+        ),
+        fields=(
+            *fields_of(Action.SELECT, select, [SETTING + skew for skew in plan.skew.tolist()]),
+            *fields_of(Action.OPERAND, operand, [LINK + skew for skew in near]),
+            *reads,
+            *_stores(
+                plan,
+                block,
+                list(range(ports, 2 * ports)),
+                [store_delay(skew=skew, latency=plan.latency) for skew in near],
+            ),
+        ),
         departure=plan.departure,
         departure_skew=tuple(plan.skew.tolist()),
     )

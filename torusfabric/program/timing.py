@@ -22,12 +22,13 @@ number 0, and something is there in cycle c if it is there after edge c. The fir
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..topology import IntArray
-from .values import Drain, Loop, Order
+from .fields import Action, Loop, Order
 
 __all__ = [
     "ADDRESS",
@@ -36,16 +37,15 @@ __all__ = [
     "LINK",
     "MEMORY_AGE",
     "MODE_SETUP",
-    "ROUND_DRAIN",
     "ROUND_SETUP",
     "RUN_SETUP",
     "SETTING",
-    "STEP_DRAIN",
     "WRITE",
     "CyclePiece",
     "Timing",
     "round_pause",
     "starts",
+    "store_delay",
 ]
 
 #: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
@@ -69,12 +69,6 @@ MEMORY_AGE = 3
 
 #: Cycles of a round beyond its hops and flits: the write of the last flit.
 ROUND_SETUP = 1
-
-#: What follows the last slot of a pattern or a table. A word is read in the cycle of its flit.
-STEP_DRAIN = Drain(sequencer=ADDRESS - DISTRIBUTION, distribution=DISTRIBUTION, hop=1, write=1)
-
-#: What follows the last slot of a round, which includes its hops and the write of its last flit.
-ROUND_DRAIN = Drain(sequencer=ADDRESS - DISTRIBUTION, distribution=DISTRIBUTION)
 
 #: Clock edges of a write of the host: into the host port, on the way, and into the memory.
 WRITE = 2 + DISTRIBUTION
@@ -142,7 +136,45 @@ class Timing:
     @property
     def cycles(self) -> int:
         """Clock edges from the start pulse to done."""
-        return self.wait + self.loop.slots(self.flits) + self.loop.drain
+        return self.wait + self.loop.slots(self.flits) + self.drain
+
+    @cached_property
+    def drain(self) -> int:
+        """Cycles from the last slot to `done`: until the last word is stored.
+
+        It does not depend on the flits of a run: of those of all runs it is the most.
+        """
+        loop = self.loop
+        lengths = {1, loop.flits}
+        if loop.order is Order.ROW and loop.least > 1:
+            # From these on, rows grow with their words.
+            grows_from = -(-(loop.least - loop.pause) // np.maximum(loop.blocks, 1))
+            lengths |= set(np.clip(grows_from, 1, loop.flits).tolist())
+        late = np.full(loop.rows, -1)
+        for field in loop.of(Action.WRITE):
+            tap = loop.values(Action.TAP, field.point.number) * self.link_latency
+            stored = np.where(field.values >= 0, field.delay + tap, -1)
+            late = np.maximum(late, stored.max(axis=1))
+        there = late >= 0
+        return max(int((late - loop.left(flits))[there].max()) for flits in lengths)
+
+    @property
+    def drained(self) -> dict[str, int]:
+        """What these cycles are spent on.
+
+        From the sequencer's ROM to what it sends, in the registers through which control reaches
+        the nodes, for a last hop and for the write of the last word where these are not counted
+        with their round, and for operators, by which the last sum is written later. Where the
+        longest path of the last round has not its longest message, some are waited less.
+        """
+        parts = {"sequencer": ADDRESS - DISTRIBUTION, "distribution": DISTRIBUTION}
+        rest = self.drain - sum(parts.values())
+        waits, rest = min(rest, 0), max(rest, 0)
+        parts["hop"] = min(rest, self.link_latency)
+        parts["write"] = min(rest - parts["hop"], 1)
+        parts["operators"] = rest - parts["hop"] - parts["write"]
+        parts["waits"] = waits
+        return parts
 
     def pieces(self, first: int) -> list[CyclePiece]:
         """The cycles of runs as a function of the flits of a block, from so many flits on.
@@ -156,7 +188,7 @@ class Timing:
         >>> [tuple(piece) for piece in program.timing.pieces(1)]
         [(1, 17, 0), (3, 11, 2)]
         """
-        loop, constant = self.loop, self.wait + self.loop.drain
+        loop, constant = self.loop, self.wait + self.drain
         if loop.padded:
             return [CyclePiece(first, self.cycles, 0)]
         if loop.order is Order.FLIT:
@@ -193,14 +225,6 @@ class Timing:
         slot = first + skew + flit * loop.interval
         return self.wait + slot + self._on_the_way(hops)
 
-    def store_delay(self, hops: int, skew: int = 0) -> int:
-        """Cycles from a slot to the write of its word after so many hops."""
-        return (
-            self._on_the_way(hops)
-            + skew
-            + (COMBINE + self.loop.latency if self.loop.combining else 0)
-        )
-
     def _on_the_way(self, hops: int) -> int:
         """Cycles from a slot to the arrival of its word after so many hops."""
         return SETTING + hops * self.link_latency
@@ -216,6 +240,18 @@ def starts(duration: IntArray) -> IntArray:
     array([0, 3, 8])
     """
     return np.cumsum(duration) - duration
+
+
+def store_delay(*, skew: int = 0, latency: int | None = None) -> int:
+    """Cycles from a slot to the write of its word, besides those of its hops.
+
+    Parameters
+    ----------
+    skew : int
+    latency : int or None
+        Cycles of the operators' own hardware, if the word is what one behind an in-port makes.
+    """
+    return SETTING + skew + (0 if latency is None else COMBINE + latency)
 
 
 def round_pause(hops: IntArray) -> IntArray:

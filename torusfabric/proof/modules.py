@@ -28,15 +28,15 @@ SLICE = 0
 def harnesses(fabric: Fabric, design: Design, control: Control) -> list[Harness]:
     """What is proved by induction."""
     program, width = fabric.program, fabric.width
-    loop, ports = program.loop, program.ports
-    results = ports + len(loop.delayed_results) if loop.results else 0
+    sources, ports = program.loop.sources, program.ports
+    results = ports + len(sources.delayed_results) if sources.results else 0
     found = []
     for number, router in enumerate(control.routers):
         injected = results + len(next(iter(router.injections.values())))
-        words = Words(ports, loop.delayed, injected, width)
+        words = Words(ports, sources.delayed, injected, width)
         found.append(_harness(router_harness(f"router_{number}", router, words), fabric, design))
-    if loop.results:
-        words = Words(ports, loop.delayed_results, len(loop.injections), width)
+    if sources.results:
+        words = Words(ports, sources.delayed_results, len(sources.injections), width)
         text = combiner_harness(control, OperatorUnit(program.operators), words)
         found.append(_harness(text, fabric, design))
     return found + _operators(fabric, design)
@@ -81,8 +81,8 @@ def _harness(text: HarnessText, fabric: Fabric, design: Design) -> Harness:
 
 def adders(fabric: Fabric, control: Control, sums: Sums) -> dict[str, Adder]:
     """The operators behind in-ports, as `harnesses` has them proved to be."""
-    loop, crossbar = fabric.program.loop, control.operands
-    if not loop.results or crossbar is None:
+    sources, crossbar = fabric.program.loop.sources, control.operands
+    if not sources.results or crossbar is None:
         return {}
     operands = tuple(
         tuple(
@@ -94,7 +94,7 @@ def adders(fabric: Fabric, control: Control, sums: Sums) -> dict[str, Adder]:
     unit = OperatorUnit(fabric.program.operators)
     codes = unit.codes if unit.bits else ()
     adder = Adder(
-        operands, loop.delayed_results, len(loop.injections), fabric.width, SLICE, sums, codes
+        operands, sources.delayed_results, len(sources.injections), fabric.width, SLICE, sums, codes
     )
     names = [name for name, role in fabric.netlist.roles.items() if role is Role.COMBINER]
     return {fabric.prefix + name: adder for name in names}

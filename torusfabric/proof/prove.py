@@ -77,7 +77,9 @@ def prove(
     True
     """
     loops = [mode.loop for mode in fabric.program.modes]
-    before_injection = any(len(readers) > 1 for loop in loops for readers in loop.injections)
+    before_injection = any(
+        len(readers) > 1 for loop in loops for readers in loop.sources.injections
+    )
     if before_injection and any(operator.signed for operator in fabric.program.operators):
         raise InputError(
             "Operators to be proved in front of injection ports must not be signed (by --algorithm "

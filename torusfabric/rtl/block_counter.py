@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value
 
-from ..program.values import Order
+from ..program.fields import Order
 from .delays import delayed
 
 if TYPE_CHECKING:
@@ -150,6 +150,6 @@ class BlockCounter:
     def show(self, slots: OpenSlots | ManySlots) -> None:
         """What the slot is, a cycle later."""
         m = self._m
-        slots.streams, slots.block = delayed(m, ~self._pausing, 1), delayed(m, self._block, 1)
+        slots.streams = delayed(m, ~self._pausing, 1)
         slots.word, slots.begins = delayed(m, self.word, 1), delayed(m, self._begins, 1)
         slots.ends_block = delayed(m, self._ends_block, 1)

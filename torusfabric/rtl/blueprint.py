@@ -12,13 +12,13 @@ import numpy as np
 from ..schedule.model import Choice
 from .distribution import Distribution
 from .memories import address_width
-from .netlist import Netlist, Part, Parts
+from .netlist import Netlist, Part
 from .operator_unit import OperatorUnit
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..program import Program
-    from ..program.values import Loop
+    from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
     from .control import Control
     from .loops import LocalRows
@@ -89,6 +89,11 @@ class Blueprint:
         return self.program.loop
 
     @property
+    def sources(self) -> Sources:
+        """What out-ports, operators and memories select from."""
+        return self.program.loop.sources
+
+    @property
     def topology(self) -> Topology:
         """The topology."""
         return self.program.topology
@@ -130,13 +135,13 @@ class Blueprint:
     def incoming(self, node: int) -> tuple[Part, ...]:
         """What a node may store: the words at its in-ports, and their results if there are any."""
         words = self.arriving(node)
-        if self.loop.results:
+        if self.sources.results:
             words += (Part(f"result_{node}", 0, self.ports * self.width),)
         return words
 
     def injected(self, node: int, chosen: tuple[int, ...] | None = None) -> tuple[Part, ...]:
         """The words of injection ports of a node, all by default."""
-        numbers = range(len(self.loop.injections)) if chosen is None else chosen
+        numbers = range(len(self.sources.injections)) if chosen is None else chosen
         return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in numbers)
 
     def read_net(self, node: int) -> str:
@@ -162,6 +167,9 @@ class Blueprint:
     ) -> None:
         """A ROM of a node that the sequencer steps through.
 
+        Where any mode is by offset, it has room for all offsets, and shows what is for that of the
+        node.
+
         Parameters
         ----------
         net : str
@@ -176,38 +184,15 @@ class Blueprint:
         local : LocalRows
             The rows that are kept.
         """
-        address = self.distribution.near(row, node)
-        kept = tuple(local.of(rows) for rows in contents)
-        self.add_node_rom(net, node, address, bits, kept, local.modes)
-
-    def add_node_rom(
-        self,
-        net: str,
-        node: int,
-        address: Parts,
-        bits: int,
-        contents: tuple[Rows, ...],
-        modes: tuple[int, ...],
-    ) -> None:
-        """A ROM of a node, given what those of all variants hold.
-
-        Where any mode is by offset, it has room for all offsets, and shows what is for that of the
-        node.
-
-        Parameters
-        ----------
-        net, node, address, bits, contents
-            As for `add_row_rom`, less the node's offset.
-        modes : tuple of int
-            The mode to which each row belongs; rows beyond belong to the last one's.
-        """
-        variant = self.variant_of[node]
-        rows = contents[variant]
+        address, variant = self.distribution.near(row, node), self.variant_of[node]
         if self.program.by_offset:
             key = contents, sum(part.width for part in address), variant * self._mixed
             if key not in self._offset_roms:
-                self._offset_roms[key] = self._by_offset(*key, modes)
+                kept = tuple(map(local.of, contents))
+                self._offset_roms[key] = self._by_offset(kept, *key[1:], local.modes)
             rows, address = self._offset_roms[key], address + self.offset(node)
+        else:
+            rows = local.of(contents[variant])
         self.netlist.add_rom(
             f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node
         )

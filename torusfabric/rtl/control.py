@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..program.timing import LINK, SETTING
-from ..program.values import IDLE
+from ..program.fields import IDLE, Action
+from ..program.timing import SETTING
 from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .loops import LocalRows, Loops
-from .windows import Windows
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -94,7 +93,6 @@ class Control:
     operand_columns : tuple of int
     routers : tuple of RouterPlan
     router_of : ndarray of int, shape (variants,)
-    windows : Windows
     endpoints : EndpointPlan
     router_rows, endpoint_rows : LocalRows
         Those of which nodes have ROMs.
@@ -105,7 +103,6 @@ class Control:
     operand_columns: tuple[int, ...]
     routers: tuple[RouterPlan, ...]
     router_of: IntArray
-    windows: Windows
     endpoints: EndpointPlan
     router_rows: LocalRows
     endpoint_rows: LocalRows
@@ -131,8 +128,7 @@ def plan_control(program: Program) -> Control:
     (1, False, True)
     """
     loops = Loops.of(program)
-    windows = Windows.of(loops, any_length=program.any_length)
-    endpoints = plan_endpoints(program, windows)
+    endpoints = plan_endpoints(program)
     shapes, router_of = _router_shapes(loops, one=program.by_offset)
     columns = _Columns()
     planned = [
@@ -152,15 +148,14 @@ def plan_control(program: Program) -> Control:
         operand_columns,
         routers,
         router_of,
-        windows,
         endpoints,
         LocalRows(loops, _used(routers, loops)),
         LocalRows(loops, endpoints.rows_of),
     )
 
 
-#: By how many cycles something is later than others, in each loop; None where nobody looks.
-Skews: TypeAlias = tuple[int | None, ...]
+#: Cycles from a slot to what follows from it, in each loop; None where nobody looks.
+Delays: TypeAlias = tuple[int | None, ...]
 
 
 class _Columns:
@@ -168,11 +163,10 @@ class _Columns:
 
     def __init__(self) -> None:
         self.columns: list[Column] = []
-        self._known: dict[tuple[bytes, Skews], int] = {}
+        self._known: dict[tuple[bytes, Delays], int] = {}
 
-    def add(self, values: IntArray, skews: Skews, least: int) -> int:
-        """The number of a column that nodes see so many cycles, and the skews, after a slot."""
-        delays = tuple(None if skew is None else least + skew for skew in skews)
+    def add(self, values: IntArray, delays: Delays) -> int:
+        """The number of a column that nodes see so many cycles after a slot."""
         key = np.asarray(values, np.int8).tobytes(), delays
         if key not in self._known:
             self._known[key] = len(self.columns)
@@ -219,7 +213,7 @@ def _router_shapes(loops: Loops, *, one: bool) -> tuple[list[tuple[Sources, list
     shape_of = np.empty(count, int)
     given = any(_uniform(loops))
     for variant, sources in enumerate(used):
-        names = _injection_names(sources, loops.first.first_injection)
+        names = _injection_names(sources, loops.first.sources.first_injection)
         key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
         members.setdefault((key, tuple(names.items()) if given else None), []).append(variant)
     for number, variants in enumerate(members.values()):
@@ -255,7 +249,7 @@ def _planned(
     Where one shape serves all variants, injection ports are those of the program. The later is a
     word, the more memories there are from which it is chosen.
     """
-    first, select = loops.first.first_injection, _selected(loops)
+    first, select = loops.first.sources.first_injection, _selected(loops)
     late: dict[int, int] = {}
     stacked, injections = [], []
     for variant in members:
@@ -274,13 +268,12 @@ def _planned(
             tuple(injection - first for injection in sorted(names, key=names.__getitem__))
         )
     unique, inverse = np.unique(np.concatenate(stacked), axis=0, return_inverse=True)
-    skews = [loop.select_skew or (0,) * loop.ports for loop in loops.loops]
-    crossbar = plan_crossbar(unique, list(zip(*skews, strict=True)), late)
+    crossbar = plan_crossbar(unique, _delays(loops, Action.SELECT, SETTING), late)
     values = crossbar.rom[inverse.ravel()].reshape(len(members), loops.rows, -1)
     return _Planned(crossbar, values, [span for _, span in loops.spans()], injections)
 
 
-#: Select bits that are alike in all variants: the loop, the values, the skew.
+#: Select bits that are alike in all variants: the loop, the values, the delay.
 Alike: TypeAlias = tuple[int, bytes, int | None]
 
 
@@ -289,9 +282,9 @@ def _alike(plan: _Planned, register: int) -> list[Alike | None]:
     found: list[Alike | None] = []
     for number, span in enumerate(plan.spans):
         values = plan.values[:, span, register]
-        skew = plan.crossbar.skews[register][number]
+        delay = plan.crossbar.delays[register][number]
         same = (values == values[0]).all()
-        key = number, np.asarray(values[0], np.int8).tobytes(), skew
+        key = number, np.asarray(values[0], np.int8).tobytes(), delay
         found.append(key if same else None)
     return found
 
@@ -330,8 +323,8 @@ def _router(
             if everywhere:
                 column[span], here[:, span, k] = plan.values[0, span, k], 0
         # Where the ROM gives it, the column must be 0 as early: nothing of the run before shows.
-        skews = plan.crossbar.skews[k]
-        central.append(columns.add(column, skews, SETTING) if any(given) else None)
+        delays = plan.crossbar.delays[k]
+        central.append(columns.add(column, delays) if any(given) else None)
         local.append(not all(given))
     kept = [k for k, needed in enumerate(local) if needed]
     weights = [1 << bit for bit in range(len(kept))]
@@ -360,19 +353,23 @@ def _operands(loops: Loops, columns: _Columns) -> tuple[Crossbar | None, tuple[i
     """The crossbar in front of the operators, and the columns of its select registers."""
     if not any(loop.combining for loop in loops.loops):
         return None, ()
-    inputs: list[IntArray] = []
-    skews: list[Skews] = []
+    inputs = []
     for loop in loops.loops:
-        if loop.operand is None:
-            inputs.append(np.full((loop.rows, loop.ports), IDLE))
-            skews.append((None,) * loop.ports)
-        else:
-            # Its inputs begin with the results.
-            operand = loop.operand[:, 0].astype(int)
-            inputs.append(np.where(operand >= 0, operand - loop.first_result, IDLE))
-            skews.append(loop.operand_skew)
-    crossbar = plan_crossbar(loops.joined(inputs), list(zip(*skews, strict=True)))
+        fields = [loop.values(Action.OPERAND, port)[:, 0] for port in range(loop.ports)]
+        operand = np.stack(fields, axis=-1).astype(int)
+        # Its inputs begin with the results.
+        inputs.append(np.where(operand >= 0, operand - loop.sources.first_result, IDLE))
+    crossbar = plan_crossbar(loops.joined(inputs), _delays(loops, Action.OPERAND, None))
     numbers = tuple(
-        columns.add(crossbar.rom[:, k], skew, LINK) for k, skew in enumerate(crossbar.skews)
+        columns.add(crossbar.rom[:, k], delays) for k, delays in enumerate(crossbar.delays)
     )
     return crossbar, numbers
+
+
+def _delays(loops: Loops, action: Action, unused: int | None) -> list[Delays]:
+    """The delays of an action at each port; of what is never decided any will do."""
+    found = []
+    for port in range(loops.first.ports):
+        fields = [loop.field(action, port) for loop in loops.loops]
+        found.append(tuple(field.delay if field else unused for field in fields))
+    return found

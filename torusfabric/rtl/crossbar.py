@@ -23,8 +23,8 @@ __all__ = ["Crossbar", "Output", "crossbar_words", "plan_crossbar", "select_regi
 #: Of each out-port, the select registers of each slice of its word, lowest slice first.
 Selects: TypeAlias = Sequence[Sequence[Sequence[Value]]]
 
-#: By how many cycles something changes later, in each mode; None where nobody looks.
-Skew: TypeAlias = tuple[int | None, ...]
+#: Cycles from a slot to a change, in each mode; None where nobody looks.
+Delays: TypeAlias = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,13 @@ class Crossbar:
         One for each out-port.
     rom : ndarray of int8, shape (settings, select registers)
         The value of each select register for each setting.
-    skews : tuple of Skew
-        Of each select register: by how many cycles it changes later than others, in each mode;
-        None where nobody looks.
+    delays : tuple of Delays
+        Of each select register.
     """
 
     outputs: tuple[Output, ...]
     rom: IntArray
-    skews: tuple[Skew, ...] = ()
+    delays: tuple[Delays, ...] = ()
 
     @property
     def rows(self) -> list[int]:
@@ -75,7 +74,7 @@ class Crossbar:
 
 
 def plan_crossbar(
-    select: IntArray, skews: Sequence[Skew] | None = None, late: Mapping[int, int] | None = None
+    select: IntArray, delays: Sequence[Delays] | None = None, late: Mapping[int, int] | None = None
 ) -> Crossbar:
     """The crossbar of a router class.
 
@@ -83,9 +82,8 @@ def plan_crossbar(
     ----------
     select : ndarray of int, shape (settings, ports)
         What feeds each out-port in each setting; negative where it does not matter.
-    skews : sequence of Skew, optional
-        By how many cycles each out-port changes later than others in each mode; only those that
-        change at once share select registers.
+    delays : sequence of Delays, optional
+        Of each out-port; only those that change at once share select registers.
     late : mapping of int to int, optional
         Of inputs, how late they are (default 0). The latest come last, with the fewest tables
         behind them.
@@ -105,10 +103,10 @@ def plan_crossbar(
     (2, 0)
     """
     registers: list[IntArray] = []
-    skew_of: list[Skew] = []
+    delays_of: list[Delays] = []
     outputs = []
-    skews, late = [(0,)] * select.shape[1] if skews is None else list(skews), late or {}
-    for skew, column in zip(skews, select.T, strict=True):
+    delays, late = [(0,)] * select.shape[1] if delays is None else list(delays), late or {}
+    for delay, column in zip(delays, select.T, strict=True):
         sources = tuple(
             sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
         )
@@ -119,20 +117,20 @@ def plan_crossbar(
             for s in column.tolist()
         ]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
-        bits = tuple(_share(registers, skew_of, skew, wanted[:, k]) for k in range(width))
+        bits = tuple(_share(registers, delays_of, delay, wanted[:, k]) for k in range(width))
         outputs.append(Output(sources, bits))
     rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
-    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(skew_of))
+    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(delays_of))
 
 
-def _share(registers: list[IntArray], skews: list[Skew], skew: Skew, wanted: IntArray) -> int:
-    """The first register of a skew that can serve a column of select bits (-1: does not matter)."""
+def _share(registers: list[IntArray], delays: list[Delays], delay: Delays, wanted: IntArray) -> int:
+    """The first register that can serve a column of select bits (-1: does not matter)."""
     for k, column in enumerate(registers):
-        if skews[k] == skew and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
+        if delays[k] == delay and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
             registers[k] = np.where(column >= 0, column, wanted)
             return k
     registers.append(wanted)
-    skews.append(skew)
+    delays.append(delay)
     return len(registers) - 1
 
 

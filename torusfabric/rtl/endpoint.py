@@ -13,7 +13,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Member, Out
 
 from .endpoint_builder import EndpointBuilder
-from .endpoint_shape import Address, Bank, EndpointShape, banks_of
+from .endpoint_shape import Bank, EndpointShape, banks_of
 from .host import suffix
 from .memories import Cell, address_width, memory_cell
 from .netlist import Leaf
@@ -120,10 +120,6 @@ class Endpoint(Leaf):
         Whether a run is under way.
     row : In
         The node's row ROM, when addresses of that row are given; if it has one.
-    run_k : In
-        The ROM of runs of reader k: select bits of the memory, first address, words left.
-    run_address_k : Out
-        The run to be given in the next cycle.
     phase : In
         From the sequencer, if any phase is used.
     operator_code : In
@@ -157,9 +153,7 @@ class Endpoint(Leaf):
 
     def __init__(self, shape: EndpointShape, settings: EndpointSettings) -> None:
         self.shape, self.settings = shape, settings
-        super().__init__(
-            self._optional() | self._from_sequencer() | self._of_generators() | self._always()
-        )
+        super().__init__(self._optional() | self._from_sequencer() | self._always())
         self.read_data = Signal(settings.width, reset_less=True, name="read_data")
 
     @cached_property
@@ -206,24 +200,13 @@ class Endpoint(Leaf):
             self.shape.memories,
             self.settings.address_bits,
         )
-        reads = {reader.column for reader in readers if reader.column is not None}
+        reads = {reader.column for reader in readers}
         stores = sorted({memory.column for memory in memories if memory.column is not None})
         return (
             {f"read_{k}": In(bits) for k in sorted(reads)}
             | {f"write_{k}": In(bits) for k in stores}
             | {f"store_{k}": In(1) for k in stores}
         )
-
-    def _of_generators(self) -> dict[str, Member]:
-        """Members for ROMs of runs."""
-        widths = {
-            index: reader.runs
-            for index, reader in enumerate(self.shape.readers)
-            if reader.address is Address.RUNS
-        }
-        return {f"run_{index}": In(runs.row) for index, runs in widths.items()} | {
-            f"run_address_{index}": Out(runs.number) for index, runs in widths.items()
-        }
 
     def _always(self) -> dict[str, Member]:
         """Members that all endpoints have."""

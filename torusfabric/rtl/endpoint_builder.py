@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..program.values import MADE, NEUTRAL
+from ..program.fields import NEUTRAL
 from .apart import apart
 from .cascade import SLICE
 from .delays import delayed
@@ -73,10 +73,7 @@ class EndpointBuilder:
     def build(self) -> Module:
         """The module."""
         m, shape = self._m, self._shape
-        readers = [
-            add_reader(m, self._endpoint, self._inputs, index, reader)
-            for index, reader in enumerate(shape.readers)
-        ]
+        readers = [add_reader(self._endpoint, self._inputs, reader) for reader in shape.readers]
         # What each reader finds in each memory, and what the host does.
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
@@ -224,12 +221,12 @@ class EndpointBuilder:
         """What a node stores on its own, one word after the other."""
         m = self._m
         assert memory.enable is not None
-        phases = [self._inputs.phase(window, hops + 1) for window, hops in memory.phases]
+        phases = [self._inputs.phase(phase) for phase in memory.phases]
         which = self._inputs.field(memory.enable)
         enable = delayed(m, choose([NEVER, *phases], which), 1)
         ends_block = None
         if self._settings.windows.skip_bits:
-            ends = [self._inputs.ends_block(hops + 1) for _, hops in memory.phases]
+            ends = [self._inputs.ends_block(ago) for _, ago in memory.phases]
             ends_block = delayed(m, choose([NEVER, *ends], which), 1)
         pointer = Signal(
             range(max(memory.depth, 2)),
@@ -257,8 +254,8 @@ class EndpointBuilder:
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
         first = self._settings.first_injection
-        if source == MADE or source >= first:
-            made = self._endpoint.inject.word_select(max(source - first, 0), self._width)
+        if source >= first:
+            made = self._endpoint.inject.word_select(source - first, self._width)
             return made[: self._width]
         return self._endpoint.words("rx", self._width)[self._settings.word_of(source)]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.values import NEUTRAL, Reads, Writes
+from ..program.fields import IDLE, NEUTRAL, Action
 from ..topology import IntArray
 from .loops import Loops
 from .sharing import merge_columns
 
 if TYPE_CHECKING:
-    from ..program.values import Loop
+    from ..program.fields import Loop
 
 __all__ = ["AddressColumn", "ReadColumns", "StoreColumn", "StoreColumns", "StorePart"]
 
@@ -26,12 +26,12 @@ class AddressColumn:
     Parameters
     ----------
     base : ndarray of int, shape (rows of all loops,)
-    skews : tuple of (int or None)
-        Of each loop: by how many cycles addresses come later than others; None if nobody looks.
+    delays : tuple of (int or None)
+        Of each loop: cycles from a slot to the address at memories; None if nobody looks.
     """
 
     base: IntArray
-    skews: tuple[int | None, ...]
+    delays: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +42,21 @@ class StorePart:
     ----------
     base : ndarray of int, shape (rows,)
         -1 where nothing is stored.
-    blocks : int
-        Blocks a row.
-    pitch, hops, skew : int
+    pitch : int
+    delay : int
+        Cycles from a slot to the write.
     source : int
         Of the words.
     """
 
     base: IntArray
-    blocks: int
     pitch: int
-    hops: int
-    skew: int
+    delay: int
     source: int
 
     def same(self, other: StorePart) -> bool:
         """Whether both store at the same addresses at the same time."""
-        facts = [(p.blocks, p.pitch, p.hops, p.skew) for p in (self, other)]
+        facts = [(p.pitch, p.delay) for p in (self, other)]
         return facts[0] == facts[1] and bool((self.base == other.base).all())
 
 
@@ -88,37 +86,38 @@ class ReadColumns:
     def of(cls, loops: Loops) -> ReadColumns:
         """Those of all loops; columns that may always be equal are one."""
         given: list[IntArray] = []
-        skews: list[tuple[int | None, ...]] = []
+        delays: list[tuple[int | None, ...]] = []
         central: list[tuple[bool, ...]] = []
-        for reader in range(len(loops.first.reads)):
+        for reader in range(loops.first.sources.readers):
             columns = [_reader_column(loop, reader) for loop in loops.loops]
             given.append(loops.joined([base for base, _, _ in columns]))
-            skews.append(tuple(skew for _, skew, _ in columns))
+            delays.append(tuple(delay for _, delay, _ in columns))
             central.append(tuple(common for _, _, common in columns))
-        merged, number = merge_columns(given, skews)
+        merged, number = merge_columns(given, delays)
         joint = tuple(
-            AddressColumn(column, _any_of([skews[r] for r, n in enumerate(number) if n == k]))
+            AddressColumn(column, _any_of([delays[r] for r, n in enumerate(number) if n == k]))
             for k, column in enumerate(merged)
         )
         return cls(joint, tuple(number), tuple(central))
 
 
 def _reader_column(loop: Loop, reader: int) -> tuple[IntArray, int | None, bool]:
-    """Of a reader in a loop: its column, the skew, and whether that gives its addresses."""
-    reads = loop.reads[reader]
-    if not reads.count.any():
-        return np.full(loop.rows, -1), None, True
-    base = _common_base(reads)
-    if base is None:
-        return np.zeros(loop.rows, int), reads.skew, False
-    return base, reads.skew, True
+    """Of a reader in a loop: its column, the delay, and whether that gives its addresses."""
+    read, memory = loop.field(Action.READ, reader), loop.values(Action.MEMORY, reader)
+    if read is None or not (read.values >= 0).any():
+        return np.full(loop.rows, IDLE), None, True
+    column = read.values.max(axis=1)
+    alike = ((read.values < 0) | (read.values == column[:, None])).all()
+    if not alike or (memory == NEUTRAL).any():
+        return np.zeros(loop.rows, int), read.delay, False
+    return column, read.delay, True
 
 
-def _any_of(skews: Sequence[tuple[int | None, ...]]) -> tuple[int | None, ...]:
-    """Of each loop, the skew that is known."""
+def _any_of(delays: Sequence[tuple[int | None, ...]]) -> tuple[int | None, ...]:
+    """Of each loop, the delay that is known."""
     return tuple(
-        next((skew for skew in of_loop if skew is not None), None)
-        for of_loop in zip(*skews, strict=True)
+        next((delay for delay in of_loop if delay is not None), None)
+        for of_loop in zip(*delays, strict=True)
     )
 
 
@@ -139,13 +138,17 @@ class StoreColumns:
     column_of: dict[int, int]
     parts: dict[int, StoreColumn]
 
+    def part(self, memory: int, mode: int) -> StorePart | None:
+        """What a memory stores in a mode by its column, or None."""
+        return self.parts[memory][mode] if memory in self.parts else None
+
     @classmethod
-    def of(cls, loops: Loops) -> StoreColumns:
-        """Those of all loops; columns that may always be equal are one."""
+    def of(cls, loops: Loops, memories: int) -> StoreColumns:
+        """Those of all loops and memories; columns that may always be equal are one."""
         columns: list[StoreColumn] = []
         column_of: dict[int, int] = {}
         parts: dict[int, StoreColumn] = {}
-        for memory in range(max(len(loop.writes) for loop in loops.loops)):
+        for memory in range(memories):
             own = tuple(_common_store(loop, memory) for loop in loops.loops)
             if not any(own):
                 continue
@@ -163,29 +166,14 @@ def _agree(a: StoreColumn, b: StoreColumn) -> bool:
     return all((p is None and q is None) or (p and q and p.same(q)) for p, q in pairs)
 
 
-def _common_base(reads: Reads) -> IntArray | None:
-    """First addresses that serve all variants, or None."""
-    if reads.count.max(initial=0) > 1 or (reads.memory == NEUTRAL).any():
-        return None
-    there = reads.count > 0
-    index = np.minimum(reads.start, max(len(reads.base) - 1, 0))
-    base = np.where(there, reads.base[index] if len(reads.base) else 0, -1)
-    column = base.max(axis=1)
-    return column if ((base < 0) | (base == column[:, None])).all() else None
-
-
 def _common_store(loop: Loop, memory: int) -> StorePart | None:
     """What all variants store alike in a loop, or None."""
-    if memory >= len(loop.writes):
+    field = loop.field(Action.WRITE, memory)
+    if field is None or not (field.values == field.values[:, :1]).all():
         return None
-    writes: Writes = loop.writes[memory]
-    base = writes.base
-    if not (base == base[:, :1]).all():
-        return None
-    there = base >= 0
-    facts = [np.unique(values[there]) for values in (writes.blocks, writes.hops, writes.port)]
+    there = field.values >= 0
+    facts = [np.unique(loop.values(a, memory)[there]) for a in (Action.SOURCE, Action.TAP)]
     if not there.any() or any(len(values) > 1 for values in facts):
         return None
-    blocks, hops, source = (int(values[0]) for values in facts)
-    pitch = loop.pitch_of(memory)
-    return StorePart(base[:, 0], blocks, pitch, hops, writes.skew, source)
+    source, tap = (int(values[0]) for values in facts)
+    return StorePart(field.values[:, 0], loop.pitch_of(memory), field.delay + tap, source)

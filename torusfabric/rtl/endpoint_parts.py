@@ -11,9 +11,8 @@ from ..program.timing import DISTRIBUTION
 from .blueprint import Blueprint, Top
 from .distribution import ControlStage
 from .endpoint import Endpoint, EndpointSettings
-from .endpoint_shape import Address, RunWidths
 from .memories import address_width
-from .netlist import Fixed, Part, Parts, Role
+from .netlist import Fixed, Parts, Role
 
 if TYPE_CHECKING:
     from ..program import Mode
@@ -29,7 +28,7 @@ def add_streams(plan: Blueprint) -> None:
     node N. While ``rx_enable``, ``receive_N`` is what arrives at each in-port, and ``rx_address``
     counts wave * steps + step - 1.
     """
-    net, injections = plan.netlist, len(plan.loop.injections)
+    net, injections = plan.netlist, len(plan.sources.injections)
     for node in range(plan.nodes):
         net.add_input("inject", injections * plan.width, node=node)
         net.wire_output("receive", plan.arriving(node), node=node)
@@ -72,8 +71,8 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
     half = max(halves)
     return EndpointSettings(
         ports=plan.ports,
-        first_result=plan.loop.first_result if plan.loop.results else 0,
-        first_injection=plan.loop.first_injection,
+        first_result=plan.sources.first_result if plan.sources.results else 0,
+        first_injection=plan.sources.first_injection,
         modes=len(program.modes),
         width=plan.width,
         nodes=plan.nodes,
@@ -84,7 +83,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
             sum(memory.own and memory.layout == layout for memory in program.memories)
             for layout in range(1 + max(mode.layout for mode in program.modes))
         ),
-        windows=plan.control.windows,
+        windows=plan.control.endpoints.windows,
         private=private,
         gathered=plan.top is Top.HOST and plan.nodes > 1,
         host_stages=plan.control.endpoints.read_stages,
@@ -92,7 +91,7 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
         half_modes=tuple(int(each > 0) for each in halves),
         offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
         unit=_adding(plan),
-        injection_delay=plan.loop.injection_delay,
+        injection_delay=plan.sources.injection_delay,
         spare=_spare(plan),
     )
 
@@ -115,7 +114,7 @@ def _spare(plan: Blueprint) -> bool:
 
 def _adding(plan: Blueprint) -> OperatorUnit | None:
     """What combines words on their way to injection ports, where anything does."""
-    adds = any(len(readers) > 1 for readers in plan.loop.injections)
+    adds = any(len(readers) > 1 for readers in plan.sources.injections)
     return plan.operator_unit if adds else None
 
 
@@ -155,17 +154,11 @@ class EndpointWiring:
         if "offset" in members:
             inputs["offset"] = plan.offset(node)
         if "row" in members:
-            local = plan.control.endpoint_rows
-            rows = tuple(contents.rows for contents in plan.control.endpoints.contents)
+            local, rows = plan.control.endpoint_rows, plan.control.endpoints.rows
             plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows, local)
             inputs["row"] = net.whole(f"row_{node}")
         if self._inject_bits:
             outputs["inject"] = (f"inject_{node}", self._inject_bits)
-        for index, reader in enumerate(self._shape.readers):
-            if reader.address is Address.RUNS:
-                inputs[f"run_{index}"] = self._add_runs(node, index, reader.runs)
-                net_name = f"run_address_{index}_{node}"
-                outputs[f"run_address_{index}"] = (net_name, reader.runs.number)
         self._connect(node, inputs, outputs)
         name, module = f"endpoint_at_{node}", f"endpoint_{self._number}"
         net.add(name, module, inputs=inputs, outputs=outputs, node=node)
@@ -179,14 +172,6 @@ class EndpointWiring:
         outputs["read_data"] = (self._plan.read_net(node), self._plan.width)
         if self._plan.top is Top.CORE:
             inputs |= self._private(node) | {"write_node": number, "read_node": number}
-
-    def _add_runs(self, node: int, index: int, widths: RunWidths) -> Parts:
-        """The ROM of runs of a reader; returns what it shows."""
-        plan, net = self._plan, f"run_{index}_{node}"
-        address = (Part(f"run_address_{index}_{node}", 0, widths.number),)
-        every = tuple(c.runs.get(index, ()) for c in plan.control.endpoints.contents)
-        plan.add_node_rom(net, node, address, widths.row, every, widths.modes(max(map(len, every))))
-        return plan.netlist.whole(net)
 
     def _private(self, node: int) -> dict[str, Parts]:
         """Ports for one node: it writes its send memory, and reads its memories."""

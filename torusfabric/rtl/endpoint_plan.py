@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..topology import IntArray
-from .endpoint_columns import AddressColumn, ReadColumns, StoreColumn, StoreColumns
+from .endpoint_columns import AddressColumn, StoreColumn
 from .endpoint_program import EndpointProgram
 from .endpoint_shape import EndpointShape
-from .loops import Loops
-from .shape_planner import Contents, ShapePlanner
+from .shape_planner import ShapePlanner
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -29,20 +28,22 @@ class EndpointPlan:
     ----------
     shapes : tuple of EndpointShape
     shape_of : ndarray of int, shape (variants,)
-    contents : tuple of Contents
-        Of each variant.
+    rows : tuple of (tuple of int)
+        Of each variant, the rows of its row ROM.
     reads : tuple of AddressColumn
     stores : tuple of StoreColumn
     rows_of : frozenset of int
         The modes in whose rows any endpoint looks anything up.
+    windows : Windows
     """
 
     shapes: tuple[EndpointShape, ...]
     shape_of: IntArray
-    contents: tuple[Contents, ...]
+    rows: tuple[tuple[int, ...], ...]
     reads: tuple[AddressColumn, ...]
     stores: tuple[StoreColumn, ...]
     rows_of: frozenset[int]
+    windows: Windows
 
     @property
     def read_stages(self) -> int:
@@ -66,13 +67,12 @@ class EndpointPlan:
         return sum(len(shape.readers[reader].memories) for reader in readers)
 
 
-def plan_endpoints(program: Program, windows: Windows) -> EndpointPlan:
+def plan_endpoints(program: Program) -> EndpointPlan:
     """Plan the endpoints of a fabric.
 
     Parameters
     ----------
     program : Program
-    windows : Windows
 
     Returns
     -------
@@ -83,23 +83,21 @@ def plan_endpoints(program: Program, windows: Windows) -> EndpointPlan:
     Of a table, all nodes have one endpoint, whose addresses come from the sequencer.
 
     >>> import torusfabric as tf
-    >>> from torusfabric.rtl.windows import Windows
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
-    >>> plan = plan_endpoints(program, Windows.of(Loops.of(program)))
+    >>> plan = plan_endpoints(program)
     >>> len(plan.shapes), plan.shapes[0].row_bits, len(plan.reads)
     (1, 0, 1)
     """
-    loops = Loops.of(program)
-    reads, stores = ReadColumns.of(loops), StoreColumns.of(loops)
-    endpoints = EndpointProgram(program, loops, windows, reads, stores)
+    endpoints = EndpointProgram.of(program)
+    count = endpoints.loops.variants
     groups: dict[object, list[int]] = {}
-    for variant in range(loops.variants):
+    for variant in range(count):
         # By offset, every node may have to do what any other does.
         key = None if program.by_offset else endpoints.structure(variant)
         groups.setdefault(key, []).append(variant)
-    shape_of = np.empty(loops.variants, int)
+    shape_of = np.empty(count, int)
     shapes: list[EndpointShape] = []
-    contents: dict[int, Contents] = {}
+    rows: dict[int, tuple[int, ...]] = {}
     rows_of: set[int] = set()
     for number, members in enumerate(groups.values()):
         shape_of[members] = number
@@ -107,8 +105,13 @@ def plan_endpoints(program: Program, windows: Windows) -> EndpointPlan:
         shape, filled = planner.plan()
         shapes.append(shape)
         rows_of |= planner.rom.used
-        contents |= filled
-    ordered = tuple(contents[variant] for variant in range(loops.variants))
+        rows |= filled
     return EndpointPlan(
-        tuple(shapes), shape_of, ordered, reads.columns, stores.columns, frozenset(rows_of)
+        shapes=tuple(shapes),
+        shape_of=shape_of,
+        rows=tuple(rows[variant] for variant in range(count)),
+        reads=endpoints.reads.columns,
+        stores=endpoints.stores.columns,
+        rows_of=frozenset(rows_of),
+        windows=endpoints.windows,
     )

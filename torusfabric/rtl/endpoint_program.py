@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.values import NEUTRAL, Writes
+from ..program.fields import IDLE, NEUTRAL, Action
 from .endpoint_columns import ReadColumns, StoreColumns
 from .endpoint_shape import Address
 from .loops import Loops
+from .windows import OwnStores, Phase, Windows
 
 if TYPE_CHECKING:
     from ..program import Program
-    from .windows import Windows
 
-__all__ = ["EndpointProgram", "Phase"]
-
-#: A window, and the hops after which a word within it is stored.
-Phase: TypeAlias = tuple[int, int]
+__all__ = ["EndpointProgram"]
 
 #: Sizes of memories that cost no more than smaller ones: distributed memory, block RAM.
 MEMORY_SIZES = (16, 256)
@@ -36,17 +33,36 @@ class EndpointProgram:
     ----------
     program : Program
     loops : Loops
-    windows : Windows
     reads : ReadColumns
     stores : StoreColumns
+    own : list of (int, int)
+        In which modes nodes store on their own into which memories.
+    windows : Windows
+        Of these.
     """
 
     program: Program
     loops: Loops
-    windows: Windows
     reads: ReadColumns
     stores: StoreColumns
+    own: list[tuple[int, int]]
+    windows: Windows
+    _stores: dict[tuple[int, int], OwnStores] = field(default_factory=dict, repr=False)
     _known: dict[tuple[int, int, int], frozenset[int]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, program: Program) -> EndpointProgram:
+        """That of a program."""
+        loops = Loops.of(program)
+        reads, stores = ReadColumns.of(loops), StoreColumns.of(loops, len(program.memories))
+        own = [
+            (mode, number)
+            for mode, loop in enumerate(loops.loops)
+            for number in range(len(program.memories))
+            if (loop.values(Action.WRITE, number) >= 0).any() and not stores.part(number, mode)
+        ]
+        windows = Windows.of(loops, own, any_length=program.any_length)
+        return cls(program, loops, reads, stores, own, windows)
 
     @property
     def modes(self) -> range:
@@ -62,7 +78,7 @@ class EndpointProgram:
         )
         readers = tuple(
             (self.addresses(reader, [variant]), self.memories_read(reader, [variant]))
-            for reader in range(len(self.loops.first.reads))
+            for reader in range(self.loops.first.sources.readers)
         )
         return memories, readers
 
@@ -78,32 +94,26 @@ class EndpointProgram:
         size = next((size for size in MEMORY_SIZES if depth <= size), blocks)
         return min(size, int(self.program.depth[:, number].max()))
 
-    def own_writes(self, number: int, mode: int) -> Writes | None:
+    def own_stores(self, number: int, mode: int) -> OwnStores | None:
         """What nodes store into a memory on their own, in a mode; None where they do not."""
-        loop = self.loops.loops[mode]
-        column = self.stores.parts.get(number)
-        if number >= len(loop.writes) or (column and column[mode]):
+        if (mode, number) not in self.own:
             return None
-        return loop.writes[number]
+        if (mode, number) not in self._stores:
+            self._stores[mode, number] = self.windows.stores(mode, number)
+        return self._stores[mode, number]
 
     def stored(self, number: int, members: list[int]) -> tuple[tuple[int, ...], tuple[Phase, ...]]:
         """The sources and phases by which variants store into a memory on their own."""
         sources: set[int] = set()
         phases: set[Phase] = set()
         for mode in self.modes:
-            writes = self.own_writes(number, mode)
-            for variant in members if writes else []:
-                assert writes is not None
-                for row in np.nonzero(writes.base[:, variant] >= 0)[0].tolist():
-                    phases.add(self.phase(mode, writes, row, variant))
-                    sources.add(int(writes.port[row, variant]))
+            own = self.own_stores(number, mode)
+            if own:
+                stores, *facts = (values[:, members] for values in own)
+                window, ago, source = (values[stores].tolist() for values in facts)
+                sources |= {*source}
+                phases |= set(map(Phase, window, ago))
         return tuple(sorted(sources)), tuple(sorted(phases))
-
-    def phase(self, mode: int, writes: Writes, row: int, variant: int) -> Phase:
-        """When a variant stores in a row of a mode."""
-        length = int(writes.blocks[row, variant])
-        window = self.windows.number(self.loops.starts[mode] + row, length)
-        return window, int(writes.hops[row, variant])
 
     def memories_read(
         self, reader: int, members: list[int], mode: int | None = None
@@ -114,8 +124,7 @@ class EndpointProgram:
         """
         found: set[int] = set()
         for number in self.modes if mode is None else [mode]:
-            alike = self.loops.loops[number].reads[reader].count.shape[1] == 1
-            for variant in [0] if alike else members:
+            for variant in members:
                 found |= self._read_by(number, reader, variant)
         if found == {NEUTRAL}:
             return ()
@@ -126,22 +135,19 @@ class EndpointProgram:
         """What a variant reads in a mode."""
         key = mode, reader, variant
         if key not in self._known:
-            runs = self.loops.loops[mode].reads[reader].runs_of(variant)
-            self._known[key] = frozenset(np.unique(runs).tolist())
+            memory = self.loops.loops[mode].values(Action.MEMORY, reader)[:, variant]
+            self._known[key] = frozenset(np.unique(memory[memory != IDLE]).tolist())
         return self._known[key]
 
     def addresses(self, reader: int, members: list[int]) -> tuple[Address | None, ...]:
         """How variants find their addresses in each mode; None where they read nothing."""
         found: list[Address | None] = []
-        for mode, loop in enumerate(self.loops.loops):
-            counts = np.broadcast_to(loop.reads[reader].count, (loop.rows, loop.variants))
-            most = counts[:, members].max(initial=0)
-            if not most:
+        for mode in self.modes:
+            if not any(self._read_by(mode, reader, variant) for variant in members):
                 found.append(None)
-            elif self.reads.central[reader][mode]:
-                found.append(Address.CENTRAL)
             else:
-                found.append(Address.BASE if most <= 1 else Address.RUNS)
+                central = self.reads.central[reader][mode]
+                found.append(Address.CENTRAL if central else Address.BASE)
         return tuple(found)
 
     def memories_host_reads(self, members: list[int]) -> set[int]:

@@ -1,10 +1,9 @@
 """The structure of an endpoint as data: its memories, and its readers with their addresses.
 
 An address comes from the sequencer where all nodes that use it at that time use the same; otherwise
-from the node itself. A reader of at most one run a row adds the word count to a *base* from the
-node's row ROM; one of several runs steps through them with a generator, fed by a ROM of runs. What
-a node stores on its own is appended: a pointer moves while the phase that the row ROM names is
-high. In a fabric of several modes this may differ from mode to mode.
+from the node itself: the reader adds the word count to a *base* from the node's row ROM. What a
+node stores on its own is appended: a pointer moves while the phase that the row ROM names is high.
+In a fabric of several modes this may differ from mode to mode.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..program.values import NEUTRAL
+from ..program.fields import NEUTRAL
+from .windows import Phase
 
 __all__ = ["STAGE_INPUTS", "Address", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape",
-           "Field", "RunWidths", "bank_name", "banks_of", "wide_memories"]  # fmt: skip
+           "Field", "bank_name", "banks_of", "wide_memories"]  # fmt: skip
 
 
 class Address(enum.Enum):
@@ -26,8 +26,6 @@ class Address(enum.Enum):
     CENTRAL = "central"
     #: A base from the node's row ROM, and the word count.
     BASE = "base"
-    #: A generator that steps through runs.
-    RUNS = "runs"
 
 
 @dataclass(frozen=True)
@@ -70,11 +68,11 @@ class EndpointMemory:
     layout : int
         Which of the send maps that is.
     sources : tuple of int
-        Whose words it stores, numbered as in a `Loop`; or `MADE`.
+        Whose words it stores, by the numbers of `Sources`.
     column : int or None
         The store column of the sequencer, where what it stores is the same at all nodes.
-    phases : tuple of (int, int)
-        Where it is not, the (window, hops) after which it stores.
+    phases : tuple of Phase
+        Where it is not, those in which it stores.
     enable : Field or None
         Which of the phases counts in a row: 0 for none.
     source : Field or None
@@ -93,7 +91,7 @@ class EndpointMemory:
     layout: int
     sources: tuple[int, ...]
     column: int | None
-    phases: tuple[tuple[int, int], ...]
+    phases: tuple[Phase, ...]
     enable: Field | None
     source: Field | None
     start: Field
@@ -101,46 +99,8 @@ class EndpointMemory:
     host_reads: bool
 
 
-class RunWidths(NamedTuple):
-    """Bits of the parts of a run, as its ROM gives it, and of the number of a run.
-
-    Parameters
-    ----------
-    code : int
-        Of the select bits of the memory.
-    address : int
-        Of the first address.
-    left : int
-        Of the words after the first.
-    number : int
-        Of the address of the ROM.
-    first : tuple of int
-        The first run in each mode.
-    """
-
-    code: int = 0
-    address: int = 0
-    left: int = 0
-    number: int = 0
-    first: tuple[int, ...] = ()
-
-    @property
-    def row(self) -> int:
-        """Bits of a row of the ROM."""
-        return self.code + self.address + self.left
-
-    def modes(self, count: int) -> tuple[int, ...]:
-        """The mode to which each of so many runs belongs."""
-        ends = [*self.first[1:], count]
-        spans = zip(self.first, ends, strict=True)
-        return tuple(mode for mode, (start, end) in enumerate(spans) for _ in range(start, end))
-
-
 #: Words that are chosen from in a cycle: two 4-input look-up tables in a row.
 STAGE_INPUTS = 4
-
-#: Of a reader without a generator.
-NO_RUNS = RunWidths()
 
 
 @dataclass(frozen=True)
@@ -152,51 +112,38 @@ class EndpointReader:
     number : int
         In the program.
     address : Address
-        Where addresses come from in any mode: from a generator if in one of them, from a base if
-        in one, else from the sequencer.
-    column : int or None
-        The read column of the sequencer, in modes with a base one that counts words; None if no
-        mode uses one.
+        Where addresses come from in any mode: from a base if in one of them, else from the
+        sequencer.
+    column : int
+        The read column of the sequencer, in modes with a base one that counts words.
     memories : tuple of int
         What it reads; `NEUTRAL` among them for the word that changes nothing.
     code : Field or None
-        Select bits of the memory, from the row ROM; None for one memory, or from the ROM of runs.
+        Select bits of the memory; None for one memory.
     base : Field or None
     base_shift : int or None
         How many zeros follow the bits of the base that the row ROM gives, with no word count ever
         beyond them; None where base and word count have to be added.
     joins : bool
         Whether in some modes the sequencer gives whole addresses, and the base is 0.
-    windows : tuple of int
-        The windows in which a generator of runs moves.
-    active : Field or None
-        Which of the windows counts in a row: 0 for none.
     sending : Field or None
         Whether it reads anything in a row, where that matters.
-    runs : RunWidths
-        Of a generator of runs.
-    generating : Field or None
-        Whether the generator gives addresses, where it does not in all modes.
     """
 
     number: int
     address: Address
-    column: int | None
+    column: int
     memories: tuple[int, ...]
     code: Field | None = None
     base: Field | None = None
     base_shift: int | None = None
     joins: bool = False
-    windows: tuple[int, ...] = ()
-    active: Field | None = None
     sending: Field | None = None
-    runs: RunWidths = NO_RUNS
-    generating: Field | None = None
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """Everything that may depend on the mode."""
-        fields = self.code, self.base, self.active, self.sending, self.generating
+        fields = self.code, self.base, self.sending
         return tuple(each for each in fields if each is not None)
 
 
@@ -251,9 +198,7 @@ class EndpointShape:
     @property
     def uses_phases(self) -> bool:
         """Whether anything depends on which windows are under way."""
-        return any(memory.phases for memory in self.memories) or any(
-            reader.windows for reader in self.readers
-        )
+        return any(memory.phases for memory in self.memories)
 
     @property
     def uses_mode(self) -> bool:
@@ -261,9 +206,7 @@ class EndpointShape:
         fields = [each for reader in self.readers for each in reader.fields]
         for memory in self.memories:
             fields += [each for each in (memory.enable, memory.source, memory.start) if each]
-        return any(each.by_mode for each in fields) or any(
-            len(set(reader.runs.first)) > 1 for reader in self.readers
-        )
+        return any(each.by_mode for each in fields)
 
 
 def bank_name(number: int, copy: int) -> str:

@@ -221,7 +221,7 @@ class Fabric(wiring.Component):
             add_streams(plan)
         else:
             add_endpoints(plan)
-        if program.loop.results:
+        if program.loop.sources.results:
             add_combiners(plan)
         self.router_classes = add_routers(plan)
         plan.distribution.add()

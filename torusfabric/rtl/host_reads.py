@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..program.values import NEUTRAL
+from ..program.fields import NEUTRAL
 from .apart import apart
 from .cascade import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
 from .delays import delayed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.values import Loop
+from ..program.fields import Loop
 from ..topology import IntArray
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from .cascade import select_code
 from .delays import delayed
-from .endpoint_shape import Address, EndpointReader, Field
+from .endpoint_shape import EndpointReader, Field
 from .memories import choose
+from .windows import Phase
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -58,8 +59,9 @@ class Inputs:
             return Const(constants[0], width)
         return choose([Const(value, width) for value in constants], self.value("mode"))
 
-    def phase(self, window: int, ago: int) -> Value:
+    def phase(self, phase: Phase) -> Value:
         """Whether a flit within a window was read some cycles ago."""
+        window, ago = phase
         return self.value("phase")[window * self._endpoint.settings.windows.phases + ago]
 
     def advance(self, ends_block: Value | None) -> Value | int:
@@ -69,7 +71,7 @@ class Inputs:
     def ends_block(self, ago: int) -> Value | None:
         """Whether the last flit of a block was read so many cycles ago; None if of no matter."""
         windows = self._endpoint.settings.windows
-        return self.phase(windows.count, ago) if windows.skip_bits else None
+        return self.phase(Phase(windows.count, ago)) if windows.skip_bits else None
 
 
 @dataclass
@@ -100,34 +102,11 @@ class Reader:
         return self.sending & (self.code == select_code(len(memories), memories.index(memory)))
 
 
-def add_reader(
-    m: Module, endpoint: Endpoint, inputs: Inputs, index: int, shape: EndpointReader
-) -> Reader:
-    """Add what makes the addresses of a reader.
-
-    Parameters
-    ----------
-    m : Module
-    endpoint : Endpoint
-    inputs : Inputs
-    index : int
-        Of the reader in the shape of the endpoint.
-    shape : EndpointReader
-    """
+def add_reader(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Reader:
+    """Add what makes the addresses of a reader."""
     sending = Const(1) if shape.sending is None else inputs.field(shape.sending)
     code = None if shape.code is None else inputs.field(shape.code)
-    address = None if shape.column is None else _given_address(endpoint, inputs, shape)
-    if shape.address is Address.RUNS:
-        made, address_made = _add_generator(m, endpoint, inputs, index, shape)
-        made = made if len(shape.memories) > 1 else None
-        if address is None:
-            return Reader(shape, address_made, made, sending)
-        assert shape.generating is not None
-        generating = inputs.field(shape.generating)
-        address = Mux(generating, address_made, address)
-        code = None if made is None or code is None else Mux(generating, made, code)
-    assert address is not None
-    return Reader(shape, address, code, sending)
+    return Reader(shape, _given_address(endpoint, inputs, shape), code, sending)
 
 
 def _given_address(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Value:
@@ -142,46 +121,3 @@ def _given_address(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) ->
         # The sequencer gives whole addresses in modes in which the base is 0.
         address = Cat(address[:shift], base | address[shift:] if shape.joins else base)
     return address[: endpoint.settings.address_bits]
-
-
-def _add_generator(
-    m: Module, endpoint: Endpoint, inputs: Inputs, index: int, shape: EndpointReader
-) -> tuple[Value, Value]:
-    """Add a generator that steps through runs; returns select bits and address.
-
-    Registers hold the run under way: its select bits, the address, and how many words are left. The
-    ROM of runs takes a cycle, so the run that comes next always waits at its output: `number` is
-    that of the next run, and the address of the ROM is a run ahead of it in the cycle in which one
-    ends. At rest the ROM shows the first run; which that is may depend on the mode, which comes
-    with `busy`, so that a run begins a cycle later then.
-    """
-    widths = shape.runs
-    given, busy = inputs.value(f"run_{index}"), inputs.value("busy")
-    if len(set(widths.first)) > 1:
-        busy = delayed(m, busy, 1)
-    first = inputs.of_mode(widths.first)
-    code = Signal(widths.code, name=f"bank_{index}", reset_less=True)
-    address = Signal(widths.address, name=f"address_{index}", reset_less=True)
-    left = Signal(widths.left, name=f"left_{index}", reset_less=True)
-    number = Signal(widths.number, init=1, name=f"run_number_{index}", reset_less=True)
-    begun = Signal(name=f"begun_{index}", reset_less=True)
-    windows = [inputs.phase(window, 0) for window in shape.windows]
-    assert shape.active is not None
-    active = choose([NEVER, *windows], inputs.field(shape.active))
-    ends_block = inputs.ends_block(0)
-    counts = active if ends_block is None else active & ends_block
-    ends = counts & (left == 0)
-    m.d.sync += begun.eq(busy)
-    m.d.comb += getattr(endpoint, f"run_address_{index}").eq(
-        Mux(busy, Mux(ends, number + 1, number), first)
-    )
-    with m.If(~busy):
-        m.d.sync += number.eq(first + 1)
-    with m.Elif(ends):
-        m.d.sync += number.eq(number + 1)
-    # The first run is loaded in the cycle after the last in which the node was at rest.
-    with m.If(~begun | ends):
-        m.d.sync += Cat(code, address, left).eq(given)
-    with m.Elif(active):
-        m.d.sync += [address.eq(address + inputs.advance(ends_block)), left.eq(left - counts)]
-    return code, address

@@ -23,7 +23,7 @@ def _select(plan: Blueprint, node: int, columns: tuple[int, ...]) -> tuple[Part,
 
 def add_combiners(plan: Blueprint) -> None:
     """Add one operator unit a node, all alike."""
-    net, loop = plan.netlist, plan.loop
+    net, sources = plan.netlist, plan.sources
     crossbar, unit = plan.control.operands, plan.operator_unit
     assert crossbar is not None
     assert unit is not None
@@ -31,8 +31,8 @@ def add_combiners(plan: Blueprint) -> None:
         Combiner,
         crossbar,
         unit=unit,
-        delayed=loop.delayed_results,
-        injections=len(loop.injections),
+        delayed=sources.delayed_results,
+        injections=len(sources.injections),
         width=plan.width,
     )
     net.add_module("combiner", make, role=Role.COMBINER)
@@ -60,14 +60,14 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
     list of (str, int)
         Each module, and for how many nodes.
     """
-    control, loop = plan.control, plan.loop
+    control = plan.control
     for number, router in enumerate(control.routers):
         make = partial(
             Router,
             router.crossbar,
             central=[column is not None for column in router.central],
             local=router.local,
-            delayed=loop.delayed,
+            delayed=plan.sources.delayed,
             injections=_result_words(plan) + len(next(iter(router.injections.values()))),
             width=plan.width,
         )
@@ -86,7 +86,7 @@ def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, var
     net = plan.netlist
     enable = plan.distribution.near("busy", node)
     inputs: dict[str, Parts] = {"enable": enable, "rx": plan.arriving(node)}
-    results = plan.netlist.whole(f"result_{node}") if plan.loop.results else ()
+    results = plan.netlist.whole(f"result_{node}") if plan.sources.results else ()
     words = (*results, *plan.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
@@ -103,4 +103,4 @@ def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, var
 
 def _result_words(plan: Blueprint) -> int:
     """Results of the operators of a node, those of second registers included."""
-    return plan.ports + len(plan.loop.delayed_results) if plan.loop.results else 0
+    return plan.ports + len(plan.sources.delayed_results) if plan.sources.results else 0

@@ -8,8 +8,8 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..program.timing import ADDRESS, DISTRIBUTION, Timing
-from ..program.values import Loop, Order
+from ..program.fields import Loop, Order
+from ..program.timing import DISTRIBUTION, Timing
 from ..topology import IntArray
 from .control import Control
 from .delays import delayed, pulsed
@@ -105,7 +105,7 @@ class Sequencer(Leaf):
         self._bits, self._choices = address_bits, choices
         endpoints, lengths, operators = control.endpoints, choices.lengths, choices.operators
         most = max(loop.rows for loop in self._loops.loops)
-        windows = control.windows
+        windows = endpoints.windows
         rows = any(shape.row_bits for shape in endpoints.shapes)
         optional = {
             "select": len(control.selects),
@@ -162,7 +162,7 @@ class Sequencer(Leaf):
 
     def _stages(self, m: Module, last: Value, goes_on: Value) -> Value:
         """Whether a slot follows, is under way, and was so many cycles ago."""
-        stages = Signal(max(loop.drain for loop in self._loops.loops) + 1, name="stages")
+        stages = Signal(max(timing.drain for timing in self._timings) + 1, name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._loops.several:
             # Nothing stays in stages beyond the last one of the mode.
@@ -176,7 +176,7 @@ class Sequencer(Leaf):
 
     def _ended(self, stages: Value, early: int) -> Value:
         """High in the cycle that is so many cycles before the last one of a run."""
-        drains = [loop.drain for loop in self._loops.loops]
+        drains = [timing.drain for timing in self._timings]
         ends = [stages[drain + 1 - early] & ~stages[drain - early] for drain in drains]
         return self._of_mode(drains, ends)
 
@@ -301,52 +301,46 @@ class Sequencer(Leaf):
         """Whether flits within each window, and those that end blocks, are and were read."""
         if "phase" not in self._has:
             return
-        windows = self._control.windows
+        windows = self._control.endpoints.windows
         bits = windows.phases
-        now = []
-        for number in range(windows.count):
-            column = windows.column(number)
-            # Where a row has no such window nobody looks, so that any other length will do.
-            blocks = np.array([length or max(column) for length in column])
-            now.append(slots.valid & slots.within(blocks))
+        now = [
+            slots.valid & slots.streams & slots.rom.read(column.astype(int))
+            for column in windows.columns
+        ]
         if windows.skip_bits:
             now.append(slots.ends_block)
         for number, value in enumerate(now):
             phase = self.phase[number * bits :][:bits]
-            # A row ends with the write of its last flit: nothing of it shows in the next.
-            m.d.sync += phase.eq(Cat(value, Mux(slots.begins, 0, phase)))
+            # A round ends with the write of its last flit: nothing of it shows in the next.
+            begins = slots.begins & slots.rom.read(windows.begins)
+            m.d.sync += phase.eq(Cat(value, Mux(begins, 0, phase)))
 
     def _addresses(self, m: Module, slots: Slots) -> None:
         """Addresses of what is read and stored, and whether anything is stored."""
         # Of several modes, the last register comes behind the choice: nodes are far away.
         held = int(self._loops.several)
-        leaves = ADDRESS - DISTRIBUTION - held
         for k, column in enumerate(self._control.endpoints.reads):
             address = slots.address(column.base)[: self._bits]
             read = self._later(
-                m, address, [None if s is None else leaves + s for s in column.skews]
+                m, address, [None if d is None else d - DISTRIBUTION - held for d in column.delays]
             )
             chosen = Mux(self.busy, read, self.value("idle_address"))
             m.d.comb += getattr(self, f"read_{k}").eq(delayed(m, chosen, held))
         for k, store in enumerate(self._control.endpoints.stores):
-            delays = [
-                timing.store_delay(part.hops, part.skew) - DISTRIBUTION if part else None
-                for part, timing in zip(store, self._timings, strict=True)
-            ]
+            delays = [part.delay - DISTRIBUTION if part else None for part in store]
             address = self._store_address(m, slots, store)
             m.d.comb += getattr(self, f"write_{k}").eq(self._later(m, address, delays))
-            base, blocks = self._joined(store)
-            inside = slots.valid & slots.rom.read((base >= 0).astype(int))
-            inside = inside & slots.within(blocks)
+            inside = slots.valid & slots.streams
+            inside = inside & slots.rom.read((self._joined(store) >= 0).astype(int))
             m.d.comb += getattr(self, f"store_{k}").eq(self._later(m, inside, delays))
 
-    def _joined(self, store: StoreColumn) -> tuple[IntArray, IntArray]:
-        """Bases and blocks of all rows; -1 and as many as there are where nothing is stored."""
-        bases, blocks = [], []
-        for part, loop in zip(store, self._loops.loops, strict=True):
-            bases.append(part.base if part else np.full(loop.rows, -1))
-            blocks.append(np.full(loop.rows, part.blocks) if part else loop.blocks)
-        return self._loops.joined(bases), self._loops.joined(blocks)
+    def _joined(self, store: StoreColumn) -> IntArray:
+        """Bases of all rows; -1 where nothing is stored."""
+        bases = [
+            part.base if part else np.full(loop.rows, -1)
+            for part, loop in zip(store, self._loops.loops, strict=True)
+        ]
+        return self._loops.joined(bases)
 
     def _store_address(self, m: Module, slots: Slots, store: StoreColumn) -> Value:
         """Where what is read in a slot will be stored."""
@@ -355,7 +349,7 @@ class Sequencer(Leaf):
         given = [
             part is not None and not counter for part, counter in zip(store, counts, strict=True)
         ]
-        base, _ = self._joined(store)
+        base = self._joined(store)
         address = slots.address(base)[: self._bits] if any(given) else None
         if not any(counts):
             assert address is not None

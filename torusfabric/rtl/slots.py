@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..program.values import Loop, Order
+from ..program.fields import Loop, Order
 from .block_counter import BlockCounter
 from .columns import Columns
 from .delays import delayed
@@ -19,7 +17,7 @@ from .run_length import RunLength
 __all__ = ["FixedSlots", "ManySlots", "OpenSlots", "Slots"]
 
 
-class Slots(ABC):
+class Slots:
     """Counts rows and flits, and says what the slot under way is.
 
     Counters are a cycle ahead of their slot, for they address the ROM, whose output is the slot's
@@ -42,6 +40,8 @@ class Slots(ABC):
         Of the slot: where its word lies from the first address of the row.
     valid : Value
         Whether a slot is under way; set by the sequencer.
+    streams : Value
+        Of the slot: whether its word is one of the row, which pauses after its words.
     begins : Value
         Of the slot: whether it is the first of its row.
     ends_block : Value
@@ -49,6 +49,7 @@ class Slots(ABC):
     """
 
     word: Value
+    streams: Value
     begins: Value
     ends_block: Value
 
@@ -61,10 +62,6 @@ class Slots(ABC):
     def column(self, values: np.ndarray) -> Value:
         """A bit of each row."""
         return self.rom.read(values)
-
-    @abstractmethod
-    def within(self, blocks: np.ndarray) -> Value:
-        """Whether the slot's word is one of so many blocks, given for each row."""
 
     def address(self, base: np.ndarray) -> Value:
         """First addresses of rows, plus the word."""
@@ -119,7 +116,7 @@ class _OneLoop(Slots):
         with m.If((self.running if several else moves) & self._end_of_rows):
             m.d.sync += flit.eq(Mux(end, 0, flit + 1))
         self.word = delayed(m, flit, 1)
-        self.begins = Const(1)
+        self.streams = self.begins = Const(1)
 
 
 class FixedSlots(_OneLoop):
@@ -149,14 +146,8 @@ class FixedSlots(_OneLoop):
                 ]
         self.word = delayed(m, cycle, 1)
         self.begins = self.word == 0
-
-    def within(self, blocks: np.ndarray) -> Value:
-        """Whether the slot's word is one of so many blocks, given for each row."""
-        loop = self.loop
-        words = blocks * loop.flits
-        if loop.order is Order.FLIT or (words >= loop.duration(loop.flits)).all():
-            return Const(1)
-        return self.word < self.rom.read(words)
+        words = self.loop.blocks * self.loop.flits
+        self.streams = Const(1) if (words >= duration).all() else self.word < self.rom.read(words)
 
 
 class OpenSlots(_OneLoop):
@@ -168,9 +159,6 @@ class OpenSlots(_OneLoop):
         As for all.
     run : RunLength
     """
-
-    streams: Value
-    block: Value
 
     def __init__(self, m: Module, loop: Loop, go: Value, run: RunLength) -> None:
         super().__init__(m, loop, go)
@@ -194,14 +182,6 @@ class OpenSlots(_OneLoop):
             counter.rest()
         counter.show(self)
 
-    def within(self, blocks: np.ndarray) -> Value:
-        """Whether the slot's word is one of so many blocks, given for each row."""
-        if self.loop.order is Order.FLIT:
-            return Const(1)
-        if (blocks >= self.loop.blocks).all():
-            return self.streams
-        return self.streams & (self.block < self.rom.read(blocks))
-
 
 class ManySlots(Slots):
     """The slots of several loops, of which a run goes through one.
@@ -214,12 +194,8 @@ class ManySlots(Slots):
     run : RunLength
     """
 
-    streams: Value
-    block: Value
-
     def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
         super().__init__(loops.rows, go)
-        self._blocks = loops.joined([loop.blocks for loop in loops.loops])
         by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
         facts = RowFacts(m, loops, self.row, run)
         counter = BlockCounter(m, loops, facts, run)
@@ -252,9 +228,3 @@ class ManySlots(Slots):
             for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
         ]
         return run.constant(list(map(int, only))), self.row == run.constant(before)
-
-    def within(self, blocks: np.ndarray) -> Value:
-        """Whether the slot's word is one of so many blocks, given for each row."""
-        if (blocks >= self._blocks).all():
-            return self.streams
-        return self.streams & (self.block < self.rom.read(blocks))

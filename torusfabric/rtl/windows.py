@@ -1,93 +1,159 @@
-"""Windows: how long messages are in each row, for nodes whose messages differ.
+"""Windows: which rows of a round nodes store in, where they differ.
 
-Window k of a row is its k-th longest message. The sequencer signals to all nodes, cycle by cycle,
-whether a flit within a window is read, and how many cycles ago one was: a *phase*.
+What a row sends arrives while the rows after it are under way, up to the pause that ends the round.
+So nodes are told nothing by rows but by *windows*: window k says in which rows of each round those
+nodes store that have it. The sequencer signals to all, cycle by cycle, whether a flit within a
+window was read, and how many cycles ago: a *phase*.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..program.values import Loop, Order
+from ..program.fields import Action, Loop, Order
+from ..program.timing import DISTRIBUTION
 from .loops import Loops
 
-__all__ = ["Windows"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..topology import BoolArray, IntArray
+
+__all__ = ["OwnStores", "Phase", "Windows"]
 
 
-@dataclass(frozen=True)
-class Windows:
-    """The lengths of messages.
+class Phase(NamedTuple):
+    """A window, and how many cycles ago a flit within it was read, as nodes are told."""
+
+    window: int
+    ago: int
+
+
+class OwnStores(NamedTuple):
+    """What nodes store into a memory in a mode, at addresses of their own.
+
+    What is said of a row is what is done in its round, be it in that row or another.
 
     Parameters
     ----------
-    lengths : tuple of (tuple of int)
-        Of each row, the different lengths in blocks, the longest first.
-    reach : int
-        The longest path of all rows, in hops.
+    stores : ndarray of bool, shape (rows, variants)
+        Whether anything is stored in the row itself.
+    window, ago : ndarray of int, shape (rows, variants)
+        The phase in which words are stored; -1 where none is in the round.
+    source : ndarray of int, shape (rows, variants)
+        Of these words.
+    """
+
+    stores: BoolArray
+    window: IntArray
+    ago: IntArray
+    source: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows of all loops.
+
+    Parameters
+    ----------
+    loops : Loops
+    columns : ndarray of bool, shape (windows, rows of all loops)
+        Which rows count.
+    begins : ndarray of int, shape (rows of all loops,)
+        Whether each row is the first of a round; of loops without windows, of no matter.
+    phases : int
+        Of each window.
     skip_bits : int
         Where the flits of a block are known no earlier than at the start of a run: bits of the
         distance from the last address of a block to the first of the next. Else 0.
-
-    Examples
-    --------
-    >>> windows = Windows(lengths=((4, 2), (4,)), reach=3)
-    >>> windows.count, windows.number(0, 2), windows.column(1)
-    (2, 1, [2, 0])
     """
 
-    lengths: tuple[tuple[int, ...], ...]
-    reach: int
+    loops: Loops
+    columns: IntArray
+    begins: IntArray
+    phases: int
     skip_bits: int = 0
 
     @classmethod
-    def of(cls, loops: Loops, *, any_length: bool = False) -> Windows:
-        """The windows of all loops; none in those by flits."""
-        reach, lengths, skip_bits = 0, [], 0
-        for loop in loops.loops:
-            hops = (int(writes.hops.max(initial=0)) for writes in loop.writes)
-            reach = max(reach, *hops)
-            lengths += _lengths(loop)
+    def of(cls, loops: Loops, own: Sequence[tuple[int, int]], *, any_length: bool) -> Windows:
+        """Those of memories in which nodes store on their own, in a mode: (mode, memory)."""
+        wanted: dict[tuple[int, int], dict[bytes, int]] = {}
+        ago, skip_bits = -1, 0
+        for mode, memory in own:
+            loop = loops.loops[mode]
+            stores = loop.values(Action.WRITE, memory) >= 0
+            ago = max(ago, int(_ago(loop, memory)[stores].max(initial=-1)))
+            for number, rows in enumerate(_rounds(loop)):
+                found = wanted.setdefault((mode, number), {})
+                found |= {pattern.tobytes(): int(pattern.sum()) for pattern in stores[rows].T}
             if any_length and loop.order is Order.ROW:
                 skip_bits = max(skip_bits, loop.flits.bit_length())
-        return cls(tuple(lengths), reach, skip_bits)
-
-    @property
-    def phases(self) -> int:
-        """Phases of a window: from the read of a flit to the write after the last hop."""
-        return self.reach + 2
+        windows: dict[tuple[int, int], list[bytes]] = {
+            # The one with most rows first: mostly it is all of them.
+            place: sorted((p for p, n in found.items() if n), key=found.__getitem__, reverse=True)
+            for place, found in wanted.items()
+        }
+        columns = np.ones((max(map(len, windows.values()), default=0), loops.rows), bool)
+        for (mode, number), patterns in windows.items():
+            rows = _rounds(loops.loops[mode])[number]
+            for window, pattern in enumerate(patterns):
+                here = slice(loops.starts[mode] + rows.start, loops.starts[mode] + rows.stop)
+                columns[window, here] = np.frombuffer(pattern, bool)
+        begins = np.ones(loops.rows, int)
+        for mode in {mode for mode, _ in own}:
+            loop, start = loops.loops[mode], loops.starts[mode]
+            begins[start : start + loop.rows] = np.diff(loop.rounds, prepend=-1)
+        return cls(loops, columns, begins, ago + 1, skip_bits)
 
     @property
     def count(self) -> int:
-        """The most windows of a row."""
-        return max(map(len, self.lengths))
+        """Number of windows."""
+        return len(self.columns)
 
     @property
     def chains(self) -> int:
         """Windows, and one more for the ends of blocks where these are not fixed."""
         return self.count + (self.skip_bits > 0)
 
-    def number(self, row: int, length: int) -> int:
-        """The window of a length in a row."""
-        return self.lengths[row].index(length)
+    def stores(self, mode: int, memory: int) -> OwnStores:
+        """What nodes store into a memory on their own, in a mode."""
+        loop, start = self.loops.loops[mode], self.loops.starts[mode]
+        stores = loop.values(Action.WRITE, memory) >= 0
+        window = np.full(stores.shape, -1)
+        for rows in _rounds(loop):
+            columns = self.columns[:, start + rows.start : start + rows.stop]
+            same = (columns[:, :, None] == stores[rows]).all(axis=1)
+            window[rows] = np.where(stores[rows].any(axis=0), same.argmax(axis=0), -1)
+        facts = _ago(loop, memory), loop.values(Action.SOURCE, memory)
+        ago, source = (_of_rounds(loop, np.where(stores, values, -1)) for values in facts)
+        assert ((ago == facts[0]) | ~stores).all(), "a round is stored as it comes"
+        assert ((source == facts[1]) | ~stores).all(), "a round is stored as it comes"
+        return OwnStores(stores, window, ago, source)
 
-    def column(self, number: int) -> list[int]:
-        """The length of a window in every row, 0 where a row has none."""
-        return [row[number] if number < len(row) else 0 for row in self.lengths]
+
+def _ago(loop: Loop, memory: int) -> IntArray:
+    """How many cycles before what it stores a flit was read, as nodes are told; by row and variant.
+
+    They are told a cycle after the sequencer is, less the registers on the way, and keep what they
+    are told for a cycle.
+    """
+    field = loop.field(Action.WRITE, memory)
+    late = 0 if field is None else field.delay
+    ago: IntArray = late - 1 - DISTRIBUTION + loop.values(Action.TAP, memory)
+    return ago
 
 
-def _lengths(loop: Loop) -> list[tuple[int, ...]]:
-    """The different lengths of messages in each row, the longest first."""
-    if loop.order is Order.FLIT:
-        return [()] * loop.rows
-    found: list[set[int]] = [set() for _ in range(loop.rows)]
-    for writes in loop.writes:
-        stored = np.where(writes.base >= 0, writes.blocks, 0)
-        for row, lengths in enumerate(stored):
-            found[row] |= set(np.unique(lengths).tolist()) - {0}
-    for reads in loop.reads:
-        for row in range(loop.rows):
-            variants = range(reads.count.shape[1])
-            found[row] |= {reads.total(row, variant) for variant in variants} - {0}
-    return [tuple(sorted(lengths, reverse=True)) for lengths in found]
+def _rounds(loop: Loop) -> list[slice]:
+    """The rows of each round."""
+    starts = np.flatnonzero(np.diff(loop.rounds, prepend=-1)).tolist()
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], loop.rows], strict=True)]
+
+
+def _of_rounds(loop: Loop, values: IntArray) -> IntArray:
+    """The greatest value of the round of each row."""
+    starts = [rows.start for rows in _rounds(loop)]
+    most: IntArray = np.maximum.reduceat(values, starts, axis=0)[loop.rounds]
+    return most

@@ -106,7 +106,9 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
     yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
     yield from _control(read.cycle - SETTING, sender)
     # A word that is read for several is combined with what others read.
-    shared = {reader for group in program.loop.injections if len(group) > 1 for reader in group}
+    shared = {
+        reader for group in program.loop.sources.injections if len(group) > 1 for reader in group
+    }
     for moment in moments[1:]:
         cycle, holder, node, number = moment
         if holder is Holder.LINK and _selects(program, node, number):

@@ -1,0 +1,328 @@
+"""The program representation: what every router and endpoint does, as plain data.
+
+A run steps through the *rows* of a `Loop`. In a row no crossbar setting changes: each out-port
+passes on what one of its sources brings, a reader streams a burst of words out of a memory, and
+memories store what arrives. What each *control point* of the hardware does in each row is a
+`Field`. Nodes that do the same are of one *variant*. Where the values of a field lie in hardware is
+decided by `torusfabric.rtl`, from the values alone.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..topology import IntArray
+
+__all__ = ["IDLE", "NEUTRAL", "STORING", "Action", "Field", "Loop", "Memory", "Order", "Point",
+           "Sources", "fields_of"]  # fmt: skip
+
+#: A value that does not matter.
+IDLE = -1
+
+#: Memory number of the word that changes nothing (see `Operator.identity`).
+NEUTRAL = -2
+
+
+class Action(enum.Enum):
+    """What a control point decides, and what its values are."""
+
+    #: Of an out-port: the source that feeds it.
+    SELECT = "select"
+    #: Of the operator behind an in-port: the source that is combined with what arrives.
+    OPERAND = "operand"
+    #: Of a reader: the memory that it reads, or `NEUTRAL`.
+    MEMORY = "memory"
+    #: Of a reader: the first address of its burst; where that is `IDLE` it reads nothing.
+    READ = "read"
+    #: Of a memory: the first address at which it stores; where that is `IDLE` it stores nothing.
+    WRITE = "write"
+    #: Of a memory: the source of the words that it stores.
+    SOURCE = "source"
+    #: Of a memory: the hops from the sender of these words, 0 for what the node makes itself.
+    TAP = "tap"
+
+
+#: What memories store by.
+STORING = frozenset({Action.WRITE, Action.SOURCE, Action.TAP})
+
+
+class Point(NamedTuple):
+    """A control point: what it decides, and of which out-port, in-port, reader or memory."""
+
+    action: Action
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """What a control point does.
+
+    Parameters
+    ----------
+    point : Point
+    values : ndarray of int, shape (rows, variants)
+        `IDLE` where the value does not matter, or nothing is done.
+    delay : int
+        Cycles from the slot in which a row is presented to that in which the point acts on it. What
+        a memory stores comes as much later as its tap says.
+    """
+
+    point: Point
+    values: IntArray
+    delay: int
+
+
+def fields_of(
+    action: Action, values: IntArray, delay: int | Sequence[int], *, first: int = 0
+) -> tuple[Field, ...]:
+    """A field for each control point of an action.
+
+    Parameters
+    ----------
+    action : Action
+    values : ndarray of int, shape (rows, variants, points)
+    delay : int or sequence of int
+        Of all, or of each.
+    first : int
+        The number of the first of the points.
+
+    Examples
+    --------
+    >>> fields = fields_of(Action.SELECT, np.array([[[4, 1]], [[4, 0]]]), delay=4)
+    >>> [(field.point.number, field.values.tolist()) for field in fields]
+    [(0, [[4], [4]]), (1, [[1], [0]])]
+    """
+    delays = [delay] * values.shape[-1] if isinstance(delay, int) else delay
+    return tuple(
+        Field(Point(action, first + k), values[..., k], int(late)) for k, late in enumerate(delays)
+    )
+
+
+class Order(enum.Enum):
+    """How a loop runs through rows and flits."""
+
+    #: All rows for the first flit of each block, then for the second, ..
+    FLIT = "flit"
+    #: All flits in each row.
+    ROW = "row"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory that every node has, though it may be of no words in some variants.
+
+    Parameters
+    ----------
+    ports : tuple of int
+        The in-ports whose words, or results, it stores.
+    own : bool
+        Whether the host writes into it what the node sends.
+    layout : int
+        By which of the send maps, where modes have different ones; the host writes by all of them.
+    """
+
+    ports: tuple[int, ...]
+    own: bool = False
+    layout: int = 0
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What out-ports, operators and memories of a node select from, by number.
+
+    In-ports come first, then the registers behind those of `delayed`; where operators stand behind
+    in-ports, their results, and the registers behind those of `delayed_results`; then injection
+    ports, and at last the word that changes nothing.
+
+    Parameters
+    ----------
+    ports : int
+        Of a node.
+    delayed : tuple of int
+        The in-ports with a second register.
+    results : bool
+        Whether every in-port has an operator behind it.
+    delayed_results : tuple of int
+        The in-ports whose results have a second register.
+    injections : tuple of (tuple of int)
+        The readers whose words are combined for each injection port; mostly one.
+    latency : int
+        Cycles that the hardware of operators takes by itself.
+    injection_delay : int
+        Cycles by which all words leave later for operators in front of injection ports.
+
+    Examples
+    --------
+    >>> sources = Sources(4, delayed=(0, 2), injections=((0,), (1,)))
+    >>> sources.first_result, sources.first_injection, sources.identity
+    (6, 6, 8)
+    """
+
+    ports: int
+    delayed: tuple[int, ...] = ()
+    results: bool = False
+    delayed_results: tuple[int, ...] = ()
+    injections: tuple[tuple[int, ...], ...] = ()
+    latency: int = 0
+    injection_delay: int = 0
+
+    @property
+    def first_result(self) -> int:
+        """The number of the result of the first in-port."""
+        return self.ports + len(self.delayed)
+
+    @property
+    def first_injection(self) -> int:
+        """The number of the first injection port."""
+        results = self.ports + len(self.delayed_results) if self.results else 0
+        return self.first_result + results
+
+    @property
+    def identity(self) -> int:
+        """The number of the word that changes nothing."""
+        return self.first_injection + len(self.injections)
+
+    @property
+    def readers(self) -> int:
+        """Number of readers."""
+        return sum(map(len, self.injections))
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The rows of a run, and in which order they are stepped through.
+
+    Blocks have n flits, at most `flits`. In a loop by rows, blocks of a row follow one another; a
+    row takes ``max(least, pause + blocks * n)`` cycles, and whoever reads or stores anything in it
+    does so for all of its blocks. In a loop by flits a row takes a cycle each time it comes, n
+    times.
+
+    Parameters
+    ----------
+    order : Order
+    flits : int
+        The most flits of a block; in a loop by rows also the distance of the addresses of blocks.
+    pause, blocks : ndarray of int, shape (rows,)
+        Of each row of a loop by rows: cycles besides those of its blocks, and how many blocks. In a
+        loop by flits 0 and 1. Words of a row may arrive while rows pass that follow without pause.
+    sources : Sources
+    fields : tuple of Field
+        At most one for each control point.
+    departure : ndarray of int, shape (steps of the schedule, ports)
+        The row in which a sender reads what it sends by a port.
+    departure_skew : tuple of int
+        By how many cycles it reads later by each port.
+    least : int
+        The least cycles of a row in a loop by rows.
+    padded : bool
+        Whether blocks of fewer flits are filled up, so that every run is as long.
+    pitch : tuple of int
+        Of each memory, from the address of a flit of a block to that of the next; 1 in those that
+        are not listed.
+    """
+
+    order: Order
+    flits: int
+    pause: IntArray
+    blocks: IntArray
+    sources: Sources
+    fields: tuple[Field, ...]
+    departure: IntArray
+    departure_skew: tuple[int, ...] = ()
+    least: int = 1
+    padded: bool = False
+    pitch: tuple[int, ...] = ()
+
+    @cached_property
+    def _by_point(self) -> dict[Point, Field]:
+        return {field.point: field for field in self.fields}
+
+    def field(self, action: Action, number: int) -> Field | None:
+        """The field of a control point; None where it does nothing in any row."""
+        return self._by_point.get(Point(action, number))
+
+    def values(self, action: Action, number: int) -> IntArray:
+        """The values of a control point, shape (rows, variants)."""
+        field = self.field(action, number)
+        return np.full((self.rows, self.variants), IDLE) if field is None else field.values
+
+    def of(self, action: Action) -> tuple[Field, ...]:
+        """The fields of all control points of an action."""
+        return tuple(field for field in self.fields if field.point.action is action)
+
+    @cached_property
+    def select(self) -> IntArray:
+        """What feeds each out-port, shape (rows, variants, ports)."""
+        return np.stack([self.values(Action.SELECT, p) for p in range(self.ports)], axis=-1)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.pause)
+
+    @property
+    def variants(self) -> int:
+        """Number of variants."""
+        return int(self.fields[0].values.shape[1])
+
+    @property
+    def ports(self) -> int:
+        """Number of ports of a node."""
+        return self.sources.ports
+
+    @property
+    def combining(self) -> bool:
+        """Whether what arrives passes the operators behind in-ports."""
+        return bool(self.of(Action.OPERAND))
+
+    @cached_property
+    def rounds(self) -> IntArray:
+        """Of each row its round: a pause ends it, in which all that is under way arrives."""
+        return np.cumsum(np.append(0, self.pause[:-1] > 0))
+
+    def pitch_of(self, memory: int) -> int:
+        """From the address of a flit of a block to that of the next, in a memory."""
+        return self.pitch[memory] if memory < len(self.pitch) else 1
+
+    def carried(self, flits: int) -> int:
+        """Flits of each block that are sent, for blocks of so many."""
+        return self.flits if self.padded else flits
+
+    def pauses(self, flits: int) -> int:
+        """Cycles of all rows besides those of their flits, for blocks of so many."""
+        if self.order is Order.FLIT:
+            return 0
+        moving = self.blocks * self.carried(flits)
+        return int(np.maximum(self.least - moving, self.pause).sum())
+
+    def duration(self, flits: int) -> IntArray:
+        """Cycles of each row each time that it comes, for blocks of so many flits."""
+        if self.order is Order.FLIT:
+            return np.ones(self.rows, int)
+        moving = self.blocks * self.carried(flits)
+        cycles: IntArray = np.maximum(self.least, self.pause + moving)
+        return cycles
+
+    def left(self, flits: int) -> IntArray:
+        """Of each row, the slots that follow that of its last word, for blocks of so many flits."""
+        if self.order is Order.FLIT:
+            return np.arange(self.rows)[::-1]
+        duration = self.duration(flits)
+        end: IntArray = duration.sum() - (np.cumsum(duration) - duration)
+        return end - self.blocks * self.carried(flits)
+
+    def slots(self, flits: int) -> int:
+        """Cycles in which a row and a flit are presented, for blocks of so many flits."""
+        times = self.carried(flits) if self.order is Order.FLIT else 1
+        return int(self.duration(flits).sum()) * times
+
+    @property
+    def interval(self) -> int:
+        """Cycles from a flit of a block to the next."""
+        return self.rows if self.order is Order.FLIT else 1
