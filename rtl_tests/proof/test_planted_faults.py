@@ -77,7 +77,7 @@ SEQUENCERS = (
     Fault("table", "sequencer", r"goes <= (\S+);", r"goes <= \1 | begins;"),
     Fault("table", "sequencer", r"row \+ 1'h1", "row - 2'h2"),
     Fault("table", "sequencer", r"cycles\[3:0\] \+ 1'h1", "cycles[3:0] + 2'h2"),
-    Fault("table", "sequencer", r"stages\[0\] & ", "~stages[0] & "),
+    Fault("table", "sequencer", r"= stages\[0\];", "= ~stages[0];"),
     Fault("table", "sequencer", r"stages\[5\] & ", "stages[5] | "),
     Fault("table", "sequencer", r"~ stages\[4\]", "~ stages[3]"),
     Fault("table", "sequencer", r"done <= (\S+);", r"done <= \1 | running;"),

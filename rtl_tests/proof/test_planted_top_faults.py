@@ -98,7 +98,7 @@ SUMS = (
     Fault("injected sums", "endpoint_0", r"\.b\(b\)", ".b(a)"),
     Fault("injected sums", "endpoint_0", r"\.code\(code\)", ".code(~code)"),
     Fault("injected sums", "endpoint_0", r"\.a\(a\)", ".a({a[0], a[1], a[2]})"),
-    Fault("injected sums", "endpoint_0", r"\? rx\[2:0\] : inject", "? inject : rx[2:0]"),
+    Fault("injected sums", "endpoint_0", r"\? inject : rx\[2:0\]", "? rx[2:0] : inject"),
 )
 
 QUICK = (SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])

@@ -34,11 +34,11 @@ def readers(*selection, flits):
 
 
 def test_no_select_bits_for_one_memory():
-    """Nor where the ROM of runs has them; so memories may be one, and rows stay short."""
+    """So memories may be one, and rows stay short."""
     found = readers("3x4", "gather", "max-flow", flits=4)
     assert {len(reader.memories) > 1 for reader in found} == {False, True}
-    assert {reader.address for reader in found} == {Address.BASE, Address.RUNS}
-    assert all(reader.code is None for reader in found)
+    assert {reader.address for reader in found} == {Address.CENTRAL}
+    assert all((reader.code is None) == (len(reader.memories) == 1) for reader in found)
 
 
 @pytest.mark.parametrize(("flits", "shift"), [(1, 0), (2, 1), (8, 3)])

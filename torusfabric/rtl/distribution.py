@@ -2,10 +2,10 @@
 
 The sequencer and the host port are in one place, the nodes are everywhere. So whatever they give to
 all nodes is registered once for each group of nodes, and decoded and registered again in every
-node. The two stages are the `DISTRIBUTION` of `program.timing`. Nodes are grouped by the upper half
-of the bits of their numbers, so that neither stage has a large fan-out, and the group of a node
-that the host writes is decoded in front of the first stage: a node tells itself from its group
-only.
+node. It comes `program.timing.DISTRIBUTION` cycles later; where these are more than two, groups
+have as many registers more. Nodes are grouped by the upper half of the bits of their numbers, so
+that no register has a large fan-out, and the group of a node that the host writes is decoded in
+front of the first: a node tells itself from its group only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import partial
 from amaranth.hdl import Cat, Module
 from amaranth.lib.wiring import In, Out
 
+from ..program.timing import DISTRIBUTION
 from .apart import held_signal
 from .leaf import Leaf
 from .memories import address_width
@@ -144,19 +145,22 @@ class Distribution:
         return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or self._widths[net]),)
 
     def add(self) -> None:
-        """Add the registers for all that nodes are given."""
-        net = self._netlist
-        net.add_module("control_stage", partial(ControlStage, self._widths), role=Role.CONTROL)
+        """Add the registers for all that nodes are given: a chain for each group of nodes."""
+        net, widths = self._netlist, self._widths
+        net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
         for group in range(self.groups.count):
-            net.add(
-                f"control_stage_{group}",
-                "control_stage",
-                inputs={
-                    name: (Part(name, group * (name in BY_GROUP), width),)
-                    for name, width in self._widths.items()
-                },
-                outputs={
-                    f"{name}_near": (f"{name}_near_{group}", width)
-                    for name, width in self._widths.items()
-                },
-            )
+            given: dict[str, Parts] = {
+                name: (Part(name, group * (name in BY_GROUP), width),)
+                for name, width in widths.items()
+            }
+            # The last register is that in the node.
+            for left in reversed(range(1, DISTRIBUTION)):
+                place = f"{group}" if left == 1 else f"{group}_before_{left - 1}"
+                nets = {name: f"{name}_near_{place}" for name in widths}
+                net.add(
+                    f"control_stage_{place}",
+                    "control_stage",
+                    inputs=given,
+                    outputs={f"{name}_near": (nets[name], widths[name]) for name in widths},
+                )
+                given = {name: net.whole(nets[name]) for name in widths}
