@@ -6,29 +6,54 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from torusfabric.rtl.endpoint_columns import StorePart
-from torusfabric.rtl.endpoint_program import EndpointProgram
+from torusfabric.rtl.endpoint_plan import _rivals, _shift, _size
 from torusfabric.rtl.netlist import Fixed, Part, _low_parts
-from torusfabric.rtl.row_rom import RowRom
-from torusfabric.rtl.shape_planner import ShapePlanner, _shift
+from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table
 
 
-def test_equal_fields_of_a_rom_are_one():
-    rom = RowRom(members=1, spans=[slice(0, 3), slice(3, 5)])
+def test_equal_values_lie_in_one_place():
+    table = Table(members=1, spans=[slice(0, 3), slice(3, 5)])
     values = np.array([[0, 1, 2, 7, 7]])
-    first = rom.add(values)
-    assert rom.add(values) == first
-    assert rom.width == first.width == 3
+    first = table.place(values)
+    assert table.place(values) == first
+    assert table.width == first.width == 3
     wider = np.array([[0, 1, 2, 8, 8]])
-    assert rom.add(wider) != first
-    assert rom.width == 3 + 4
+    assert table.place(wider) != first
+    assert table.width == 3 + 4
 
 
 def test_what_does_not_matter_is_what_does():
-    """A mode in which a field does not matter takes the constant of another."""
-    rom = RowRom(members=1, spans=[slice(0, 2), slice(2, 4)])
-    assert rom.add(np.array([[-1, -1, 3, 3]])).constants == (3, 3)
-    assert rom.width == 0
+    """A mode in which a value does not matter takes the constant of another."""
+    table = Table(members=1, spans=[slice(0, 2), slice(2, 4)])
+    assert table.place(np.array([[-1, -1, 3, 3]])).constants == (3, 3)
+    assert table.width == 0
+
+
+def test_nodes_that_know_no_mode():
+    """A constant of a mode lies in their tables, unless all nodes are given it."""
+    values = np.array([[1, 1, 0, 0], [1, 1, 0, 1]])
+    table = Table(members=2, spans=[slice(0, 2), slice(2, 4)], by_mode=False)
+    assert table.place(values) == Location(1, (0, 0), start=0)
+    assert [table.rows(member) for member in range(2)] == [(1, 1, 0, 0), (1, 1, 0, 1)]
+    columns = ColumnSet()
+    given = table.place(values, columns=columns, delays=(4, 4), given=[True, False])
+    assert given == Location(1, (0, 0), start=1, column=0)
+    assert [column.values.tolist() for column in columns.all] == [[1, 1, 0, 0]]
+    assert [row >> 1 for row in table.rows(1)] == [0, 0, 0, 1]
+    everywhere = table.place(values[:1], columns=columns, delays=(4, 4), given=[True, False])
+    assert everywhere == Location(1, (0, 0), column=0)
+
+
+def test_columns_that_may_be_one():
+    """Where values, delays and pitches do not contradict each other."""
+    column = Column(np.array([3, -1, 5]), (4, None), Shown.ADDRESS, (1, None))
+    other = Column(np.array([-1, 2, 5]), (None, 6), Shown.ADDRESS, (None, 2))
+    both = column.with_other(other)
+    assert both is not None
+    assert (both.values.tolist(), both.delays, both.pitches) == ([3, 2, 5], (4, 6), (1, 2))
+    assert column.with_other(replace(other, values=np.array([-1, 2, 4]))) is None
+    assert column.with_other(replace(other, delays=(5, 6))) is None
+    assert column.with_other(replace(other, pitches=(2, 2))) is None
 
 
 @pytest.mark.parametrize(
@@ -57,23 +82,12 @@ def test_low_bits_of_a_value():
 def test_sizes_of_memories(depth):
     """Sizes are 16, 256 and multiples of 512 words; what is a size is taken as it is."""
     many = np.full((2, 1), 10**6)
-    program = SimpleNamespace(
-        loops=SimpleNamespace(variants=2), program=SimpleNamespace(depth=many)
-    )
+    program = SimpleNamespace(depth=many)
     sizes = {1: 1, 2: 16, 16: 16, 17: 256, 256: 256, 257: 512, 512: 512, 513: 1024}
-    assert EndpointProgram.size(program, 0, depth) == sizes[depth]
+    assert _size(program, 0, depth) == sizes[depth]
 
 
 def test_readers_of_one_port():
     groups = [((0, 1), (2,)), ((0,), (1, 3))]
-    planner = ShapePlanner.__new__(ShapePlanner)
-    rivals = [planner._rivals(index, groups) for index in range(4)]  # noqa: SLF001
+    rivals = [_rivals(index, groups) for index in range(4)]
     assert rivals == [{1}, {0, 3}, set(), {1}]
-
-
-def test_parts_that_store_alike():
-    part = StorePart(base=np.array([1, 2]), pitch=2, delay=3, source=0)
-    assert part.same(replace(part, source=1))
-    assert not part.same(replace(part, base=np.array([1, 3])))
-    for name in ("pitch", "delay"):
-        assert not part.same(replace(part, **{name: 7}))

@@ -16,8 +16,8 @@ from torusfabric.cli import main
 from torusfabric.errors import InputError
 from torusfabric.program import Action, Order
 from torusfabric.program.send_order import Location, arrange
-from torusfabric.rtl.control import plan_control
-from torusfabric.rtl.sharing import sharing
+from torusfabric.rtl.endpoint_plan import sharing
+from torusfabric.rtl.placement import place
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
 from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
 from torusfabric.simulation.engines.words import Words
@@ -161,7 +161,7 @@ def test_lee_code_memories(large, depth):
     time. Nothing is stored twice, apart from a neighbour's own block in the piece it gets.
     """
     program = program_of("7x7x7", "allgather", "lee-code", large=large)
-    endpoints = plan_control(program).endpoints
+    endpoints = place(program).endpoints
     assert len(endpoints.shapes) == program.loop.variants == 7
     copies = [sum(len(m.groups) or 1 for m in shape.memories) for shape in endpoints.shapes]
     assert max(copies) == program.ports + 1

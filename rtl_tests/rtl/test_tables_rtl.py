@@ -30,7 +30,6 @@ from torusfabric.fpga.synthesis import synthesize
 from torusfabric.program import IDLE, Action, DirectMap, Order
 from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE
-from torusfabric.rtl.sharing import merge_columns
 from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_host import FreeClock, HostDriver
 from torusfabric.simulation.engines.words import Words
@@ -337,13 +336,6 @@ def test_wrong_row_of_the_rom_is_seen():
     report = simulate(fabric)
     assert report.words_wrong > 0
     assert report.cycles == fabric.predicted_cycles
-
-
-def test_columns_with_gaps_are_merged():
-    """Columns are one wherever they could be equal."""
-    merged, place = merge_columns([np.array(c) for c in ([0, -1, 2], [-1, 1, 2], [1, -1, -1])])
-    assert place == [0, 0, 1]
-    assert [column.tolist() for column in merged] == [[0, 1, 2], [1, 0, 0]]
 
 
 @pytest.mark.long

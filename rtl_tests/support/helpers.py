@@ -10,8 +10,8 @@ from torusfabric import planning
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.program import Action
 from torusfabric.rtl import Fabric
-from torusfabric.rtl.control import plan_control
 from torusfabric.rtl.netlist import Role
+from torusfabric.rtl.placement import place
 from torusfabric.rtl.run_choices import RunChoices
 from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import AmaranthEngine, Job
@@ -213,7 +213,7 @@ def delay_end(fabric, *, flits=20):
     """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
     timing = with_loop(fabric.program, flits=flits).timing
     bits = len(fabric.netlist.modules["sequencer"]().read_0)
-    control, choices = plan_control(fabric.program), RunChoices.of(fabric.program)
+    placement, choices = place(fabric.program), RunChoices.of(fabric.program)
     fabric.netlist.modules["sequencer"] = lambda: Sequencer(
-        [timing], control, choices, address_bits=bits
+        [timing], placement, choices, address_bits=bits
     )

@@ -13,7 +13,7 @@ from .messages import Run, listed_places
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.control import Control
+    from ..rtl.placement import Placement
     from .machine import Machine
 
 __all__ = ["CoreAccess"]
@@ -26,12 +26,12 @@ class CoreAccess(Access):
     ----------
     fabric : Fabric
     machine : Machine
-    control : Control
+    placement : Placement
     """
 
-    def __init__(self, fabric: Fabric, machine: Machine, control: Control) -> None:
+    def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
         super().__init__(fabric, machine)
-        self.answer = 1 + control.endpoints.answer
+        self.answer = 1 + placement.endpoints.answer
         self._map = fabric.address_map()
 
     def idle(self) -> dict[str, IntArray]:

@@ -19,7 +19,7 @@ from .symbols import UNKNOWN, word
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.control import Control
+    from ..rtl.placement import Placement
     from .machine import Machine, Override
 
 __all__ = ["HostAccess"]
@@ -32,12 +32,12 @@ class HostAccess(Access):
     ----------
     fabric : Fabric
     machine : Machine
-    control : Control
+    placement : Placement
     """
 
-    def __init__(self, fabric: Fabric, machine: Machine, control: Control) -> None:
+    def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
         super().__init__(fabric, machine)
-        self.answer = control.endpoints.answer
+        self.answer = placement.endpoints.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
 

@@ -23,7 +23,7 @@ from .wiring import check_wiring, check_words
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.control import Control
+    from ..rtl.placement import Placement
     from ..toolchain.cache import Cache
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
@@ -45,7 +45,7 @@ class Subject:
     fabric : Fabric
     design : Design
         Its text.
-    control : Control
+    placement : Placement
     text : GateText
         The text as gates.
     cache : Cache or None
@@ -54,7 +54,7 @@ class Subject:
 
     fabric: Fabric
     design: Design
-    control: Control
+    placement: Placement
     text: GateText
     cache: Cache | None
     progress: Progress
@@ -109,7 +109,7 @@ def lemmas(subject: Subject) -> Iterator[Lemma]:
                 "all bits of words are treated alike",
                 partial(alike, text.modules[fabric.prefix + name], WORD_PORTS, fabric.width),
             )
-    whole = Whole(fabric, subject.control, text)
+    whole = Whole(fabric, subject.placement, text)
     yield Lemma(
         "whole runs",
         "symbolic execution to the end",
@@ -121,7 +121,7 @@ def lemmas(subject: Subject) -> Iterator[Lemma]:
 
 def by_induction(subject: Subject) -> list[Harness]:
     """What is proved of a fabric by the solver."""
-    found = harnesses(subject.fabric, subject.design, subject.control)
+    found = harnesses(subject.fabric, subject.design, subject.placement)
     if subject.fabric.bus:
         name = f"{subject.fabric.prefix}bus_bridge"
         found.append(bridge_harness(subject.design, name, subject.fabric.bus))

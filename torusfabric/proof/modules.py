@@ -15,7 +15,7 @@ from .sums import Adder, Operand, Sums
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.control import Control
+    from ..rtl.placement import Placement
     from ..verilog.design import Design
     from .harness import HarnessText
 
@@ -25,19 +25,19 @@ __all__ = ["SLICE", "adders", "harnesses", "operator_modules"]
 SLICE = 0
 
 
-def harnesses(fabric: Fabric, design: Design, control: Control) -> list[Harness]:
+def harnesses(fabric: Fabric, design: Design, placement: Placement) -> list[Harness]:
     """What is proved by induction."""
     program, width = fabric.program, fabric.width
     sources, ports = program.loop.sources, program.ports
     results = ports + len(sources.delayed_results) if sources.results else 0
     found = []
-    for number, router in enumerate(control.routers):
+    for number, router in enumerate(placement.routers):
         injected = results + len(next(iter(router.injections.values())))
         words = Words(ports, sources.delayed, injected, width)
         found.append(_harness(router_harness(f"router_{number}", router, words), fabric, design))
     if sources.results:
         words = Words(ports, sources.delayed_results, len(sources.injections), width)
-        text = combiner_harness(control, OperatorUnit(program.operators), words)
+        text = combiner_harness(placement, OperatorUnit(program.operators), words)
         found.append(_harness(text, fabric, design))
     return found + _operators(fabric, design)
 
@@ -79,9 +79,9 @@ def _harness(text: HarnessText, fabric: Fabric, design: Design) -> Harness:
     return Harness(text.module, text.text(name, ports), modules, text.properties, text.cycles)
 
 
-def adders(fabric: Fabric, control: Control, sums: Sums) -> dict[str, Adder]:
+def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]:
     """The operators behind in-ports, as `harnesses` has them proved to be."""
-    sources, crossbar = fabric.program.loop.sources, control.operands
+    sources, crossbar = fabric.program.loop.sources, placement.operands
     if not sources.results or crossbar is None:
         return {}
     operands = tuple(

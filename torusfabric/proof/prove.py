@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..rtl.control import plan_control
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
+from ..rtl.placement import place
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.processes import parallel
@@ -112,7 +112,7 @@ class _Steps:
         closed = [name for name, role in roles.items() if role is Role.STREAM]
         units = operator_modules(fabric, design)
         text = read_gates(design, roles, cache, closed=closed, units=units)
-        self._subject = Subject(fabric, design, plan_control(fabric.program), text, cache, progress)
+        self._subject = Subject(fabric, design, place(fabric.program), text, cache, progress)
 
     def all(self) -> Iterator[ModuleProof]:
         """Everything, whole runs last."""

@@ -17,9 +17,9 @@ from .harness import HarnessText
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from ..rtl.control import Control, RouterPlan
     from ..rtl.crossbar import Crossbar
     from ..rtl.operator_unit import OperatorUnit
+    from ..rtl.placement import Placement, RouterPlan
 
 __all__ = ["Words", "combiner_harness", "router_harness", "unit_harness"]
 
@@ -71,7 +71,7 @@ def router_harness(name: str, router: RouterPlan, words: Words) -> HarnessText:
     # A second register holds the word of the cycle before, while words advance.
     sources += [text.word("rx", port, words.width, ago=2) for port in words.delayed]
     sources += [text.word("inject", k, words.width, ago=1) for k in range(words.injections)]
-    held = text.past(early, max(len(router.central), 1), ago=LATENCY)
+    held = text.past(early, max(len(router.bits), 1), ago=LATENCY)
     advancing = text.past("enable", 1, ago=2)
     later = {words.ports + k for k in range(len(words.delayed))}
     for port, output in enumerate(router.crossbar.outputs):
@@ -95,17 +95,16 @@ def router_harness(name: str, router: RouterPlan, words: Words) -> HarnessText:
 
 
 def _early(text: HarnessText, router: RouterPlan) -> str:
-    """What the select registers will hold: bits of the sequencer, or of the ROM, or of either."""
-    central = [k for k, column in enumerate(router.central) if column is not None]
-    local = [k for k, here in enumerate(router.local) if here]
-    if central:
-        text.input("select", len(central))
-    if local:
-        text.input("setting", len(local))
+    """What the select registers will hold: bits of the sequencer, or of the table, or of either."""
+    columns = router.columns
+    if columns:
+        text.input("select", len(columns))
+    if router.row_bits:
+        text.input("setting", router.row_bits)
     bits = []
-    for k in range(len(router.central)):
-        terms = [f"select[{central.index(k)}]"] if k in central else []
-        terms += [f"setting[{local.index(k)}]"] if k in local else []
+    for bit in router.bits:
+        terms = [] if bit.column is None else [f"select[{columns.index(bit.column)}]"]
+        terms += [] if bit.start is None else [f"setting[{bit.start}]"]
         bits.append("(" + " | ".join(terms) + ")")
     return "{" + ", ".join(reversed(bits)) + "}" if bits else "1'b0"
 
@@ -115,19 +114,19 @@ def _selected(held: str, registers: Sequence[int], bits: Sequence[int]) -> list[
     return [f"{held}[{k}] == 1'b{bit}" for k, bit in zip(registers, bits, strict=True)]
 
 
-def combiner_harness(control: Control, unit: OperatorUnit, words: Words) -> HarnessText:
+def combiner_harness(placement: Placement, unit: OperatorUnit, words: Words) -> HarnessText:
     """What is asserted of the operators behind in-ports: of each operator, for all words.
 
     Parameters
     ----------
-    control : Control
+    placement : Placement
         Claims which select bits stand for which operand.
     unit : OperatorUnit
         Claims which control bits stand for which operator.
     words : Words
         Those of in-ports that have a second register are those of results.
     """
-    crossbar = control.operands
+    crossbar = placement.operands
     assert crossbar is not None
     text, width = HarnessText("combiner"), words.width
     text.input("enable", 1)

@@ -31,7 +31,7 @@ from .waves import Recorder
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.control import Control
+    from ..rtl.placement import Placement
     from ..toolchain.progress import Progress
 
 __all__ = ["Whole", "all_runs"]
@@ -51,7 +51,7 @@ def all_runs(fabric: Fabric) -> list[Run]:
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-def _runs(fabric: Fabric, machine: Machine, control: Control) -> Runs:
+def _runs(fabric: Fabric, machine: Machine, placement: Placement) -> Runs:
     """How runs of a fabric are carried out, by its top."""
     program = fabric.program
     if fabric.streaming:
@@ -61,7 +61,7 @@ def _runs(fabric: Fabric, machine: Machine, control: Control) -> Runs:
         streams = StreamAccess(fabric, machine)
         return StreamRuns(program, Starts(program, streams), streams)
     by_top = {Top.HOST: HostAccess, Top.CORE: CoreAccess}
-    access = by_top[fabric.top](fabric, machine, control)
+    access = by_top[fabric.top](fabric, machine, placement)
     return MemoryRuns(program, Starts(program, access), access)
 
 
@@ -71,11 +71,11 @@ class Whole:
     Parameters
     ----------
     fabric : Fabric
-    control : Control
+    placement : Placement
     text : GateText
     """
 
-    def __init__(self, fabric: Fabric, control: Control, text: GateText) -> None:
+    def __init__(self, fabric: Fabric, placement: Placement, text: GateText) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
         layouts = [program.part(mode).layout for mode in range(len(program.modes))]
@@ -92,11 +92,11 @@ class Whole:
             text,
             outputs=outputs,
             sums=sums,
-            adders=adders(fabric, control, sums),
+            adders=adders(fabric, placement, sums),
             left_out=[name for name, role in role_of.items() if role in APART],
             unit=OperatorUnit(program.operators) if program.operators else None,
         )
-        self._runs = _runs(fabric, machine, control)
+        self._runs = _runs(fabric, machine, placement)
         self._sums = sums
 
     def key(self) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
-    from .control import Control
-    from .loops import LocalRows
+    from .place import KeptRows
+    from .placement import Placement
 
 __all__ = ["Blueprint", "Top"]
 
@@ -47,7 +47,7 @@ class Blueprint:
     Parameters
     ----------
     program : Program
-    control : Control
+    placement : Placement
     width : int
         Bits of a flit.
     top : Top
@@ -59,7 +59,7 @@ class Blueprint:
     """
 
     program: Program
-    control: Control
+    placement: Placement
     width: int
     top: Top
     netlist: Netlist = field(default_factory=Netlist)
@@ -163,7 +163,7 @@ class Blueprint:
         row: str,
         bits: int,
         contents: tuple[Rows, ...],
-        local: LocalRows,
+        local: KeptRows,
     ) -> None:
         """A ROM of a node that the sequencer steps through.
 
@@ -181,7 +181,7 @@ class Blueprint:
         contents : tuple of (tuple of int)
             Of each variant, what is read in each row of all loops; empty where it is never looked
             up.
-        local : LocalRows
+        local : KeptRows
             The rows that are kept.
         """
         address, variant = self.distribution.near(row, node), self.variant_of[node]

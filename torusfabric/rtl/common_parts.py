@@ -97,7 +97,7 @@ def add_host(
             ],
             width=plan.width,
             address_bits=plan.address_bits,
-            answer=plan.control.endpoints.answer,
+            answer=plan.placement.endpoints.answer,
         )
 
     plan.from_host.extend(add_single(plan, "host", Role.HOST, make, inputs))
@@ -145,7 +145,7 @@ def add_sequencer(plan: Blueprint) -> None:
     kind = StreamSequencer if plan.top is Top.STREAM else Sequencer
     make = lambda: kind(
         [mode.timing for mode in plan.program.modes],
-        plan.control,
+        plan.placement,
         plan.choices,
         address_bits=bits,
     )

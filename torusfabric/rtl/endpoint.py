@@ -201,11 +201,11 @@ class Endpoint(Leaf):
             self.settings.address_bits,
         )
         reads = {reader.column for reader in readers}
-        stores = sorted({memory.column for memory in memories if memory.column is not None})
+        written = {m.columns for m in memories if m.columns is not None}
         return (
             {f"read_{k}": In(bits) for k in sorted(reads)}
-            | {f"write_{k}": In(bits) for k in stores}
-            | {f"store_{k}": In(1) for k in stores}
+            | {f"write_{k}": In(bits) for k in sorted({write for write, _ in written})}
+            | {f"store_{k}": In(1) for k in sorted({store for _, store in written})}
         )
 
     def _always(self) -> dict[str, Member]:

@@ -12,7 +12,7 @@ from ..program.fields import NEUTRAL
 from .apart import apart
 from .cascade import SLICE
 from .delays import delayed
-from .endpoint_shape import Address, EndpointMemory, bank_name, wide_memories
+from .endpoint_shape import EndpointMemory, bank_name, wide_memories
 from .host import suffix
 from .host_reads import HostReads
 from .memories import (
@@ -204,11 +204,11 @@ class EndpointBuilder:
 
     def _stored(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives, at addresses of the sequencer or its own."""
-        word, column = self._arriving(memory), memory.column
-        central = None
-        if column is not None:
-            enable = self._held(self._value(f"store_{column}"), f"store_{column}_here")
-            central = WritePort(self._address(f"write_{column}", memory.depth), word, enable)
+        word, central = self._arriving(memory), None
+        if memory.columns is not None:
+            write, store = memory.columns
+            enable = self._held(self._value(f"store_{store}"), f"store_{store}_here")
+            central = WritePort(self._address(f"write_{write}", memory.depth), word, enable)
             if not memory.phases:
                 return central
         own = self._appended(memory, word)
@@ -222,7 +222,7 @@ class EndpointBuilder:
         m = self._m
         assert memory.enable is not None
         phases = [self._inputs.phase(phase) for phase in memory.phases]
-        which = self._inputs.field(memory.enable)
+        which = self._inputs.at(memory.enable)
         enable = delayed(m, choose([NEVER, *phases], which), 1)
         ends_block = None
         if self._settings.windows.skip_bits:
@@ -230,13 +230,13 @@ class EndpointBuilder:
             ends_block = delayed(m, choose([NEVER, *ends], which), 1)
         pointer = Signal(
             range(max(memory.depth, 2)),
-            init=memory.start.constants[0],
+            init=memory.start[0],
             name=f"pointer_{memory.number}",
             reset_less=True,
         )
         if memory.depth > 1:
             with m.If(~self._held(self._value("busy"), "busy_here")):
-                m.d.sync += pointer.eq(self._inputs.of_mode(memory.start.constants))
+                m.d.sync += pointer.eq(self._inputs.of_mode(memory.start))
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + self._inputs.advance(ends_block))
         return WritePort(pointer, word, enable)
@@ -247,7 +247,7 @@ class EndpointBuilder:
         if len(words) == 1:
             return words[0]
         assert memory.source is not None
-        slices = self._slices(self._inputs.field(memory.source), f"source_{memory.number}")
+        slices = self._slices(self._inputs.at(memory.source), f"source_{memory.number}")
         name = f"to_memory_{memory.number}" if self._endpoint.alone else None
         return multiplexed(self._m, words, slices, self._width, name=name)
 
@@ -289,7 +289,7 @@ class EndpointBuilder:
 
     def _passes_host(self, readers: list[Reader]) -> bool:
         """Whether the address of the host comes by way of the sequencer's column."""
-        central = all(reader.shape.address is Address.CENTRAL for reader in readers)
+        central = all(reader.shape.base is None for reader in readers)
         one = len({reader.shape.column for reader in readers}) == 1
         direct = not (self._settings.private or self._settings.half or self._host.waits)
         return central and one and direct

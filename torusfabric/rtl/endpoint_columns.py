@@ -1,179 +1,171 @@
-"""Columns of the sequencer for endpoints: addresses and stores that are the same at all nodes."""
+"""ColumnSet of the sequencer for endpoints: addresses that are the same at all nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..program.fields import IDLE, NEUTRAL, Action
-from ..topology import IntArray
-from .loops import Loops
-from .sharing import merge_columns
+from .place import ColumnSet, Shown
+from .windows import OwnStores, Phase, Windows
 
 if TYPE_CHECKING:
+    from ..program import Program
     from ..program.fields import Loop
+    from ..topology import IntArray
+    from .loops import Loops
 
-__all__ = ["AddressColumn", "ReadColumns", "StoreColumn", "StoreColumns", "StorePart"]
+__all__ = ["ReadColumns", "StoreColumns"]
 
 
-@dataclass(frozen=True, eq=False)
-class AddressColumn:
-    """First addresses that the sequencer gives.
+class ReadColumns:
+    """What readers read: the columns of their addresses, and their memories.
 
-    Parameters
+    Attributes
     ----------
-    base : ndarray of int, shape (rows of all loops,)
-    delays : tuple of (int or None)
-        Of each loop: cycles from a slot to the address at memories; None if nobody looks.
+    columns : ColumnSet
+    column_of : list of int
+        The column of each reader: first addresses where they are the same at all nodes, and in all
+        other modes words counted from the first.
+    central : list of (list of bool)
+        Of each reader, of each mode, whether the column gives its addresses.
     """
 
-    base: IntArray
-    delays: tuple[int | None, ...]
+    def __init__(self, loops: Loops) -> None:
+        self.loops, self.columns = loops, ColumnSet(Shown.ADDRESS)
+        self.column_of: list[int] = []
+        self.central: list[list[bool]] = []
+        self._known: dict[tuple[int, int, int], frozenset[int]] = {}
+        for reader in range(loops.first.sources.readers):
+            values, delays, central = zip(
+                *(self._column(loop, reader) for loop in loops.loops), strict=True
+            )
+            pitches = tuple(1 if known is not None else None for known in delays)
+            self.column_of.append(self.columns.add(loops.joined(values), delays, pitches))
+            self.central.append(list(central))
+
+    @staticmethod
+    def _column(loop: Loop, reader: int) -> tuple[IntArray, int | None, bool]:
+        """The column in a mode, the delay, and whether it gives addresses."""
+        read, memory = loop.field(Action.READ, reader), loop.values(Action.MEMORY, reader)
+        if read is None or not (read.values >= 0).any():
+            return np.full(loop.rows, IDLE), None, True
+        column = read.values.max(axis=1)
+        alike = ((read.values < 0) | (read.values == column[:, None])).all()
+        if not alike or (memory == NEUTRAL).any():
+            return np.zeros(loop.rows, int), read.delay, False
+        return column, read.delay, True
+
+    def memories(self, reader: int, members: Sequence[int], mode: int | None = None) -> set[int]:
+        """What variants read, in a mode or in any."""
+        found: set[int] = set()
+        for number in range(len(self.loops.loops)) if mode is None else [mode]:
+            for variant in members:
+                key = number, reader, variant
+                if key not in self._known:
+                    memory = self.loops.loops[number].values(Action.MEMORY, reader)[:, variant]
+                    self._known[key] = frozenset(np.unique(memory[memory != IDLE]).tolist())
+                found |= self._known[key]
+        return found
+
+    def based(self, reader: int, members: Sequence[int]) -> list[bool | None]:
+        """Of each mode, whether bases are those of nodes; None where variants read nothing."""
+        return [
+            not central if self.memories(reader, members, mode) else None
+            for mode, central in enumerate(self.central[reader])
+        ]
+
+    def structure(self, reader: int, variant: int) -> object:
+        """What a reader of a variant has in common with those of its shape."""
+        return tuple(self.based(reader, [variant])), frozenset(self.memories(reader, [variant]))
 
 
-@dataclass(frozen=True, eq=False)
-class StorePart:
-    """Where and whether memories store in a loop, the same at all nodes.
+class StoreColumns:
+    """What memories store: at addresses of columns, or of the nodes' own.
 
-    Parameters
+    Attributes
     ----------
-    base : ndarray of int, shape (rows,)
-        -1 where nothing is stored.
-    pitch : int
-    delay : int
-        Cycles from a slot to the write.
-    source : int
-        Of the words.
+    addresses, strobes : ColumnSet
+    columns_of : dict of int to (int, int)
+        Those of each memory that stores the same at all nodes in any mode.
+    sources : dict of (int, int) to int
+        The source of what it stores there, by mode and memory.
+    windows : Windows
+        Of what nodes store on their own.
     """
 
+    def __init__(self, program: Program, loops: Loops) -> None:
+        self.loops = loops
+        self.addresses, self.strobes = ColumnSet(Shown.ADDRESS), ColumnSet(Shown.STROBE)
+        self.columns_of: dict[int, tuple[int, int]] = {}
+        self.sources: dict[tuple[int, int], int] = {}
+        for memory in range(len(program.memories)):
+            self._add(memory)
+        own = [
+            (mode, memory)
+            for mode, loop in enumerate(loops.loops)
+            for memory in range(len(program.memories))
+            if (mode, memory) not in self.sources and (loop.values(Action.WRITE, memory) >= 0).any()
+        ]
+        self.windows = Windows.of(loops, own, any_length=program.any_length)
+        self._own = {place: self.windows.stores(*place) for place in own}
+
+    def _add(self, memory: int) -> None:
+        """Add the columns of a memory."""
+        bases: list[IntArray] = []
+        delays: list[int | None] = []
+        for mode, loop in enumerate(self.loops.loops):
+            given = _alike(loop, memory)
+            bases.append(np.full(loop.rows, IDLE) if given is None else given.base)
+            delays.append(None if given is None else given.delay)
+            if given:
+                self.sources[mode, memory] = given.source
+        if any(delay is not None for delay in delays):
+            base = self.loops.joined(bases)
+            pitches = tuple(
+                None if delay is None else loop.pitch_of(memory)
+                for delay, loop in zip(delays, self.loops.loops, strict=True)
+            )
+            address = self.addresses.add(base, tuple(delays), pitches)
+            strobe = self.strobes.add((base >= 0).astype(int), tuple(delays))
+            self.columns_of[memory] = address, strobe
+
+    def of_mode(self, memory: int, mode: int) -> OwnStores | None:
+        """What nodes store into a memory on their own, in a mode; None where they do not."""
+        return self._own.get((mode, memory))
+
+    def own(self, memory: int, members: Sequence[int]) -> tuple[tuple[int, ...], tuple[Phase, ...]]:
+        """The sources and phases by which variants store into a memory on their own."""
+        sources: set[int] = set()
+        phases: set[Phase] = set()
+        for mode in range(len(self.loops.loops)):
+            own = self.of_mode(memory, mode)
+            if own:
+                stores, *facts = (values[:, members] for values in own)
+                window, ago, source = (values[stores].tolist() for values in facts)
+                sources |= {*source}
+                phases |= set(map(Phase, window, ago))
+        return tuple(sorted(sources)), tuple(sorted(phases))
+
+
+class _Alike(NamedTuple):
+    """What all variants store alike in a mode: first addresses, when, and of which source."""
+
     base: IntArray
-    pitch: int
     delay: int
     source: int
 
-    def same(self, other: StorePart) -> bool:
-        """Whether both store at the same addresses at the same time."""
-        facts = [(p.pitch, p.delay) for p in (self, other)]
-        return facts[0] == facts[1] and bool((self.base == other.base).all())
 
-
-#: A column of where memories store: what it says in each loop, None where nobody looks.
-StoreColumn = tuple[StorePart | None, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ReadColumns:
-    """Address columns, and the readers that use them.
-
-    Parameters
-    ----------
-    columns : tuple of AddressColumn
-    column_of : tuple of int
-        The column of each reader: first addresses where they are the same at all nodes, and in all
-        other loops words counted from the first.
-    central : tuple of (tuple of bool)
-        Of each reader, of each loop, whether the column gives its addresses.
-    """
-
-    columns: tuple[AddressColumn, ...]
-    column_of: tuple[int, ...]
-    central: tuple[tuple[bool, ...], ...]
-
-    @classmethod
-    def of(cls, loops: Loops) -> ReadColumns:
-        """Those of all loops; columns that may always be equal are one."""
-        given: list[IntArray] = []
-        delays: list[tuple[int | None, ...]] = []
-        central: list[tuple[bool, ...]] = []
-        for reader in range(loops.first.sources.readers):
-            columns = [_reader_column(loop, reader) for loop in loops.loops]
-            given.append(loops.joined([base for base, _, _ in columns]))
-            delays.append(tuple(delay for _, delay, _ in columns))
-            central.append(tuple(common for _, _, common in columns))
-        merged, number = merge_columns(given, delays)
-        joint = tuple(
-            AddressColumn(column, _any_of([delays[r] for r, n in enumerate(number) if n == k]))
-            for k, column in enumerate(merged)
-        )
-        return cls(joint, tuple(number), tuple(central))
-
-
-def _reader_column(loop: Loop, reader: int) -> tuple[IntArray, int | None, bool]:
-    """Of a reader in a loop: its column, the delay, and whether that gives its addresses."""
-    read, memory = loop.field(Action.READ, reader), loop.values(Action.MEMORY, reader)
-    if read is None or not (read.values >= 0).any():
-        return np.full(loop.rows, IDLE), None, True
-    column = read.values.max(axis=1)
-    alike = ((read.values < 0) | (read.values == column[:, None])).all()
-    if not alike or (memory == NEUTRAL).any():
-        return np.zeros(loop.rows, int), read.delay, False
-    return column, read.delay, True
-
-
-def _any_of(delays: Sequence[tuple[int | None, ...]]) -> tuple[int | None, ...]:
-    """Of each loop, the delay that is known."""
-    return tuple(
-        next((delay for delay in of_loop if delay is not None), None)
-        for of_loop in zip(*delays, strict=True)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class StoreColumns:
-    """Store columns, and the memories that use them.
-
-    Parameters
-    ----------
-    columns : tuple of StoreColumn
-    column_of : dict of int to int
-        The column of each memory that stores the same at all nodes in any loop.
-    parts : dict of int to (tuple of (StorePart or None))
-        Of each such memory, what it stores in each loop.
-    """
-
-    columns: tuple[StoreColumn, ...]
-    column_of: dict[int, int]
-    parts: dict[int, StoreColumn]
-
-    def part(self, memory: int, mode: int) -> StorePart | None:
-        """What a memory stores in a mode by its column, or None."""
-        return self.parts[memory][mode] if memory in self.parts else None
-
-    @classmethod
-    def of(cls, loops: Loops, memories: int) -> StoreColumns:
-        """Those of all loops and memories; columns that may always be equal are one."""
-        columns: list[StoreColumn] = []
-        column_of: dict[int, int] = {}
-        parts: dict[int, StoreColumn] = {}
-        for memory in range(memories):
-            own = tuple(_common_store(loop, memory) for loop in loops.loops)
-            if not any(own):
-                continue
-            parts[memory] = own
-            known = (k for k, other in enumerate(columns) if _agree(own, other))
-            column_of[memory] = next(known, len(columns))
-            if column_of[memory] == len(columns):
-                columns.append(own)
-        return cls(tuple(columns), column_of, parts)
-
-
-def _agree(a: StoreColumn, b: StoreColumn) -> bool:
-    """Whether two columns are always equal."""
-    pairs = zip(a, b, strict=True)
-    return all((p is None and q is None) or (p and q and p.same(q)) for p, q in pairs)
-
-
-def _common_store(loop: Loop, memory: int) -> StorePart | None:
-    """What all variants store alike in a loop, or None."""
+def _alike(loop: Loop, memory: int) -> _Alike | None:
+    """What all variants store alike into a memory, or None."""
     field = loop.field(Action.WRITE, memory)
     if field is None or not (field.values == field.values[:, :1]).all():
         return None
     there = field.values >= 0
     facts = [np.unique(loop.values(a, memory)[there]) for a in (Action.SOURCE, Action.TAP)]
-    if not there.any() or any(len(values) > 1 for values in facts):
+    if any(len(values) != 1 for values in facts):
         return None
     source, tap = (int(values[0]) for values in facts)
-    return StorePart(field.values[:, 0], loop.pitch_of(memory), field.delay + tap, source)
+    return _Alike(field.values[:, 0], field.delay + tap, source)

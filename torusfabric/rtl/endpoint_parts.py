@@ -52,7 +52,7 @@ def add_streams(plan: Blueprint) -> None:
 
 def add_endpoints(plan: Blueprint) -> None:
     """Add one endpoint a node, one module a shape."""
-    endpoints, settings = plan.control.endpoints, endpoint_settings(plan)
+    endpoints, settings = plan.placement.endpoints, endpoint_settings(plan)
     modules = []
     for number, shape in enumerate(endpoints.shapes):
         make = partial(Endpoint, shape, settings)
@@ -83,10 +83,10 @@ def endpoint_settings(plan: Blueprint) -> EndpointSettings:
             sum(memory.own and memory.layout == layout for memory in program.memories)
             for layout in range(1 + max(mode.layout for mode in program.modes))
         ),
-        windows=plan.control.endpoints.windows,
+        windows=plan.placement.endpoints.windows,
         private=private,
         gathered=plan.top is Top.HOST and plan.nodes > 1,
-        host_stages=plan.control.endpoints.read_stages,
+        host_stages=plan.placement.endpoints.read_stages,
         half=half,
         half_modes=tuple(int(each > 0) for each in halves),
         offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
@@ -131,7 +131,7 @@ class EndpointWiring:
 
     def __init__(self, plan: Blueprint, number: int, module: Endpoint) -> None:
         self._plan, self._number = plan, number
-        self._shape = plan.control.endpoints.shapes[number]
+        self._shape = plan.placement.endpoints.shapes[number]
         self._members = module.signature.members
         self._inject_bits = len(module.inject) if "inject" in self._members else 0
         # What is the same for all nodes, and what gives it; a row is read from a ROM.
@@ -154,7 +154,7 @@ class EndpointWiring:
         if "offset" in members:
             inputs["offset"] = plan.offset(node)
         if "row" in members:
-            local, rows = plan.control.endpoint_rows, plan.control.endpoints.rows
+            local, rows = plan.placement.endpoint_rows, plan.placement.endpoints.rows
             plan.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows, local)
             inputs["row"] = net.whole(f"row_{node}")
         if self._inject_bits:

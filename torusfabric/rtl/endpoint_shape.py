@@ -8,49 +8,15 @@ In a fabric of several modes this may differ from mode to mode.
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..program.fields import NEUTRAL
+from .place import Location
 from .windows import Phase
 
-__all__ = ["STAGE_INPUTS", "Address", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape",
-           "Field", "bank_name", "banks_of", "wide_memories"]  # fmt: skip
-
-
-class Address(enum.Enum):
-    """Where a reader's address comes from."""
-
-    #: A column of the sequencer.
-    CENTRAL = "central"
-    #: A base from the node's row ROM, and the word count.
-    BASE = "base"
-
-
-@dataclass(frozen=True)
-class Field:
-    """A value that the row ROM of a node gives, or a constant of each mode.
-
-    Parameters
-    ----------
-    start, width : int
-        Bits of the row.
-    constants : tuple of int
-        Of each mode; 0 where the row ROM gives the value.
-    stored : bool
-        Whether the row ROM has it: 0 in modes with another constant.
-    """
-
-    start: int
-    width: int
-    constants: tuple[int, ...]
-    stored: bool = False
-
-    @property
-    def by_mode(self) -> bool:
-        """Whether it depends on the mode."""
-        return len(set(self.constants)) > 1
+__all__ = ["STAGE_INPUTS", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape", "bank_name",
+           "banks_of", "wide_memories"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,15 +35,15 @@ class EndpointMemory:
         Which of the send maps that is.
     sources : tuple of int
         Whose words it stores, by the numbers of `Sources`.
-    column : int or None
-        The store column of the sequencer, where what it stores is the same at all nodes.
+    columns : (int, int) or None
+        Those of the sequencer for where, and whether, it stores what is the same at all nodes.
     phases : tuple of Phase
         Where it is not, those in which it stores.
-    enable : Field or None
+    enable : Location or None
         Which of the phases counts in a row: 0 for none.
-    source : Field or None
+    source : Location or None
         Which of the sources, as select bits.
-    start : Field
+    start : tuple of int
         Where its pointer starts in each mode.
     groups : tuple of (tuple of int)
         Readers in groups; each group has a copy of the memory of its own.
@@ -90,11 +56,11 @@ class EndpointMemory:
     own: int | None
     layout: int
     sources: tuple[int, ...]
-    column: int | None
+    columns: tuple[int, int] | None
     phases: tuple[Phase, ...]
-    enable: Field | None
-    source: Field | None
-    start: Field
+    enable: Location | None
+    source: Location | None
+    start: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
     host_reads: bool
 
@@ -111,40 +77,37 @@ class EndpointReader:
     ----------
     number : int
         In the program.
-    address : Address
-        Where addresses come from in any mode: from a base if in one of them, else from the
-        sequencer.
     column : int
         The read column of the sequencer, in modes with a base one that counts words.
     memories : tuple of int
         What it reads; `NEUTRAL` among them for the word that changes nothing.
-    code : Field or None
+    code : Location or None
         Select bits of the memory; None for one memory.
-    base : Field or None
+    base : Location or None
+        That of the node, where it has any of its own.
     base_shift : int or None
         How many zeros follow the bits of the base that the row ROM gives, with no word count ever
         beyond them; None where base and word count have to be added.
     joins : bool
         Whether in some modes the sequencer gives whole addresses, and the base is 0.
-    sending : Field or None
+    sending : Location or None
         Whether it reads anything in a row, where that matters.
     """
 
     number: int
-    address: Address
     column: int
     memories: tuple[int, ...]
-    code: Field | None = None
-    base: Field | None = None
+    code: Location | None = None
+    base: Location | None = None
     base_shift: int | None = None
     joins: bool = False
-    sending: Field | None = None
+    sending: Location | None = None
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def locations(self) -> tuple[Location, ...]:
         """Everything that may depend on the mode."""
-        fields = self.code, self.base, self.sending
-        return tuple(each for each in fields if each is not None)
+        locations = self.code, self.base, self.sending
+        return tuple(each for each in locations if each is not None)
 
 
 @dataclass(frozen=True)
@@ -203,10 +166,12 @@ class EndpointShape:
     @property
     def uses_mode(self) -> bool:
         """Whether anything depends on the mode."""
-        fields = [each for reader in self.readers for each in reader.fields]
+        locations = [each for reader in self.readers for each in reader.locations]
         for memory in self.memories:
-            fields += [each for each in (memory.enable, memory.source, memory.start) if each]
-        return any(each.by_mode for each in fields)
+            locations += [each for each in (memory.enable, memory.source) if each]
+        return any(each.by_mode for each in locations) or any(
+            len(set(memory.start)) > 1 for memory in self.memories
+        )
 
 
 def bank_name(number: int, copy: int) -> str:
@@ -283,13 +248,13 @@ def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointM
         alone = (
             private
             or len(readers) > 1
-            or any(reader.address is not Address.CENTRAL for reader in readers)
+            or any(reader.base is not None for reader in readers)
             or any(reader.code is not None for reader in readers)
             or bool(memory.phases)
             or () in memory.groups
         )
         columns = tuple({reader.column for reader in readers})
         kept_by = None if memory.own is None else memory.layout
-        key = (kept_by, memory.column, columns, memory.depth, memory.host_reads)
+        key = (kept_by, memory.columns, columns, memory.depth, memory.host_reads)
         groups.setdefault(memory.number if alone else key, []).append(memory)
     return list(groups.values())

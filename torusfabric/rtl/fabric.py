@@ -20,12 +20,12 @@ from .assembly import Assembly
 from .blueprint import Blueprint, Top
 from .bus import Bus, RegisterMap, add_bus
 from .common_parts import add_host, add_root_unit, add_sequencer
-from .control import plan_control
 from .core_address_map import core_address_map
 from .endpoint_parts import add_endpoints, add_streams
 from .host_layout import HostLayout
 from .locators import Locator
 from .origins import Origins, tag_cost
+from .placement import place
 from .router_parts import add_combiners, add_routers
 from .run_choices import ERROR_BITS
 from .streams import Clocks
@@ -182,7 +182,7 @@ class Fabric(wiring.Component):
         words = max(max(part.send_words, part.recv_words) for part in parts)
         self.layouts = tuple(HostLayout(part, words) for part in parts)
         self.layout = self.layouts[0]
-        plan = Blueprint(program, plan_control(program), width, self.top)
+        plan = Blueprint(program, place(program), width, self.top)
         self.netlist, self.read_latency = plan.netlist, 0
         self._locators: list[Callable[[], Locator]] = []
         self._build(plan)
@@ -211,7 +211,7 @@ class Fabric(wiring.Component):
             streams = plan_streams(plan, self.clocks)
             add_stream_control(plan, streams)
         elif not self.streaming:
-            self.read_latency = 1 + plan.control.endpoints.answer
+            self.read_latency = 1 + plan.placement.endpoints.answer
         add_sequencer(plan)
         if program.by_offset or any(mode.part_is_root for mode in program.modes):
             add_root_unit(plan)

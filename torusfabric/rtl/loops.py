@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ..topology import IntArray
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["LocalRows", "Loops"]
+__all__ = ["Loops"]
 
 
 class Loops:
@@ -76,54 +76,3 @@ class Loops:
     def joined(self, columns: Sequence[IntArray]) -> IntArray:
         """Columns of all loops as one; the first axis is that of rows."""
         return columns[0] if len(columns) == 1 else np.concatenate(columns)
-
-
-class LocalRows:
-    """The rows of which nodes have ROMs: those of modes in which there is anything to look up.
-
-    Parameters
-    ----------
-    loops : Loops
-    used : collection of int
-        The modes in whose rows there is.
-
-    Attributes
-    ----------
-    numbers : ndarray of int, shape (rows of all loops,)
-        The row of the ROM; all modes that need none have one row of zeros, the last.
-    count : int
-        Rows of the ROM.
-    modes : tuple of int
-        The mode of each row of the ROM, but for the row of zeros.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="matching"))
-    >>> rows = LocalRows(Loops.of(program), {0})
-    >>> rows.numbers.tolist(), rows.of((5, 7))
-    ([0, 1], (5, 7))
-    """
-
-    def __init__(self, loops: Loops, used: Collection[int]) -> None:
-        kept = np.zeros(loops.rows, bool)
-        for mode, (_, span) in enumerate(loops.spans()):
-            kept[span] = mode in used
-        self._kept = np.nonzero(kept)[0].tolist()
-        self._whole = len(self._kept) == loops.rows
-        self.numbers: IntArray = np.full(loops.rows, len(self._kept))
-        self.numbers[kept] = np.arange(len(self._kept))
-        self.count = len(self._kept) + (not self._whole)
-        owner = np.concatenate([np.full(loop.rows, k) for k, (loop, _) in enumerate(loops.spans())])
-        self.modes: tuple[int, ...] = tuple(owner[self._kept].tolist())
-
-    @property
-    def whole(self) -> bool:
-        """Whether every row is one of the ROM."""
-        return self._whole
-
-    def of(self, contents: Sequence[int]) -> tuple[int, ...]:
-        """The rows of a ROM, given what is looked up in all rows."""
-        if not contents:
-            return ()
-        return tuple(contents[row] for row in self._kept) + (0,) * (not self._whole)

@@ -9,8 +9,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from .cascade import select_code
 from .delays import delayed
-from .endpoint_shape import EndpointReader, Field
+from .endpoint_shape import EndpointReader
 from .memories import choose
+from .place import Location
 from .windows import Phase
 
 if TYPE_CHECKING:
@@ -39,17 +40,17 @@ class Inputs:
         """What drives an input."""
         return self._endpoint.value(name)
 
-    def field(self, which: Field) -> Value:
-        """A value of the row ROM, or the constant of the mode, there before the first row."""
+    def at(self, where: Location) -> Value:
+        """A value, there before the first row."""
         values: list[Value] = []
-        if which.stored:
-            values.append(self.value("row")[which.start : which.start + which.width])
-        if which.by_mode:
-            if which.constants not in self._held:
-                self._held[which.constants] = delayed(self._m, self.of_mode(which.constants), 1)
-            values.append(self._held[which.constants])
-        elif which.constants[0] or not which.stored:
-            values.append(Const(which.constants[0], which.width))
+        if where.start is not None:
+            values.append(self.value("row")[where.start : where.start + where.width])
+        if where.by_mode:
+            if where.constants not in self._held:
+                self._held[where.constants] = delayed(self._m, self.of_mode(where.constants), 1)
+            values.append(self._held[where.constants])
+        elif where.constants[0] or not values:
+            values.append(Const(where.constants[0], where.width))
         return values[0] if len(values) == 1 else values[0] | values[1]
 
     def of_mode(self, constants: tuple[int, ...]) -> Value:
@@ -104,8 +105,8 @@ class Reader:
 
 def add_reader(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Reader:
     """Add what makes the addresses of a reader."""
-    sending = Const(1) if shape.sending is None else inputs.field(shape.sending)
-    code = None if shape.code is None else inputs.field(shape.code)
+    sending = Const(1) if shape.sending is None else inputs.at(shape.sending)
+    code = None if shape.code is None else inputs.at(shape.code)
     return Reader(shape, _given_address(endpoint, inputs, shape), code, sending)
 
 
@@ -114,7 +115,7 @@ def _given_address(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) ->
     address = inputs.value(f"read_{shape.column}")
     if shape.base is None:
         return address
-    base, shift = inputs.field(shape.base), shape.base_shift
+    base, shift = inputs.at(shape.base), shape.base_shift
     if shift is None:
         address = base + address
     else:

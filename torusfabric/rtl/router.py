@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from .apart import apart
 from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
+from .place import Location
 
 __all__ = ["Router"]
 
@@ -24,9 +25,10 @@ class Router(Leaf):
     ----------
     crossbar : Crossbar
         Its inputs are the in-ports, then the registers behind some of them, then injection ports.
-    central, local : sequence of bool
-        Of each select register, whether the sequencer gives what it holds, or the node's ROM; where
-        both do, one of them gives 0.
+    bits : sequence of Location, optional
+        Where the value of each select register lies; by default in a column for each.
+    row_bits : int
+        Bits of a row of the node's table.
     delayed : sequence of int
         The in-ports with a register behind them.
     injections : int
@@ -39,7 +41,7 @@ class Router(Leaf):
     select : In
         What the sequencer gives, a cycle before the words that it concerns enter; if any.
     setting : In
-        The node's ROM, a cycle before the words that it concerns enter; if any.
+        The node's table, a cycle before the words that it concerns enter; if any.
     enable : In(1)
         Whether words advance, a cycle before they do.
     rx : In(ports * width)
@@ -65,20 +67,22 @@ class Router(Leaf):
         self,
         crossbar: Crossbar,
         *,
-        central: Sequence[bool] = (),
-        local: Sequence[bool] = (),
+        bits: Sequence[Location] = (),
+        row_bits: int = 0,
         delayed: Sequence[int] = (),
         injections: int = 0,
         width: int,
     ) -> None:
         ports = len(crossbar.outputs)
-        registers = crossbar.rom.shape[1]
-        self._crossbar, self._local = crossbar, tuple(local) or (False,) * registers
-        self._central = tuple(central) or tuple(not here for here in self._local)
+        registers = range(crossbar.rom.shape[1])
+        self._crossbar = crossbar
+        self._bits = tuple(bits) or tuple(Location(1, (0,), column=k) for k in registers)
+        columns = {bit.column for bit in self._bits if bit.column is not None}
+        self._columns = {column: number for number, column in enumerate(sorted(columns))}
         self._delayed, self._injections, self._width = delayed, injections, width
         inputs = {
-            "select": sum(self._central),
-            "setting": sum(self._local),
+            "select": len(self._columns),
+            "setting": row_bits,
             "inject": injections * width,
         }
         super().__init__(
@@ -111,10 +115,12 @@ class Router(Leaf):
 
     def _early_select(self) -> list[Value]:
         """What the select registers hold in the next cycle."""
-        given = iter(self.value("select")) if any(self._central) else iter(())
-        looked_up = iter(self.value("setting")) if any(self._local) else iter(())
         early = []
-        for central, local in zip(self._central, self._local, strict=True):
-            bits = [next(source) for source, has in ((given, central), (looked_up, local)) if has]
-            early.append(bits[0] if len(bits) == 1 else bits[0] | bits[1])
+        for bit in self._bits:
+            given: list[Value] = []
+            if bit.column is not None:
+                given.append(self.value("select")[self._columns[bit.column]])
+            if bit.start is not None:
+                given.append(self.value("setting")[bit.start])
+            early.append(given[0] if len(given) == 1 else given[0] | given[1])
         return early

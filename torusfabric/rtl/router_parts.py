@@ -7,8 +7,8 @@ from functools import partial
 
 from .blueprint import Blueprint
 from .combiner import Combiner
-from .control import RouterPlan
 from .netlist import Part, Parts, Role
+from .placement import RouterPlan
 from .router import Router
 
 __all__ = ["add_combiners", "add_routers"]
@@ -24,7 +24,7 @@ def _select(plan: Blueprint, node: int, columns: tuple[int, ...]) -> tuple[Part,
 def add_combiners(plan: Blueprint) -> None:
     """Add one operator unit a node, all alike."""
     net, sources = plan.netlist, plan.sources
-    crossbar, unit = plan.control.operands, plan.operator_unit
+    crossbar, unit = plan.placement.operands, plan.operator_unit
     assert crossbar is not None
     assert unit is not None
     make = partial(
@@ -36,7 +36,7 @@ def add_combiners(plan: Blueprint) -> None:
         width=plan.width,
     )
     net.add_module("combiner", make, role=Role.COMBINER)
-    columns = plan.control.operand_columns
+    columns = plan.placement.operand_columns
     bits = _result_words(plan) * plan.width
     for node in range(plan.nodes):
         inputs: dict[str, Parts] = {
@@ -60,13 +60,13 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
     list of (str, int)
         Each module, and for how many nodes.
     """
-    control = plan.control
+    control = plan.placement
     for number, router in enumerate(control.routers):
         make = partial(
             Router,
             router.crossbar,
-            central=[column is not None for column in router.central],
-            local=router.local,
+            bits=router.bits,
+            row_bits=router.row_bits,
             delayed=plan.sources.delayed,
             injections=_result_words(plan) + len(next(iter(router.injections.values()))),
             width=plan.width,
@@ -92,10 +92,10 @@ def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, var
         inputs["inject"] = words
     if router.columns:
         inputs["select"] = _select(plan, node, router.columns)
-    if router.local_bits:
-        rows = plan.control.router_rows
-        contents = tuple(router.contents.get(v, ()) for v in range(plan.loop.variants))
-        plan.add_row_rom(f"setting_{node}", node, "setting_row", router.local_bits, contents, rows)
+    if router.row_bits:
+        rows = plan.placement.router_rows
+        contents = tuple(router.rows.get(v, ()) for v in range(plan.loop.variants))
+        plan.add_row_rom(f"setting_{node}", node, "setting_row", router.row_bits, contents, rows)
         inputs["setting"] = net.whole(f"setting_{node}")
     outputs = {"tx": (f"tx_{node}", plan.ports * plan.width)}
     net.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..program.fields import Loop, Order
+from ..program.fields import Order
 from ..program.timing import DISTRIBUTION, Timing
-from ..topology import IntArray
-from .control import Control
 from .delays import delayed, pulsed
-from .endpoint_columns import StoreColumn, StorePart
-from .loops import LocalRows, Loops
+from .loops import Loops
 from .memories import address_width, choose
 from .netlist import Leaf
+from .place import Column, Shown
+from .placement import Placement
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .run_length import RunLength
 from .slots import FixedSlots, ManySlots, OpenSlots, Slots
@@ -36,7 +34,7 @@ class Sequencer(Leaf):
     ----------
     timings : sequence of Timing
         Of each mode.
-    control : Control
+    placement : Placement
     choices : RunChoices
     address_bits : int
         Bits of an address.
@@ -82,11 +80,11 @@ class Sequencer(Leaf):
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.rtl.control import plan_control
+    >>> from torusfabric.rtl.placement import place
     >>> from torusfabric.rtl.run_choices import RunChoices
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
     >>> choices = RunChoices.of(program)
-    >>> sequencer = Sequencer([program.timing], plan_control(program), choices, address_bits=4)
+    >>> sequencer = Sequencer([program.timing], place(program), choices, address_bits=4)
     >>> len(sequencer.read_0), len(sequencer.cycles)
     (4, 32)
     """
@@ -94,25 +92,20 @@ class Sequencer(Leaf):
     def __init__(
         self,
         timings: Sequence[Timing],
-        control: Control,
+        placement: Placement,
         choices: RunChoices,
         *,
         address_bits: int,
         members: Mapping[str, Member] | None = None,
     ) -> None:
-        self._timings, self._control = tuple(timings), control
+        self._timings, self._placement = tuple(timings), placement
         self._loops = Loops([timing.loop for timing in timings])
         self._bits, self._choices = address_bits, choices
-        endpoints, lengths, operators = control.endpoints, choices.lengths, choices.operators
+        endpoints, lengths, operators = placement.endpoints, choices.lengths, choices.operators
         most = max(loop.rows for loop in self._loops.loops)
         windows = endpoints.windows
-        rows = any(shape.row_bits for shape in endpoints.shapes)
         optional = {
-            "select": len(control.selects),
-            "row": address_width(control.endpoint_rows.count) if rows else 0,
-            "setting_row": (
-                address_width(control.router_rows.count) if control.routers_look_up else 0
-            ),
+            "select": len(placement.selects),
             "phase": windows.chains * windows.phases if endpoints.uses_phases else 0,
             "error": ERROR_BITS if choices.inputs else 0,
             "accepted": 1 if choices.nodes else 0,
@@ -131,9 +124,10 @@ class Sequencer(Leaf):
             }
             | {name: In(bits) for name, bits in choices.inputs.items()}
             | {name: Out(bits) for name, bits in optional.items() if bits}
-            | {f"read_{k}": Out(address_bits) for k in range(len(endpoints.reads))}
-            | {f"write_{k}": Out(address_bits) for k in range(len(endpoints.stores))}
-            | {f"store_{k}": Out(1) for k in range(len(endpoints.stores))}
+            | {
+                name: Out(address_bits if column.shown is Shown.ADDRESS else column.bits)
+                for name, column in placement.columns.items()
+            }
             | dict(members or {})
         )
         self._has = {name for name, bits in optional.items() if bits}
@@ -153,10 +147,14 @@ class Sequencer(Leaf):
         stages = self._stages(m, last, go | slots.running)
         self._end(m, last, stages)
         slots.valid = stages[1]
-        self._selects(m, slots)
-        self._rows(m, slots)
+        for k, column in enumerate(self._placement.selects):
+            m.d.comb += self.select[k].eq(self._leaving(m, column, self._shown(m, slots, column)))
+        for name, column in self._placement.columns.items():
+            # At rest, readers pass on what the host asks for.
+            idle = self.value("idle_address") if name.startswith("read_") else None
+            value = self._leaving(m, column, self._shown(m, slots, column), idle)
+            m.d.comb += getattr(self, name).eq(value)
         self._phases(m, slots)
-        self._addresses(m, slots)
         slots.rom.build(m, "table", alone=self.alone)
         return m
 
@@ -282,26 +280,47 @@ class Sequencer(Leaf):
             m.d.comb += self.skip.eq(run.skip)
         return slots
 
-    def _selects(self, m: Module, slots: Slots) -> None:
-        """Select bits."""
-        for k, column in enumerate(self._control.selects):
-            value = slots.column(column.values)
-            delays = [None if d is None else d - DISTRIBUTION - 1 for d in column.delays]
-            m.d.sync += self.select[k].eq(self._later(m, value, delays))
+    def _shown(self, m: Module, slots: Slots, column: Column) -> Value:
+        """What a column shows in a slot."""
+        if column.shown is Shown.VALUE:
+            return slots.column(m, column.values)
+        if column.shown is Shown.STROBE:
+            return slots.valid & slots.streams & slots.rom.read(column.values)
+        counts = [
+            pitch is not None and loop.order is Order.FLIT and pitch == loop.rows
+            for pitch, loop in zip(column.pitches, self._loops.loops, strict=True)
+        ]
+        given = [
+            pitch is not None and not counting
+            for pitch, counting in zip(column.pitches, counts, strict=True)
+        ]
+        address = slots.address(column.values)[: self._bits] if any(given) else None
+        if not any(counts):
+            assert address is not None
+            return address
+        # Bases and pitches that take turns make a plain counter.
+        counter = Signal(self._bits, name="counter")
+        m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
+        if address is None:
+            return counter
+        return self._of_mode(counts, [counter if counting else address for counting in counts])
 
-    def _rows(self, m: Module, slots: Slots) -> None:
-        """The row for the ROMs of nodes: what routers read is wanted a cycle later."""
-        control = self._control
-        if "row" in self._has:
-            m.d.comb += self.row.eq(_row_of(m, slots, control.endpoint_rows))
-        if "setting_row" in self._has:
-            m.d.sync += self.setting_row.eq(_row_of(m, slots, control.router_rows))
+    def _leaving(self, m: Module, column: Column, value: Value, idle: Value | None = None) -> Value:
+        """What a column shows, as late as it has to leave for the nodes; while at rest `idle`."""
+        late = [None if delay is None else delay - DISTRIBUTION for delay in column.delays]
+        # Of several modes, the last register comes behind the choice: nodes are far away.
+        least = min((delay for delay in late if delay is not None), default=0)
+        held = int(self._loops.several and least > 0)
+        value = self._later(m, value, [None if delay is None else delay - held for delay in late])
+        if idle is not None:
+            value = Mux(self.busy, value, idle)
+        return delayed(m, value, held)
 
     def _phases(self, m: Module, slots: Slots) -> None:
         """Whether flits within each window, and those that end blocks, are and were read."""
         if "phase" not in self._has:
             return
-        windows = self._control.endpoints.windows
+        windows = self._placement.endpoints.windows
         bits = windows.phases
         now = [
             slots.valid & slots.streams & slots.rom.read(column.astype(int))
@@ -314,62 +333,3 @@ class Sequencer(Leaf):
             # A round ends with the write of its last flit: nothing of it shows in the next.
             begins = slots.begins & slots.rom.read(windows.begins)
             m.d.sync += phase.eq(Cat(value, Mux(begins, 0, phase)))
-
-    def _addresses(self, m: Module, slots: Slots) -> None:
-        """Addresses of what is read and stored, and whether anything is stored."""
-        # Of several modes, the last register comes behind the choice: nodes are far away.
-        held = int(self._loops.several)
-        for k, column in enumerate(self._control.endpoints.reads):
-            address = slots.address(column.base)[: self._bits]
-            read = self._later(
-                m, address, [None if d is None else d - DISTRIBUTION - held for d in column.delays]
-            )
-            chosen = Mux(self.busy, read, self.value("idle_address"))
-            m.d.comb += getattr(self, f"read_{k}").eq(delayed(m, chosen, held))
-        for k, store in enumerate(self._control.endpoints.stores):
-            delays = [part.delay - DISTRIBUTION if part else None for part in store]
-            address = self._store_address(m, slots, store)
-            m.d.comb += getattr(self, f"write_{k}").eq(self._later(m, address, delays))
-            inside = slots.valid & slots.streams
-            inside = inside & slots.rom.read((self._joined(store) >= 0).astype(int))
-            m.d.comb += getattr(self, f"store_{k}").eq(self._later(m, inside, delays))
-
-    def _joined(self, store: StoreColumn) -> IntArray:
-        """Bases of all rows; -1 where nothing is stored."""
-        bases = [
-            part.base if part else np.full(loop.rows, -1)
-            for part, loop in zip(store, self._loops.loops, strict=True)
-        ]
-        return self._loops.joined(bases)
-
-    def _store_address(self, m: Module, slots: Slots, store: StoreColumn) -> Value:
-        """Where what is read in a slot will be stored."""
-        pairs = zip(store, self._loops.loops, strict=True)
-        counts = [part is not None and _is_counter(part, loop) for part, loop in pairs]
-        given = [
-            part is not None and not counter for part, counter in zip(store, counts, strict=True)
-        ]
-        base = self._joined(store)
-        address = slots.address(base)[: self._bits] if any(given) else None
-        if not any(counts):
-            assert address is not None
-            return address
-        # Bases and pitches make a plain counter.
-        counter = Signal(self._bits, name="counter")
-        m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
-        if address is None:
-            return counter
-        return self._of_mode(counts, [counter if counting else address for counting in counts])
-
-
-def _row_of(m: Module, slots: Slots, rows: LocalRows) -> Value:
-    """The row that the ROMs of nodes are asked for, with the slot."""
-    return delayed(m, slots.row, 1) if rows.whole else slots.rom.read(rows.numbers)
-
-
-def _is_counter(part: StorePart, loop: Loop) -> bool:
-    """Whether what is stored fills a memory word by word: bases and pitch take turns."""
-    if loop.order is not Order.FLIT or part.pitch != loop.rows:
-        return False
-    assert (part.base == np.arange(loop.rows)).all(), "a pitch of all rows takes them in order"
-    return True

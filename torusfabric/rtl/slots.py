@@ -58,9 +58,14 @@ class Slots:
         self.row = Signal(range(max(rows, 2)), name="row")
         self.running = Signal(name="running")
         self.rom = Columns(self.row)
+        self._shown_row: Value | None = None
 
-    def column(self, values: np.ndarray) -> Value:
-        """A bit of each row."""
+    def column(self, m: Module, values: np.ndarray) -> Value:
+        """A value of each row; that of its number needs no ROM."""
+        if len(values) > 1 and (values == np.arange(len(values))).all():
+            if self._shown_row is None:
+                self._shown_row = delayed(m, self.row, 1)
+            return self._shown_row
         return self.rom.read(values)
 
     def address(self, base: np.ndarray) -> Value:
@@ -96,11 +101,11 @@ class _OneLoop(Slots):
         self._first = delayed(m, self.row == 0, 1)
         self._end_of_rows = self.row == loop.rows - 1
 
-    def column(self, values: np.ndarray) -> Value:
-        """A bit of each row; one that is high, or low, in the first row only needs no ROM."""
-        if (values[1:] != values[0]).all():
+    def column(self, m: Module, values: np.ndarray) -> Value:
+        """A value of each row; one bit that is high, or low, in the first only needs no ROM."""
+        if values.max() <= 1 and (values[1:] != values[0]).all():
             return self._first if values[0] else ~self._first
-        return self.rom.read(values)
+        return super().column(m, values)
 
     def _count_by_flit(self, m: Module, last: Value | int, most: int) -> None:
         """Count all rows for the first flit, then for the second, .."""

@@ -134,7 +134,7 @@ def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
     """What leads to the read of a word in a slot."""
     given = slot + ADDRESS - DISTRIBUTION
     yield slot, "the sequencer shows the row of its slot", -1, -1, vars(Sequencer)["_slots"]
-    yield given, "the sequencer sends the address", -1, -1, vars(Sequencer)["_addresses"]
+    yield given, "the sequencer sends the address", -1, -1, vars(Sequencer)["_leaving"]
     what = "a register near the group of the node has it"
     yield slot + ADDRESS - 1, what, -1, -1, vars(ControlStage)["elaborate"]
     what = f"a register of node {node} has it"

@@ -13,7 +13,7 @@ from torusfabric.fpga.synthesis import TARGETS, synthesize
 from torusfabric.fpga.synthesis.cost import Cost, measure
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.target import find_target
-from torusfabric.rtl.control import plan_control
+from torusfabric.rtl.placement import place
 from torusfabric.verilog.design import Design
 
 
@@ -79,7 +79,7 @@ def test_wide_multiplexers_are_only_used_for_speed():
 def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
     """Synthesis looks through no stage that it is to keep, and builds no tree beside them."""
     program = compile_program(plan(topology, "alltoall"))
-    (router,) = plan_control(program).routers
+    (router,) = place(program).routers
     assert max(len(output.sources) for output in router.crossbar.outputs) == inputs
     design = emit(Fabric(program, width=8)).routers()
     (row,) = synthesize(design, "ecp5-25k").classes

@@ -79,7 +79,7 @@ class StreamPlan:
 
 def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
     """Plan how nodes load and unload."""
-    program, endpoints = plan.program, plan.control.endpoints
+    program, endpoints = plan.program, plan.placement.endpoints
     modes = range(len(program.modes))
     sent = tuple(packets_sent(program, mode) for mode in modes)
     received = tuple(packets_received(program, mode) for mode in modes)

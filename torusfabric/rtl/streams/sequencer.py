@@ -8,8 +8,8 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import DISTRIBUTION, Timing
-from ..control import Control
 from ..delays import pulsed
+from ..placement import Placement
 from ..run_choices import RunChoices
 from ..sequencer import Sequencer
 
@@ -36,7 +36,7 @@ class StreamSequencer(Sequencer):
     ----------
     timings : sequence of Timing
         Of each mode.
-    control : Control
+    placement : Placement
     choices : RunChoices
     address_bits : int
         Bits of an address.
@@ -56,13 +56,13 @@ class StreamSequencer(Sequencer):
     def __init__(
         self,
         timings: Sequence[Timing],
-        control: Control,
+        placement: Placement,
         choices: RunChoices,
         *,
         address_bits: int,
     ) -> None:
         super().__init__(
-            timings, control, choices, address_bits=address_bits, members=dict(MEMBERS)
+            timings, placement, choices, address_bits=address_bits, members=dict(MEMBERS)
         )
         self.idle = Signal(init=1, name="idle")
         self._begins = Signal(name="begins")

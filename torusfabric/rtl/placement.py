@@ -1,9 +1,10 @@
-"""Control: which data of a program live in the sequencer, and which in the nodes.
+"""Placement: where everything that a program says lies in hardware.
 
-A program's data have an axis of variants. What is equal at all nodes becomes a *column* of the
-sequencer, which exists once; what differs becomes contents of a ROM beside the node. Variants of
-the same structure share one module, its *shape*: routers whose out-ports select from the same sets
-of inputs, endpoints with the same memories, readers and writers.
+A program's data have an axis of variants. What is equal at all nodes becomes a column of the
+sequencer, which exists once; what differs lies in a table beside the node; see
+`torusfabric.rtl.place`. Variants of the same structure share one module, its *shape*: routers whose
+out-ports select from the same sets of inputs, endpoints with the same memories, readers and
+writers.
 """
 
 from __future__ import annotations
@@ -15,37 +16,25 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..program.fields import IDLE, Action
-from ..program.timing import SETTING
+from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
-from .loops import LocalRows, Loops
+from .loops import Loops
+from .place import Column, ColumnSet, Delays, KeptRows, Location, Table
 
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["Column", "Control", "RouterPlan", "plan_control"]
+__all__ = ["Placement", "RouterPlan", "place"]
 
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A value that the sequencer gives to all nodes, row by row.
-
-    Parameters
-    ----------
-    values : ndarray of int, shape (rows of all loops,)
-    delays : tuple of (int or None)
-        Of each loop: cycles from a slot to the register that holds it, at the nodes; None where
-        nobody looks.
-    """
-
-    values: IntArray
-    delays: tuple[int | None, ...]
+#: Cycles of a table, from its address to the value, and from there to the register that acts on it.
+TABLE = 1
 
 
 @dataclass(frozen=True, eq=False)
 class RouterPlan:
-    """A router module, and the contents of its ROMs.
+    """A router module, and the tables of its nodes.
 
     Parameters
     ----------
@@ -53,125 +42,100 @@ class RouterPlan:
         Its inputs are in-ports, registers behind them, then injection ports.
     injections : dict of int to (tuple of int)
         Of each variant of this shape, the injection port of the program that each of its inputs is.
-    central : tuple of int or None
-        For each select register the column of the sequencer that it copies; None where its values
-        come from the node's ROM alone.
-    local : tuple of bool
-        For each select register whether the node's ROM has a bit of it; where there is a column
-        too, it holds what either gives, for one of them is 0.
-    contents : dict of int to (tuple of int)
-        Of each variant of this shape, the rows of its ROM.
+    bits : tuple of Location
+        Where the value of each select register lies.
+    row_bits : int
+        Bits of a row of the table.
+    rows : dict of int to (tuple of int)
+        Of each variant of this shape, the rows of its table.
     """
 
     crossbar: Crossbar
     injections: dict[int, tuple[int, ...]]
-    central: tuple[int | None, ...]
-    local: tuple[bool, ...]
-    contents: dict[int, tuple[int, ...]]
-
-    @property
-    def local_bits(self) -> int:
-        """Bits of a row of the ROM."""
-        return sum(self.local)
+    bits: tuple[Location, ...]
+    row_bits: int
+    rows: dict[int, tuple[int, ...]]
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns of the sequencer that are copied."""
-        return tuple(column for column in self.central if column is not None)
+        """The columns of the sequencer that it is given."""
+        return tuple(sorted({bit.column for bit in self.bits if bit.column is not None}))
 
 
 @dataclass(frozen=True, eq=False)
-class Control:
-    """How a program is divided between the sequencer and the nodes.
+class Placement:
+    """Where what a program says lies: in the sequencer, or at the nodes.
 
     Parameters
     ----------
     selects : tuple of Column
-        Select bits that are equal at all nodes, for routers and operators.
+        Select bits that the sequencer gives to routers and operators.
+    columns : dict of str to Column
+        All else that it gives row by row, by the names of its outputs.
     operands : Crossbar or None
         In front of the operators, with one column of `selects` a select register.
     operand_columns : tuple of int
     routers : tuple of RouterPlan
     router_of : ndarray of int, shape (variants,)
     endpoints : EndpointPlan
-    router_rows, endpoint_rows : LocalRows
-        Those of which nodes have ROMs.
+    router_rows, endpoint_rows : KeptRows
+        Those of the tables at the nodes.
     """
 
     selects: tuple[Column, ...]
+    columns: dict[str, Column]
     operands: Crossbar | None
     operand_columns: tuple[int, ...]
     routers: tuple[RouterPlan, ...]
     router_of: IntArray
     endpoints: EndpointPlan
-    router_rows: LocalRows
-    endpoint_rows: LocalRows
+    router_rows: KeptRows
+    endpoint_rows: KeptRows
 
     @property
     def routers_look_up(self) -> bool:
-        """Whether any router has a ROM."""
-        return any(router.local_bits for router in self.routers)
+        """Whether any router has a table."""
+        return any(router.row_bits for router in self.routers)
 
 
-def plan_control(program: Program) -> Control:
-    """Divide a program between the sequencer and the nodes.
+def place(program: Program) -> Placement:
+    """Find a place for everything that a program says.
 
     Examples
     --------
-    Of a table, all routers are alike and have no ROM: every select register copies one of the
-    sequencer.
+    Of a table, all routers are alike and have no table of their own: every select register copies
+    one of the sequencer.
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
-    >>> control = plan_control(tf.compile(schedule))
-    >>> len(control.routers), control.routers_look_up, len(control.selects) > 0
+    >>> placement = place(tf.compile(schedule))
+    >>> len(placement.routers), placement.routers_look_up, len(placement.selects) > 0
     (1, False, True)
     """
-    loops = Loops.of(program)
-    endpoints = plan_endpoints(program)
+    loops, endpoints = Loops.of(program), plan_endpoints(program)
     shapes, router_of = _router_shapes(loops, one=program.by_offset)
-    columns = _Columns()
+    selects = ColumnSet()
     planned = [
         _planned(loops, sources, members, endpoints, one=program.by_offset)
         for sources, members in shapes
     ]
-    common = _common_columns(planned)
-    uniform = _uniform(loops)
-    routers = tuple(
-        _router(plan, members, columns, common, uniform)
-        for plan, (_, members) in zip(planned, shapes, strict=True)
+    common, uniform = _common_columns(planned), _uniform(loops)
+    routers, used = [], set[int]()
+    for plan, (_, members) in zip(planned, shapes, strict=True):
+        table = Table(len(members), plan.spans, by_mode=False)
+        routers.append(_router(plan, members, table, selects, common, uniform))
+        used |= table.used
+    operands, operand_columns = _operands(loops, selects)
+    rows = KeptRows(loops, used), KeptRows(loops, endpoints.used)
+    columns, modes = dict(endpoints.columns), len(loops.loops)
+    # A table shows its row a cycle before what follows from it is there.
+    if any(shape.row_bits for shape in endpoints.shapes):
+        columns["row"] = Column(rows[1].numbers, (ADDRESS - TABLE,) * modes)
+    if any(router.row_bits for router in routers):
+        columns["setting_row"] = Column(rows[0].numbers, (SETTING - TABLE,) * modes)
+    return Placement(
+        selects.all, columns, operands, operand_columns, tuple(routers), router_of, endpoints, *rows
     )
-    operands, operand_columns = _operands(loops, columns)
-    return Control(
-        tuple(columns.columns),
-        operands,
-        operand_columns,
-        routers,
-        router_of,
-        endpoints,
-        LocalRows(loops, _used(routers, loops)),
-        LocalRows(loops, endpoints.rows_of),
-    )
-
-
-#: Cycles from a slot to what follows from it, in each loop; None where nobody looks.
-Delays: TypeAlias = tuple[int | None, ...]
-
-
-class _Columns:
-    """Columns of select bits; equal ones are one."""
-
-    def __init__(self) -> None:
-        self.columns: list[Column] = []
-        self._known: dict[tuple[bytes, Delays], int] = {}
-
-    def add(self, values: IntArray, delays: Delays) -> int:
-        """The number of a column that nodes see so many cycles after a slot."""
-        key = np.asarray(values, np.int8).tobytes(), delays
-        if key not in self._known:
-            self._known[key] = len(self.columns)
-            self.columns.append(Column(values, delays))
-        return self._known[key]
 
 
 #: What each out-port of a router selects from.
@@ -303,53 +267,34 @@ def _common_columns(planned: list[_Planned]) -> set[Alike]:
 def _router(
     plan: _Planned,
     members: list[int],
-    columns: _Columns,
+    table: Table,
+    selects: ColumnSet,
     common: set[Alike],
     uniform: Sequence[bool],
 ) -> RouterPlan:
     """A router module.
 
     What is common to all routers, and all of loops in which they do the same, comes from the
-    sequencer; in the rows of all other loops its column is 0, and in those of this one the ROM.
+    sequencer.
     """
-    central: list[int | None] = []
-    here, local = plan.values.copy(), []
-    for k in range(plan.values.shape[2]):
-        given = [
-            alike in common or whole for alike, whole in zip(_alike(plan, k), uniform, strict=True)
-        ]
-        column = np.zeros(plan.values.shape[1], int)
-        for span, everywhere in zip(plan.spans, given, strict=True):
-            if everywhere:
-                column[span], here[:, span, k] = plan.values[0, span, k], 0
-        # Where the ROM gives it, the column must be 0 as early: nothing of the run before shows.
-        delays = plan.crossbar.delays[k]
-        central.append(columns.add(column, delays) if any(given) else None)
-        local.append(not all(given))
-    kept = [k for k, needed in enumerate(local) if needed]
-    weights = [1 << bit for bit in range(len(kept))]
-    contents = {
-        variant: tuple(
-            sum(w for w, bit in zip(weights, row, strict=True) if bit)
-            for row in here[member][:, kept].tolist()
+    bits = tuple(
+        table.place(
+            plan.values[:, :, k],
+            columns=selects,
+            delays=delays,
+            given=[
+                alike in common or whole
+                for alike, whole in zip(_alike(plan, k), uniform, strict=True)
+            ],
         )
-        for member, variant in enumerate(members)
-    }
+        for k, delays in enumerate(plan.crossbar.delays)
+    )
+    rows = {variant: table.rows(member) for member, variant in enumerate(members)}
     injections = dict(zip(members, plan.injections, strict=True))
-    return RouterPlan(plan.crossbar, injections, tuple(central), tuple(local), contents)
+    return RouterPlan(plan.crossbar, injections, bits, table.width, rows)
 
 
-def _used(routers: Sequence[RouterPlan], loops: Loops) -> set[int]:
-    """The modes in whose rows any router looks anything up."""
-    rows = [contents for router in routers for contents in router.contents.values()]
-    return {
-        mode
-        for mode, (_, span) in enumerate(loops.spans())
-        if any(any(contents[span]) for contents in rows)
-    }
-
-
-def _operands(loops: Loops, columns: _Columns) -> tuple[Crossbar | None, tuple[int, ...]]:
+def _operands(loops: Loops, selects: ColumnSet) -> tuple[Crossbar | None, tuple[int, ...]]:
     """The crossbar in front of the operators, and the columns of its select registers."""
     if not any(loop.combining for loop in loops.loops):
         return None, ()
@@ -361,7 +306,7 @@ def _operands(loops: Loops, columns: _Columns) -> tuple[Crossbar | None, tuple[i
         inputs.append(np.where(operand >= 0, operand - loop.sources.first_result, IDLE))
     crossbar = plan_crossbar(loops.joined(inputs), _delays(loops, Action.OPERAND, None))
     numbers = tuple(
-        columns.add(crossbar.rom[:, k], delays) for k, delays in enumerate(crossbar.delays)
+        selects.add(crossbar.rom[:, k], delays) for k, delays in enumerate(crossbar.delays)
     )
     return crossbar, numbers
 

@@ -1,0 +1,309 @@
+"""Places: where the values of control points lie in hardware, decided by the values alone.
+
+A value that is equal in all rows is a constant; one that is equal in all rows of a mode is a
+constant of the mode; one that is equal at all nodes is a *column* of the sequencer, which exists
+once; any other is in the table at the node. What nodes hold is the `or` of these, of which in each
+mode all but one are 0. What does not matter becomes whatever makes the place cheaper, and what is
+equal is one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..topology import IntArray
+    from .loops import Loops
+
+__all__ = ["Column", "ColumnSet", "Delays", "KeptRows", "Location", "Shown", "Table"]
+
+#: Cycles from a slot to what follows from it, in each mode; None where nobody looks.
+Delays: TypeAlias = tuple[int | None, ...]
+
+
+class Shown(enum.Enum):
+    """How the sequencer shows the value of a row."""
+
+    #: As it is.
+    VALUE = "value"
+    #: As the first address of a burst, to which the word of the slot is added.
+    ADDRESS = "address"
+    #: While words of the row are under way; else as 0.
+    STROBE = "strobe"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A value that the sequencer gives to all nodes, row by row.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (rows of all modes,)
+    delays : Delays
+        Cycles from a slot to the cycle, at the nodes, in which its value counts.
+    shown : Shown
+    pitches : tuple of (int or None)
+        Of an address in each mode: from that of a flit of a block to that of the next.
+    """
+
+    values: IntArray
+    delays: Delays
+    shown: Shown = Shown.VALUE
+    pitches: Delays = ()
+
+    @property
+    def bits(self) -> int:
+        """Bits of a value."""
+        return max(int(self.values.max()).bit_length(), 1)
+
+    def with_other(self, other: Column) -> Column | None:
+        """One that serves for both, or None; values below 0 do not matter."""
+        mine, others = self.values, other.values
+        if ((mine >= 0) & (others >= 0) & (mine != others)).any():
+            return None
+        delays, pitches = _both(self.delays, other.delays), _both(self.pitches, other.pitches)
+        if delays is None or pitches is None:
+            return None
+        values = np.maximum(mine, others)
+        return replace(self, values=values, delays=delays, pitches=pitches)
+
+
+def _both(a: Delays, b: Delays) -> Delays | None:
+    """What serves both, or None."""
+    if any(x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None):
+        return None
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+class ColumnSet:
+    """The columns of one output of the sequencer; those that may always be equal are one.
+
+    Examples
+    --------
+    >>> columns = ColumnSet(Shown.ADDRESS)
+    >>> wanted = ([4, -1], [3, 8], [-1, 8])
+    >>> [columns.add(np.array(values), (3,)) for values in wanted]
+    [0, 1, 0]
+    >>> [column.values.tolist() for column in columns.all]
+    [[4, 8], [3, 8]]
+    """
+
+    def __init__(self, shown: Shown = Shown.VALUE) -> None:
+        self._shown, self._known = shown, list[Column]()
+
+    def add(self, values: IntArray, delays: Delays, pitches: Delays = ()) -> int:
+        """The number of a column; values below 0 do not matter."""
+        column = Column(np.asarray(values), delays, self._shown, pitches)
+        for number, known in enumerate(self._known):
+            both = known.with_other(column)
+            if both:
+                self._known[number] = both
+                return number
+        self._known.append(column)
+        return len(self._known) - 1
+
+    @property
+    def all(self) -> tuple[Column, ...]:
+        """The columns, with 0 for what does not matter."""
+        return tuple(replace(known, values=np.maximum(known.values, 0)) for known in self._known)
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a value lies: it is the `or` of what there is.
+
+    Parameters
+    ----------
+    width : int
+        Bits.
+    constants : tuple of int
+        Of each mode; 0 where it lies elsewhere.
+    start : int or None
+        The first of its bits in the table at the node.
+    column : int or None
+        Of the sequencer.
+    """
+
+    width: int
+    constants: tuple[int, ...]
+    start: int | None = None
+    column: int | None = None
+
+    @property
+    def by_mode(self) -> bool:
+        """Whether it depends on the mode."""
+        return len(set(self.constants)) > 1
+
+
+class Table:
+    """The table at the nodes of a shape, which the sequencer steps through row by row.
+
+    Parameters
+    ----------
+    members : int
+        Variants of the shape.
+    spans : sequence of slice
+        The rows of each mode.
+    by_mode : bool
+        Whether nodes know the mode, so that constants may depend on it.
+
+    Attributes
+    ----------
+    width : int
+        Bits of a row so far.
+
+    Examples
+    --------
+    Of two nodes, what is equal everywhere takes no bits, and what is equal twice lies in one place.
+
+    >>> table = Table(members=2, spans=[slice(0, 3)])
+    >>> table.place(np.array([[3, -1, 3], [3, 3, 3]])).constants
+    (3,)
+    >>> table.place(np.array([[0, 1, 2], [2, 1, 0]]))
+    Location(width=2, constants=(0,), start=0, column=None)
+    >>> table.width, table.rows(1)
+    (2, (2, 1, 0))
+
+    What is constant in a mode, here the second, takes no rows of it.
+
+    >>> table = Table(members=1, spans=[slice(0, 2), slice(2, 4)])
+    >>> table.place(np.array([[0, 1, 2, 2]])).constants, table.rows(0), table.used
+    ((0, 2), (0, 1, 0, 0), {0})
+    """
+
+    def __init__(self, members: int, spans: Sequence[slice], *, by_mode: bool = True) -> None:
+        self._members, self._spans, self._by_mode = members, spans, by_mode
+        self.width = 0
+        self._stored: list[tuple[Location, IntArray]] = []
+
+    @property
+    def used(self) -> set[int]:
+        """The modes in whose rows anything is looked up."""
+        return {
+            mode
+            for mode, span in enumerate(self._spans)
+            if any(values[:, span].any() for _, values in self._stored)
+        }
+
+    def place(
+        self,
+        values: IntArray,
+        *,
+        columns: ColumnSet | None = None,
+        delays: Delays = (),
+        given: Sequence[bool] = (),
+    ) -> Location:
+        """Find a place for values.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (members, rows)
+            -1 where they do not matter.
+        columns : ColumnSet, optional
+            Those of the sequencer.
+        delays : Delays
+            Of a column.
+        given : sequence of bool
+            In which modes all nodes that look at it have the same value, be it in other shapes.
+        """
+        constants = [_constant(values[:, span]) for span in self._spans]
+        width = max(int(values.max(initial=0)).bit_length(), 1)
+        if None not in constants and self._by_mode:
+            return Location(width, tuple(max(c or 0, 0) for c in _agreed(constants)))
+        known = tuple(max(c or 0, 0) if self._by_mode else 0 for c in constants)
+        here, column = np.maximum(values, 0), None
+        for constant, span in zip(known, self._spans, strict=True):
+            if constant:
+                here[:, span] = 0
+        if columns and any(given):
+            # Where the value lies elsewhere, the column is 0 as early: nothing of the run before
+            # shows.
+            shown = np.zeros_like(here[0])
+            for span, everywhere in zip(self._spans, given, strict=True):
+                if everywhere:
+                    shown[span], here[:, span] = here[0, span], 0
+            column = columns.add(shown, delays)
+        start = self._start(here, width) if here.any() or column is None else None
+        return Location(width, known, start, column)
+
+    def _start(self, values: IntArray, width: int) -> int:
+        """Where values lie in the rows of the table."""
+        for other, stored in self._stored:
+            if other.width == width and (stored == values).all():
+                assert other.start is not None
+                return other.start
+        location = Location(width, (), self.width)
+        self._stored.append((location, values))
+        self.width += width
+        return self.width - width
+
+    def rows(self, member: int) -> tuple[int, ...]:
+        """What the table of a member holds."""
+        total = np.zeros(self._spans[-1].stop, object)
+        for location, values in self._stored:
+            assert location.start is not None
+            total += values[member].astype(object) << location.start
+        return tuple(map(int, total))
+
+
+def _constant(values: IntArray) -> int | None:
+    """The value that is the same in all rows of a mode; -1 if none matters, None for several."""
+    known = values[values >= 0]
+    if not len(known):
+        return -1
+    return int(known[0]) if (known == known[0]).all() else None
+
+
+def _agreed(constants: list[int | None]) -> list[int | None]:
+    """Constants with those that do not matter made equal to one that does."""
+    matters = next((c for c in constants if c is not None and c >= 0), 0)
+    return [matters if c == -1 else c for c in constants]
+
+
+class KeptRows:
+    """The rows that tables of nodes have: those of modes in which there is anything to look up.
+
+    Parameters
+    ----------
+    loops : Loops
+    used : collection of int
+        The modes in whose rows there is.
+
+    Attributes
+    ----------
+    numbers : ndarray of int, shape (rows of all modes,)
+        The row of the table; all modes that need none have one row of zeros, the last.
+    count : int
+        Rows of the table.
+    modes : tuple of int
+        The mode of each row of the table, but for the row of zeros.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.rtl.loops import Loops
+    >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="matching"))
+    >>> rows = KeptRows(Loops.of(program), {0})
+    >>> rows.numbers.tolist(), rows.of((5, 7))
+    ([0, 1], (5, 7))
+    """
+
+    def __init__(self, loops: Loops, used: Collection[int]) -> None:
+        owner = np.repeat(np.arange(len(loops.loops)), [loop.rows for loop in loops.loops])
+        kept = np.isin(owner, list(used))
+        self._kept = np.flatnonzero(kept).tolist()
+        self._whole = bool(kept.all())
+        self.numbers: IntArray = np.where(kept, np.cumsum(kept) - 1, len(self._kept))
+        self.count = len(self._kept) + (not self._whole)
+        self.modes: tuple[int, ...] = tuple(owner[self._kept].tolist())
+
+    def of(self, contents: Sequence[int]) -> tuple[int, ...]:
+        """The rows of a table, given what is looked up in all rows."""
+        if not contents:
+            return ()
+        return tuple(contents[row] for row in self._kept) + (0,) * (not self._whole)
