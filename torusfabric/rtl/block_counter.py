@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .loops import Loops
     from .row_facts import RowFacts
     from .run_length import RunLength
-    from .slots import ManySlots, OpenSlots
+    from .slots import OpenSlots
 
 __all__ = ["BlockCounter"]
 
@@ -147,7 +147,7 @@ class BlockCounter:
             m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
             self._begin(self._next_row)
 
-    def show(self, slots: OpenSlots | ManySlots) -> None:
+    def show(self, slots: OpenSlots) -> None:
         """What the slot is, a cycle later."""
         m = self._m
         slots.streams = delayed(m, ~self._pausing, 1)

@@ -17,7 +17,7 @@ from .place import Column, Shown
 from .placement import Placement
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .run_length import RunLength
-from .slots import FixedSlots, ManySlots, OpenSlots, Slots
+from .slots import FixedSlots, OpenSlots, Slots
 
 __all__ = ["Sequencer"]
 
@@ -266,16 +266,11 @@ class Sequencer(Leaf):
         mode = self.value("mode") if loops.several else None
         run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
         self._run_mode = run.mode
-        slots: OpenSlots | ManySlots
+        slots = OpenSlots(m, loops, go, run)
+        # Nothing waits for the number of a row, which is shown far away.
+        m.d.sync += self.round.eq(slots.row - delayed(m, run.constant(loops.starts), 1))
         if loops.several:
-            slots = ManySlots(m, loops, go, run)
             m.d.comb += self.run_mode.eq(run.mode)
-            # Nothing waits for the number of a row, which is shown far away.
-            first = delayed(m, run.constant(loops.starts), 1)
-            m.d.sync += self.round.eq(slots.row - first)
-        else:
-            slots = OpenSlots(m, loops.first, go, run)
-            m.d.comb += self.round.eq(delayed(m, slots.row, 1))
         if "skip" in self._has:
             m.d.comb += self.skip.eq(run.skip)
         return slots

@@ -14,7 +14,7 @@ from .memories import look_up
 from .row_facts import RowFacts
 from .run_length import RunLength
 
-__all__ = ["FixedSlots", "ManySlots", "OpenSlots", "Slots"]
+__all__ = ["FixedSlots", "OpenSlots", "Slots"]
 
 
 class Slots:
@@ -58,15 +58,23 @@ class Slots:
         self.row = Signal(range(max(rows, 2)), name="row")
         self.running = Signal(name="running")
         self.rom = Columns(self.row)
-        self._shown_row: Value | None = None
+        self._late: dict[str, Value] = {}
 
     def column(self, m: Module, values: np.ndarray) -> Value:
-        """A value of each row; that of its number needs no ROM."""
-        if len(values) > 1 and (values == np.arange(len(values))).all():
-            if self._shown_row is None:
-                self._shown_row = delayed(m, self.row, 1)
-            return self._shown_row
+        """A value of each row; some that follow from its number need no ROM."""
+        others = values[1:]
+        if len(others) and (values == np.arange(len(values))).all():
+            return self._once(m, "row", self.row)
+        if len(others) and values.max() <= 1 and (others != values[0]).all():
+            first = self._once(m, "first", self.row == 0)
+            return first if values[0] else ~first
         return self.rom.read(values)
+
+    def _once(self, m: Module, name: str, value: Value) -> Value:
+        """A value of the counters as late as the slot, in one register however often it is used."""
+        if name not in self._late:
+            self._late[name] = delayed(m, value, 1)
+        return self._late[name]
 
     def address(self, base: np.ndarray) -> Value:
         """First addresses of rows, plus the word."""
@@ -85,58 +93,33 @@ class Slots:
         return look_up(values, self.row)
 
 
-class _OneLoop(Slots):
-    """The slots of one loop.
-
-    Parameters
-    ----------
-    m : Module
-    loop : Loop
-    go : Value
-    """
+class FixedSlots(Slots):
+    """The slots of a loop with messages of a fixed length."""
 
     def __init__(self, m: Module, loop: Loop, go: Value) -> None:
         super().__init__(loop.rows, go)
-        self.loop = loop
-        self._first = delayed(m, self.row == 0, 1)
         self._end_of_rows = self.row == loop.rows - 1
+        count = self._count_by_flit if loop.order is Order.FLIT else self._count_by_row
+        count(m, loop)
 
-    def column(self, m: Module, values: np.ndarray) -> Value:
-        """A value of each row; one bit that is high, or low, in the first only needs no ROM."""
-        if values.max() <= 1 and (values[1:] != values[0]).all():
-            return self._first if values[0] else ~self._first
-        return super().column(m, values)
-
-    def _count_by_flit(self, m: Module, last: Value | int, most: int) -> None:
+    def _count_by_flit(self, m: Module, loop: Loop) -> None:
         """Count all rows for the first flit, then for the second, .."""
-        flit = Signal(range(max(most, 2)), name="flit")
-        end, moves = flit == last, self.go | self.running
+        flit = Signal(range(max(loop.flits, 2)), name="flit")
+        end, moves = flit == loop.flits - 1, self.go | self.running
         with m.If(moves):
             m.d.sync += [
                 self.row.eq(Mux(self._end_of_rows, 0, self.row + 1)),
                 self.running.eq(~(self._end_of_rows & end)),
             ]
         # Unless it is the only row, the first, at which `go` comes late, is not the last.
-        several = self.loop.rows > 1
-        with m.If((self.running if several else moves) & self._end_of_rows):
+        with m.If((self.running if loop.rows > 1 else moves) & self._end_of_rows):
             m.d.sync += flit.eq(Mux(end, 0, flit + 1))
         self.word = delayed(m, flit, 1)
         self.streams = self.begins = Const(1)
 
-
-class FixedSlots(_OneLoop):
-    """The slots of messages of a fixed length."""
-
-    def __init__(self, m: Module, loop: Loop, go: Value) -> None:
-        super().__init__(m, loop, go)
-        if loop.order is Order.FLIT:
-            self._count_by_flit(m, loop.flits - 1, loop.flits)
-        else:
-            self._count_by_row(m)
-
-    def _count_by_row(self, m: Module) -> None:
+    def _count_by_row(self, m: Module, loop: Loop) -> None:
         """Count the cycles of each row."""
-        duration = self.loop.duration(self.loop.flits)
+        duration, words = loop.duration(loop.flits), loop.blocks * loop.flits
         cycle = Signal(range(max(int(duration.max()), 2)), name="cycle")
         end_of_row = cycle == self._per_row((duration - 1).tolist())
         with m.If(self.go | self.running):
@@ -151,45 +134,11 @@ class FixedSlots(_OneLoop):
                 ]
         self.word = delayed(m, cycle, 1)
         self.begins = self.word == 0
-        words = self.loop.blocks * self.loop.flits
         self.streams = Const(1) if (words >= duration).all() else self.word < self.rom.read(words)
 
 
-class OpenSlots(_OneLoop):
-    """The slots of messages whose length is known when a run starts.
-
-    Parameters
-    ----------
-    m, loop, go
-        As for all.
-    run : RunLength
-    """
-
-    def __init__(self, m: Module, loop: Loop, go: Value, run: RunLength) -> None:
-        super().__init__(m, loop, go)
-        if loop.order is Order.FLIT:
-            self._count_by_flit(m, run.last, loop.flits)
-        else:
-            self._count_by_row(m, run)
-
-    def _count_by_row(self, m: Module, run: RunLength) -> None:
-        """Count the words of each row, and the cycles of its pause."""
-        loops = Loops([self.loop])
-        facts = RowFacts(m, loops, self.row, run)
-        counter = BlockCounter(m, loops, facts, run)
-        with m.If(self.go | self.running):
-            m.d.sync += self.running.eq(~(counter.end_of_row & self._end_of_rows))
-            counter.count_by_row()
-            with m.If(counter.end_of_row):
-                m.d.sync += self.row.eq(Mux(self._end_of_rows, 0, self.row + 1))
-                facts.follow()
-        with m.Else():
-            counter.rest()
-        counter.show(self)
-
-
-class ManySlots(Slots):
-    """The slots of several loops, of which a run goes through one.
+class OpenSlots(Slots):
+    """The slots of loops whose length is known when a run starts, which goes through one of them.
 
     Parameters
     ----------
@@ -201,7 +150,7 @@ class ManySlots(Slots):
 
     def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
         super().__init__(loops.rows, go)
-        by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+        orders = {loop.order for loop in loops.loops}
         facts = RowFacts(m, loops, self.row, run)
         counter = BlockCounter(m, loops, facts, run)
         first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
@@ -213,16 +162,19 @@ class ManySlots(Slots):
             m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
             facts.rest()
             counter.rest()
-        with m.Elif(by_flit):
-            m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
-            m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
-            counter.count_by_flit(end_of_rows)
-        with m.Else():
-            m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
-            counter.count_by_row()
-            with m.If(counter.end_of_row):
+        if Order.FLIT in orders:
+            by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+            with m.Elif(by_flit):
                 m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
-                facts.follow()
+                m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
+                counter.count_by_flit(end_of_rows)
+        if Order.ROW in orders:
+            with m.Else():
+                m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
+                counter.count_by_row()
+                with m.If(counter.end_of_row):
+                    m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+                    facts.follow()
         counter.show(self)
 
     def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
