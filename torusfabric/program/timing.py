@@ -14,9 +14,11 @@ slot + `SETTING` + hops * latency     the word is at the in-port of its receiver
 ====================================  =============================
 
 An operator behind an in-port takes `COMBINE` cycles more, and those of its own hardware. Skews are
-added. Cycles are counted like the fabric's own counter: the edge that takes the start pulse is
-number 0, and something is there in cycle c if it is there after edge c. The first slot is cycle
-`wait`.
+added. The components that cause these latencies say them as well, and building asserts that both
+are equal.
+
+Cycles are counted like the fabric's own counter: the edge that takes the start pulse is number 0,
+and something is there in cycle c if it is there after edge c. The first slot is cycle `wait`.
 """
 
 from __future__ import annotations
@@ -64,14 +66,17 @@ LINK = SETTING + 1
 #: Cycles that an operator behind an in-port takes, besides those of its own hardware.
 COMBINE = 1
 
+#: Cycles of the write of a memory.
+STORE = 1
+
 #: Cycles from the arrival of a word to its departure by way of a memory: it is written, read, sent.
-MEMORY_AGE = 3
+MEMORY_AGE = STORE + LINK - ADDRESS
 
 #: Cycles of a round beyond its hops and flits: the write of the last flit.
-ROUND_SETUP = 1
+ROUND_SETUP = STORE
 
 #: Clock edges of a write of the host: into the host port, on the way, and into the memory.
-WRITE = 2 + DISTRIBUTION
+WRITE = 1 + DISTRIBUTION + STORE
 
 #: Cycles in which a sequencer finds out what follows from the length of a run.
 RUN_SETUP = 1
@@ -79,8 +84,9 @@ RUN_SETUP = 1
 #: Cycles more in which it finds out what follows from the mode.
 MODE_SETUP = 1
 
-#: Cycles by which a write of the host may be late, for the first read comes as late.
-EARLY_START = 1
+#: Cycles by which a write of the host may be late, for the first read comes as late: a run may
+#: begin an edge after the last write.
+EARLY_START = SETTING + 1 - WRITE
 
 
 class CyclePiece(NamedTuple):

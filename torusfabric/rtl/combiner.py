@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..program.timing import COMBINE
 from .apart import apart
 from .chosen_sum import add_chosen
 from .crossbar import Crossbar, select_registers
@@ -13,6 +14,8 @@ from .netlist import Leaf
 from .operator_unit import OperatorUnit
 
 __all__ = ["Combiner"]
+
+assert COMBINE == 1, "a result has one register, besides those of the operator's own hardware"
 
 
 class Combiner(Leaf):

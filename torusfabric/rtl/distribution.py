@@ -32,6 +32,8 @@ STROBES = frozenset({"run_begins", "run_ends", "load_valid"})
 #: What has a bit for each group of nodes; the nodes of a group are given that of theirs.
 BY_GROUP = frozenset({"write_enable"})
 
+assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
+
 #: The reset of nodes: they start as after one.
 RESET = "clear"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
+from ..program.timing import ADDRESS, SETTING, STORE
 from .apart import apart
 from .cascade import SLICE
 from .delays import delayed
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Copy", "EndpointBuilder", "asked"]
 
+
+#: Cycles from the address of a memory to its word.
+READ = 1
+
+assert ADDRESS + READ == SETTING, "words that are read, and settings, are there at once"
+assert STORE == 1, "a word may be read in the cycle after that in which it is stored"
 
 #: Bits from which a memory is taken for a block RAM.
 BLOCK_RAM = 2048

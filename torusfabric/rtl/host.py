@@ -8,7 +8,7 @@ from typing import NamedTuple
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program.timing import DISTRIBUTION
+from ..program.timing import DISTRIBUTION, STORE, WRITE
 from .delays import delayed, pulsed
 from .distribution import NodeGroups
 from .host_blocks import host_block, host_position
@@ -18,6 +18,11 @@ from .memories import address_width, choose
 from .netlist import Leaf
 
 __all__ = ["RADIX", "Host", "HostView", "HostWrites", "ReadMerge", "merge_levels", "suffix"]
+
+#: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
+ENTRY = 1
+
+assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
 
 #: Words that a node of the read tree combines: a 4-input look-up table a bit.
 RADIX = 4
@@ -106,8 +111,8 @@ class HostWrites(NamedTuple):
     def latency(self) -> int:
         """Cycles to find the memory and the address, the input register included."""
         if self.locator is None:
-            return 1 + self.layout.chunk_cycles * self.layout.memory_by_chunk
-        return 1 + self.layout.block_cycles(self.layout.send_parts) + self.locator.latency
+            return ENTRY + self.layout.chunk_cycles * self.layout.memory_by_chunk
+        return ENTRY + self.layout.block_cycles(self.layout.send_parts) + self.locator.latency
 
 
 class Host(Leaf):

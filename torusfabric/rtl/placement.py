@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Placement", "RouterPlan", "place"]
 
-#: Cycles of a table, from its address to the value, and from there to the register that acts on it.
+#: Cycles from the value of a table to the register that acts on it.
 TABLE = 1
 
 

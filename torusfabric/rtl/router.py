@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..program.timing import LINK, SETTING
 from .apart import apart
 from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
 from .place import Location
 
 __all__ = ["Router"]
+
+#: Cycles from a word at an input, with settings in the select registers, to the link.
+HOP = 1
+
+assert SETTING + HOP == LINK, "a router has one register"
 
 
 class Router(Leaf):

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
+from ..program.timing import MODE_SETUP, RUN_SETUP
 from .division import divided
 from .loops import Loops
 from .memories import address_width, choose
 
 __all__ = ["Lengths", "RunLength"]
+
+assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the mode"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""Latencies are stated once: with other constants, hardware takes as long as is predicted."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torusfabric
+
+PACKAGE = Path(torusfabric.__file__).parent
+
+#: Simulates fabrics of all kinds, and prints what is wrong of each.
+CHECK = """
+import torusfabric as tf
+for topology, name, options in (
+    ("3x3", "allgather", {}), ("2x3", "allreduce", {}), ("3x3", "reduce", {}),
+    ("3x3", "scatter", {"max_flits": 4, "root": "any"}), ("2x3", "broadcast", {"max_flits": 3}),
+):
+    program = tf.compile(tf.plan(topology, name), **options)
+    report = tf.simulate(tf.Fabric(program, width=8), engine="amaranth")
+    print(report.words_wrong, report.cycles - report.predicted_cycles)
+stream = tf.Fabric(tf.compile(tf.plan("3x3", "broadcast"), max_flits=3), width=8, top="stream")
+print(tf.simulate(stream).words_wrong, program.timing.drain)
+"""
+
+
+def outcome(folder, **constants):
+    """What the check prints, and the last line of its errors, with other constants of timing."""
+    shutil.copytree(PACKAGE, folder / "torusfabric", ignore=shutil.ignore_patterns("__pycache__"))
+    timing = folder / "torusfabric/program/timing.py"
+    text = timing.read_text(encoding="utf-8")
+    for name, value in constants.items():
+        text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.M)
+        assert count == 1
+    timing.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", "-c", CHECK]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    return run.stdout.splitlines(), run.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize("registers", [2, 3, 4])
+def test_registers_on_the_way_to_nodes(tmp_path, registers):
+    """Of any number: every word is right, and every run takes the cycles that are predicted."""
+    found, _ = outcome(tmp_path, DISTRIBUTION=registers)
+    assert found == ["0 0"] * 5 + [f"0 {registers + 1}"]
+
+
+@pytest.mark.parametrize(
+    ("constants", "why"),
+    [
+        ({"DISTRIBUTION": 1}, "groups of nodes have a register, and nodes have one"),
+        ({"LINK": "SETTING + 2"}, "a router has one register"),
+        ({"COMBINE": 2}, "a result has one register"),
+        ({"SETTING": "ADDRESS + 2"}, "words that are read, and settings, are there at once"),
+        ({"WRITE": "3 + DISTRIBUTION"}, "a write is in a memory when a run may read it"),
+        ({"RUN_SETUP": 2}, "a register holds what a run follows"),
+    ],
+)
+def test_what_is_not_built_is_not_predicted(tmp_path, constants, why):
+    """A latency that is not that of the component that causes it is refused."""
+    found, error = outcome(tmp_path, **constants)
+    assert found == []
+    assert error[0].startswith("AssertionError: " + why)
