@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 from amaranth.lib.wiring import Out
 
 from ..program import RenumberedMap
-from .blueprint import Blueprint, Top
+from .blueprint import Blueprint
 from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
 from .host_layout import HostLayout
 from .locators import Locator, locator_of, write_locator_of
 from .memories import address_width
-from .netlist import Fixed, Leaf, Part, Parts, Role
+from .netlist import Leaf, Part, Parts, Role
 from .root_unit import RootUnit
 from .sequencer import Sequencer
-from .streams.sequencer import StreamSequencer
 
 if TYPE_CHECKING:
     from ..program import AddressMap
@@ -134,31 +133,24 @@ def _add_read_tree(plan: Blueprint) -> None:
             words.append(Part(name, 0, width))
 
 
-def add_sequencer(plan: Blueprint) -> None:
-    """Add the sequencer; at rest it passes on an address that the host reads."""
-    net, bits = plan.netlist, plan.address_bits
-    address: Parts = (Fixed(0, bits),)
-    if plan.top is Top.HOST:
-        # Of several modes, the sequencer takes it a cycle early.
-        name = "next_read_address" if plan.program.several else "read_address"
-        address = net.low(name, bits)
-    kind = StreamSequencer if plan.top is Top.STREAM else Sequencer
+def add_sequencer(
+    plan: Blueprint,
+    given: Mapping[str, Parts],
+    *,
+    kind: type[Sequencer] = Sequencer,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Add the sequencer, given what drives inputs that depend on the top."""
     make = lambda: kind(
         [mode.timing for mode in plan.program.modes],
         plan.placement,
         plan.choices,
-        address_bits=bits,
+        address_bits=plan.address_bits,
     )
-    inputs: dict[str, Parts] = {
-        name: net.low(name, bits) for name, bits in {"start": 1, **plan.choices.inputs}.items()
-    }
-    inputs["idle_address"] = address
-    if plan.top is Top.STREAM:
-        inputs["over"] = (Part("over", 0, 1),)
-    # With streams it is not the sequencer that finds out why a run cannot be carried out.
-    renamed = {"error": "start_error"} if plan.top is Top.STREAM else {}
-    given = add_single(plan, "sequencer", Role.SEQUENCER, make, inputs, renamed)
-    plan.sequenced.update(given)
+    starts = {name: plan.netlist.low(name, bits) for name, bits in
+              {"start": 1, **plan.choices.inputs}.items()}  # fmt: skip
+    inputs = {**starts, **given}
+    plan.sequenced.update(add_single(plan, "sequencer", Role.SEQUENCER, make, inputs, renamed))
 
 
 def add_root_unit(plan: Blueprint) -> None:

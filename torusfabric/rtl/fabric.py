@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,25 +13,19 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import Program, RouteMap
+from ..program import Program
 from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type
 from .assembly import Assembly
 from .blueprint import Blueprint, Top
-from .bus import Bus, RegisterMap, add_bus
-from .common_parts import add_host, add_root_unit, add_sequencer
+from .bus import Bus, RegisterMap
 from .core_address_map import core_address_map
-from .endpoint_parts import add_endpoints, add_streams
 from .host_layout import HostLayout
-from .locators import Locator
 from .origins import Origins, tag_cost
 from .placement import place
-from .router_parts import add_combiners, add_routers
-from .run_choices import ERROR_BITS
 from .streams import Clocks
-from .streams.nodes import add_stream_control, add_stream_nodes
-from .streams.plan import plan_streams
 from .streams.signatures import connect_streams, is_stream, stream_members
+from .tops import Built, add_core_top, add_host_top, is_direct
 
 __all__ = ["Fabric", "Top", "check_prefix"]
 
@@ -153,90 +147,73 @@ class Fabric(wiring.Component):
         clocks: Clocks | str = Clocks.ONE,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
-        width = natural("Width", width)
-        if not 1 <= width <= MAX_WIDTH:
+        self.width, self.prefix = natural("Width", width), prefix
+        if not 1 <= self.width <= MAX_WIDTH:
             raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
         for operator in program.operators:
-            operator.check_width(width)
+            operator.check_width(self.width)
         check_prefix(prefix)
-        self.prefix = prefix
-        if program.any_length and Top(top) is Top.CORE:
-            raise InputError("Top must be host for messages of any length, not core")
-        if program.mode.part_is_root and Top(top) is Top.CORE:
-            kind = program.schedule.collective.kind
-            raise InputError(f"Top must be host for {kind} from any root, not core")
-        if len(program.operators) > 1 and Top(top) is Top.CORE:
-            raise InputError("Top must be host for several operators, not core")
-        self.program, self.width, self.flits = program, width, program.flits
-        self.top, self.bus = Top(top), None if bus is None else Bus(bus)
-        if self.bus and self.top is not Top.HOST:
-            raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
-        self.clocks = Clocks(clocks)
-        if program.barrier and self.top is not Top.STREAM:
-            raise InputError(f"Top must be stream for a barrier, not {self.top}")
-        if self.clocks is not Clocks.ONE and self.top is not Top.STREAM:
-            raise InputError(f"Top must be stream for clocks of the nodes, not {self.top}")
-        self.register_map: RegisterMap | None = None
+        self.program, self.flits, self.top = program, program.flits, Top(top)
+        self.bus, self.clocks = None if bus is None else Bus(bus), Clocks(clocks)
+        self._check_top()
         self.nodes, self.ports = program.topology.nodes, program.ports
         parts = [program.part(mode) for mode in range(len(program.modes))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
         self.layouts = tuple(HostLayout(part, words) for part in parts)
         self.layout = self.layouts[0]
-        plan = Blueprint(program, place(program), width, self.top)
-        self.netlist, self.read_latency = plan.netlist, 0
-        self._locators: list[Callable[[], Locator]] = []
-        self._build(plan)
-        streams = stream_members(program, width) if self.top is Top.STREAM else {}
+        plan = Blueprint(program, place(program), self.width, self.top)
+        built, self.netlist = self._built(plan), plan.netlist
+        self.router_classes, self.read_latency, self._locators = built
+        self.register_map = self._behind_bus(self.bus) if self.bus else None
+        streams = stream_members(program, self.width) if self.top is Top.STREAM else {}
         super().__init__(
             {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
             | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
             | streams
         )
 
+    def _check_top(self) -> None:
+        """See to it that the top is one for the program, and for what else is wanted."""
+        program, kind = self.program, self.program.schedule.collective.kind
+        of_host = {
+            "messages of any length": program.any_length,
+            f"{kind} from any root": program.mode.part_is_root,
+            "several operators": len(program.operators) > 1,
+        }
+        for what, wanted in of_host.items():
+            if wanted and self.top is Top.CORE:
+                raise InputError(f"Top must be host for {what}, not core")
+        if self.bus and self.top is not Top.HOST:
+            raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
+        of_stream = {
+            "a barrier": program.barrier,
+            "clocks of the nodes": self.clocks is not Clocks.ONE,
+        }
+        for what, wanted in of_stream.items():
+            if wanted and self.top is not Top.STREAM:
+                raise InputError(f"Top must be stream for {what}, not {self.top}")
+
     def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
         """Ports that are none of a stream, with their widths."""
         apart = self.top is Top.STREAM
         return [(name, bits) for name, bits in ports.items() if not (apart and is_stream(name))]
 
-    def _build(self, plan: Blueprint) -> None:
+    def _built(self, plan: Blueprint) -> Built:
         """Fill the netlist."""
-        net, program = plan.netlist, self.program
-        if self.top is not Top.STREAM:
-            net.add_input("start")
-            for name, bits in plan.choices.inputs.items():
-                net.add_input(name, bits)
         if self.top is Top.HOST:
-            self.read_latency, self._locators = add_host(plan, self.layouts)
-        elif self.top is Top.STREAM:
-            streams = plan_streams(plan, self.clocks)
-            add_stream_control(plan, streams)
-        elif not self.streaming:
-            self.read_latency = 1 + plan.placement.endpoints.answer
-        add_sequencer(plan)
-        if program.by_offset or any(mode.part_is_root for mode in program.modes):
-            add_root_unit(plan)
-        if self.top is Top.STREAM:
-            add_stream_nodes(plan, streams)
-        elif self.streaming:
-            add_streams(plan)
-        else:
-            add_endpoints(plan)
-        if program.loop.sources.results:
-            add_combiners(plan)
-        self.router_classes = add_routers(plan)
-        plan.distribution.add()
-        for name, width in (("busy", 1), ("done", 1), ("cycles", 32)):
-            net.add_output(name, width)
-        if self.top is Top.STREAM:
-            net.add_output("error", ERROR_BITS)
-        for name in ("error", "round"):
-            if name in plan.sequenced and self.top is not Top.STREAM:
-                net.add_output(name, net.nets[name])
-        if self.bus:
-            latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
-            self.register_map = add_bus(
-                net, self.bus, self.layouts, flits=self.flits, latencies=latencies
-            )
+            return add_host_top(plan, self.layouts)
+        if self.top is Top.CORE:
+            return add_core_top(plan)
+        from .streams.nodes import add_stream_top  # a guest
+
+        return add_stream_top(plan, self.clocks)
+
+    def _behind_bus(self, bus: Bus) -> RegisterMap:
+        """Put the host port behind a bus."""
+        from .bus.attach import add_bus  # a guest
+
+        latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
+        return add_bus(self.netlist, bus, self.layouts, flits=self.flits, latencies=latencies)
 
     @property
     def predicted_cycles(self) -> int:
@@ -246,7 +223,7 @@ class Fabric(wiring.Component):
     @property
     def streaming(self) -> bool:
         """Whether nodes have ports for what they send and receive, in place of memories."""
-        return self.top is Top.CORE and isinstance(self.program.mode.receive_map, RouteMap)
+        return self.top is Top.CORE and is_direct(self.program)
 
     @property
     def write_latency(self) -> int:

@@ -1,7 +1,6 @@
 """The host port behind a standard bus: registers, and windows onto the memories of the nodes."""
 
-from .attach import add_bus
 from .protocol import DATA_BITS, Bus
 from .register_map import Access, Field, Register, RegisterMap, Window
 
-__all__ = ["DATA_BITS", "Access", "Bus", "Field", "Register", "RegisterMap", "Window", "add_bus"]
+__all__ = ["DATA_BITS", "Access", "Bus", "Field", "Register", "RegisterMap", "Window"]

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.lib.wiring import In, Out
 
-from ..common_parts import add_single
+from ..common_parts import add_sequencer, add_single
 from ..endpoint_parts import EndpointWiring, endpoint_settings
 from ..netlist import Fixed, Part, Parts, Role
 from ..run_choices import ERROR_BITS
+from ..tops import Built, add_inside
 from .commands import Commands, CommandShape
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint
 from .loader import Loader
+from .plan import StreamPlan, plan_streams
 from .ports import Clocks
 from .readiness import RADIX, ReadinessMerge, levels
+from .sequencer import StreamSequencer
 from .stream_control import StreamControl
 from .unloader import Unloader
 
@@ -27,13 +30,27 @@ if TYPE_CHECKING:
     from ..blueprint import Blueprint
     from ..leaf import Leaf
     from .packets import Packets
-    from .plan import StreamPlan
     from .shapes import LoaderShape, UnloaderShape
 
-__all__ = ["add_stream_control", "add_stream_nodes"]
+__all__ = ["add_stream_top"]
 
 
-def add_stream_control(plan: Blueprint, streams: StreamPlan) -> None:
+def add_stream_top(plan: Blueprint, clocks: Clocks) -> Built:
+    """Every node has a stream of what it sends, and one of what it receives."""
+    streams = plan_streams(plan, clocks)
+    _add_control(plan, streams)
+    # It is not the sequencer that finds out why a run cannot be carried out.
+    given: dict[str, Parts] = {
+        "idle_address": (Fixed(0, plan.address_bits),), "over": (Part("over", 0, 1),)
+    }  # fmt: skip
+    add_sequencer(plan, given, kind=StreamSequencer, renamed={"error": "start_error"})
+    routers = add_inside(plan, lambda plan: _add_nodes(plan, streams))
+    for name, width in (("busy", 1), ("done", 1), ("cycles", 32), ("error", ERROR_BITS)):
+        plan.netlist.add_output(name, width)
+    return Built(routers)
+
+
+def _add_control(plan: Blueprint, streams: StreamPlan) -> None:
     """Add what starts runs, and what takes commands if they need any."""
     loader, depth = streams.loader, levels(plan.nodes)
     length_bits = plan.choices.inputs.get("length", 0)
@@ -94,7 +111,7 @@ def _port_of(name: str) -> str:
     return f"s_axis_cmd_{name}" if name in ("tdata", "tvalid", "tready", "tlast") else ""
 
 
-def add_stream_nodes(plan: Blueprint, streams: StreamPlan) -> None:
+def _add_nodes(plan: Blueprint, streams: StreamPlan) -> None:
     """Add loaders, unloaders and endpoints, and the tree."""
     net, settings = plan.netlist, endpoint_settings(plan)
     net.add_module("loader", partial(Loader, streams.loader), role=Role.STREAM)

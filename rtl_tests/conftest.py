@@ -1,0 +1,16 @@
+"""What all tests have in common."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from torusfabric.collective import operators
+
+
+@pytest.fixture(autouse=True)
+def _operators_of_this_test() -> Iterator[None]:
+    """Operators that a test, or an example, registers are known to it alone."""
+    known = dict(operators._REGISTERED)  # noqa: SLF001
+    yield
+    operators._REGISTERED.clear()  # noqa: SLF001
+    operators._REGISTERED.update(known)  # noqa: SLF001
