@@ -17,7 +17,7 @@ from torusfabric import verilog
 from torusfabric.collective import random_messages
 from torusfabric.program import RenumberedMap
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.blueprint import Blueprint
+from torusfabric.rtl.fabric_builder import FabricBuilder
 from torusfabric.rtl.run_length import RunLength
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs
@@ -298,9 +298,9 @@ def test_a_root_that_is_ignored_is_found(monkeypatch):
     """All nodes take offset 0 for their own in the modes with any root."""
     jobs = [Job(mode=0, length=2), Job(mode=1, length=2, root=2)]
     assert tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
-    by_offset = vars(Blueprint)["_by_offset"]
+    by_offset = vars(FabricBuilder)["_by_offset"]
     monkeypatch.setattr(
-        Blueprint,
+        FabricBuilder,
         "_by_offset",
         lambda plan, contents, *others: by_offset(plan, (contents[-1],) * len(contents), *others),
     )

@@ -11,7 +11,8 @@ from helpers import fabric_of
 
 from torusfabric import verilog
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Role
+from torusfabric.rtl.netlist import ROM, Fixed, Instance, Part, Role
+from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx
 from torusfabric.verilog.design import RomContents
@@ -19,13 +20,13 @@ from torusfabric.verilog.design import RomContents
 
 def with_roms(*roms):
     """A netlist of ROMs, (rows, width) each, that read the same address."""
-    netlist = Netlist()
+    netlist = NetlistBuilder()
     address = netlist.add_input("address", 10)
     for number, (rows, width) in enumerate(roms):
         netlist.add_rom(f"rom_{number}", rows=rows, width=width, address=address,
                         output=f"data_{number}", node=number)  # fmt: skip
         netlist.wire_output(f"q_{number}", netlist.whole(f"data_{number}"))
-    return netlist
+    return netlist.done()
 
 
 def random_rom(depth, width, seed=0):
@@ -89,10 +90,10 @@ def test_roms_are_one_module():
 
 
 def test_addresses_are_cut_to_what_numbers_the_rows():
-    netlist = Netlist()
+    netlist = NetlistBuilder()
     parts = (Fixed(1, 1), Part("a", 0, 2), Part("b", 0, 4))
     netlist.add_rom("x", rows=range(6), width=3, address=parts, output="q")
-    (rom,) = netlist.instances
+    (rom,) = netlist.done().instances
     assert rom.inputs == {"address": (Fixed(1, 1), Part("a", 0, 2))}
     assert isinstance(rom, Instance)
     assert (rom.contents, rom.width, rom.role, rom.node) == ((0, 1, 2, 3, 4, 5), 3, Role.ROM, None)
@@ -109,13 +110,17 @@ def test_addresses_are_cut_to_what_numbers_the_rows():
 )
 def test_misfit_roms(rows, width, bits, message):
     with pytest.raises(ValueError, match=message):
-        Netlist().add_rom("x", rows=rows, width=width, address=(Part("a", 0, bits),), output="q")
+        NetlistBuilder().add_rom(
+            "x", rows=rows, width=width, address=(Part("a", 0, bits),), output="q"
+        )
 
 
 def test_nets_are_driven_once():
-    netlist = with_roms(([0], 1))
+    netlist = NetlistBuilder()
+    address = netlist.add_input("address", 10)
+    netlist.add_rom("rom_0", rows=[0], width=1, address=address, output="data_0")
     with pytest.raises(ValueError, match=r"^Net data_0 must be driven once, not by two instances$"):
-        netlist.add_rom("x", rows=[0], width=1, address=netlist.whole("address"), output="data_0")
+        netlist.add_rom("x", rows=[0], width=1, address=address, output="data_0")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.program import Program
-from torusfabric.rtl.netlist import Netlist
+from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.simulation.engines import (
     ENGINES,
     AmaranthEngine,
@@ -284,11 +284,11 @@ def ring_of_inverters(registered):
             "module pass(clk, a, y);\n  input clk;\n  input a;\n  output reg y;\n"
             "  initial y = 0;\n  always @(posedge clk) y <= !a;\nendmodule\n"
         )
-    netlist = Netlist()
+    netlist = NetlistBuilder()
     netlist.nets = {"p": 1, "q": 1}
     netlist.add("one", "pass", inputs={"a": netlist.whole("q")}, outputs={"y": ("p", 1)})
     netlist.add("two", "pass", inputs={"a": netlist.whole("p")}, outputs={"y": ("q", 1)})
-    return netlist, {"pass": text}
+    return netlist.done(), {"pass": text}
 
 
 @needs_compiler

@@ -200,13 +200,14 @@ def forgetful(program):
 
 def flip_setting(fabric, *, node):
     """Plant a fault in a fabric: flip a bit in the first row of the settings of a node's router."""
-    instances = fabric.netlist.instances
+    instances = list(fabric.netlist.instances)
     (number,) = (
         k for k, instance in enumerate(instances)
         if instance.role is Role.ROM and f"setting_{node}" in instance.outputs.values()
     )  # fmt: skip
     first, *others = instances[number].contents
     instances[number] = replace(instances[number], contents=(first ^ 1, *others))
+    fabric.netlist = replace(fabric.netlist, instances=tuple(instances))
 
 
 def delay_end(fabric, *, flits=20):

@@ -15,7 +15,7 @@ from torusfabric.rtl.cascade import SLICE, select_bits
 from torusfabric.rtl.chosen_sum import ChosenSum
 from torusfabric.rtl.leaf import Leaf
 from torusfabric.rtl.multiplexer import Multiplexer
-from torusfabric.rtl.netlist import Netlist
+from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.toolchain import tools
 from torusfabric.verilog import conversion, write
 from torusfabric.verilog.conversion import module_texts
@@ -104,9 +104,9 @@ def comparison(number, shape):
 @pytest.fixture(scope="module")
 def texts():
     """The text of each module."""
-    netlist = Netlist()
+    netlist = NetlistBuilder()
     netlist.add_module("shared", Shared)
-    modules = module_texts(netlist)
+    modules = module_texts(netlist.done())
     return {shape: modules[shape.name].text for shape in SHAPES}
 
 

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from verilog_bench import have_icarus, have_verilator, lint_verilator
 
-from torusfabric.rtl.netlist import ROM, Netlist
+from torusfabric.rtl.netlist import ROM
+from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.verilog import module_texts
 from torusfabric.verilog.conversion import BLOCK, _in_blocks
 from torusfabric.verilog.design import RomContents
@@ -17,9 +18,9 @@ DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
 
 def rom_text():
     """The text of the ROM module."""
-    netlist = Netlist()
+    netlist = NetlistBuilder()
     netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
-    return module_texts(netlist)[ROM].text
+    return module_texts(netlist.done())[ROM].text
 
 
 def contents_of(depth, width=5):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from amaranth.lib.wiring import Out
 
 from ..program import RenumberedMap
-from .blueprint import Blueprint
+from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
 from .host_layout import HostLayout
 from .locators import Locator, locator_of, write_locator_of
@@ -27,7 +27,7 @@ __all__ = ["add_host", "add_root_unit", "add_sequencer", "add_single"]
 
 
 def add_single(
-    plan: Blueprint,
+    build: FabricBuilder,
     name: str,
     role: Role,
     make: Callable[[], Leaf],
@@ -38,25 +38,25 @@ def add_single(
 
     They are nets of their own names, or of the names that some of them are given.
     """
-    plan.netlist.add_module(name, make, role=role)
+    build.add_module(name, make, role=role)
     leaf = make()
     outputs = {
         member: (renamed.get(member, member), len(getattr(leaf, member)))
         for member, flow in leaf.signature.members.items()
         if flow.flow is Out
     }
-    plan.netlist.add(f"the_{name}", name, inputs=dict(inputs), outputs=outputs)
-    return {member: plan.netlist.whole(net) for member, (net, _) in outputs.items()}
+    build.add(f"the_{name}", name, inputs=dict(inputs), outputs=outputs)
+    return {member: build.whole(net) for member, (net, _) in outputs.items()}
 
 
 def add_host(
-    plan: Blueprint, layouts: Sequence[HostLayout]
+    build: FabricBuilder, layouts: Sequence[HostLayout]
 ) -> tuple[int, list[Callable[[], Locator]]]:
     """Add the host port, and the tree that brings read data to it.
 
     Parameters
     ----------
-    plan : Blueprint
+    build : FabricBuilder
     layouts : sequence of HostLayout
         Of each mode.
 
@@ -67,7 +67,7 @@ def add_host(
     locators : list of function of () -> Locator
         Those of what is received, and of what is sent if that is not in the order of addresses.
     """
-    net, program = plan.netlist, plan.program
+    program = build.program
     parts = [program.part(mode) for mode in range(len(program.modes))]
     locators = [locator_of(part) for part in parts]
     # One mode of each send map.
@@ -75,11 +75,11 @@ def add_host(
     writers = [write_locator_of(parts[sending[k]]) for k in sorted(sending)]
     bits = {
         "host_we": 1,
-        "host_node": address_width(plan.nodes),
+        "host_node": address_width(build.nodes),
         "host_addr": layouts[0].address_bits,
-        "host_wdata": plan.width,
+        "host_wdata": build.width,
     }
-    inputs: dict[str, Parts] = {name: net.add_input(name, width) for name, width in bits.items()}
+    inputs: dict[str, Parts] = {name: build.add_input(name, width) for name, width in bits.items()}
     if any(layout.part_is_root for layout in layouts):
         inputs["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
@@ -94,14 +94,14 @@ def add_host(
                 HostWrites(layouts[sending[k]], writer and writer())
                 for k, writer in zip(sorted(sending), writers, strict=True)
             ],
-            width=plan.width,
-            address_bits=plan.address_bits,
-            answer=plan.placement.endpoints.answer,
+            width=build.width,
+            address_bits=build.address_bits,
+            answer=build.placement.endpoints.answer,
         )
 
-    plan.from_host.extend(add_single(plan, "host", Role.HOST, make, inputs))
-    _add_read_tree(plan)
-    net.add_output("host_rdata", plan.width)
+    build.from_host.extend(add_single(build, "host", Role.HOST, make, inputs))
+    _add_read_tree(build)
+    build.add_output("host_rdata", build.width)
     return make().read_latency, [*locators, *filter(None, writers)]
 
 
@@ -112,19 +112,19 @@ def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
     return tuple(range(memories))
 
 
-def _add_read_tree(plan: Blueprint) -> None:
+def _add_read_tree(build: FabricBuilder) -> None:
     """Brings the word read at a node to `host_rdata`, level by level."""
-    net, width = plan.netlist, plan.width
-    words = [Part(plan.read_net(node), 0, width) for node in range(plan.nodes)]
-    levels = merge_levels(plan.nodes)
+    width = build.width
+    words = [Part(build.read_net(node), 0, width) for node in range(build.nodes)]
+    levels = merge_levels(build.nodes)
     for level in range(len(levels)):
         groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
         words = []
         for number, group in enumerate(groups):
             module = f"read_merge_{len(group)}"
-            net.add_module(module, partial(ReadMerge, len(group), width), role=Role.READ_TREE)
+            build.add_module(module, partial(ReadMerge, len(group), width), role=Role.READ_TREE)
             name = f"read_{level}_{number}" if level < len(levels) - 1 else "host_rdata"
-            net.add(
+            build.add(
                 f"read_merge_{level}_{number}",
                 module,
                 inputs={"data": tuple(group)},
@@ -134,7 +134,7 @@ def _add_read_tree(plan: Blueprint) -> None:
 
 
 def add_sequencer(
-    plan: Blueprint,
+    build: FabricBuilder,
     given: Mapping[str, Parts],
     *,
     kind: type[Sequencer] = Sequencer,
@@ -142,21 +142,21 @@ def add_sequencer(
 ) -> None:
     """Add the sequencer, given what drives inputs that depend on the top."""
     make = lambda: kind(
-        [mode.timing for mode in plan.program.modes],
-        plan.placement,
-        plan.choices,
-        address_bits=plan.address_bits,
+        [mode.timing for mode in build.program.modes],
+        build.placement,
+        build.choices,
+        address_bits=build.address_bits,
     )
-    starts = {name: plan.netlist.low(name, bits) for name, bits in
-              {"start": 1, **plan.choices.inputs}.items()}  # fmt: skip
+    starts = {name: build.low(name, bits) for name, bits in
+              {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
     inputs = {**starts, **given}
-    plan.sequenced.update(add_single(plan, "sequencer", Role.SEQUENCER, make, inputs, renamed))
+    build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, inputs, renamed))
 
 
-def add_root_unit(plan: Blueprint) -> None:
+def add_root_unit(build: FabricBuilder) -> None:
     """Add what takes the root and gives every node its offset from it."""
-    inputs = {name: plan.netlist.whole(name) for name in ("accepted", "root")}
-    program = plan.program
+    inputs = {name: build.whole(name) for name in ("accepted", "root")}
+    program = build.program
     shown, offsets = any(mode.part_is_root for mode in program.modes), program.by_offset
     make = lambda: RootUnit(program.root_groups.torus, shown=shown, offsets=offsets)
-    add_single(plan, "root_unit", Role.ROOT_UNIT, make, inputs)
+    add_single(build, "root_unit", Role.ROOT_UNIT, make, inputs)

@@ -21,7 +21,8 @@ from ..program.timing import DISTRIBUTION
 from .apart import held_signal
 from .leaf import Leaf
 from .memories import address_width
-from .netlist import Netlist, Part, Parts, Role
+from .netlist import Part, Parts, Role
+from .netlist_builder import NetlistBuilder
 
 __all__ = ["BY_GROUP", "ControlStage", "Distribution", "NodeGroups"]
 
@@ -115,7 +116,7 @@ class Distribution:
 
     Parameters
     ----------
-    netlist : Netlist
+    netlist : NetlistBuilder
     nodes : int
 
     Attributes
@@ -124,17 +125,17 @@ class Distribution:
 
     Examples
     --------
-    >>> netlist = Netlist()
+    >>> netlist = NetlistBuilder()
     >>> distribution = Distribution(netlist, 16)
     >>> _ = netlist.add_input("write_enable", distribution.groups.count)
     >>> distribution.near("write_enable", 5)
     (Part(net='write_enable_near_1', start=0, width=1),)
     >>> distribution.add()
-    >>> netlist.instances[1].inputs
+    >>> netlist.done().instances[1].inputs
     {'write_enable': (Part(net='write_enable', start=1, width=1),)}
     """
 
-    def __init__(self, netlist: Netlist, nodes: int) -> None:
+    def __init__(self, netlist: NetlistBuilder, nodes: int) -> None:
         self._netlist, self.groups = netlist, NodeGroups(nodes)
         self._widths: dict[str, int] = {}
 

@@ -17,9 +17,9 @@ from ..program import Program
 from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type
 from .assembly import Assembly
-from .blueprint import Blueprint, Top
 from .bus import Bus, RegisterMap
 from .core_address_map import core_address_map
+from .fabric_builder import FabricBuilder, Top
 from .host_layout import HostLayout
 from .origins import Origins, tag_cost
 from .placement import place
@@ -161,10 +161,10 @@ class Fabric(wiring.Component):
         words = max(max(part.send_words, part.recv_words) for part in parts)
         self.layouts = tuple(HostLayout(part, words) for part in parts)
         self.layout = self.layouts[0]
-        plan = Blueprint(program, place(program), self.width, self.top)
-        built, self.netlist = self._built(plan), plan.netlist
-        self.router_classes, self.read_latency, self._locators = built
-        self.register_map = self._behind_bus(self.bus) if self.bus else None
+        build = FabricBuilder(program, place(program), self.width, self.top)
+        self.router_classes, self.read_latency, self._locators = self._built(build)
+        self.register_map = self._behind_bus(build, self.bus) if self.bus else None
+        self.netlist = build.done()
         streams = stream_members(program, self.width) if self.top is Top.STREAM else {}
         super().__init__(
             {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
@@ -198,22 +198,22 @@ class Fabric(wiring.Component):
         apart = self.top is Top.STREAM
         return [(name, bits) for name, bits in ports.items() if not (apart and is_stream(name))]
 
-    def _built(self, plan: Blueprint) -> Built:
+    def _built(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
         if self.top is Top.HOST:
-            return add_host_top(plan, self.layouts)
+            return add_host_top(build, self.layouts)
         if self.top is Top.CORE:
-            return add_core_top(plan)
+            return add_core_top(build)
         from .streams.nodes import add_stream_top  # a guest
 
-        return add_stream_top(plan, self.clocks)
+        return add_stream_top(build, self.clocks)
 
-    def _behind_bus(self, bus: Bus) -> RegisterMap:
+    def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
         from .bus.attach import add_bus  # a guest
 
         latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
-        return add_bus(self.netlist, bus, self.layouts, flits=self.flits, latencies=latencies)
+        return add_bus(build, bus, self.layouts, flits=self.flits, latencies=latencies)
 
     @property
     def predicted_cycles(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from .blueprint import Blueprint
 from .combiner import Combiner
+from .fabric_builder import FabricBuilder
 from .netlist import Part, Parts, Role
 from .placement import RouterPlan
 from .router import Router
@@ -14,17 +14,17 @@ from .router import Router
 __all__ = ["add_combiners", "add_routers"]
 
 
-def _select(plan: Blueprint, node: int, columns: tuple[int, ...]) -> tuple[Part, ...]:
+def _select(build: FabricBuilder, node: int, columns: tuple[int, ...]) -> tuple[Part, ...]:
     """Some of the select bits that the sequencer gives, as a node is given them."""
-    (whole,) = plan.distribution.near("select", node)
+    (whole,) = build.distribution.near("select", node)
     assert isinstance(whole, Part)
     return tuple(Part(whole.net, column, 1) for column in columns)
 
 
-def add_combiners(plan: Blueprint) -> None:
+def add_combiners(build: FabricBuilder) -> None:
     """Add one operator unit a node, all alike."""
-    net, sources = plan.netlist, plan.sources
-    crossbar, unit = plan.placement.operands, plan.operator_unit
+    sources = build.sources
+    crossbar, unit = build.placement.operands, build.operator_unit
     assert crossbar is not None
     assert unit is not None
     make = partial(
@@ -33,26 +33,26 @@ def add_combiners(plan: Blueprint) -> None:
         unit=unit,
         delayed=sources.delayed_results,
         injections=len(sources.injections),
-        width=plan.width,
+        width=build.width,
     )
-    net.add_module("combiner", make, role=Role.COMBINER)
-    columns = plan.placement.operand_columns
-    bits = _result_words(plan) * plan.width
-    for node in range(plan.nodes):
+    build.add_module("combiner", make, role=Role.COMBINER)
+    columns = build.placement.operand_columns
+    bits = _result_words(build) * build.width
+    for node in range(build.nodes):
         inputs: dict[str, Parts] = {
-            "enable": plan.distribution.near("busy", node),
-            "rx": plan.arriving(node),
-            "inject": plan.injected(node),
+            "enable": build.distribution.near("busy", node),
+            "rx": build.arriving(node),
+            "inject": build.injected(node),
         }
         if columns:
-            inputs["select"] = _select(plan, node, columns)
+            inputs["select"] = _select(build, node, columns)
         if unit.bits:
-            inputs["operator_code"] = plan.distribution.near("operator_code", node)
+            inputs["operator_code"] = build.distribution.near("operator_code", node)
         outputs = {"result": (f"result_{node}", bits)}
-        net.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
+        build.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
 
 
-def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
+def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
     """Add one router a node, one module a shape.
 
     Returns
@@ -60,47 +60,48 @@ def add_routers(plan: Blueprint) -> list[tuple[str, int]]:
     list of (str, int)
         Each module, and for how many nodes.
     """
-    control = plan.placement
+    control = build.placement
     for number, router in enumerate(control.routers):
         make = partial(
             Router,
             router.crossbar,
             bits=router.bits,
             row_bits=router.row_bits,
-            delayed=plan.sources.delayed,
-            injections=_result_words(plan) + len(next(iter(router.injections.values()))),
-            width=plan.width,
+            delayed=build.sources.delayed,
+            injections=_result_words(build) + len(next(iter(router.injections.values()))),
+            width=build.width,
         )
-        plan.netlist.add_module(f"router_{number}", make, role=Role.ROUTER)
+        build.add_module(f"router_{number}", make, role=Role.ROUTER)
     counts = [0] * len(control.routers)
-    for node, variant in enumerate(plan.variant_of):
-        shown = 0 if plan.program.by_offset else variant
+    for node, variant in enumerate(build.variant_of):
+        shown = 0 if build.program.by_offset else variant
         number = int(control.router_of[shown])
         counts[number] += 1
-        _add_router(plan, node, f"router_{number}", control.routers[number], shown)
+        _add_router(build, node, f"router_{number}", control.routers[number], shown)
     return [(f"router_{number}", count) for number, count in enumerate(counts)]
 
 
-def _add_router(plan: Blueprint, node: int, module: str, router: RouterPlan, variant: int) -> None:
+def _add_router(
+    build: FabricBuilder, node: int, module: str, router: RouterPlan, variant: int
+) -> None:
     """The router of a node, and its ROM."""
-    net = plan.netlist
-    enable = plan.distribution.near("busy", node)
-    inputs: dict[str, Parts] = {"enable": enable, "rx": plan.arriving(node)}
-    results = plan.netlist.whole(f"result_{node}") if plan.sources.results else ()
-    words = (*results, *plan.injected(node, router.injections[variant]))
+    enable = build.distribution.near("busy", node)
+    inputs: dict[str, Parts] = {"enable": enable, "rx": build.arriving(node)}
+    results = build.whole(f"result_{node}") if build.sources.results else ()
+    words = (*results, *build.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
     if router.columns:
-        inputs["select"] = _select(plan, node, router.columns)
+        inputs["select"] = _select(build, node, router.columns)
     if router.row_bits:
-        rows = plan.placement.router_rows
-        contents = tuple(router.rows.get(v, ()) for v in range(plan.loop.variants))
-        plan.add_row_rom(f"setting_{node}", node, "setting_row", router.row_bits, contents, rows)
-        inputs["setting"] = net.whole(f"setting_{node}")
-    outputs = {"tx": (f"tx_{node}", plan.ports * plan.width)}
-    net.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
+        rows = build.placement.router_rows
+        contents = tuple(router.rows.get(v, ()) for v in range(build.loop.variants))
+        build.add_row_rom(f"setting_{node}", node, "setting_row", router.row_bits, contents, rows)
+        inputs["setting"] = build.whole(f"setting_{node}")
+    outputs = {"tx": (f"tx_{node}", build.ports * build.width)}
+    build.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
 
 
-def _result_words(plan: Blueprint) -> int:
+def _result_words(build: FabricBuilder) -> int:
     """Results of the operators of a node, those of second registers included."""
-    return plan.ports + len(plan.sources.delayed_results) if plan.sources.results else 0
+    return build.ports + len(build.sources.delayed_results) if build.sources.results else 0

@@ -16,7 +16,7 @@ from .router_parts import add_combiners, add_routers
 
 if TYPE_CHECKING:
     from ..program import Program
-    from .blueprint import Blueprint
+    from .fabric_builder import FabricBuilder
     from .host_layout import HostLayout
     from .locators import Locator
 
@@ -41,26 +41,26 @@ class Built(NamedTuple):
     locators: list[Callable[[], Locator]] = []  # noqa: RUF012  nobody adds to it
 
 
-def add_host_top(plan: Blueprint, layouts: Sequence[HostLayout]) -> Built:
+def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
     """One memory-mapped port serves all nodes."""
-    _add_starts(plan)
-    latency, locators = add_host(plan, layouts)
+    _add_starts(build)
+    latency, locators = add_host(build, layouts)
     # Of several modes, the sequencer takes it a cycle early.
-    idle = "next_read_address" if plan.program.several else "read_address"
-    add_sequencer(plan, {"idle_address": plan.netlist.low(idle, plan.address_bits)})
-    routers = add_inside(plan, add_endpoints)
-    _add_status(plan)
+    idle = "next_read_address" if build.program.several else "read_address"
+    add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})
+    routers = add_inside(build, add_endpoints)
+    _add_status(build)
     return Built(routers, latency, locators)
 
 
-def add_core_top(plan: Blueprint) -> Built:
+def add_core_top(build: FabricBuilder) -> Built:
     """Every node has ports of its own: to its memories, or for the words that it sends."""
-    _add_starts(plan)
-    add_sequencer(plan, {"idle_address": (Fixed(0, plan.address_bits),)})
-    direct = is_direct(plan.program)
-    routers = add_inside(plan, add_streams if direct else add_endpoints)
-    _add_status(plan)
-    return Built(routers, 0 if direct else 1 + plan.placement.endpoints.answer)
+    _add_starts(build)
+    add_sequencer(build, {"idle_address": (Fixed(0, build.address_bits),)})
+    direct = is_direct(build.program)
+    routers = add_inside(build, add_streams if direct else add_endpoints)
+    _add_status(build)
+    return Built(routers, 0 if direct else 1 + build.placement.endpoints.answer)
 
 
 def is_direct(program: Program) -> bool:
@@ -68,27 +68,29 @@ def is_direct(program: Program) -> bool:
     return isinstance(program.mode.receive_map, RouteMap)
 
 
-def add_inside(plan: Blueprint, add_nodes: Callable[[Blueprint], None]) -> list[tuple[str, int]]:
+def add_inside(
+    build: FabricBuilder, add_nodes: Callable[[FabricBuilder], None]
+) -> list[tuple[str, int]]:
     """What all tops stand around, once the sequencer is there; the modules of routers."""
-    program = plan.program
+    program = build.program
     if program.by_offset or any(mode.part_is_root for mode in program.modes):
-        add_root_unit(plan)
-    add_nodes(plan)
-    if plan.sources.results:
-        add_combiners(plan)
-    routers = add_routers(plan)
-    plan.distribution.add()
+        add_root_unit(build)
+    add_nodes(build)
+    if build.sources.results:
+        add_combiners(build)
+    routers = add_routers(build)
+    build.distribution.add()
     return routers
 
 
-def _add_starts(plan: Blueprint) -> None:
+def _add_starts(build: FabricBuilder) -> None:
     """The inputs that start a run, and say which."""
-    for name, bits in {"start": 1, **plan.choices.inputs}.items():
-        plan.netlist.add_input(name, bits)
+    for name, bits in {"start": 1, **build.choices.inputs}.items():
+        build.add_input(name, bits)
 
 
-def _add_status(plan: Blueprint) -> None:
+def _add_status(build: FabricBuilder) -> None:
     """The outputs that say what became of it."""
     for name in ("busy", "done", "cycles", "error", "round"):
-        if name in plan.sequenced:
-            plan.netlist.add_output(name, plan.netlist.nets[name])
+        if name in build.sequenced:
+            build.add_output(name, build.nets[name])

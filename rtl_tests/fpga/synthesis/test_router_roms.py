@@ -6,7 +6,8 @@ from printed import printed
 
 from torusfabric import verilog
 from torusfabric.fpga.synthesis import synthesize
-from torusfabric.rtl.netlist import ROM, Netlist, Role
+from torusfabric.rtl.netlist import ROM, Role
+from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.verilog.design import Design, RomContents
 
 SWITCH = """
@@ -47,9 +48,9 @@ def with_roms():
 
 
 def rom_netlist():
-    netlist = Netlist()
+    netlist = NetlistBuilder()
     netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
-    return netlist
+    return netlist.done()
 
 
 @pytest.mark.long

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..host_layout import HostLayout
-from ..netlist import Leaf, Netlist, Part, Role
+from ..netlist import Leaf, Part, Role
+from ..netlist_builder import NetlistBuilder
 from .axi_lite import AxiLiteBridge
 from .bridge import ANSWERS, Bridge, accesses
 from .protocol import Bus, bus_inputs, bus_outputs
@@ -20,7 +21,7 @@ BRIDGES: dict[Bus, type[Bridge]] = {each.bus: each for each in (WishboneBridge, 
 
 
 def add_bus(
-    net: Netlist,
+    net: NetlistBuilder,
     bus: Bus,
     layouts: Sequence[HostLayout],
     *,
@@ -31,7 +32,7 @@ def add_bus(
 
     Parameters
     ----------
-    net : Netlist
+    net : NetlistBuilder
     bus : Bus
     layouts : sequence of HostLayout
         Of each mode.
@@ -65,7 +66,7 @@ def add_bus(
 
 
 def _add(
-    net: Netlist,
+    net: NetlistBuilder,
     name: str,
     make: Callable[[], Leaf],
     *,

@@ -27,7 +27,7 @@ from .unloader import Unloader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..blueprint import Blueprint
+    from ..fabric_builder import FabricBuilder
     from ..leaf import Leaf
     from .packets import Packets
     from .shapes import LoaderShape, UnloaderShape
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 __all__ = ["add_stream_top"]
 
 
-def add_stream_top(plan: Blueprint, clocks: Clocks) -> Built:
+def add_stream_top(build: FabricBuilder, clocks: Clocks) -> Built:
     """Every node has a stream of what it sends, and one of what it receives."""
-    streams = plan_streams(plan, clocks)
-    _add_control(plan, streams)
+    streams = plan_streams(build, clocks)
+    _add_control(build, streams)
     # It is not the sequencer that finds out why a run cannot be carried out.
     given: dict[str, Parts] = {
-        "idle_address": (Fixed(0, plan.address_bits),), "over": (Part("over", 0, 1),)
+        "idle_address": (Fixed(0, build.address_bits),), "over": (Part("over", 0, 1),)
     }  # fmt: skip
-    add_sequencer(plan, given, kind=StreamSequencer, renamed={"error": "start_error"})
-    routers = add_inside(plan, lambda plan: _add_nodes(plan, streams))
+    add_sequencer(build, given, kind=StreamSequencer, renamed={"error": "start_error"})
+    routers = add_inside(build, lambda build: _add_nodes(build, streams))
     for name, width in (("busy", 1), ("done", 1), ("cycles", 32), ("error", ERROR_BITS)):
-        plan.netlist.add_output(name, width)
+        build.add_output(name, width)
     return Built(routers)
 
 
-def _add_control(plan: Blueprint, streams: StreamPlan) -> None:
+def _add_control(build: FabricBuilder, streams: StreamPlan) -> None:
     """Add what starts runs, and what takes commands if they need any."""
-    loader, depth = streams.loader, levels(plan.nodes)
-    length_bits = plan.choices.inputs.get("length", 0)
+    loader, depth = streams.loader, levels(build.nodes)
+    length_bits = build.choices.inputs.get("length", 0)
     make = partial(
         StreamControl,
         # To the nodes, into their registers, and up the tree.
@@ -80,17 +80,17 @@ def _add_control(plan: Blueprint, streams: StreamPlan) -> None:
     inputs: dict[str, Parts] = {
         port: (Part(net, 0, width),) for net, (port, width) in widths.items() if port in members
     }
-    add_single(plan, "stream_control", Role.STREAM, make, inputs)
+    add_single(build, "stream_control", Role.STREAM, make, inputs)
     if streams.commands:
-        _add_commands(plan, streams.commands)
+        _add_commands(build, streams.commands)
 
 
-def _add_commands(plan: Blueprint, shape: CommandShape) -> None:
+def _add_commands(build: FabricBuilder, shape: CommandShape) -> None:
     """Add what takes commands."""
-    net, make = plan.netlist, partial(Commands, shape)
+    make = partial(Commands, shape)
     members = make().signature.members
     inputs: dict[str, Parts] = {
-        name: net.add_input(_port_of(name), members[name].shape)
+        name: build.add_input(_port_of(name), members[name].shape)
         for name in members
         if members[name].flow is In and _port_of(name)
     }
@@ -100,8 +100,8 @@ def _add_commands(plan: Blueprint, shape: CommandShape) -> None:
         name: _port_of(name) for name in members if members[name].flow is Out and _port_of(name)
     }
     for name, port in renamed.items():
-        net.add_output(port, members[name].shape)
-    add_single(plan, "commands", Role.STREAM, make, inputs, renamed)
+        build.add_output(port, members[name].shape)
+    add_single(build, "commands", Role.STREAM, make, inputs, renamed)
 
 
 def _port_of(name: str) -> str:
@@ -111,32 +111,32 @@ def _port_of(name: str) -> str:
     return f"s_axis_cmd_{name}" if name in ("tdata", "tvalid", "tready", "tlast") else ""
 
 
-def _add_nodes(plan: Blueprint, streams: StreamPlan) -> None:
+def _add_nodes(build: FabricBuilder, streams: StreamPlan) -> None:
     """Add loaders, unloaders and endpoints, and the tree."""
-    net, settings = plan.netlist, endpoint_settings(plan)
-    net.add_module("loader", partial(Loader, streams.loader), role=Role.STREAM)
-    net.add_module("unloader", partial(Unloader, streams.unloader), role=Role.STREAM)
+    settings = endpoint_settings(build)
+    build.add_module("loader", partial(Loader, streams.loader), role=Role.STREAM)
+    build.add_module("unloader", partial(Unloader, streams.unloader), role=Role.STREAM)
     wirings = []
     for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
         make = partial(StreamEndpoint, shape, settings, streams.settings, kept=kept)
-        net.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        wirings.append(_StreamWiring(plan, number, make(), streams))
-    for node in range(plan.nodes):
+        build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+        wirings.append(_StreamWiring(build, number, make(), streams))
+    for node in range(build.nodes):
         for end in _ends(streams, node):
-            _add_end(plan, streams, node, end)
+            _add_end(build, streams, node, end)
         wirings[streams.shape_of[node]].add(node)
-    _add_tree(plan, streams)
+    _add_tree(build, streams)
     if streams.clocks is Clocks.PER_NODE:
-        add_crossings(plan, streams)
+        add_crossings(build, streams)
 
 
 class _StreamWiring(EndpointWiring):
     """Adds instances of one endpoint module of nodes with streams."""
 
     def __init__(
-        self, plan: Blueprint, number: int, module: StreamEndpoint, streams: StreamPlan
+        self, build: FabricBuilder, number: int, module: StreamEndpoint, streams: StreamPlan
     ) -> None:
-        super().__init__(plan, number, module)
+        super().__init__(build, number, module)
         self._streams = streams
 
     def _connect(
@@ -144,13 +144,13 @@ class _StreamWiring(EndpointWiring):
     ) -> None:
         """Connect what the loader writes, and the unloader reads."""
         for name in ("run_begins", "clear"):
-            inputs[name] = self._plan.distribution.near(name, node)
+            inputs[name] = self._build.distribution.near(name, node)
         for name, member in self._members.items():
             if name.startswith(("write_", "read_")) and name not in inputs and name != "read_data":
                 inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
         bits = self._members["read_data"].shape
         outputs["read_data"] = (
-            _stream_output(self._plan, self._streams, node, "tdata", bits),
+            _stream_output(self._build, self._streams, node, "tdata", bits),
             bits,
         )
 
@@ -160,37 +160,37 @@ SENT, RECEIVED = "s_axis", "m_axis"
 
 
 def _stream_input(
-    plan: Blueprint, streams: StreamPlan, side: str, node: int, name: str, bits: int
+    build: FabricBuilder, streams: StreamPlan, side: str, node: int, name: str, bits: int
 ) -> Parts:
     """A signal of a stream that the fabric is given: a port, or a net of the crossing."""
     if streams.clocks is Clocks.ONE:
-        return plan.netlist.add_input(f"{side}_{{}}_{name}", bits, node=node)
+        return build.add_input(f"{side}_{{}}_{name}", bits, node=node)
     return (Part(f"{side}_{node}_{name}_here", 0, bits),)
 
 
 def _stream_output(
-    plan: Blueprint, streams: StreamPlan, node: int, name: str, bits: int, side: str = RECEIVED
+    build: FabricBuilder, streams: StreamPlan, node: int, name: str, bits: int, side: str = RECEIVED
 ) -> str:
     """The net of a signal of a stream that the fabric gives: a port, or one for the crossing."""
     if streams.clocks is not Clocks.ONE:
         return f"{side}_{node}_{name}_here"
-    plan.netlist.add_output(f"{side}_{{}}_{name}", bits, node=node)
+    build.add_output(f"{side}_{{}}_{name}", bits, node=node)
     return f"{side}_{node}_{name}"
 
 
 def _stream_inputs(
-    plan: Blueprint, streams: StreamPlan, side: str, leaf: Leaf, node: int
+    build: FabricBuilder, streams: StreamPlan, side: str, leaf: Leaf, node: int
 ) -> dict[str, Parts]:
     """The signals of a stream that are inputs of a leaf."""
     return {
-        name: _stream_input(plan, streams, side, node, name, member.shape)
+        name: _stream_input(build, streams, side, node, name, member.shape)
         for name, member in leaf.signature.members.items()
         if name.startswith("t") and member.flow is In
     }
 
 
 def _outputs(
-    plan: Blueprint, streams: StreamPlan, side: str, leaf: Leaf, node: int
+    build: FabricBuilder, streams: StreamPlan, side: str, leaf: Leaf, node: int
 ) -> dict[str, tuple[str, int]]:
     """The nets that the outputs of a leaf drive."""
     outputs = {}
@@ -198,23 +198,21 @@ def _outputs(
         if member.flow is Out:
             bits, net = member.shape, f"{name}_{node}"
             if name.startswith("t"):
-                net = _stream_output(plan, streams, node, name, bits, side)
+                net = _stream_output(build, streams, node, name, bits, side)
             outputs[name] = (net, bits)
     return outputs
 
 
 def _row(
-    plan: Blueprint, name: str, node: int, rows: Sequence[int], *, bits: int, key: int
+    build: FabricBuilder, name: str, node: int, rows: Sequence[int], *, bits: int, key: int
 ) -> Parts:
     """What a ROM of a node shows; a single row is a constant."""
     if not key:
         return (Fixed(rows[0], bits),)
     net = f"{name}_row_{node}"
     address = (Part(f"{name}_key_{node}", 0, key),)
-    plan.netlist.add_rom(
-        f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node
-    )
-    return plan.netlist.whole(net)
+    build.add_rom(f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node)
+    return build.whole(net)
 
 
 def _flags(packets: Sequence[Packets], node: int) -> Parts:
@@ -222,17 +220,17 @@ def _flags(packets: Sequence[Packets], node: int) -> Parts:
     return tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in packets)
 
 
-def _positions(plan: Blueprint, node: int, bits: int) -> Parts:
+def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
     """The position of a node in its group in each mode; in a barrier nobody asks for it."""
-    program = plan.program
+    program = build.program
     positions = [int(mode.groups.position[node]) for mode in program.modes]
     return tuple(Fixed(each, bits) for each in positions + [0] * program.barrier)
 
 
-def _nearby(plan: Blueprint, node: int, leaf: Leaf) -> dict[str, Parts]:
+def _nearby(build: FabricBuilder, node: int, leaf: Leaf) -> dict[str, Parts]:
     """What the control gives to a leaf of a node."""
     return {
-        name: plan.distribution.near(name, node)
+        name: build.distribution.near(name, node)
         for name in leaf.signature.members
         if name.startswith(("clear", "run_", "load_", "unload_"))
     }
@@ -276,26 +274,26 @@ def _ends(streams: StreamPlan, node: int) -> tuple[_End, _End]:
     )
 
 
-def _add_end(plan: Blueprint, streams: StreamPlan, node: int, end: _End) -> None:
+def _add_end(build: FabricBuilder, streams: StreamPlan, node: int, end: _End) -> None:
     """Add the loader of a node, or its unloader, and its ROM."""
     verb, side, leaf, shape, rows, flags = end
-    inputs = _stream_inputs(plan, streams, side, leaf, node) | _nearby(plan, node, leaf) | flags
+    inputs = _stream_inputs(build, streams, side, leaf, node) | _nearby(build, node, leaf) | flags
     if shape.position_bits:
-        inputs["position"] = _positions(plan, node, shape.facts.position_bits)
+        inputs["position"] = _positions(build, node, shape.facts.position_bits)
     if shape.row_bits:
-        inputs["row"] = _row(plan, verb, node, rows, bits=shape.row_bits, key=shape.key_bits)
-    outputs = _outputs(plan, streams, side, leaf, node)
+        inputs["row"] = _row(build, verb, node, rows, bits=shape.row_bits, key=shape.key_bits)
+    outputs = _outputs(build, streams, side, leaf, node)
     if "key" in outputs:
         outputs["key"] = (f"{verb}_key_{node}", shape.key_bits)
-    plan.netlist.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
+    build.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
 
 
-def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
+def _add_tree(build: FabricBuilder, streams: StreamPlan) -> None:
     """Add the tree that brings what nodes say to the control."""
-    net, bits = plan.netlist, streams.loader.length_bits
+    bits = streams.loader.length_bits
     some = streams.loader.some
     words: list[dict[str, Parts]] = []
-    for node in range(plan.nodes):
+    for node in range(build.nodes):
         word: dict[str, Parts] = {
             "ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1)),
             "bad": (Part(f"bad_{node}", 0, 2),),
@@ -305,13 +303,13 @@ def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
             if some:
                 word["sends"] = (Part(f"counts_{node}", 0, 1),)
         words.append(word)
-    for level in range(levels(plan.nodes)):
+    for level in range(levels(build.nodes)):
         groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
         words = []
         for number, group in enumerate(groups):
             module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
             make = partial(ReadinessMerge, len(group), bits, branches=level > 0, some=some)
-            net.add_module(module, make, role=Role.STREAM)
+            build.add_module(module, make, role=Role.STREAM)
             inputs = {
                 name: tuple(part for word in group for part in word[name]) for name in group[0]
             }
@@ -330,5 +328,5 @@ def _add_tree(plan: Blueprint, streams: StreamPlan) -> None:
                 if width:
                     outputs[f"any_{name}"] = (f"{name}_{at}", width)
                     word[name] = (Part(f"{name}_{at}", 0, width),)
-            net.add(f"readiness_{at}", module, inputs=inputs, outputs=outputs)
+            build.add(f"readiness_{at}", module, inputs=inputs, outputs=outputs)
             words.append(word)

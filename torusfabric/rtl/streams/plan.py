@@ -28,8 +28,8 @@ from .shapes import LoaderShape, UnloaderShape
 from .words import WordShape
 
 if TYPE_CHECKING:
-    from ..blueprint import Blueprint
     from ..endpoint_shape import EndpointShape
+    from ..fabric_builder import FabricBuilder
 
 __all__ = ["StreamPlan", "plan_streams"]
 
@@ -77,9 +77,9 @@ class StreamPlan:
     clocks: Clocks
 
 
-def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
+def plan_streams(build: FabricBuilder, clocks: Clocks) -> StreamPlan:
     """Plan how nodes load and unload."""
-    program, endpoints = plan.program, plan.placement.endpoints
+    program, endpoints = build.program, build.placement.endpoints
     modes = range(len(program.modes))
     sent = tuple(packets_sent(program, mode) for mode in modes)
     received = tuple(packets_received(program, mode) for mode in modes)
@@ -88,13 +88,13 @@ def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
         sent += (barrier_packets(program, first_own),)
         received += (barrier_packets(program, KEPT),)
     shapes = tuple(map(sectioned, endpoints.shapes))
-    variants = [0] * plan.nodes if program.by_offset else plan.variant_of
+    variants = [0] * build.nodes if program.by_offset else build.variant_of
     shape_of = tuple(int(endpoints.shape_of[variant]) for variant in variants)
     keeps = _keeps(received, shape_of, len(shapes))
     orders = [unloaded(shape, kept=k) for shape, k in zip(shapes, keeps, strict=True)]
-    facts = _facts(plan)
-    loader, loads = _loaders(plan, facts, sent, kept=any(keeps))
-    unloader, unloads = _unloaders(plan, facts, received, [orders[s] for s in shape_of])
+    facts = _facts(build)
+    loader, loads = _loaders(build, facts, sent, kept=any(keeps))
+    unloader, unloads = _unloaders(build, facts, received, [orders[s] for s in shape_of])
     settings = StreamSettings(
         data_bits=loader.data_bits,
         most=program.flits,
@@ -105,7 +105,7 @@ def plan_streams(plan: Blueprint, clocks: Clocks) -> StreamPlan:
         bank_bits=loader.bank_bits,
         sections=facts.sections,
     )
-    commands = _commands(plan, facts) if facts.commanded else None
+    commands = _commands(build, facts) if facts.commanded else None
     return StreamPlan(sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads,
                       unloads, commands, clocks)  # fmt: skip
 
@@ -118,42 +118,42 @@ def _keeps(received: Sequence[Packets], shape_of: tuple[int, ...], shapes: int) 
     return tuple(bool(at[np.array(shape_of) == number].any()) for number in range(shapes))
 
 
-def _facts(plan: Blueprint) -> RunFacts:
+def _facts(build: FabricBuilder) -> RunFacts:
     """What commands say of a run."""
-    program, inputs = plan.program, plan.choices.inputs
+    program, inputs = build.program, build.choices.inputs
     return RunFacts(
         commanded=needs_commands(program),
         mode_bits=(len(program.modes) + program.barrier - 1).bit_length(),
         root_bits=inputs.get("root", 0),
-        position_bits=address_width(plan.nodes),
+        position_bits=address_width(build.nodes),
         sections=sections_of(program),
     )
 
 
-def _commands(plan: Blueprint, facts: RunFacts) -> CommandShape:
+def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
     """What commands choose."""
-    choices, barrier = plan.choices, plan.program.barrier
-    operations = tuple(len(mode.operators) for mode in plan.program.modes)
+    choices, barrier = build.choices, build.program.barrier
+    operations = tuple(len(mode.operators) for mode in build.program.modes)
     return CommandShape(
         roots=choices.roots + (None,) * barrier,
         operations=operations + (0,) * barrier,
         barrier=barrier,
-        most=plan.program.flits,
-        any_length=plan.program.any_length,
+        most=build.program.flits,
+        any_length=build.program.any_length,
         facts=facts,
         operation_bits=choices.inputs.get("operation", 0),
     )
 
 
-def _address_bits(plan: Blueprint) -> int:
+def _address_bits(build: FabricBuilder) -> int:
     """Bits of the address of a memory, or of what a node gets from itself."""
-    return max(plan.address_bits, address_width(plan.program.flits))
+    return max(build.address_bits, address_width(build.program.flits))
 
 
-def _words(plan: Blueprint, packets: Sequence[Packets]) -> WordShape:
+def _words(build: FabricBuilder, packets: Sequence[Packets]) -> WordShape:
     """How the words of packets are divided into chunks."""
     return WordShape(
-        most=plan.program.flits,
+        most=build.program.flits,
         chunks=tuple(each.chunks for each in packets),
         block=max(each.flits for each in packets),
         in_turn=packets[0].in_turn,
@@ -162,11 +162,11 @@ def _words(plan: Blueprint, packets: Sequence[Packets]) -> WordShape:
 
 
 def _loaders(
-    plan: Blueprint, facts: RunFacts, sent: tuple[Packets, ...], *, kept: bool
+    build: FabricBuilder, facts: RunFacts, sent: tuple[Packets, ...], *, kept: bool
 ) -> tuple[LoaderShape, Rows]:
     """The shape of loaders, and the rows of their ROMs."""
-    program, words = plan.program, _words(plan, sent)
-    ports = {port.name: port.width for port in stream_ports(program, plan.width)}
+    program, words = build.program, _words(build, sent)
+    ports = {port.name: port.width for port in stream_ports(program, build.width)}
     own = [number for number, memory in enumerate(program.memories) if memory.own]
     bank_of = np.zeros(len(program.memories) + 1, int)
     bank_of[own] = np.arange(len(own))
@@ -174,7 +174,7 @@ def _loaders(
     values = [bank_of[each.memory] | each.base << bank_bits for each in sent]
     some = any(each.at_root or not each.there.all() for each in sent)
     shape = LoaderShape(
-        width=plan.width,
+        width=build.width,
         data_bits=ports["s_axis_0_tdata"],
         words=words,
         facts=facts,
@@ -186,14 +186,14 @@ def _loaders(
         dest_bits=dest_bits,
         bank_bits=bank_bits,
         base_bits=_base_bits(sent, [each.base for each in sent]),
-        address_bits=_address_bits(plan),
+        address_bits=_address_bits(build),
         kept=kept,
     )
     return shape, _rows(sent, values, chunk_bits=words.chunk_bits, packet_bits=dest_bits)
 
 
 def _unloaders(
-    plan: Blueprint,
+    build: FabricBuilder,
     facts: RunFacts,
     received: tuple[Packets, ...],
     orders: list[tuple[int, ...]],
@@ -202,11 +202,11 @@ def _unloaders(
 
     Parameters
     ----------
-    plan, facts, received
+    build, facts, received
     orders : list of (tuple of int)
         Of each node, the memories among which it chooses.
     """
-    words = _words(plan, received)
+    words = _words(build, received)
     code_bits = max(bit_count(len(order)) for order in orders if order)
     packet_bits = (max(each.memory.shape[1] for each in received) - 1).bit_length()
     any_kept = any(KEPT in order for order in orders)
@@ -228,12 +228,12 @@ def _unloaders(
         at_root=tuple(each.at_root for each in received),
         by_root=tuple(each.by_root for each in received),
         roots=tuple(each.root or 0 for each in received),
-        any_length=plan.program.any_length,
-        id_bits=address_width(plan.nodes),
+        any_length=build.program.any_length,
+        id_bits=address_width(build.nodes),
         packet_bits=packet_bits,
         code_bits=code_bits,
         base_bits=_base_bits(received, bases),
-        address_bits=_address_bits(plan),
+        address_bits=_address_bits(build),
         kept=any_kept,
         late=max(map(len, orders)) > AT_ONCE,
     )

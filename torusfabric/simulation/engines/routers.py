@@ -1,5 +1,7 @@
 """Routers alone: how fast they run without endpoints, host port and sequencer."""
 
+from dataclasses import replace
+
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Netlist, Part, Role
 from .compiled import OUTPUTS, Session, kept_texts
@@ -36,12 +38,16 @@ def router_netlist(netlist: Netlist) -> Netlist:
     read = [part.net for part in parts if not isinstance(part, Fixed)]
     inputs = [net for net in dict.fromkeys([*INPUTS, *OUTPUTS, *read]) if net not in sent]
     used = {router.module for router in routers}
-    return Netlist(
+    return replace(
+        netlist,
         inputs={net: netlist.nets[net] for net in inputs},
         modules={name: netlist.modules[name] for name in netlist.modules if name in used},
         roles=netlist.roles,
         nets={net: netlist.nets[net] for net in [*inputs, *sorted(sent)]},
-        instances=routers,
+        outputs={},
+        node_ports={},
+        instances=tuple(routers),
+        wired={},
     )
 
 

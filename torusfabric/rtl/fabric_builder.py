@@ -1,8 +1,7 @@
-"""What those who build the netlist of a fabric share."""
+"""Building the netlist of a fabric: what its builders share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,7 +11,8 @@ import numpy as np
 from ..schedule.model import Choice
 from .distribution import Distribution
 from .memories import address_width
-from .netlist import Netlist, Part
+from .netlist import Part
+from .netlist_builder import NetlistBuilder
 from .operator_unit import OperatorUnit
 from .run_choices import RunChoices
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .place import KeptRows
     from .placement import Placement
 
-__all__ = ["Blueprint", "Top"]
+__all__ = ["FabricBuilder", "Top"]
 
 #: The rows of a ROM.
 Rows: TypeAlias = tuple[int, ...]
@@ -40,9 +40,8 @@ class Top(Choice):
     STREAM = "stream"
 
 
-@dataclass(frozen=True, eq=False)
-class Blueprint:
-    """A fabric to be built, and the netlist that is filled.
+class FabricBuilder(NetlistBuilder):
+    """Takes the parts of the netlist of a fabric, and knows what they are parts of.
 
     Parameters
     ----------
@@ -51,26 +50,24 @@ class Blueprint:
     width : int
         Bits of a flit.
     top : Top
-    netlist : Netlist
+
+    Attributes
+    ----------
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
     from_host : list of str
         What the host port gives to all nodes, once it is there.
+    distribution : Distribution
+        The registers between what there is once and the nodes.
     """
 
-    program: Program
-    placement: Placement
-    width: int
-    top: Top
-    netlist: Netlist = field(default_factory=Netlist)
-    sequenced: dict[str, tuple[Part, ...]] = field(default_factory=dict)
-    from_host: list[str] = field(default_factory=list)
-    _offset_roms: dict[object, Rows] = field(default_factory=dict)
-
-    @cached_property
-    def distribution(self) -> Distribution:
-        """The registers between what there is once and the nodes."""
-        return Distribution(self.netlist, self.nodes)
+    def __init__(self, program: Program, placement: Placement, width: int, top: Top) -> None:
+        super().__init__()
+        self.program, self.placement, self.width, self.top = program, placement, width, top
+        self.sequenced: dict[str, tuple[Part, ...]] = {}
+        self.from_host: list[str] = []
+        self.distribution = Distribution(self, self.nodes)
+        self._offset_roms: dict[object, Rows] = {}
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
@@ -154,7 +151,7 @@ class Blueprint:
         groups = self.program.root_groups
         coordinates = groups.torus.coordinates(groups.position[[node]])[:, 0].tolist()
         names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
-        return tuple(Part(name, 0, self.netlist.nets[name]) for name in names)
+        return tuple(Part(name, 0, self.nets[name]) for name in names)
 
     def add_row_rom(
         self,
@@ -193,9 +190,7 @@ class Blueprint:
             rows, address = self._offset_roms[key], address + self.offset(node)
         else:
             rows = local.of(contents[variant])
-        self.netlist.add_rom(
-            f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node
-        )
+        self.add_rom(f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node)
 
     @property
     def _mixed(self) -> bool:
