@@ -9,8 +9,7 @@ from torusfabric import verilog
 from torusfabric.cli import main
 from torusfabric.fpga import synthesis
 from torusfabric.fpga.synthesis.report import SynthesisReport
-from torusfabric.program.crossbar_inputs import count_inputs
-from torusfabric.program.stored_words import count_words
+from torusfabric.program.counts import count_inputs, count_words
 from torusfabric.rtl.inventory import take_inventory
 from torusfabric.rtl.netlist import Role
 from torusfabric.verilog import text as text_module

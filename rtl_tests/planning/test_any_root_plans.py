@@ -4,7 +4,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.planning import plan_any_root, select
-from torusfabric.program.size import estimated_luts
+from torusfabric.program.counts import estimated_luts
 from torusfabric.schedule import Lifted
 
 

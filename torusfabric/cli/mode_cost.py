@@ -9,7 +9,7 @@ from .output import print_line, print_table, progress_bar
 if TYPE_CHECKING:
     from ..fpga.synthesis import SynthesisReport
     from ..fpga.synthesis.by_mode import CostsByMode
-    from ..program.stored_words import StoredWords
+    from ..program.counts import StoredWords
     from ..rtl import Fabric
 
 __all__ = ["mode_cost", "print_mode_cost"]

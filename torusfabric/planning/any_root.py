@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..algorithms import find
 from ..errors import InputError
 from ..program import compile
-from ..program.size import estimated_luts
+from ..program.counts import estimated_luts
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
 from .plans import most_flits, plan_selection, resolve
 from .selection import Selection

@@ -2,7 +2,6 @@
 
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap, RenumberedMap, RouteMap
 from .compile import compile
-from .cost import CycleCost
 from .fields import (
     IDLE,
     NEUTRAL,
@@ -14,7 +13,7 @@ from .fields import (
     Point,
     Sources,
 )
-from .mode import Mode
+from .mode import CycleCost, Mode
 from .program import Program
 from .timing import Timing
 

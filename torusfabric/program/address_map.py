@@ -11,39 +11,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from typing_extensions import override
 
 from ..topology import IntArray
 
 if TYPE_CHECKING:
     from ..topology import Topology
-    from .routes import Route
+    from .patterns import Route
+    from .program import Program
 
-__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap", "RouteMap"]
+__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap", "RouteMap",
+           "word_addresses"]  # fmt: skip
+
+#: Memories and bases.
+Located: TypeAlias = tuple[IntArray, IntArray]
 
 
 class AddressMap(ABC):
     """Where blocks lie in the memories of nodes."""
 
     @abstractmethod
-    def locate(
-        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
-    ) -> tuple[IntArray, IntArray]:
-        """Memories and bases, elementwise.
-
-        Parameters
-        ----------
-        nodes, part, chunk : array of int
-            Broadcast against each other.
-
-        Returns
-        -------
-        memory, base : ndarray of int
-            The base is -1 where a block never lies.
-        """
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+        """Memories and bases, elementwise; the base is -1 where a block never lies."""
 
     @abstractmethod
     def memories(self, nodes: IntArray) -> set[int]:
@@ -82,18 +75,16 @@ class DirectMap(AddressMap):
     by_chunk: bool = False
     base: int = 0
 
-    def locate(
-        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
-    ) -> tuple[IntArray, IntArray]:
-        """Memories and bases, elementwise."""
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         if self.by_chunk:
             return self.memory + chunk, np.full_like(part, self.base) + part * self.flits
         block = part * self.chunks + chunk
         return np.full_like(block, self.memory), self.base + block * self.flits
 
+    @override
     def memories(self, nodes: IntArray) -> set[int]:
-        """The memories in which any block of any of these nodes lies."""
         return set(range(self.memory, self.memory + (self.chunks if self.by_chunk else 1)))
 
 
@@ -126,10 +117,8 @@ class OffsetMap(AddressMap):
     base: IntArray
     ahead: bool = False
 
-    def locate(
-        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
-    ) -> tuple[IntArray, IntArray]:
-        """Memories and bases, elementwise."""
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         if len(self.memory) == 1:
             return self.memory[0, chunk], self.base[0, chunk]
@@ -137,8 +126,8 @@ class OffsetMap(AddressMap):
         offset = self.topology.subtract(*pair)
         return self.memory[offset, chunk], self.base[offset, chunk]
 
+    @override
     def memories(self, nodes: IntArray) -> set[int]:
-        """The memories in which any block of any of these nodes lies."""
         return set(np.unique(self.memory[self.base >= 0]).tolist())
 
 
@@ -168,15 +157,13 @@ class NodeMap(AddressMap):
     base: IntArray
     variant_of: IntArray
 
-    def locate(
-        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
-    ) -> tuple[IntArray, IntArray]:
-        """Memories and bases, elementwise."""
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         return self.memory[nodes, part, chunk], self.base[nodes, part, chunk]
 
+    @override
     def memories(self, nodes: IntArray) -> set[int]:
-        """The memories in which any block of any of these nodes lies."""
         return set(np.unique(self.memory[nodes][self.base[nodes] >= 0]).tolist())
 
 
@@ -211,10 +198,8 @@ class RouteMap(AddressMap):
     steps: int
     own: int
 
-    def locate(
-        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
-    ) -> tuple[IntArray, IntArray]:
-        """Memories and bases, elementwise."""
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         mine = nodes == part
         memory = np.where(mine, self.own + chunk, 0)
@@ -226,8 +211,8 @@ class RouteMap(AddressMap):
             base = np.where(hit, step - 1, base)
         return memory, base
 
+    @override
     def memories(self, nodes: IntArray) -> set[int]:
-        """The memories in which any block of any of these nodes lies."""
         chunks = {route.chunk for route in self.routes}
         found = {self.own + chunk for chunk in chunks}
         for route in self.routes:
@@ -256,13 +241,79 @@ class RenumberedMap(AddressMap):
     mapped: AddressMap
     numbers: IntArray
 
-    def locate(
-        self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike
-    ) -> tuple[IntArray, IntArray]:
-        """Memories and bases, elementwise."""
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         memory, base = self.mapped.locate(nodes, part, chunk)
         return self.numbers[memory], base
 
+    @override
     def memories(self, nodes: IntArray) -> set[int]:
-        """The memories in which any block of any of these nodes lies."""
         return {int(self.numbers[memory]) for memory in self.mapped.memories(nodes)}
+
+
+def word_addresses(
+    program: Program,
+    *,
+    received: bool,
+    mode: int | None = None,
+    length: int | None = None,
+    root: int | None = None,
+    nodes: ArrayLike | None = None,
+) -> Located:
+    """Memory and address of every word that nodes send, or receive, in the order of the host.
+
+    Parameters
+    ----------
+    received : bool
+        Whether of what nodes receive rather than send.
+    mode : int, optional
+        Which of several collectives (default 0).
+    length : int, optional
+        Flits of a message, for a program of any length; by default as many as there may be.
+    root : int, optional
+        For a program of any root, the root: a position in each group (default 0).
+    nodes : array of int, optional
+        Of these nodes; by default of all.
+
+    Returns
+    -------
+    memory, address : ndarray of int, shape (nodes, words)
+        The address is -1 where a node never has a word.
+
+    Examples
+    --------
+    What a node sends, two flits, lies in the last memory, and what comes from a neighbour in that
+    of the in-port by which it comes.
+
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3", "allgather", algorithm="matching"), flits=2)
+    >>> memory, address = word_addresses(program, received=False)
+    >>> memory[0].tolist(), address[0].tolist()
+    ([2, 2], [0, 1])
+    >>> memory, address = word_addresses(program, received=True, nodes=[0])
+    >>> memory.tolist(), address.tolist()
+    ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
+    """
+    number = program.mode_number(mode)
+    part, merged = program.part(number), program.modes[number]
+    flits, root = program.length_of(length), root or 0
+    count = part.layout.recv_words(flits) if received else part.layout.send_words(flits)
+    of_part, chunk, flit = part.locate(np.arange(count), flits)
+    if received and merged.part_is_root:
+        of_part = np.full_like(of_part, root)
+    chosen = np.arange(program.topology.nodes) if nodes is None else np.asarray(nodes)
+    position = merged.groups.position[chosen]
+    mapped = merged.receive_map if received else merged.send_map
+    memory, base = np.broadcast_arrays(
+        *mapped.locate(position[:, None], of_part[None, :], chunk[None, :])
+    )
+    if received and merged.any_root:
+        collective, is_root = part.schedule.collective, (position == root)[:, None]
+        if collective.to_root:
+            base = np.where(is_root, base, -1)
+        elif collective.to_all:
+            # The root of a broadcast shows what it sends.
+            base = np.where(is_root, 0, base)
+    pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
+    address = np.where(base >= 0, base + pitch[memory] * flit, -1)
+    return np.broadcast_to(memory, address.shape), np.broadcast_to(address, (len(chosen), count))

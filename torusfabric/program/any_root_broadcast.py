@@ -17,12 +17,10 @@ from ..schedule import Everything, Grouped
 from ..topology import BoolArray, IntArray
 from .address_map import DirectMap
 from .circuits import set_up_circuits
-from .cost import CycleCost
-from .fields import IDLE, Action, Loop, Memory, Order, Sources, fields_of
-from .mode import Mode, block_flits
+from .fields import IDLE, Action, Loop, Memory, Order, Sources, fields_of, number_equal
+from .mode import CycleCost, Mode, block_flits
 from .program import Program
 from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
-from .variants import classify
 from .write_delay import chunk_cycles
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ def compile_broadcast(schedule: Schedule, flits: int, *, any_length: bool = Fals
     select, arrival, hops = _follow(schedule)
     # A node does what its settings say, and stores what arrives when it arrives.
     flat = np.hstack([values.reshape(topology.nodes, -1) for values in (select, arrival)])
-    variant_of, first = classify(flat)
+    variant_of, first = number_equal(map(bytes, flat))
     used = [tuple(np.unique(arrival[1:, chunk, 2]).tolist()) for chunk in range(chunks)]
     loop = _loop(select[first].transpose(1, 0, 2), arrival[first], first == 0, hops, half, block)
     layout = schedule.collective.layout(topology, chunks)

@@ -14,10 +14,10 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.values import natural, positive
 from ..topology import IntArray
+from .address_map import word_addresses
 from .fields import Action, Loop, Order
 from .mode import block_flits
 from .timing import starts
-from .word_addresses import word_addresses
 
 if TYPE_CHECKING:
     from ..collective import Operator

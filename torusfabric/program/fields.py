@@ -10,7 +10,7 @@ decided by `torusfabric.rtl`, from the values alone.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["IDLE", "NEUTRAL", "STORING", "Action", "Field", "Loop", "Memory", "Order", "Point",
-           "Sources", "fields_of"]  # fmt: skip
+           "Sources", "fields_of", "number_equal"]  # fmt: skip
 
 #: A value that does not matter.
 IDLE = -1
@@ -326,3 +326,29 @@ class Loop:
     def interval(self) -> int:
         """Cycles from a flit of a block to the next."""
         return self.rows if self.order is Order.FLIT else 1
+
+
+def number_equal(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
+    """The variants of nodes that do the same, in the order of their first appearance.
+
+    Parameters
+    ----------
+    values : iterable
+        What each node does.
+
+    Returns
+    -------
+    number : ndarray of int32, shape (nodes,)
+        The variant of each node.
+    first : ndarray of int, shape (variants,)
+        The first node of each variant.
+
+    Examples
+    --------
+    >>> number, first = number_equal("aba")
+    >>> number.tolist(), first.tolist()
+    ([0, 1, 0], [0, 1])
+    """
+    known: dict[Hashable, int] = {}
+    number = np.array([known.setdefault(value, len(known)) for value in values], np.int32)
+    return number, np.unique(number, return_index=True)[1]

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.values import natural
+from .address_map import word_addresses
 from .execute import Slot, Slots, variants_in
 from .fields import IDLE, Action
 from .trace import arrivals
-from .word_addresses import word_addresses
 
 if TYPE_CHECKING:
     from .program import Program

@@ -19,8 +19,7 @@ from ..topology import IntArray
 from .address_map import RenumberedMap
 from .common_injections import common_injections
 from .common_memories import CommonMemories
-from .fields import IDLE, NEUTRAL, STORING, Action, Field, Loop, Point, Sources
-from .variants import number_equal
+from .fields import IDLE, NEUTRAL, STORING, Action, Field, Loop, Point, Sources, number_equal
 
 if TYPE_CHECKING:
     from .mode import Mode
@@ -212,11 +211,10 @@ class _CommonVariants:
         self._offsets = np.zeros(0, int)
         self.of_nodes: IntArray = np.zeros(programs[0].topology.nodes, np.int32)
         if fixed:
-            self.of_nodes, nodes = _alike(fixed)
-            self._nodes = np.array(nodes)
+            self.of_nodes, self._nodes = _alike(fixed)
         if rooted:
-            of_offsets, offsets = _alike(rooted)
-            self.of_offsets, self._offsets = len(self._nodes) + of_offsets, np.array(offsets)
+            of_offsets, self._offsets = _alike(rooted)
+            self.of_offsets = len(self._nodes) + of_offsets
         self.count = len(self._nodes) + len(self._offsets)
 
     def of(self, program: Program) -> IntArray:
@@ -229,6 +227,6 @@ class _CommonVariants:
         return np.concatenate([nodes, offsets])
 
 
-def _alike(programs: Sequence[Program]) -> tuple[IntArray, list[int]]:
+def _alike(programs: Sequence[Program]) -> tuple[IntArray, IntArray]:
     """The common variants of programs: of each node, and a node of each."""
     return number_equal(zip(*(program.variant_of.tolist() for program in programs), strict=True))

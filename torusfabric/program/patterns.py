@@ -4,10 +4,15 @@ Every router knows two settings: inject (the first row of a wave) and forward (a
 message of L flits in C chunks travels as L / C waves, one after another without a gap. Whatever
 arrives in a row is stored at ``wave * steps + row`` of its in-port's memory, in every node alike;
 which block that is follows from the position of the in-arc on its flow.
+
+All that arrives at an in-port comes along one flow. On a flow of length m, what a node receives in
+step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step in
+which a block arrives is a difference of two numbers, one for the node and one for the origin.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,19 +20,19 @@ import numpy as np
 from ..schedule.flows import Flows
 from ..topology import IntArray
 from .address_map import DirectMap, RouteMap
-from .cost import CycleCost
-from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
-from .mode import Mode, block_flits
+from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of, number_equal
+from .mode import CycleCost, Mode, block_flits
 from .program import Program
-from .routes import routes_of
 from .timing import ADDRESS, SETTING, store_delay
-from .variants import classify
 from .write_delay import chunk_cycles
 
 if TYPE_CHECKING:
-    from ..schedule import Pattern
+    from collections.abc import Iterator
 
-__all__ = ["compile_pattern"]
+    from ..schedule import Pattern
+    from ..topology import BoolArray
+
+__all__ = ["Route", "compile_pattern", "routes_of"]
 
 
 def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -> Program:
@@ -64,7 +69,7 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
     ports, chunks = pattern.topology.ports, pattern.chunks
     inject = np.where(pattern.inject >= 0, ports + pattern.inject, IDLE)
     forward = np.where(pattern.feed >= 0, pattern.feed, IDLE)
-    variant_of, first = classify(np.hstack([inject, forward]))
+    variant_of, first = number_equal(map(bytes, np.hstack([inject, forward])))
     select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
     select[0] = inject[first]
     # Every chunk is injected in the first row, and every row is stored in all nodes alike.
@@ -115,3 +120,108 @@ def _alike(action: Action, values: IntArray, select: IntArray, delay: int) -> tu
     """Fields whose values are the same in all variants; the last axis is that of points."""
     shape = (*select.shape[:2], values.shape[-1])
     return fields_of(action, np.broadcast_to(values, shape), delay)
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """One way by which blocks of one chunk reach nodes.
+
+    Parameters
+    ----------
+    chunk : int
+    length : int
+        Length of the flow, or 0 where it does not close.
+    position : ndarray of int, shape (nodes,)
+        Index of a node's in-arc on the flow, -1 for none.
+    port : ndarray of int, shape (nodes,)
+        The in-port of that arc.
+    entry : ndarray of int, shape (nodes,)
+        Index of the arc by which an origin injects the chunk, -1 for none.
+    tail : ndarray of int, shape (nodes,)
+        Steps after which a node's in-arc carries the flow; before, it carries what was injected
+        on the way from the flow to the node.
+    """
+
+    chunk: int
+    length: int
+    position: IntArray
+    port: IntArray
+    entry: IntArray
+    tail: IntArray
+
+    def step(self, nodes: IntArray, origin: IntArray, chunk: IntArray) -> IntArray:
+        """The step in which blocks arrive, elementwise; 0 where they never do on this route."""
+        position, entry = self.position[nodes], self.entry[origin]
+        step = position - entry
+        step = step % self.length + 1 if self.length else step + 1
+        there = (position >= 0) & (entry >= 0) & (chunk == self.chunk)
+        return np.where(there & (step > self.tail[nodes]), step, 0)
+
+
+def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
+    """All routes of an oblivious schedule.
+
+    Examples
+    --------
+    A ring of four in both directions: two flows, along each of which every node receives.
+
+    >>> import torusfabric as tf
+    >>> from torusfabric.schedule.flows import Flows
+    >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
+    >>> routes = routes_of(pattern, Flows.of(pattern))
+    >>> len(routes), routes[0].length
+    (4, 9)
+    """
+    topology = pattern.topology
+    ports = np.arange(topology.ports)
+    upstream = topology.neighbours, np.broadcast_to(topology.opposite, topology.neighbours.shape)
+    arriving, index = flows.flow[upstream], flows.index[upstream]
+    tail = _tails(pattern, flows)[upstream]
+    routes = []
+    for flow, length in enumerate(flows.length.tolist()):
+        positions = list(_ranked(arriving == flow, ports, index, tail))
+        # Where chains branch, what is injected above the branch is on each of them.
+        along = np.zeros(pattern.inject.shape, bool)
+        along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
+        for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
+            for _, entry in _ranked(along & (pattern.inject == chunk), ports, flows.index):
+                routes += [
+                    Route(chunk, length, position, port, entry, late)
+                    for port, position, late in positions
+                ]
+    return routes
+
+
+def _tails(pattern: Pattern, flows: Flows) -> IntArray:
+    """Steps in which each arc does not carry its flow yet.
+
+    An arc that leaves a flow carries it from the first step on if it injects what the next arc of
+    the flow injects.
+    """
+    tail = np.array(flows.tail)
+    nodes, ports = np.nonzero(tail == 1)
+    fed_alike = pattern.feed[nodes] == pattern.feed[nodes, ports][:, None]
+    twin = (fed_alike & flows.on_cycle[nodes]).argmax(axis=1)
+    same = pattern.inject[nodes, ports] == pattern.inject[nodes, twin]
+    tail[nodes[same], ports[same]] = 0
+    return tail
+
+
+def _ranked(
+    chosen: BoolArray, ports: IntArray, *values: IntArray
+) -> Iterator[tuple[IntArray, ...]]:
+    """Split a choice of a few arcs a node into arrays of at most one arc a node.
+
+    Yields
+    ------
+    port, *values : ndarray of int, shape (nodes,)
+        Of the first chosen arc of each node, then of the second, ..; port 0 and values -1 for none.
+    """
+    rank = np.cumsum(chosen, axis=1) * chosen
+    for k in range(1, int(rank.max(initial=0)) + 1):
+        this = rank == k
+        found = this.any(axis=1)
+        yield (
+            (this * ports).sum(axis=1),
+            *(np.where(found, (this * value).sum(axis=1), -1) for value in values),
+        )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..collective import expected_words
 from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
-from .digest import update_digest
 from .fields import Memory
 from .mode import Mode, block_flits
 
@@ -323,15 +322,13 @@ class Program:
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
-        update_digest(digest, (self.topology.to_json(), self.flits, self.any_length))
-        update_digest(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
+        _update(digest, (self.topology.to_json(), self.flits, self.any_length))
+        _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         if self.barrier:
-            update_digest(digest, ("barrier",))
+            _update(digest, ("barrier",))
         for mode in self.modes:
-            update_digest(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
-            update_digest(
-                digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json())
-            )
+            _update(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
+            _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
         return digest.hexdigest()
 
     def __repr__(self) -> str:
@@ -343,3 +340,18 @@ class Program:
             f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "
             f"{self.digest[:12]}>"
         )
+
+
+def _update(digest: Any, value: Any) -> None:
+    """Feed a digest an array of integers, a tuple or dataclass of values, or a value's `repr`."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value, dtype="<i8").data)
+    elif isinstance(value, tuple):
+        for item in value:
+            _update(digest, item)
+    elif is_dataclass(value):
+        for item in fields(value):
+            _update(digest, getattr(value, item.name))
+    else:
+        digest.update(repr(value).encode())

@@ -17,15 +17,24 @@ import numpy as np
 
 from ..errors import InputError
 from .address_map import DirectMap, NodeMap
-from .cost import CycleCost
-from .fields import IDLE, NEUTRAL, Action, Field, Loop, Memory, Order, Sources, fields_of
-from .mode import Mode, block_flits
+from .fields import (
+    IDLE,
+    NEUTRAL,
+    Action,
+    Field,
+    Loop,
+    Memory,
+    Order,
+    Sources,
+    fields_of,
+    number_equal,
+)
+from .mode import CycleCost, Mode, block_flits
 from .program import Program
 from .round_follower import BlockFollower
 from .round_plan import NodeRounds, Readers, RoundPlan
 from .round_sums import SumFollower
 from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
-from .variants import number_equal
 from .write_delay import direct_write_delay
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
-from .cost import CycleCost
 from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
-from .mode import Mode, block_flits
+from .mode import CycleCost, Mode, block_flits
 from .program import Program
 from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length

@@ -7,7 +7,7 @@ from ..algorithms import Algorithm, choose
 from ..analysis.check import check
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
-from ..program.crossbar_inputs import count_inputs
+from ..program.counts import count_inputs
 from ..rtl import Fabric
 from ..schedule import Schedule
 from .compare import Hardware, fitting

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...program.crossbar_inputs import count_inputs
-from ...program.stored_words import StoredWords, count_words
+from ...program.counts import StoredWords, count_inputs, count_words
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
 from ...verilog import emit

@@ -6,7 +6,7 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ...program import Program, RouteMap
-from ...program.routes import Route
+from ...program.patterns import Route
 from ...topology import IntArray
 from ..columns import Columns
 from ..delays import delayed

@@ -1,0 +1,170 @@
+"""What is counted of programs, for reports and to choose between them, before anything is built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .fields import IDLE, Action
+
+if TYPE_CHECKING:
+    from ..topology import BoolArray, IntArray
+    from .fields import Loop
+    from .mode import Mode
+    from .program import Program
+
+__all__ = ["CrossbarInputs", "StoredWords", "count_inputs", "count_words", "estimated_luts"]
+
+#: Bits that a look-up table holds.
+LUT_BITS = 16
+
+#: Bits of a row of a ROM for each reader: the memory, where in it, and whether it reads.
+READER_BITS = 3
+
+
+class StoredWords(NamedTuple):
+    """Words of memory, counted over all nodes.
+
+    Parameters
+    ----------
+    received : int
+        Of what arrives or is computed; modes share them, as deep as the deepest needs.
+    sent : int
+        Of what the host writes, and nodes send.
+    send_maps : int
+        How many different ways modes have to lay out what is sent. Each has memories of its own,
+        for the host writes before it is known which mode will read.
+    """
+
+    received: int
+    sent: int
+    send_maps: int
+
+
+def count_words(program: Program) -> StoredWords:
+    """Count the words of all memories.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
+    >>> count_words(tf.compile(plans, max_flits=2))
+    StoredWords(received=180, sent=180, send_maps=2)
+    """
+    own = np.array([memory.own for memory in program.memories])
+    depth = program.depth[program.variant_of]
+    return StoredWords(
+        received=int(depth[:, ~own].sum()),
+        sent=int(depth[:, own].sum()),
+        send_maps=len({memory.layout for memory in program.memories if memory.own}),
+    )
+
+
+class CrossbarInputs(NamedTuple):
+    """Inputs of out-ports, counted over all out-ports of all nodes.
+
+    Parameters
+    ----------
+    total, shared : int
+        What out-ports select from in any mode, and in two or more.
+    of_modes, own : tuple of int
+        What they select from in each mode, and in that mode alone.
+    """
+
+    total: int
+    shared: int
+    of_modes: tuple[int, ...]
+    own: tuple[int, ...]
+
+
+def count_inputs(program: Program) -> CrossbarInputs:
+    """Count the inputs of all out-ports.
+
+    Examples
+    --------
+    Each of 36 out-ports injects, and passes on what comes by other in-ports in one mode than in the
+    other one.
+
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
+    >>> count_inputs(tf.compile(plans, max_flits=2))
+    CrossbarInputs(total=123, shared=21, of_modes=(72, 72), own=(51, 51))
+    """
+    used = np.stack([_used(program, mode) for mode in program.modes])
+    count = used.sum(axis=0)
+    return CrossbarInputs(
+        total=int((count > 0).sum()),
+        shared=int((count > 1).sum()),
+        of_modes=tuple(used.sum(axis=(1, 2, 3)).tolist()),
+        own=tuple((used & (count == 1)).sum(axis=(1, 2, 3)).tolist()),
+    )
+
+
+def _used(program: Program, mode: Mode) -> BoolArray:
+    """Of each node, out-port and source, whether a mode selects it.
+
+    Where a node may be at any offset from the root, all have the same crossbar.
+    """
+    select = mode.loop.select
+    sources = max(int(each.loop.select.max()) for each in program.modes) + 1
+    of_variant = np.stack([(select == source).any(axis=0) for source in range(sources)], axis=-1)
+    of_nodes = of_variant[program.variant_at if mode.by_offset else program.variant_of]
+    if not program.by_offset:
+        return of_nodes
+    return np.broadcast_to(of_nodes.any(axis=0), of_nodes.shape)
+
+
+def estimated_luts(program: Program, *, width: int = 32) -> int:
+    """Look-up tables of a node, as if all memories were made of them, for flits of so many bits.
+
+    Counted are memories, with a copy for each reader that reads them at once, what chooses between
+    words, operators, and ROMs that are addressed by the offset from the root.
+
+    Examples
+    --------
+    A gather to any root needs as much memory as an all-gather, and ROMs besides.
+
+    >>> import torusfabric as tf
+    >>> gather = tf.compile(tf.plan("8x8", "gather"), flits=4, root="any")
+    >>> allgather = tf.compile(tf.plan("8x8", "allgather"), flits=4)
+    >>> estimated_luts(gather), estimated_luts(allgather)
+    (1696, 648)
+    """
+    loop, depth = program.loop, program.depth.max(axis=0)
+    # Where nodes differ, it is the largest.
+    every = list(range(loop.variants))
+    alike = [every] if program.by_offset else [[variant] for variant in every]
+    chosen = max(_words_chosen(loop, variants) for variants in alike)
+    stored = int((depth * _copies(program)).sum()) * width / LUT_BITS
+    return round(stored + chosen * width + _rom_bits(program) / LUT_BITS)
+
+
+def _copies(program: Program) -> IntArray:
+    """How many readers read each memory at once, at least one."""
+    read = np.stack([field.values for field in program.loop.of(Action.MEMORY)])
+    numbers = range(len(program.memories))
+    return np.array([max(int((read == k).sum(axis=0).max()), 1) for k in numbers])
+
+
+def _words_chosen(loop: Loop, variants: list[int]) -> int:
+    """Look-up tables of a bit that choose between words, or combine them."""
+    choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
+    inputs = [
+        len(np.unique(field.values[:, variants][field.values[:, variants] != IDLE]))
+        for field in loop.fields
+        if field.point.action in choosing
+    ]
+    combined = sum(len(readers) - 1 for readers in loop.sources.injections)
+    combined += loop.ports if loop.combining else 0
+    # Two inputs take a look-up table, and two more another.
+    return combined + sum(-(-count // 2) for count in inputs if count > 1)
+
+
+def _rom_bits(program: Program) -> int:
+    """Bits of the ROMs of a node with rows for every offset from the root."""
+    if not program.by_offset:
+        return 0
+    loop = program.loop
+    bits = loop.ports + len(program.memories) + READER_BITS * loop.sources.readers
+    return loop.rows * program.groups.size * bits
