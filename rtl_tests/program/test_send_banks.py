@@ -5,8 +5,8 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.program import Action, Loop, Order, Sources
+from torusfabric.program.any_root import send_banks
 from torusfabric.program.fields import fields_of
-from torusfabric.program.send_banks import send_banks
 
 
 def loop_of(bursts, blocks):

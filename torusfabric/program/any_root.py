@@ -13,27 +13,31 @@ the host reads.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from ..errors import InputError
 from ..schedule import Masked, Pattern
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
-from .any_root_broadcast import compile_broadcast
+from .fields import Action, Field, Loop, Memory, Point
+from .mode import Mode, block_flits
 from .patterns import compile_pattern
-from .rounds import compile_rounds
-from .send_banks import send_banks
+from .program import Program
+from .round_follower import BlockFollower, Message
+from .rounds import compile_rounds, cost_of, loop_of
+from .send_order import Location
 from .tables import compile_table
-from .write_delay import look_up_delay
+from .write_delay import chunk_cycles, look_up_delay
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from ..schedule import Schedule
-    from .program import Program
+    from ..schedule import Schedule, Transfers
+    from ..topology import IntArray
 
-__all__ = ["compile_any_root"]
+__all__ = ["compile_any_root", "send_banks"]
 
 
 def compile_any_root(
@@ -81,7 +85,7 @@ def compile_any_root(
     if not collective.rooted:
         raise InputError(f"Root must be left out for {collective.kind}, which has none, not any")
     if collective.single_origin and collective.to_all:
-        return compile_broadcast(schedule, flits, any_length=any_length)
+        return _broadcast(schedule, flits, any_length=any_length)
     if isinstance(schedule, Masked):
         return _unmasked(schedule, flits, operators, any_length=any_length)
     program = compile_rounds(schedule, flits, operators, any_length=any_length)
@@ -93,6 +97,70 @@ def compile_any_root(
     depth = np.broadcast_to(program.depth.max(axis=0), program.depth.shape)
     opened = replace(program, modes=(mode,), depth=depth)
     return _banked(opened) if collective.personal else opened
+
+
+def _broadcast(schedule: Schedule, flits: int, *, any_length: bool) -> Program:
+    """The program of a broadcast in rounds.
+
+    Each chunk has a memory of two halves, the lower for what a node would send as the root, the
+    upper for what it has received.
+    """
+    topology, chunks, block = schedule.topology, schedule.chunks, block_flits(schedule, flits)
+    half = 1 << (block - 1).bit_length()
+    plan = _ChunkFollower(schedule).follow()
+    loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
+    layout = schedule.collective.layout(topology, chunks)
+    mode = Mode(
+        schedule=schedule,
+        any_root=True,
+        by_offset=True,
+        loop=loop,
+        send_map=DirectMap(0, chunks, block, by_chunk=True),
+        receive_map=DirectMap(0, chunks, block, by_chunk=True, base=half),
+        write_delay=chunk_cycles(layout, flits, any_length=any_length),
+        moving=cost_of(plan, block),
+        any_length=any_length,
+        known_by="the root",
+    )
+    memory, source = plan.receipts.memory, plan.receipts.source
+    ports = (tuple(np.unique(source[memory == chunk]).tolist()) for chunk in range(chunks))
+    return Program(
+        topology=topology,
+        flits=flits,
+        modes=(mode,),
+        memories=tuple(Memory(used, own=True) for used in ports),
+        depth=np.full((len(first), chunks), half + block),
+        variant_of=variant_of,
+    )
+
+
+class _ChunkFollower(BlockFollower):
+    """Follows a broadcast in which each chunk has a memory and an injection port of its own.
+
+    Slot 0 of a memory is for what the root sends, slot 1 for what others receive.
+    """
+
+    @override
+    def _own(self, block: int, number: int) -> Location:
+        return Location(block, 0)
+
+    @override
+    def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
+        payloads = super()._payloads(transfers, group)
+        most = max(map(len, payloads), default=0)
+        if most > 1:
+            raise InputError(
+                f"Root must be a node number where a message combines {most} chunks, not any"
+            )
+        return payloads
+
+    @override
+    def _injection(self, message: Message, number: int) -> int:
+        return next(iter(message), 0)
+
+    @override
+    def _place(self, node: int, port: int, payload: Message) -> Location:
+        return Location(payload[0], 1)
 
 
 def _unmasked(
@@ -155,3 +223,76 @@ def _banked(program: Program) -> Program:
     depth = np.hstack([received, np.broadcast_to(depth, (len(received), len(depth)))])
     memories = (*program.memories[:own], *(program.memories[own] for _ in banks.depth))
     return replace(program, modes=(mode,), memories=memories, depth=depth)
+
+
+@dataclass(frozen=True, eq=False)
+class SendBanks:
+    """Memories in place of one memory of blocks that are sent.
+
+    Parameters
+    ----------
+    fields : tuple of Field
+        Those of the loop, in which each reader reads a memory of its own.
+    depth : tuple of int
+        Blocks in each memory.
+    memory, slot : ndarray of int, shape (blocks,)
+        Where each block lies: the memory, counted among these, and its place in it.
+    """
+
+    fields: tuple[Field, ...]
+    depth: tuple[int, ...]
+    memory: IntArray
+    slot: IntArray
+
+
+def send_banks(loop: Loop, own: int, blocks: int) -> SendBanks | None:
+    """Give each reader of a memory one of its own; None if a block is read twice, or none is.
+
+    In each it finds the blocks in the order in which it reads them. What nobody reads is in the
+    first: its reader mostly forwards as well, and so passes on to the host what that asks for.
+
+    Parameters
+    ----------
+    loop : Loop
+    own : int
+        The memory; those that come in its place are numbered from it on.
+    blocks : int
+        Blocks in it.
+
+    Examples
+    --------
+    A scatter from any root: a reader for each out-port, and what each sends is a memory.
+
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "scatter"), root="any")
+    >>> [int(words) for words, memory in zip(program.depth[0], program.memories) if memory.own]
+    [3, 2, 2, 2]
+    """
+    memory, slot = np.full(blocks, -1), np.zeros(blocks, int)
+    depth: list[int] = []
+    placed: dict[Point, Field] = {}
+    for reader in range(loop.sources.readers):
+        of_memory, of_base = (loop.field(a, reader) for a in (Action.MEMORY, Action.READ))
+        if of_memory is None or of_base is None:
+            continue
+        here, bank = of_memory.values == own, len(depth)
+        first = of_base.values[here] // loop.flits
+        count = np.broadcast_to(loop.blocks[:, None], here.shape)[here]
+        read = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+        if len(np.unique(read)) < len(read) or (memory[read] >= 0).any():
+            return None
+        base = of_base.values.copy()
+        if len(read):
+            depth.append(len(read))
+            memory[read], slot[read] = bank, np.arange(len(read))
+            base[here] = slot[first] * loop.flits
+        numbers = np.where(here, own + bank, of_memory.values)
+        placed[of_memory.point] = replace(of_memory, values=numbers)
+        placed[of_base.point] = replace(of_base, values=base)
+    if not depth:
+        return None
+    rest = np.nonzero(memory < 0)[0]
+    memory[rest], slot[rest] = 0, depth[0] + np.arange(len(rest))
+    depth[0] += len(rest)
+    fields = tuple(placed.get(field.point, field) for field in loop.fields)
+    return SendBanks(fields, tuple(depth), memory, slot)

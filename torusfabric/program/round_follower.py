@@ -1,197 +1,155 @@
-"""Following a schedule in rounds: what every node reads, passes on and stores, round by round.
+"""Following a schedule in rounds: what every node reads, passes on and stores, counted in blocks.
 
 What arrives at an in-port is appended to the memory of that port, so where everything lies is known
-in advance. What lies there are blocks (see `BlockFollower`) or partial sums (see `SumFollower`).
+in advance. Where words are combined, a node adds up on the way out: it streams its own contribution
+and everything that arrived for the same sums from their memories at once, through operators into
+its injection port. So a node has as many operators as it has children at most, and a fabric one
+less than it has nodes where each node sends once. A complete sum is added up anew each time it is
+sent. In a last round, without a hop, nodes add up what has arrived of the sums that they must have
+and keep it behind that.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
 from ..schedule import Everything, Grouped
 from ..topology import IntArray
-from .circuits import Circuits, set_up_circuits
-from .round_plan import NOTHING, NodeRounds, Readers, Receipt, RoundPlan, runs_of
+from .fields import IDLE, NEUTRAL
 from .send_order import SEND, Location, arrange
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
 
-__all__ = ["NOWHERE", "BlockFollower", "RoundFollower"]
+__all__ = ["BlockFollower", "Message", "RoundPlan", "SumFollower"]
 
 #: Where a block lies that a node does not keep.
 NOWHERE = Location(SEND, -1)
 
-#: The blocks, or chunks, of a message, in the order they are sent.
+#: The blocks, or the keys of sums, of a message, in the order they are sent.
 Message: TypeAlias = list[int]
 
-#: Where something that a node holds lies.
-Held = TypeVar("Held")
+
+class Bursts(NamedTuple):
+    """Runs of blocks that nodes read, elementwise.
+
+    Reader `place` of an injection port reads ``length`` blocks of a memory from a slot on, after so
+    many others (`at`) of the round.
+    """
+
+    round: IntArray
+    node: IntArray
+    injection: IntArray
+    place: IntArray
+    at: IntArray
+    memory: IntArray
+    slot: IntArray
+    length: IntArray
 
 
-class RoundFollower(ABC, Generic[Held]):
-    """Follows messages through the memories of all nodes.
+class Receipts(NamedTuple):
+    """Messages that nodes store, elementwise.
+
+    A memory stores ``length`` blocks from a slot on. They come over a path of so many hops by an
+    in-port, the source; or, numbered after these, from an injection port of the node itself.
+    """
+
+    round: IntArray
+    node: IntArray
+    memory: IntArray
+    source: IntArray
+    hops: IntArray
+    slot: IntArray
+    length: IntArray
+
+
+class RoundPlan(NamedTuple):
+    """What all nodes do.
 
     Parameters
     ----------
-    schedule : Schedule
+    select : ndarray of int16, shape (rounds, nodes, ports)
+        What feeds each out-port: an in-port, or, numbered after those, an injection port.
+    hops, blocks : ndarray of int, shape (rounds,)
+        The longest path and the longest message of each round.
+    bursts : Bursts
+    receipts : Receipts
+    depth : ndarray of int, shape (nodes, ports + 1)
+        Blocks in the memory of each in-port, and in that of what a node sends.
+    memory, slot : ndarray of int, shape (nodes, receive blocks)
+        Where each node keeps each block that the host may ask for, in the host's order; the slot is
+        -1 for none.
+    """
+
+    select: IntArray
+    hops: IntArray
+    blocks: IntArray
+    bursts: Bursts
+    receipts: Receipts
+    depth: IntArray
+    memory: IntArray
+    slot: IntArray
+
+
+class BlockFollower:
+    """Follows blocks through the memories of all nodes.
+
+    Attributes
+    ----------
+    held : list of (dict of int to (list of Location))
+        Of each node and block, where it lies, or all that it is to be combined of.
+    filled : ndarray of int, shape (nodes, ports + 1)
+        Blocks in the memory of each in-port, and in that of what a node sends.
     """
 
     def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
-        self.topology = schedule.topology
-        nodes, ports = self.topology.nodes, self.topology.ports
-        self.held: list[dict[int, Held]] = [{} for _ in range(nodes)]
-        self.filled = np.zeros((nodes, ports), int)
-        self.send_depth = [0] * nodes
-        self.select: list[IntArray] = []
-        self.send: list[dict[int, tuple[Readers, ...]]] = []
-        self.receive: list[dict[int, dict[int, Receipt]]] = []
-        self.hops: list[int] = []
-        self.message: list[int] = []
-
-    @abstractmethod
-    def _fill_send_memories(self) -> None:
-        """Note what lies in the send memories before the first round."""
-
-    @abstractmethod
-    def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
-        """What each transfer carries, given the groups in which blocks are needed next."""
-
-    @abstractmethod
-    def _send(
-        self, node: int, messages: list[Message]
-    ) -> tuple[list[Message], tuple[Readers, ...]]:
-        """The messages of a node's injection ports as they are sent, and what is read for them."""
-
-    @abstractmethod
-    def _is_new(self, node: int, payload: Message) -> bool:
-        """Whether a node stores a message that arrives."""
-
-    @abstractmethod
-    def _hold(self, node: int, block: int, location: Location) -> None:
-        """Note where something that is stored lies."""
-
-    @abstractmethod
-    def location(self, node: int, block: int) -> Location:
-        """Where a node keeps a block in the end, or `NOWHERE`."""
+        self.schedule, self.topology = schedule, schedule.topology
+        self.held: list[dict[int, list[Location]]] = [{} for _ in range(self.topology.nodes)]
+        self.filled = np.zeros((self.topology.nodes, self.topology.ports + 1), int)
+        self._select: list[IntArray] = []
+        self._hops: list[int] = []
+        self._message: list[int] = []
+        self._bursts: list[tuple[int, ...]] = []
+        self._receipts: list[tuple[int, ...]] = []
 
     def follow(self) -> RoundPlan:
         """What all nodes do."""
-        self._fill_send_memories()
+        self._fill()
         rounds = list(self.schedule.rounds())
         for number, transfers in enumerate(rounds):
             later = (t.payload.group for t in rounds[number:] if isinstance(t.payload, Grouped))
-            self._round(transfers, next(later, None))
+            self._follow(transfers, next(later, None))
         self._finish()
-        return self._plan()
-
-    def _finish(self) -> None:
-        """Add what is done after the last round of the schedule; nothing by default."""
-
-    def _round(self, transfers: Transfers, group: IntArray | None) -> None:
-        """Follow the transfers of a round."""
-        injection, payloads = self._inject(transfers, self._payloads(transfers, group))
-        circuits = set_up_circuits(self.topology, transfers, injection)
-        self.select.append(circuits.select)
-        self.hops.append(int(transfers.lengths.max(initial=0)))
-        self.message.append(max(map(len, payloads), default=0))
-        self._deliver(circuits, transfers.lengths, payloads)
-
-    def _inject(
-        self, transfers: Transfers, payloads: list[Message]
-    ) -> tuple[IntArray, list[Message]]:
-        """Number the different messages of each sender, and note what is read for each.
-
-        Returns
-        -------
-        injection : ndarray of int, shape (transfers,)
-            The injection port of each transfer.
-        payloads : list of Message
-            The blocks of each transfer, in the order they are sent in the end.
-        """
-        queues: dict[int, dict[tuple[int, ...], int]] = {}
-        injection = np.zeros(len(transfers), int)
-        for k in np.argsort(transfers.hops[:, 0], kind="stable").tolist():
-            queue = queues.setdefault(int(transfers.source[k]), {})
-            injection[k] = queue.setdefault(tuple(payloads[k]), len(queue))
-        sent = {
-            node: self._send(node, [list(message) for message in queue])
-            for node, queue in queues.items()
-        }
-        self.send.append({node: readers for node, (_, readers) in sent.items()})
-        chosen = zip(transfers.source.tolist(), injection.tolist(), strict=True)
-        return injection, [sent[node][0][number] for node, number in chosen]
-
-    def _deliver(self, circuits: Circuits, lengths: IntArray, payloads: list[Message]) -> None:
-        """Append each message that brings something new to the memory of its in-port."""
-        receive: dict[int, dict[int, Receipt]] = {}
-        ends = circuits.destination.tolist(), circuits.in_port.tolist(), lengths.tolist()
-        for node, port, hops, payload in zip(*ends, payloads, strict=True):
-            if self._is_new(node, payload):
-                receive.setdefault(node, {})[port] = Receipt(hops, len(payload))
-                self._store(node, port, payload)
-        self.receive.append(receive)
-
-    def _store(self, node: int, port: int, payload: Message) -> None:
-        """Append a message to the memory of an in-port."""
-        first = int(self.filled[node, port])
-        for k, block in enumerate(payload):
-            self._hold(node, block, Location(port, first + k))
-        self.filled[node, port] += len(payload)
-
-    def _plan(self) -> RoundPlan:
-        """What has been followed."""
         memory, slot = self._locations()
+        own = self.topology.ports
+        bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
         return RoundPlan(
-            nodes=[self._node(node) for node in range(self.topology.nodes)],
-            select=np.stack(self.select),
-            hops=np.array(self.hops),
-            blocks=np.array(self.message),
-            memory=memory,
+            select=np.stack(self._select),
+            hops=np.array(self._hops),
+            blocks=np.array(self._message),
+            bursts=bursts._replace(memory=np.where(bursts.memory == SEND, own, bursts.memory)),
+            receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
+            depth=self.filled,
+            memory=np.where(memory == SEND, own, memory),
             slot=slot,
         )
 
-    def _node(self, node: int) -> NodeRounds:
-        """What one node does."""
-        ports = range(self.topology.ports)
-        return NodeRounds(
-            select=np.stack([select[node] for select in self.select]).tobytes(),
-            send=tuple(row.get(node, ()) for row in self.send),
-            receive=tuple(
-                tuple(row.get(node, {}).get(port, NOTHING) for port in ports)
-                for row in self.receive
-            ),
-            depth=(*self.filled[node].tolist(), self.send_depth[node]),
-        )
-
-    def _locations(self) -> tuple[IntArray, IntArray]:
-        """Where nodes keep what the host may ask for: memory and slot, by node, in its order."""
-        layout = self.schedule.collective.layout(self.topology, self.schedule.chunks)
-        nodes, index = np.arange(self.topology.nodes), np.arange(layout.recv_blocks)
-        wanted = layout.received_block(nodes[:, None], index[None, :])
-        locations = [
-            [self.location(node, block) for block in row]
-            for node, row in enumerate(wanted.tolist())
-        ]
-        memory, slot = np.moveaxis(np.array(locations).reshape(*wanted.shape, 2), -1, 0)
-        return np.where(memory == SEND, self.topology.ports, memory), slot
-
-
-class BlockFollower(RoundFollower[Location]):
-    """Follows blocks: ``held[node][block]`` is where a block lies."""
-
-    def _fill_send_memories(self) -> None:
-        """Block (origin, [destination,] chunk) in the order of the host."""
+    def _fill(self) -> None:
+        """Note what lies in the memories before the first round, in the order of the host."""
         blocks = self.schedule.blocks
         numbers = np.arange(blocks.count)
         for block, node in zip(numbers.tolist(), blocks.origin(numbers).tolist(), strict=True):
-            self.held[node][block] = Location(SEND, self.send_depth[node])
-            self.send_depth[node] += 1
+            self.held[node][block] = [self._own(block, int(self.filled[node, SEND]))]
+            self.filled[node, SEND] += 1
+
+    def _own(self, block: int, number: int) -> Location:
+        """Where a node keeps a block of its own, given the number of those before it."""
+        return Location(SEND, number)
 
     def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
         """The blocks of each transfer, in the order they are sent.
@@ -211,8 +169,7 @@ class BlockFollower(RoundFollower[Location]):
                     for node, want in zip(sources, wanted, strict=True)
                 ]
             case listed:
-                bounds = zip(listed.indptr[:-1], listed.indptr[1:], strict=True)
-                return [listed.ids[a:b].tolist() for a, b in bounds]
+                return [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
 
     def _in_order(self, node: int, group: IntArray | None) -> Message:
         """What a node holds, group by group and memory by memory."""
@@ -222,22 +179,193 @@ class BlockFollower(RoundFollower[Location]):
         number = group
         return sorted(held, key=lambda block: (number[block], held[block]))
 
-    def _send(
-        self, node: int, messages: list[Message]
-    ) -> tuple[list[Message], tuple[Readers, ...]]:
-        """The messages in the order in which they are sent; one reader for each."""
-        held = self.held[node]
-        messages = arrange(messages, held)
-        return messages, tuple((runs_of(held[block] for block in m),) for m in messages)
+    def _follow(self, transfers: Transfers, group: IntArray | None) -> None:
+        """Follow the transfers of a round."""
+        topology = self.topology
+        injection, payloads = self._inject(transfers, self._payloads(transfers, group))
+        walk, hops = transfers.walk(topology), transfers.hops
+        select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
+        entry = topology.ports + injection
+        for hop in range(hops.shape[1]):
+            on = hops[:, hop] >= 0
+            select[walk[on, hop], hops[on, hop]] = entry[on]
+            entry = np.where(on, topology.opposite[hops[:, hop]], entry)
+        ends = walk[:, -1].tolist(), entry.tolist(), transfers.lengths.tolist()
+        for node, port, length, payload in zip(*ends, payloads, strict=True):
+            if self._is_new(node, payload):
+                self._store(node, port, length, payload, self._place(node, port, payload))
+        self._end(select, max(ends[2], default=0), max(map(len, payloads), default=0))
 
-    def _is_new(self, node: int, payload: Sequence[int]) -> bool:
-        """Unless the node holds all of it."""
+    def _end(self, select: IntArray, hops: int, message: int) -> None:
+        """End a round, given its settings, longest path and longest message."""
+        self._select.append(select)
+        self._hops.append(hops)
+        self._message.append(message)
+
+    def _inject(
+        self, transfers: Transfers, payloads: list[Message]
+    ) -> tuple[IntArray, list[Message]]:
+        """The injection port of each transfer, and its blocks in the order they are sent.
+
+        Different messages of a sender have different ones, which read what is combined for them.
+        """
+        queues: dict[int, dict[tuple[int, ...], int]] = {}
+        injection = np.zeros(len(transfers), int)
+        for k in np.argsort(transfers.hops[:, 0], kind="stable").tolist():
+            queue = queues.setdefault(int(transfers.source[k]), {})
+            message = payloads[k]
+            injection[k] = queue.setdefault(tuple(message), self._injection(message, len(queue)))
+        sent = {
+            node: dict(zip(queue.values(), self._send(node, queue), strict=True))
+            for node, queue in queues.items()
+        }
+        chosen = zip(transfers.source.tolist(), injection.tolist(), strict=True)
+        return injection, [sent[node][number] for node, number in chosen]
+
+    def _injection(self, message: Message, number: int) -> int:
+        """The injection port of a message, given the number of those before it."""
+        return number
+
+    def _send(self, node: int, queue: dict[tuple[int, ...], int]) -> list[Message]:
+        """Read the messages of a node's injection ports; the messages as they are sent."""
+        messages = self._arranged(node, list(map(list, queue)))
+        for injection, message in zip(queue.values(), messages, strict=True):
+            self._read(node, injection, message)
+        return messages
+
+    def _arranged(self, node: int, messages: list[Message]) -> list[Message]:
+        """Messages in an order in which no two read a memory at once, if there is one."""
+        held = self.held[node]
+        return arrange(messages, {block: held[block][0] for m in messages for block in m})
+
+    def _read(self, node: int, injection: int, message: Message) -> None:
+        """Note the bursts of a message: reader k reads the k-th of what each block is made of."""
+        held = [self.held[node][block] for block in message]
+        for place in range(max(map(len, held), default=0)):
+            read = ((at, *(h[place] if place < len(h) else (NEUTRAL, at)))
+                    for at, h in enumerate(held))  # fmt: skip
+            for _, run in groupby(read, key=lambda one: (one[1], one[2] - one[0])):
+                (at, memory, slot), *others = run
+                if memory != NEUTRAL:
+                    facts = len(self._select), node, injection, place, at, memory, slot
+                    self._bursts.append((*facts, 1 + len(others)))
+
+    def _is_new(self, node: int, payload: Message) -> bool:
+        """Whether a node stores a message that arrives: unless it holds all of it."""
         return not all(block in self.held[node] for block in payload)
 
-    def _hold(self, node: int, block: int, location: Location) -> None:
-        """The first copy of a block is the one that is used."""
-        self.held[node].setdefault(block, location)
+    def _place(self, node: int, port: int, payload: Message) -> Location:
+        """Make room for what arrives at an in-port: behind what has arrived there before."""
+        first = int(self.filled[node, port])
+        self.filled[node, port] += len(payload)
+        return Location(port, first)
 
-    def location(self, node: int, block: int) -> Location:
-        """Where a node keeps a block, or `NOWHERE`."""
-        return self.held[node].get(block, NOWHERE)
+    def _store(self, node: int, source: int, hops: int, payload: Message, first: Location) -> None:
+        """Store a message from a place on."""
+        memory, slot = first
+        self._receipts.append((len(self._select), node, memory, source, hops, slot, len(payload)))
+        for number, block in enumerate(payload, slot):
+            self._hold(node, block, Location(memory, number))
+
+    def _hold(self, node: int, block: int, location: Location) -> None:
+        """Note where something lies: the first copy of a block is the one that is used."""
+        self.held[node].setdefault(block, [location])
+
+    def _finish(self) -> None:
+        """Add what is done after the last round of the schedule."""
+
+    def _locations(self) -> tuple[IntArray, IntArray]:
+        """Where nodes keep what the host may ask for: memory and slot, by node, in its order."""
+        layout = self.schedule.collective.layout(self.topology, self.schedule.chunks)
+        nodes, index = np.arange(self.topology.nodes), np.arange(layout.recv_blocks)
+        wanted = layout.received_block(nodes[:, None], index[None, :])
+        located = [
+            [self._location(node, block) for block in row]
+            for node, row in enumerate(wanted.tolist())
+        ]
+        memory, slot = np.moveaxis(np.array(located).reshape(*wanted.shape, 2), -1, 0)
+        return memory, slot
+
+    def _location(self, node: int, block: int) -> Location:
+        """Where a node keeps a block in the end, or `NOWHERE`."""
+        return self.held[node].get(block, [NOWHERE])[-1]
+
+
+class SumFollower(BlockFollower):
+    """Follows sums, each known by its *key*: the chunk, or, of shares, destination and chunk."""
+
+    @override
+    def _fill(self) -> None:
+        self._keys = self.schedule.blocks.per_origin
+        for held in self.held:
+            held.update({key: [Location(SEND, key)] for key in range(self._keys)})
+        self.filled[:, SEND] = self._keys
+        #: The senders of complete sums in the round that is followed, and their keys.
+        self._complete: set[tuple[int, int]] = set()
+
+    @override
+    def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
+        """The keys of each transfer: all contributions to one sum are one message."""
+        listed = transfers.listed
+        keys = np.asarray(listed.ids) % self._keys
+        self._complete.clear()
+        payloads = []
+        for source, (low, high) in zip(
+            transfers.source.tolist(), pairwise(np.asarray(listed.indptr).tolist()), strict=True
+        ):
+            sums, counts = np.unique(keys[low:high], return_counts=True)
+            payloads.append(sums.tolist())
+            whole = sums[counts == self.topology.nodes]
+            self._complete.update((source, key) for key in whole.tolist())
+        return payloads
+
+    @override
+    def _send(self, node: int, queue: dict[tuple[int, ...], int]) -> list[Message]:
+        """As of blocks; the node keeps nothing of partial sums."""
+        messages = super()._send(node, queue)
+        for message in messages:
+            partial = [key for key in message if (node, key) not in self._complete]
+            self.held[node].update({key: [] for key in partial})
+        return messages
+
+    @override
+    def _arranged(self, node: int, messages: list[Message]) -> list[Message]:
+        return messages
+
+    @override
+    def _is_new(self, node: int, payload: Message) -> bool:
+        return True
+
+    @override
+    def _hold(self, node: int, block: int, location: Location) -> None:
+        self.held[node][block].append(location)
+
+    @override
+    def _finish(self) -> None:
+        """The round in which nodes add up what they have of the sums that they must have."""
+        longest = 0
+        for node, message in self._unfinished():
+            self._read(node, 0, message)
+            # A memory without other words needs no multiplexer in front of it.
+            port = int(np.argmin(self.filled[node, :-1]))
+            self._store(node, self.topology.ports, 0, message, self._place(node, port, message))
+            longest = max(longest, len(message))
+        if longest:
+            self._end(np.full_like(self._select[0], IDLE), 0, longest)
+
+    def _unfinished(self) -> Iterator[tuple[int, Message]]:
+        """The nodes that have sums in several parts, and their keys."""
+        layout = self.schedule.collective.layout(self.topology, self.schedule.chunks)
+        for node in layout.receivers.tolist():
+            blocks = layout.received_block(node, np.arange(layout.recv_blocks))
+            keys = (blocks % self._keys).tolist()
+            message = [key for key in keys if len(self.held[node][key]) > 1]
+            if message:
+                yield node, message
+
+    @override
+    def _location(self, node: int, block: int) -> Location:
+        """Where a result lies: the last that was kept, at a node that must have it."""
+        if self.schedule.collective.root not in (None, node):
+            return NOWHERE
+        return self.held[node][block % self._keys][-1]

@@ -10,8 +10,8 @@ group lies in few runs.
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from .fields import (
     IDLE,
     NEUTRAL,
     Action,
-    Field,
     Loop,
     Memory,
     Order,
@@ -31,9 +30,7 @@ from .fields import (
 )
 from .mode import CycleCost, Mode, block_flits
 from .program import Program
-from .round_follower import BlockFollower
-from .round_plan import NodeRounds, Readers, RoundPlan
-from .round_sums import SumFollower
+from .round_follower import BlockFollower, RoundPlan, SumFollower
 from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 from .write_delay import direct_write_delay
 
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
     from ..schedule import Schedule
     from ..topology import IntArray
 
-__all__ = ["compile_rounds"]
+__all__ = ["RoundLoop", "compile_rounds", "loop_of"]
 
 #: More blocks at nodes (nodes times blocks) than this are not followed one by one.
 MAX_HELD_BLOCKS = 2**22
@@ -89,41 +86,37 @@ def compile_rounds(
     """
     block = block_flits(schedule, flits)
     _check_size(schedule, sums=bool(operators))
-    follower = SumFollower(schedule) if operators else BlockFollower(schedule)
-    plan = follower.follow()
-    variant_of, first = number_equal(plan.nodes)
-    loop = _loop(plan, [plan.nodes[node] for node in first], plan.select[:, first], block)
+    plan = (SumFollower if operators else BlockFollower)(schedule).follow()
+    ports = schedule.topology.ports
+    loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
     layout = schedule.collective.layout(schedule.topology, schedule.chunks)
     shape = (schedule.topology.nodes, layout.recv_parts, layout.part_chunks)
-    slot = plan.slot.reshape(shape)
+    base = np.where(plan.slot >= 0, plan.slot * block, -1)
     mode = Mode(
         schedule=schedule,
         operators=operators,
         loop=loop,
-        send_map=DirectMap(plan.ports, layout.part_chunks, block),
-        receive_map=NodeMap(
-            plan.memory.reshape(shape), np.where(slot >= 0, slot * block, -1), variant_of
-        ),
+        send_map=DirectMap(ports, layout.part_chunks, block),
+        receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
         write_delay=direct_write_delay(layout, flits, any_length=any_length),
-        moving=CycleCost(
-            rounds=len(plan.hops),
-            hops=int(plan.hops.sum()),
-            flits=int(plan.blocks.sum()) * block,
-            alpha=ROUND_SETUP,
-            hop_cycles=1,
-        ),
+        moving=cost_of(plan, block),
         any_length=any_length,
         known_by="round and address",
     )
-    received = tuple(Memory((port,)) for port in range(plan.ports))
     return Program(
         topology=schedule.topology,
         flits=flits,
         modes=(mode,),
-        memories=(*received, Memory((), own=True)),
-        depth=np.array([plan.nodes[node].depth for node in first]) * block,
+        memories=(*(Memory((port,)) for port in range(ports)), Memory((), own=True)),
+        depth=plan.depth[first] * block,
         variant_of=variant_of,
     )
+
+
+def cost_of(plan: RoundPlan, block: int) -> CycleCost:
+    """What the cycles of rounds are made of, for blocks of so many flits."""
+    hops, flits = int(plan.hops.sum()), int(plan.blocks.sum()) * block
+    return CycleCost(len(plan.hops), hops, flits, alpha=ROUND_SETUP, hop_cycles=1)
 
 
 def _check_size(schedule: Schedule, *, sums: bool) -> None:
@@ -139,107 +132,118 @@ def _check_size(schedule: Schedule, *, sums: bool) -> None:
         )
 
 
-def _loop(plan: RoundPlan, variants: list[NodeRounds], select: IntArray, block: int) -> Loop:
-    """The rows: the rounds, cut wherever a burst begins or ends at any node."""
-    cuts = [_cuts(plan, number, variants) for number in range(len(plan.hops))]
-    round_of = np.repeat(np.arange(len(cuts)), [len(ends) for ends in cuts])
-    end = np.array([end for ends in cuts for end in ends])
-    first = np.append(True, np.diff(round_of) > 0)
-    begin = np.where(first, 0, np.append(0, end[:-1]))
-    rows = list(zip(round_of.tolist(), begin.tolist(), strict=True))
-    injections, reads = _injections(plan, variants, rows, block)
-    departure = np.flatnonzero(first)[:, None]
-    sources = Sources(plan.ports, injections=injections)
-    return Loop(
+class RoundLoop(NamedTuple):
+    """The rows of a schedule in rounds, the variant of each node, and a node of each variant."""
+
+    loop: Loop
+    variant_of: IntArray
+    first: IntArray
+
+
+def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> RoundLoop:
+    """The rows: the rounds, cut wherever a burst or a message begins or ends at any node.
+
+    Parameters
+    ----------
+    plan : RoundPlan
+    block : int
+        Flits of a block.
+    distance : int
+        From the address of a slot of a memory to that of the next.
+    receiving : int
+        How many memories store what arrives; they are numbered first.
+    """
+    round_of, begin, end = _cut(plan)
+    ends = np.append(np.diff(round_of) > 0, True)
+    injections, memory, base = _reads(plan, round_of, begin, distance)
+    write, source, tap = _stores(plan, round_of, begin, distance, receiving)
+    select = plan.select[round_of]
+    values = (select, memory, base, write, source, tap)
+    done = np.concatenate(values, axis=2).transpose(1, 0, 2)
+    alike = zip(map(bytes, done), map(bytes, plan.depth), strict=True)
+    variant_of, first = number_equal(alike)
+    places = (
+        (Action.SELECT, SETTING), (Action.MEMORY, ADDRESS), (Action.READ, ADDRESS),
+        (Action.WRITE, store_delay()), (Action.SOURCE, store_delay()), (Action.TAP, store_delay()),
+    )  # fmt: skip
+    ports = plan.select.shape[2]
+    departure = np.searchsorted(round_of, np.arange(len(plan.hops)))
+    loop = Loop(
         order=Order.ROW,
         flits=block,
         # Words of a round arrive in the pause behind its last row.
-        pause=np.where(np.append(first[1:], True), round_pause(plan.hops)[round_of], 0),
+        pause=np.where(ends, round_pause(plan.hops)[round_of], 0),
         blocks=end - begin,
-        sources=sources,
-        fields=(
-            *fields_of(Action.SELECT, select[round_of], SETTING),
-            *reads,
-            *_stores(variants, round_of, begin, sources, block),
+        sources=Sources(ports, injections=injections),
+        fields=tuple(
+            field
+            for (action, delay), each in zip(places, values, strict=True)
+            for field in fields_of(action, each[:, first], delay)
         ),
-        departure=np.broadcast_to(departure, (len(cuts), plan.ports)),
+        departure=np.broadcast_to(departure[:, None], (len(departure), ports)),
     )
+    return RoundLoop(loop, variant_of, first)
 
 
-def _cuts(plan: RoundPlan, number: int, variants: list[NodeRounds]) -> list[int]:
-    """After how many blocks of a round its rows end: wherever a burst or a message does."""
-    ends = {int(plan.blocks[number])}
-    for variant in variants:
-        ends |= {receipt.length for receipt in variant.receive[number]}
-        for readers in variant.send[number]:
-            for runs in readers:
-                ends |= set(accumulate(run.length for run in runs))
-    return sorted(ends - {0}) or [0]
+def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
+    """Of each row its round, and after how many blocks of that it begins and ends."""
+    bursts, receipts = plan.bursts, plan.receipts
+    cuts = (
+        (bursts.round, bursts.at),
+        (bursts.round, bursts.at + bursts.length),
+        (receipts.round, receipts.length),
+        (np.arange(len(plan.blocks)), plan.blocks),
+    )
+    round_of, end = np.unique(np.concatenate([np.stack(cut, axis=1) for cut in cuts]), axis=0).T
+    there = (end > 0) | (plan.blocks[round_of] == 0)
+    round_of, end = round_of[there], end[there]
+    goes_on = np.append(False, np.diff(round_of) == 0)
+    return round_of, np.where(goes_on, np.append(0, end[:-1]), 0), end
 
 
-def _injections(
-    plan: RoundPlan, variants: list[NodeRounds], rows: list[tuple[int, int]], block: int
-) -> tuple[tuple[tuple[int, ...], ...], list[Field]]:
-    """Injection ports, and what their readers read: as many of each as any variant needs."""
-    most: list[int] = []
-    for variant in variants:
-        for injections in variant.send:
-            most += [0] * (len(injections) - len(most))
-            for number, readers in enumerate(injections):
-                most[number] = max(most[number], len(readers))
-    ends = np.cumsum([0, *most]).tolist()
-    groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends))
-    fields: list[Field] = []
-    for number, group in enumerate(groups):
-        for place, reader in enumerate(group):
-            bursts = np.array(
-                [
-                    [_burst(plan, variant.send[k], number, place, at) for variant in variants]
-                    for k, at in rows
-                ]
-            )
-            memory, slot = bursts[..., :1], bursts[..., 1:]
-            base = np.where(slot >= 0, slot * block, IDLE)
-            fields += fields_of(Action.MEMORY, memory, ADDRESS, first=reader)
-            fields += fields_of(Action.READ, base, ADDRESS, first=reader)
-    return groups, fields
+def _rows(
+    round_of: IntArray, begin: IntArray, rounds: IntArray, at: IntArray, length: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The rows of runs of blocks: the index of a run, and a row of it, elementwise."""
+    most = int(begin.max(initial=0) + length.max(initial=0)) + 1
+    low, high = (np.searchsorted(round_of * most + begin, rounds * most + k)
+                 for k in (at, at + length))  # fmt: skip
+    run = np.repeat(np.arange(len(low)), high - low)
+    return run, np.arange(len(run)) - (np.cumsum(high - low) - high)[run]
 
 
-def _burst(
-    plan: RoundPlan, injections: tuple[Readers, ...], number: int, place: int, at: int
-) -> tuple[int, int]:
-    """The memory and slot that a reader of an injection port reads after so many blocks of a round.
+def _reads(
+    plan: RoundPlan, round_of: IntArray, begin: IntArray, distance: int
+) -> tuple[tuple[tuple[int, ...], ...], IntArray, IntArray]:
+    """Injection ports, and the memories and first addresses that their readers read.
 
-    It is the word that changes nothing, while others of its injection port read more.
+    There are as many of each as any node needs. A reader reads the word that changes nothing while
+    others of its injection port read more.
     """
-    readers = injections[number] if number < len(injections) else ()
-    if place >= len(readers):
-        reading = bool(readers) and at < sum(run.length for run in readers[0])
-        return (NEUTRAL, 0) if reading else (IDLE, IDLE)
-    for memory, slot, length in readers[place]:
-        if at < length:
-            return (NEUTRAL, 0) if memory == NEUTRAL else (plan.memory_number(memory), slot + at)
-        at -= length
-    return IDLE, IDLE
+    bursts = plan.bursts
+    most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
+    np.maximum.at(most, bursts.injection, bursts.place + 1)
+    ends = np.append(0, np.cumsum(most))
+    run, row = _rows(round_of, begin, bursts.round, bursts.at, bursts.length)
+    where = row, bursts.node[run], (ends[bursts.injection] + bursts.place)[run]
+    memory, base = np.full((2, len(round_of), plan.select.shape[1], ends[-1]), IDLE)
+    memory[where] = bursts.memory[run]
+    base[where] = (bursts.slot[run] + begin[row] - bursts.at[run]) * distance
+    resting = (base < 0) & (base[..., np.repeat(ends[:-1], most)] >= 0)
+    memory[resting], base[resting] = NEUTRAL, 0
+    return tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist())), memory, base
 
 
 def _stores(
-    variants: list[NodeRounds], round_of: IntArray, begin: IntArray, sources: Sources, block: int
-) -> list[Field]:
-    """What the memory of each in-port stores: appended to what it has already."""
-    table = np.array([variant.receive for variant in variants], int)
-    fields: list[Field] = []
-    for port in range(sources.ports):
-        hops, length = table[:, :, port].transpose(2, 1, 0)
-        before = (np.cumsum(length, axis=0) - length)[round_of] + begin[:, None]
-        there = begin[:, None] < length[round_of]
-        source = np.where(hops > 0, port, sources.first_injection)[round_of]
-        facts = {
-            Action.WRITE: before * block,
-            Action.SOURCE: source,
-            Action.TAP: hops[round_of],
-        }
-        for action, values in facts.items():
-            chosen = np.where(there, values, IDLE)[..., None]
-            fields += fields_of(action, chosen, store_delay(), first=port)
-    return fields
+    plan: RoundPlan, round_of: IntArray, begin: IntArray, distance: int, memories: int
+) -> IntArray:
+    """What memories store in each row at each node: first addresses, sources and taps."""
+    receipts = plan.receipts
+    run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
+    stored = np.full((3, len(round_of), plan.select.shape[1], memories), IDLE)
+    stored[:, row, receipts.node[run], receipts.memory[run]] = (
+        (receipts.slot[run] + begin[row]) * distance,
+        receipts.source[run],
+        receipts.hops[run],
+    )
+    return stored

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["SEND", "BlockRun", "Location", "arrange"]
+__all__ = ["SEND", "Location", "arrange"]
 
 #: Number of the memory that holds what a node itself sends; others have that of their in-port.
 SEND = -1
@@ -26,14 +26,6 @@ class Location(NamedTuple):
 
     memory: int
     slot: int
-
-
-class BlockRun(NamedTuple):
-    """Consecutive blocks of one memory that a node sends: ``length`` from ``slot`` on."""
-
-    memory: int
-    slot: int
-    length: int
 
 
 def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> list[list[int]]:
