@@ -1,14 +1,52 @@
-"""Assemblies: netlists as Amaranth designs."""
+"""Assemblies: netlists as Amaranth designs.
+
+Of ROMs, the emitted text has the module of ``rom.v``, and the compiled engine a class of its own.
+"""
+
+from collections.abc import Sequence
 
 from amaranth.hdl import Cat, ClockDomain, Const, DomainRenamer, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .leaf import Leaf
+from .memories import address_width, rom_and_port
 from .netlist import Fixed, Instance, Netlist, Part, Role
-from .rom import Rom
 
 __all__ = ["Assembly"]
+
+
+class Rom(Leaf):
+    """A synchronous ROM: a row is there one cycle after its address, and stays as long as that.
+
+    Parameters
+    ----------
+    contents : sequence of int
+        The rows. Past the end it reads the last one.
+    width : int
+        Bits of a row.
+
+    Members
+    -------
+    address : In
+    data : Out(width)
+        A register that is not reset; it starts as 0.
+    """
+
+    def __init__(self, contents: Sequence[int], width: int) -> None:
+        bits = address_width(len(contents))
+        super().__init__({"address": In(bits), "data": Out(width)})
+        rows = [*contents, *[contents[-1]] * ((1 << bits) - len(contents))]
+        self._memory, self._port = rom_and_port("rows", rows, width)
+        self.data = self._port.data
+
+    def elaborate(self, platform: object) -> Module:
+        """Bind the address to the port of the memory."""
+        m = Module()
+        m.submodules.rows = self._memory
+        # The signal of the port is replaced, so that the simulator has nothing to evaluate.
+        self._port.addr = self.value("address")
+        return m
 
 
 class Assembly(wiring.Component):

@@ -9,9 +9,10 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION, STORE, WRITE
+from .columns import Columns
 from .delays import delayed, pulsed
 from .distribution import NodeGroups
-from .host_blocks import host_block, host_position
+from .division import divide
 from .host_layout import HostLayout
 from .locators.base import Locator
 from .memories import address_width, choose
@@ -259,12 +260,10 @@ class Host(Leaf):
         wait = self._locating - self._choosing - self._read_cycles(view)
         address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
         parts, name = layout.recv_parts, f"read{suffix(number)}"
-        origin, chunk, flit = host_block(m, name, layout, address, parts)
+        origin, chunk, flit = _block(m, name, layout, address, parts)
         if layout.part_is_root:
             origin = self.value("sampled_root")
-        position = host_position(
-            m, layout, delayed(m, self.value("host_node"), wait), suffix(number)
-        )
+        position = _position(m, layout, delayed(m, self.value("host_node"), wait), suffix(number))
         m.d.comb += [
             locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(origin),
@@ -308,13 +307,13 @@ class Host(Leaf):
         if locator is None:
             chunk, flit = Const(0), address[:-1]
             if layout.memory_by_chunk:
-                _, chunk, flit = host_block(m, f"write{suffix(number)}", layout, flit, 1)
+                _, chunk, flit = _block(m, f"write{suffix(number)}", layout, flit, 1)
             return delayed(m, chunk, 1), delayed(m, flit, 1)
         parts, name = layout.send_parts, f"write{suffix(number)}"
         m.submodules[f"write_locator{suffix(number)}"] = locator
-        destination, chunk, flit = host_block(m, name, layout, delayed(m, address[:-1], 1), parts)
+        destination, chunk, flit = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
         node = delayed(m, self.value("host_node"), wait)
-        position = host_position(m, layout, node, f"_written{suffix(number)}")
+        position = _position(m, layout, node, f"_written{suffix(number)}")
         m.d.comb += [
             locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(destination),
@@ -327,3 +326,32 @@ class Host(Leaf):
 def suffix(number: int) -> str:
     """What the names of all but the first of several end with."""
     return f"_{number}" if number else ""
+
+
+def _position(m: Module, layout: HostLayout, node: Value, name: str) -> Value:
+    """The position in its group of a node, one cycle later."""
+    if layout.positions is None:
+        return delayed(m, node, 1)
+    table = Columns(node)
+    position = table.read(layout.positions)
+    table.build(m, f"positions{name}")
+    return position
+
+
+def _block(
+    m: Module, name: str, layout: HostLayout, address: Value, parts: int
+) -> tuple[Value, Value, Value]:
+    """Part, chunk and flit within it of an address, after `HostLayout.block_cycles`."""
+    chunks, flits = layout.chunks, layout.flits
+    if layout.in_turn and layout.part_chunks < chunks:
+        within, block = divide(m, f"{name}_chunk", address, chunks, count=flits)
+        part, chunk = divide(m, f"{name}_part", block, layout.part_chunks, count=chunks)
+        return part, chunk, delayed(m, within, layout.part_cycles(parts))
+    size = layout.part_flits
+    part, flit = divide(m, f"{name}_part", address, size, count=parts * size)
+    if layout.in_turn:
+        within, chunk = divide(m, f"{name}_chunk", flit, chunks, count=flits)
+    else:
+        block = layout.block_flits
+        chunk, within = divide(m, f"{name}_chunk", flit, block, count=layout.part_chunks * block)
+    return delayed(m, part, layout.chunk_cycles), chunk, within
