@@ -19,8 +19,8 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["IDLE", "NEUTRAL", "STORING", "Action", "Field", "Loop", "Memory", "Order", "Point",
-           "Sources", "fields_of", "number_equal"]  # fmt: skip
+__all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
+           "Order", "Point", "Sources", "fields_of", "number_equal"]  # fmt: skip
 
 #: A value that does not matter.
 IDLE = -1
@@ -48,8 +48,48 @@ class Action(enum.Enum):
     TAP = "tap"
 
 
-#: What memories store by.
-STORING = frozenset({Action.WRITE, Action.SOURCE, Action.TAP})
+class Holder(enum.Enum):
+    """The part of a node that has a control point, and what the numbers of points are."""
+
+    #: Numbers are those of ports.
+    ROUTER = "router"
+    #: Operators; numbers are those of in-ports.
+    COMBINER = "combiner"
+    READER = "reader"
+    MEMORY = "memory"
+
+
+class Duty(NamedTuple):
+    """What all that handle fields need to know of an action.
+
+    Parameters
+    ----------
+    holder : Holder
+    selects : bool
+        Whether its values are sources.
+    acts : bool
+        Whether `IDLE` says that nothing is done, and so nothing is done but for words of the row;
+        else it says that the value does not matter.
+    stores : bool
+        Whether it concerns words that have arrived, and so comes later where they do.
+    """
+
+    holder: Holder
+    selects: bool = False
+    acts: bool = False
+    stores: bool = False
+
+
+#: Of each action. What a router has besides settings is placed, and given to it, by these alone.
+ACTIONS = {
+    Action.SELECT: Duty(Holder.ROUTER, selects=True),
+    Action.OPERAND: Duty(Holder.COMBINER, selects=True),
+    Action.MEMORY: Duty(Holder.READER),
+    Action.READ: Duty(Holder.READER, acts=True),
+    Action.WRITE: Duty(Holder.MEMORY, acts=True, stores=True),
+    Action.SOURCE: Duty(Holder.MEMORY, selects=True, stores=True),
+    Action.TAP: Duty(Holder.MEMORY, stores=True),
+}
 
 
 class Point(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fields import IDLE, Action, Field, Loop, Memory, Point, Sources
+from .fields import ACTIONS, IDLE, Field, Holder, Loop, Memory, Point, Sources
 
 if TYPE_CHECKING:
     from ..schedule import Lifted
@@ -89,10 +89,10 @@ def _renamed(loop: Loop, sources: Sources, groups: Groups) -> tuple[Field, ...]:
     fields = []
     for field in loop.fields:
         action, point = field.point
-        if action in (Action.SELECT, Action.OPERAND):
-            renamed = Point(action, int(ports[point]))
-            field = replace(field, point=renamed, values=number[field.values])
-        elif action is Action.SOURCE:
+        duty = ACTIONS[action]
+        if duty.holder in (Holder.ROUTER, Holder.COMBINER):
+            field = replace(field, point=Point(action, int(ports[point])))
+        if duty.selects:
             field = replace(field, values=number[field.values])
         fields.append(field)
     return tuple(fields)

@@ -19,7 +19,18 @@ from ..topology import IntArray
 from .address_map import RenumberedMap
 from .common_injections import common_injections
 from .common_memories import CommonMemories
-from .fields import IDLE, NEUTRAL, STORING, Action, Field, Loop, Point, Sources, number_equal
+from .fields import (
+    ACTIONS,
+    IDLE,
+    NEUTRAL,
+    Action,
+    Field,
+    Holder,
+    Loop,
+    Point,
+    Sources,
+    number_equal,  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from .mode import Mode
@@ -133,22 +144,17 @@ def _renamed(
     }
     fields: list[Field] = []
     for (action, number), values, delay in map(_parts, loop.fields):
-        chosen = values[:, variants]
-        if action in _SOURCES:
+        chosen, duty = values[:, variants], ACTIONS[action]
+        if duty.selects:
             chosen = source_of[chosen]
         elif action is Action.MEMORY:
             chosen = memory_of[chosen]
-        if action in _READERS:
+        if duty.holder is Holder.READER:
             number = reader_of[number]
-        elif action in STORING:
+        elif duty.holder is Holder.MEMORY:
             number = int(memories[number])
         fields.append(Field(Point(action, number), chosen, delay))
     return (*fields, *_unneeded(fields, loop, sources, taken))
-
-
-#: Actions whose values are sources, and those of readers.
-_SOURCES = frozenset({Action.SELECT, Action.OPERAND, Action.SOURCE})
-_READERS = frozenset({Action.MEMORY, Action.READ})
 
 
 def _parts(field: Field) -> tuple[Point, IntArray, int]:

@@ -16,7 +16,7 @@ import numpy as np
 from ..collective import Operator
 from ..errors import InputError
 from .execute import execute
-from .fields import STORING, Order
+from .fields import ACTIONS, Order
 
 if TYPE_CHECKING:
     from ..collective import Words
@@ -76,7 +76,7 @@ def _later(mode: Mode, latency: int, delay: int, operators: tuple[Operator, ...]
         # Circuits are held for as long as words pass; what arrives is stored later.
         pause=np.where(loop.pause > 0, loop.pause + delay, 0),
         fields=tuple(
-            replace(field, delay=field.delay + delay * (field.point.action in STORING))
+            replace(field, delay=field.delay + delay * ACTIONS[field.point.action].stores)
             for field in loop.fields
         ),
         departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),
