@@ -45,6 +45,12 @@ def test_nodes_that_know_no_mode():
     assert everywhere == Location(1, (0, 0), column=0)
 
 
+def test_columns_that_are_shown_in_different_ways():
+    columns, shown = ColumnSet(), (Shown.VALUE, Shown.STROBE, Shown.VALUE)
+    assert [columns.add(np.array([1, 0]), (4,), shown=way) for way in shown] == [0, 1, 0]
+    assert [column.shown for column in columns.all] == [Shown.VALUE, Shown.STROBE]
+
+
 def test_columns_that_may_be_one():
     """Where values, delays and pitches do not contradict each other."""
     column = Column(np.array([3, -1, 5]), (4, None), Shown.ADDRESS, (1, None))

@@ -124,10 +124,11 @@ class FabricBuilder(NetlistBuilder):
     def _senders(self) -> list[list[int]]:
         return [[int(node) for node in row] for row in self.topology.neighbours]
 
-    def arriving(self, node: int) -> tuple[Part, ...]:
-        """The words at a node's in-ports: slices of what its neighbours send."""
+    def arriving(self, node: int, what: str = "tx", width: int | None = None) -> tuple[Part, ...]:
+        """The words at a node's in-ports, or whatever else its neighbours send: slices of that."""
+        bits = width or self.width
         sent = zip(self._senders[node], self.topology.opposite.tolist(), strict=True)
-        return tuple(Part(f"tx_{there}", port * self.width, self.width) for there, port in sent)
+        return tuple(Part(f"{what}_{there}", port * bits, bits) for there, port in sent)
 
     def incoming(self, node: int) -> tuple[Part, ...]:
         """What a node may store: the words at its in-ports, and their results if there are any."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.fields import Loop
+from ..program.fields import ACTIONS, Action, Holder, Loop, Point
 from ..topology import IntArray
 
 if TYPE_CHECKING:
@@ -72,6 +72,22 @@ class Loops:
         """Each loop, and its rows among all."""
         for loop, start in zip(self.loops, self.starts, strict=True):
             yield loop, slice(start, start + loop.rows)
+
+    def points(self, holder: Holder) -> list[Point]:
+        """The control points of a part of a node, in the order of actions and of their numbers."""
+        order = list(Action)
+        found = {field.point for loop in self.loops for field in loop.fields
+                 if ACTIONS[field.point.action].holder is holder}  # fmt: skip
+        return sorted(found, key=lambda point: (order.index(point.action), point.number))
+
+    def values(self, point: Point) -> IntArray:
+        """The values of a control point in the rows of all loops, shape (rows, variants)."""
+        return self.joined([loop.values(*point) for loop in self.loops])
+
+    def delays(self, point: Point, unused: int | None = None) -> tuple[int | None, ...]:
+        """The delay of a control point in each loop; `unused` where it does nothing."""
+        fields = [loop.field(*point) for loop in self.loops]
+        return tuple(field.delay if field else unused for field in fields)
 
     def joined(self, columns: Sequence[IntArray]) -> IntArray:
         """Columns of all loops as one; the first axis is that of rows."""

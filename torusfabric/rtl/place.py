@@ -10,7 +10,7 @@ equal is one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..topology import IntArray
     from .loops import Loops
 
-__all__ = ["Column", "ColumnSet", "Delays", "KeptRows", "Location", "Shown", "Table"]
+__all__ = ["Column", "ColumnSet", "Delays", "KeptRows", "Location", "Shown", "Table", "columns_of"]
 
 #: Cycles from a slot to what follows from it, in each mode; None where nobody looks.
 Delays: TypeAlias = tuple[int | None, ...]
@@ -64,7 +64,7 @@ class Column:
     def with_other(self, other: Column) -> Column | None:
         """One that serves for both, or None; values below 0 do not matter."""
         mine, others = self.values, other.values
-        if ((mine >= 0) & (others >= 0) & (mine != others)).any():
+        if self.shown is not other.shown or ((mine >= 0) & (others >= 0) & (mine != others)).any():
             return None
         delays, pitches = _both(self.delays, other.delays), _both(self.pitches, other.pitches)
         if delays is None or pitches is None:
@@ -96,9 +96,16 @@ class ColumnSet:
     def __init__(self, shown: Shown = Shown.VALUE) -> None:
         self._shown, self._known = shown, list[Column]()
 
-    def add(self, values: IntArray, delays: Delays, pitches: Delays = ()) -> int:
-        """The number of a column; values below 0 do not matter."""
-        column = Column(np.asarray(values), delays, self._shown, pitches)
+    def add(
+        self,
+        values: IntArray,
+        delays: Delays,
+        pitches: Delays = (),
+        *,
+        shown: Shown | None = None,
+    ) -> int:
+        """The number of a column, shown as all are by default; values below 0 do not matter."""
+        column = Column(np.asarray(values), delays, shown or self._shown, pitches)
         for number, known in enumerate(self._known):
             both = known.with_other(column)
             if both:
@@ -127,17 +134,30 @@ class Location:
         The first of its bits in the table at the node.
     column : int or None
         Of the sequencer.
+    strobe : int or None
+        The column that says when bits of the table count; else they always do.
     """
 
     width: int
     constants: tuple[int, ...]
     start: int | None = None
     column: int | None = None
+    strobe: int | None = None
+
+    @property
+    def columns(self) -> frozenset[int]:
+        """The columns of the sequencer that it takes."""
+        return frozenset(k for k in (self.column, self.strobe) if k is not None)
 
     @property
     def by_mode(self) -> bool:
         """Whether it depends on the mode."""
         return len(set(self.constants)) > 1
+
+
+def columns_of(given: Mapping[str, Sequence[Location]]) -> tuple[int, ...]:
+    """The columns of the sequencer that a module is given, which has bits of several names."""
+    return tuple(sorted(frozenset().union(*(at.columns for bits in given.values() for at in bits))))
 
 
 class Table:
@@ -165,7 +185,7 @@ class Table:
     >>> table.place(np.array([[3, -1, 3], [3, 3, 3]])).constants
     (3,)
     >>> table.place(np.array([[0, 1, 2], [2, 1, 0]]))
-    Location(width=2, constants=(0,), start=0, column=None)
+    Location(width=2, constants=(0,), start=0, column=None, strobe=None)
     >>> table.width, table.rows(1)
     (2, (2, 1, 0))
 
@@ -197,6 +217,7 @@ class Table:
         columns: ColumnSet | None = None,
         delays: Delays = (),
         given: Sequence[bool] = (),
+        shown: Shown = Shown.VALUE,
     ) -> Location:
         """Find a place for values.
 
@@ -210,6 +231,8 @@ class Table:
             Of a column.
         given : sequence of bool
             In which modes all nodes that look at it have the same value, be it in other shapes.
+        shown : Shown
+            How a column shows it.
         """
         constants = [_constant(values[:, span]) for span in self._spans]
         width = max(int(values.max(initial=0)).bit_length(), 1)
@@ -223,11 +246,11 @@ class Table:
         if columns and any(given):
             # Where the value lies elsewhere, the column is 0 as early: nothing of the run before
             # shows.
-            shown = np.zeros_like(here[0])
+            central = np.zeros_like(here[0])
             for span, everywhere in zip(self._spans, given, strict=True):
                 if everywhere:
-                    shown[span], here[:, span] = here[0, span], 0
-            column = columns.add(shown, delays)
+                    central[span], here[:, span] = here[0, span], 0
+            column = columns.add(central, delays, shown=shown)
         start = self._start(here, width) if here.any() or column is None else None
         return Location(width, known, start, column)
 

@@ -10,18 +10,18 @@ writers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..program.fields import IDLE, Action
+from ..program.fields import ACTIONS, IDLE, Action, Holder, Point
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .loops import Loops
-from .place import Column, ColumnSet, Delays, KeptRows, Location, Table
+from .place import Column, ColumnSet, Delays, KeptRows, Location, Shown, Table, columns_of
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -42,8 +42,9 @@ class RouterPlan:
         Its inputs are in-ports, registers behind them, then injection ports.
     injections : dict of int to (tuple of int)
         Of each variant of this shape, the injection port of the program that each of its inputs is.
-    bits : tuple of Location
-        Where the value of each select register lies.
+    given : dict of str to (tuple of Location)
+        Where bits lie that it is given: as ``select`` those of select registers, and by the name of
+        each other control point, such as ``action_0``, those of its value.
     row_bits : int
         Bits of a row of the table.
     rows : dict of int to (tuple of int)
@@ -52,14 +53,19 @@ class RouterPlan:
 
     crossbar: Crossbar
     injections: dict[int, tuple[int, ...]]
-    bits: tuple[Location, ...]
+    given: dict[str, tuple[Location, ...]]
     row_bits: int
     rows: dict[int, tuple[int, ...]]
 
     @property
     def columns(self) -> tuple[int, ...]:
         """The columns of the sequencer that it is given."""
-        return tuple(sorted({bit.column for bit in self.bits if bit.column is not None}))
+        return columns_of(self.given)
+
+    @property
+    def bits(self) -> tuple[Location, ...]:
+        """Where the value of each select register lies."""
+        return self.given["select"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +128,8 @@ def place(program: Program) -> Placement:
     common, uniform = _common_columns(planned), _uniform(loops)
     routers, used = [], set[int]()
     for plan, (_, members) in zip(planned, shapes, strict=True):
-        table = Table(len(members), plan.spans, by_mode=False)
-        routers.append(_router(plan, members, table, selects, common, uniform))
+        table = _RouterTable(loops, members, selects)
+        routers.append(_router(plan, table, common, uniform))
         used |= table.used
     operands, operand_columns = _operands(loops, selects)
     rows = KeptRows(loops, used), KeptRows(loops, endpoints.used)
@@ -264,34 +270,72 @@ def _common_columns(planned: list[_Planned]) -> set[Alike]:
     return found or set()
 
 
+class _RouterTable(Table):
+    """The table at the nodes of a shape of routers, beside what the sequencer gives to them."""
+
+    def __init__(self, loops: Loops, members: list[int], columns: ColumnSet) -> None:
+        super().__init__(len(members), [span for _, span in loops.spans()], by_mode=False)
+        self.loops, self.members, self._columns = loops, members, columns
+
+    def bit(
+        self,
+        values: IntArray,
+        delays: Delays,
+        given: Sequence[bool],
+        shown: Shown = Shown.VALUE,
+    ) -> Location:
+        """Find a place for a bit, given its values by member and row; `given` as of `place`."""
+        at = self.place(values, columns=self._columns, delays=delays, given=given, shown=shown)
+        looked_up = [delay for delay, whole in zip(delays, given, strict=True) if not whole]
+        assert at.start is None or {*looked_up} <= {SETTING, None}, "tables show what is set next"
+        return at
+
+    def point(self, point: Point) -> tuple[Location, ...]:
+        """Find a place for each bit of the value of a control point; 0 where it does nothing."""
+        loops, acts = self.loops, ACTIONS[point.action].acts
+        values, delays = loops.values(point), loops.delays(point)
+        shown, idle = (Shown.STROBE, 0) if acts else (Shown.VALUE, IDLE)
+        found = []
+        for k in range(max(int(values.max()), 0).bit_length()):
+            bit = np.where(values >= 0, values >> k & 1, idle)
+            given = [bool((bit[span] == bit[span, :1]).all()) for _, span in loops.spans()]
+            at = self.bit(bit[:, self.members].T, delays, given, shown)
+            if acts and at.start is not None:
+                anywhere = np.any(values > 0, axis=1).astype(int)
+                strobe = self._columns.add(anywhere, delays, shown=shown)
+                at = replace(at, strobe=strobe)
+            found.append(at)
+        return tuple(found)
+
+
 def _router(
-    plan: _Planned,
-    members: list[int],
-    table: Table,
-    selects: ColumnSet,
-    common: set[Alike],
-    uniform: Sequence[bool],
+    plan: _Planned, table: _RouterTable, common: set[Alike], uniform: Sequence[bool]
 ) -> RouterPlan:
     """A router module.
 
     What is common to all routers, and all of loops in which they do the same, comes from the
     sequencer.
     """
-    bits = tuple(
-        table.place(
-            plan.values[:, :, k],
-            columns=selects,
-            delays=delays,
-            given=[
-                alike in common or whole
-                for alike, whole in zip(_alike(plan, k), uniform, strict=True)
-            ],
+    given = {
+        "select": tuple(
+            table.bit(
+                plan.values[:, :, k],
+                delays,
+                [
+                    alike in common or whole
+                    for alike, whole in zip(_alike(plan, k), uniform, strict=True)
+                ],
+            )
+            for k, delays in enumerate(plan.crossbar.delays)
         )
-        for k, delays in enumerate(plan.crossbar.delays)
-    )
-    rows = {variant: table.rows(member) for member, variant in enumerate(members)}
-    injections = dict(zip(members, plan.injections, strict=True))
-    return RouterPlan(plan.crossbar, injections, bits, table.width, rows)
+    }
+    for point in table.loops.points(Holder.ROUTER):
+        bits = () if point.action is Action.SELECT else table.point(point)
+        if bits:
+            given[f"{point.action.value}_{point.number}"] = bits
+    rows = {variant: table.rows(member) for member, variant in enumerate(table.members)}
+    injections = dict(zip(table.members, plan.injections, strict=True))
+    return RouterPlan(plan.crossbar, injections, given, table.width, rows)
 
 
 def _operands(loops: Loops, selects: ColumnSet) -> tuple[Crossbar | None, tuple[int, ...]]:
@@ -313,8 +357,4 @@ def _operands(loops: Loops, selects: ColumnSet) -> tuple[Crossbar | None, tuple[
 
 def _delays(loops: Loops, action: Action, unused: int | None) -> list[Delays]:
     """The delays of an action at each port; of what is never decided any will do."""
-    found = []
-    for port in range(loops.first.ports):
-        fields = [loop.field(action, port) for loop in loops.loops]
-        found.append(tuple(field.delay if field else unused for field in fields))
-    return found
+    return [loops.delays(Point(action, port), unused) for port in range(loops.first.ports)]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
 from .apart import apart
 from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
-from .place import Location
+from .place import Location, columns_of
 
 __all__ = ["Router"]
 
@@ -31,8 +33,9 @@ class Router(Leaf):
     ----------
     crossbar : Crossbar
         Its inputs are the in-ports, then the registers behind some of them, then injection ports.
-    bits : sequence of Location, optional
-        Where the value of each select register lies; by default in a column for each.
+    given : mapping of str to (sequence of Location), optional
+        Where what it is given bit by bit lies, `select` for the select registers: by default in a
+        column for each.
     row_bits : int
         Bits of a row of the node's table.
     delayed : sequence of int
@@ -73,7 +76,7 @@ class Router(Leaf):
         self,
         crossbar: Crossbar,
         *,
-        bits: Sequence[Location] = (),
+        given: Mapping[str, Sequence[Location]] | None = None,
         row_bits: int = 0,
         delayed: Sequence[int] = (),
         injections: int = 0,
@@ -82,9 +85,8 @@ class Router(Leaf):
         ports = len(crossbar.outputs)
         registers = range(crossbar.rom.shape[1])
         self._crossbar = crossbar
-        self._bits = tuple(bits) or tuple(Location(1, (0,), column=k) for k in registers)
-        columns = {bit.column for bit in self._bits if bit.column is not None}
-        self._columns = {column: number for number, column in enumerate(sorted(columns))}
+        self._given = given or {"select": [Location(1, (0,), column=k) for k in registers]}
+        self._columns = columns_of(self._given)
         self._delayed, self._injections, self._width = delayed, injections, width
         inputs = {
             "select": len(self._columns),
@@ -110,7 +112,7 @@ class Router(Leaf):
         later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
         words = arriving + later + (self.words("inject", width) if self._injections else [])
         outputs = self._crossbar.outputs
-        selects = select_registers(m, outputs, self._early_select(), width, alone=self.alone)
+        selects = select_registers(m, outputs, self.given("select"), width, alone=self.alone)
         out = crossbar_words(m, self._crossbar, words, selects, width, alone=self.alone)
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.tx.eq(Cat(*out))
@@ -119,14 +121,20 @@ class Router(Leaf):
             ]
         return m
 
-    def _early_select(self) -> list[Value]:
-        """What the select registers hold in the next cycle."""
-        early = []
-        for bit in self._bits:
-            given: list[Value] = []
-            if bit.column is not None:
-                given.append(self.value("select")[self._columns[bit.column]])
-            if bit.start is not None:
-                given.append(self.value("setting")[bit.start])
-            early.append(given[0] if len(given) == 1 else given[0] | given[1])
-        return early
+    def given(self, name: str) -> list[Value]:
+        """What it is given by a name, bit by bit, a cycle before it is to be in a register."""
+        return [self._given_bit(at) for at in self._given[name]]
+
+    def _given_bit(self, at: Location) -> Value:
+        """A bit: of the sequencer, of the table, or of either."""
+        bits: list[Value] = []
+        if at.column is not None:
+            bits.append(self._column(at.column))
+        if at.start is not None:
+            bit = self.value("setting")[at.start]
+            bits.append(bit if at.strobe is None else bit & self._column(at.strobe))
+        return reduce(or_, bits) if bits else Const(0)
+
+    def _column(self, number: int) -> Value:
+        """What a column of the sequencer shows."""
+        return self.value("select")[self._columns.index(number)]

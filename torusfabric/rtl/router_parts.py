@@ -65,7 +65,7 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
         make = partial(
             Router,
             router.crossbar,
-            bits=router.bits,
+            given=router.given,
             row_bits=router.row_bits,
             delayed=build.sources.delayed,
             injections=_result_words(build) + len(next(iter(router.injections.values()))),
