@@ -1,14 +1,20 @@
 """The recipes of CONTRIBUTING.md work as they stand."""
 
+import filecmp
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import parity
 import pytest
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- test: (\w+) -->\n```python\n(.*?)```", re.DOTALL)
+PATCH = re.compile(r"<!-- test: (\w+) -->\n```diff\n--- (\S+)\n@@\n(.*?)```", re.DOTALL)
 
 
 def recipe(name):
@@ -27,6 +33,55 @@ def test_recipe(name, tmp_path):
         [sys.executable, "-W", "error", script], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def apply(name, folder):
+    """Change the files in a folder as a recipe says; returns their names."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    changes = [found[1:] for found in PATCH.findall(text) if found[0] == name]
+    for file, hunks in changes:
+        content = (folder / file).read_text(encoding="utf-8")
+        for hunk in hunks.split("@@\n"):
+            lines = hunk.splitlines(keepends=True)
+            before, after = (
+                "".join(line[1:] if line[0] in " +-" else line for line in lines if line[0] != sign)
+                for sign in "+-"
+            )
+            assert content.count(before) == 1, f"{file} has this once:\n{before}"
+            content = content.replace(before, after)
+        (folder / file).write_text(content, encoding="utf-8")
+    return {file for file, _ in changes}
+
+
+def changed(compared):
+    """The files, and folders, that differ between two folders."""
+    found = {Path(compared.right, n) for n in compared.diff_files + compared.right_only}
+    return found.union(*map(changed, compared.subdirs.values()))
+
+
+def test_a_control_point_takes_four_files(tmp_path):
+    """Parity on links: right words in as many cycles, and every fault that counts is reported."""
+    package = tmp_path / "torusfabric"
+    shutil.copytree(ROOT / "torusfabric", package, ignore=shutil.ignore_patterns("__pycache__"))
+    files = apply("point", tmp_path)
+    there = changed(filecmp.dircmp(ROOT / "torusfabric", package))
+    assert {str(file.relative_to(tmp_path)) for file in there} == files
+    assert len(files) <= 4
+    example = tmp_path / "example.py"
+    example.write_text(recipe("point"), encoding="utf-8")
+    printed = ""
+    for script in (example, ROOT / "rtl_tests/support/parity.py"):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", script], cwd=tmp_path, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        printed = done.stdout
+    cycles = [
+        [program.cycles(mode=mode) for mode in range(len(program.modes))]
+        for program in (parity.compiled(*case) for case in parity.CASES)
+    ]
+    assert json.loads(printed) == {"package": str(tmp_path), "cycles": cycles}
 
 
 @pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/project/architecture.md"])
