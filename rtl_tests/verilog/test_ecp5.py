@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Instance, Module, Signal
+from amaranth.hdl import Module, Signal
 from helpers import as_executed, fabric_of
 from verilog_bench import have_icarus, run_icarus
 
@@ -16,6 +16,7 @@ from torusfabric.rtl.chosen_sum import ChosenSum
 from torusfabric.rtl.leaf import Leaf
 from torusfabric.rtl.multiplexer import Multiplexer
 from torusfabric.rtl.netlist_builder import NetlistBuilder
+from torusfabric.rtl.shared_modules import Use
 from torusfabric.toolchain import tools
 from torusfabric.verilog import conversion, write
 from torusfabric.verilog.conversion import module_texts
@@ -62,7 +63,7 @@ class Shared(Leaf):
         for shape in SHAPES:
             *inputs, output = shape.ports()
             ports = {f"i_{port.name}": Signal(len(port)) for port in inputs}
-            m.submodules += Instance(shape.name, **ports, **{f"o_{output.name}": output})
+            m.submodules += Use(shape, **ports, **{f"o_{output.name}": output})
         return m
 
 

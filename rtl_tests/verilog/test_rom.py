@@ -5,13 +5,17 @@ import re
 import subprocess
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib.wiring import In, Out
 from verilog_bench import have_icarus, have_verilator, lint_verilator
 
+from torusfabric.rtl.leaf import Leaf
+from torusfabric.rtl.memories import rom_and_port
 from torusfabric.rtl.netlist import ROM
 from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.verilog import module_texts
-from torusfabric.verilog.conversion import BLOCK, _in_blocks
 from torusfabric.verilog.design import RomContents
+from torusfabric.verilog.writer import BLOCK, write_module
 
 DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
 
@@ -78,11 +82,28 @@ def test_no_loop_over_many_rows():
     assert many.count("CONTENTS[") == 1
 
 
+class Looking(Leaf):
+    """A memory that holds something."""
+
+    def __init__(self, rows):
+        super().__init__({"address": In(10), "data": Out(9)})
+        self._memory, self._port = rom_and_port("rows", rows, 9)
+        self.data = self._port.data
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.rows = self._memory
+        m.d.comb += self._port.addr.eq(self.address)
+        return m
+
+
 def test_lists_of_words_are_in_blocks():
     """A list in one block is read in quadratic time too; what it sets is the same."""
-    words = [f"    \\table [{k}] = 9'h{k:x};\n" for k in range(2 * BLOCK + 1)]
-    other = "  initial begin\n    x = 1'h0;\n  end\n"
-    text = _in_blocks(f"{other}  initial begin\n{''.join(words)}  end\n{other}")
-    assert re.findall(r"^    \\table.*\n", text, re.M) == words
+    rows = [k % 512 for k in range(2 * BLOCK + 1)]
+    leaf = Looking(rows)
+    text = write_module("looking", leaf, {"address": leaf.address, "data": leaf.data}).text
+    words = re.findall(r"^    rows\[(\d+)\] = 9'([dh])(\w+);\n", text, re.M)
+    assert [int(number) for number, *_ in words] == list(range(len(rows)))
+    assert [int(word, 16 if base == "h" else 10) for _, base, word in words] == rows
     blocks = re.findall(r"^  initial begin\n(.*?)^  end\n", text, re.M | re.S)
-    assert [block.count("\n") for block in blocks] == [1, BLOCK, BLOCK, 1, 1]
+    assert [block.count("\n") for block in blocks] == [BLOCK, BLOCK, 1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..rtl.branches import branch_bits
 from ..rtl.netlist import Role
-from ..rtl.operator_pair import PAIR
+from ..rtl.operator_pair import OperatorPair
 from ..rtl.operator_unit import OperatorUnit
 from .routers import Words, combiner_harness, router_harness, unit_harness
 from .solver import Harness
@@ -43,28 +43,28 @@ def harnesses(fabric: Fabric, design: Design, placement: Placement) -> list[Harn
 
 
 def operator_modules(fabric: Fabric, design: Design) -> list[str]:
-    """The modules of operators inside endpoints."""
-    ends = [fabric.prefix + n for n, role in fabric.netlist.roles.items() if role is Role.ENDPOINT]
-    return [child for end in ends for child in design.instances.get(end, {})
-            if child.removeprefix(end).startswith(f"_{PAIR}_")]  # fmt: skip
+    """The module of operators inside endpoints, if there is one."""
+    operators = fabric.program.operators
+    if not operators:
+        return []
+    name = fabric.prefix + OperatorPair(OperatorUnit(operators), fabric.width).name
+    return [name] if name in design.modules else []
 
 
 def _operators(fabric: Fabric, design: Design) -> list[Harness]:
-    """What is proved of the operators inside endpoints; of those of one text once."""
-    different: dict[object, str] = {}
-    for name in operator_modules(fabric, design):
-        text = design.modules[name]
-        lines = text.replace(name, "").splitlines()[1:]
-        # The order of lines matters to nothing but processes.
-        different.setdefault(text if "always" in text else tuple(sorted(lines)), name)
-    found = []
-    unit = OperatorUnit(fabric.program.operators) if different else None
-    for name in different.values():
-        assert unit is not None
-        inner = name.removeprefix(fabric.prefix)
-        harness = unit_harness(inner, unit, fabric.width)
-        found.append(_harness(harness, fabric, design))
-    return found
+    """What is proved of the operators inside endpoints."""
+    return [
+        _harness(
+            unit_harness(
+                name.removeprefix(fabric.prefix),
+                OperatorUnit(fabric.program.operators),
+                fabric.width,
+            ),
+            fabric,
+            design,
+        )
+        for name in operator_modules(fabric, design)
+    ]
 
 
 def _harness(text: HarnessText, fabric: Fabric, design: Design) -> Harness:

@@ -1,40 +1,66 @@
 """Registers that synthesis leaves apart.
 
 Synthesis makes one of registers that always hold the same, and so undoes every copy that was made
-to keep wires short and fan-out small. Each register bank of this module is a module of its own,
-which synthesis keeps; the attribute `APART` of what it holds marks it.
+to keep wires short and fan-out small. So each register bank is an instance of a module, which
+synthesis keeps.
 """
 
-from amaranth.hdl import Elaboratable, Module, Signal, Value
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-__all__ = ["APART", "apart", "held_signal"]
+from amaranth.hdl import ClockSignal, Module, Signal, Value
 
-#: The attribute of signals whose module stays a module in synthesis.
-APART = "apart"
+from .shared_modules import SharedModule, Use
 
-
-def held_signal(width: int, *, name: str, reset: bool = False, init: int = 0) -> Signal:
-    """What a register of a module holds that stays a module in synthesis."""
-    return Signal(width, name=name, init=init, reset_less=not reset, attrs={APART: 1})
+__all__ = ["apart"]
 
 
-class _Bank(Elaboratable):
-    """A register that stays a module."""
+@dataclass(frozen=True)
+class Register(SharedModule):
+    """A register that stays a module.
 
-    def __init__(self, width: int, *, clears: bool) -> None:
-        self.given = Signal(width, name="given")
-        self.held = Signal(width, name="held")
-        self.clear = Signal(name="clear") if clears else None
+    Parameters
+    ----------
+    width : int
+    clears : bool
+        Whether an input makes it 0.
 
-    def elaborate(self, platform: object) -> Module:
+    Examples
+    --------
+    >>> Register(4, clears=False).name
+    'register_4'
+    """
+
+    width: int
+    clears: bool
+    kept = True
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return f"register{'_cleared' * self.clears}_{self.width}"
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return "A register that synthesis does not join with others that hold the same."
+
+    def ports(self) -> list[Signal]:
+        """What is given, whether that is nothing, and what is held."""
+        clear = [Signal(name="clear")] * self.clears
+        return [
+            Signal(self.width, name="given"), *clear,
+            Signal(self.width, name="held", reset_less=True),
+        ]  # fmt: skip
+
+    def module(self, ports: Sequence[Signal]) -> Module:
+        """What is inside."""
         m = Module()
-        # Not the output itself: what is around has that as well, and shall not be marked by it.
-        held = held_signal(width=len(self.given), name="register")
-        m.d.sync += held.eq(self.given)
-        if self.clear is not None:
-            with m.If(self.clear):
+        given, *clear, held = ports
+        m.d.sync += held.eq(given)
+        for zero in clear:
+            with m.If(zero):
                 m.d.sync += held.eq(0)
-        m.d.comb += self.held.eq(held)
         return m
 
 
@@ -50,20 +76,17 @@ def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | Non
         Whether the text of a module is written; for a simulator it is a plain register.
     clear : Value, optional
         Whether it is 0 a cycle later.
-
-    Returns
-    -------
-    Value
     """
+    held = Signal(len(value), name=name, reset_less=True)
     if not alone:
-        held = Signal(len(value), name=name, reset_less=True)
         m.d.sync += held.eq(value)
         if clear is not None:
             with m.If(clear):
                 m.d.sync += held.eq(0)
         return held
-    m.submodules[name] = bank = _Bank(len(value), clears=clear is not None)
-    m.d.comb += bank.given.eq(value)
-    if bank.clear is not None:
-        m.d.comb += bank.clear.eq(clear)
-    return bank.held
+    inputs = {} if clear is None else {"i_clear": clear}
+    m.submodules[f"{name}_register"] = Use(
+        Register(len(value), clear is not None),
+        i_clk=ClockSignal(), i_given=value, **inputs, o_held=held,
+    )  # fmt: skip
+    return held

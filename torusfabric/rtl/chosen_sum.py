@@ -6,21 +6,21 @@ Where there are carry chains whose tables have inputs to spare, a part of the ch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from .branches import branch_bits
 from .cascade import SLICE
 from .multiplexer import Multiplexer, slice_bounds
+from .shared_modules import SharedModule, Use
 
 __all__ = ["ChosenSum", "add_chosen"]
 
 
 @dataclass(frozen=True)
-class ChosenSum:
+class ChosenSum(SharedModule):
     """The sum of a word and one of several others, or nothing.
 
     Parameters
@@ -47,11 +47,14 @@ class ChosenSum:
         """The name of its module."""
         return f"sum_{'idle_' * self.idles}{self.count}_{self.width}"
 
-    @classmethod
-    def named(cls, name: str) -> ChosenSum | None:
-        """The sum of a name, if it is that of one."""
-        found = re.fullmatch(r"sum_(idle_)?(\d+)_(\d+)", name)
-        return cls(int(found[2]), int(found[3]), bool(found[1])) if found else None
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return (
+            f"A word plus one of {self.words} others"
+            + ", or plus nothing." * self.idles
+            + "." * (not self.idles)
+        )
 
     @property
     def words(self) -> int:
@@ -120,10 +123,8 @@ def add_chosen(
         Of the instance.
     """
     meant = ChosenSum(len(inputs), width, isinstance(inputs[-1], Const))
-    total = Signal(width, name="total")
+    total = Signal(width, name=f"{name}_total")
     words = Cat(*inputs[: meant.words])
     select = Cat(*(bit for bits in slices for bit in bits))
-    m.submodules[name] = Instance(
-        meant.name, i_word=word, i_words=words, i_select=select, o_total=total
-    )
+    m.submodules[name] = Use(meant, i_word=word, i_words=words, i_select=select, o_total=total)
     return total

@@ -9,8 +9,9 @@ def delayed(m: Module, value: Value, cycles: int) -> Value:
     """A value some cycles later; a constant, or one of no bits, stays what it is."""
     if isinstance(value, Const) or not len(value):
         return value
+    name = value.name.removesuffix("_later") + "_later" if isinstance(value, Signal) else "later"
     for _ in range(cycles):
-        later = Signal(len(value), reset_less=True, name="later")
+        later = Signal(len(value), reset_less=True, name=name)
         m.d.sync += later.eq(value)
         value = later
     return value

@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
-from .apart import held_signal
 from .leaf import Leaf
 from .memories import address_width
 from .netlist import Part, Parts, Role
@@ -91,6 +90,9 @@ class ControlStage(Leaf):
         The same one cycle later.
     """
 
+    # It holds what those of other groups hold.
+    kept = True
+
     def __init__(self, widths: Mapping[str, int]) -> None:
         self._names = tuple(widths)
         super().__init__(
@@ -98,8 +100,8 @@ class ControlStage(Leaf):
             | {f"{name}_near": Out(width) for name, width in widths.items()}
         )
         for name, width in widths.items():
-            near = held_signal(
-                width, name=f"{name}_near", reset=name in STROBES, init=int(name == RESET)
+            near = Signal(
+                width, name=f"{name}_near", init=int(name == RESET), reset_less=name not in STROBES
             )
             setattr(self, f"{name}_near", near)
 

@@ -21,6 +21,9 @@ class Leaf(wiring.Component):
     # Many leaves are made to be asked for their ports only, and so never elaborated.
     _MustUse__silence = True
 
+    #: Whether synthesis has to keep it as a module, with registers that hold what others do.
+    kept = False
+
     def __init__(self, signature: Mapping[str, wiring.Member]) -> None:
         self._bound: dict[str, list[Value]] = {}
         super().__init__(signature)

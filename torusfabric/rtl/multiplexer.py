@@ -8,14 +8,14 @@ ECP5, which has wide multiplexers beside them, the text has another form of the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from .branches import branch_bits, branched_cascade
 from .cascade import cascade, keeper, select_bits, unmarked
+from .shared_modules import SharedModule, Use
 
 __all__ = ["Multiplexer", "multiplexed", "slice_bounds"]
 
@@ -25,7 +25,7 @@ LEAST = 3
 
 
 @dataclass(frozen=True)
-class Multiplexer:
+class Multiplexer(SharedModule):
     """One of several words.
 
     Parameters
@@ -53,11 +53,11 @@ class Multiplexer:
         """The name of its module."""
         return f"{'branches' if self.branched else 'cascade'}_{self.count}_{self.width}"
 
-    @classmethod
-    def named(cls, name: str) -> Multiplexer | None:
-        """The multiplexer of a name, if it is that of one."""
-        found = re.fullmatch(r"(branches|cascade)_(\d+)_(\d+)", name)
-        return cls(int(found[2]), int(found[3]), found[1] == "branches") if found else None
+    @property
+    def about(self) -> str:
+        """What it is."""
+        form = "two branches" if self.branched else "a chain of stages"
+        return f"One of {self.count} words, in {form} of look-up tables."
 
     def logic(
         self, m: Module, inputs: Sequence[Value], bits: Sequence[Value], *, keep: bool
@@ -71,10 +71,8 @@ class Multiplexer:
         self, m: Module, name: str, inputs: Sequence[Value], bits: Sequence[Value]
     ) -> Signal:
         """The word that is selected, by an instance of the module with a name."""
-        word = Signal(self.width, name="chosen")
-        m.submodules[name] = Instance(
-            self.name, i_words=Cat(*inputs), i_select=Cat(*bits), o_word=word
-        )
+        word = Signal(self.width, name=f"{name}_word")
+        m.submodules[name] = Use(self, i_words=Cat(*inputs), i_select=Cat(*bits), o_word=word)
         return word
 
     def ports(self) -> list[Signal]:

@@ -4,17 +4,19 @@ A proof of the text takes them for what they are, words for words, and proves th
 synthesis sees through them. For a simulator there are no such modules.
 """
 
-from amaranth.hdl import Const, Elaboratable, Module, Signal, Value
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from amaranth.hdl import ClockSignal, Const, Module, ResetSignal, Signal, Value
 
 from .operator_unit import OperatorUnit
+from .shared_modules import SharedModule, Use
 
-__all__ = ["PAIR", "add_pair"]
-
-#: What the names of their instances begin with.
-PAIR = "operator"
+__all__ = ["OperatorPair", "add_pair"]
 
 
-class _Pair(Elaboratable):
+@dataclass(frozen=True)
+class OperatorPair(SharedModule):
     """Combines two words.
 
     Parameters
@@ -23,14 +25,36 @@ class _Pair(Elaboratable):
     width : int
     """
 
-    def __init__(self, unit: OperatorUnit, width: int) -> None:
-        self._unit = unit
-        self.a, self.b, self.result = (Signal(width, name=name) for name in ("a", "b", "result"))
-        self.code: Value = Signal(unit.bits, name="code") if unit.bits else Const(0, 0)
+    unit: OperatorUnit
+    width: int
 
-    def elaborate(self, platform: object) -> Module:
-        m, width = Module(), len(self.result)
-        m.d.comb += self.result.eq(self._unit.combine(m, self.a, self.b, self.code, width))
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return f"operator_{self.width}"
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return "What the operator of a run makes of two words."
+
+    @property
+    def clocked(self) -> bool:
+        """Whether operators have registers."""
+        return self.unit.latency > 0
+
+    def ports(self) -> list[Signal]:
+        """Two words, the control bits of the operator if there are any, and the result."""
+        code = [Signal(self.unit.bits, name="code")] if self.unit.bits else []
+        words = [Signal(self.width, name=name) for name in ("a", "b")]
+        return [*words, *code, Signal(self.width, name="result")]
+
+    def module(self, ports: Sequence[Signal]) -> Module:
+        """What is inside."""
+        m = Module()
+        a, b, *code, result = ports
+        chosen = code[0] if code else Const(0, 0)
+        m.d.comb += result.eq(self.unit.combine(m, a, b, chosen, self.width))
         return m
 
 
@@ -52,8 +76,9 @@ def add_pair(
     a, b = words
     if name is None:
         return unit.combine(m, a, b, code, len(a))
-    m.submodules[f"{PAIR}_{name}"] = pair = _Pair(unit, len(a))
-    m.d.comb += [pair.a.eq(a), pair.b.eq(b)]
-    if isinstance(pair.code, Signal):
-        m.d.comb += pair.code.eq(code)
-    return pair.result
+    pair, result = OperatorPair(unit, len(a)), Signal(len(a), name=f"combined_{name}")
+    inputs = {"i_a": a, "i_b": b} | ({"i_code": code} if unit.bits else {})
+    if pair.clocked:
+        inputs |= {"i_clk": ClockSignal(), "i_rst": ResetSignal(allow_reset_less=True)}
+    m.submodules[f"operator_{name}"] = Use(pair, **inputs, o_result=result)
+    return result

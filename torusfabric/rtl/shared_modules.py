@@ -1,27 +1,61 @@
 """Modules that many modules of a text have instances of, each there once.
 
-They are not part of a netlist: a module says by the names of its instances which it needs.
+They are not part of a netlist: the text of a module says of which it has instances.
 """
 
-import re
-from typing import TypeAlias
+from __future__ import annotations
 
-from .chosen_sum import ChosenSum
-from .multiplexer import Multiplexer
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
-__all__ = ["SharedModule", "shared_modules"]
+from amaranth.hdl import Elaboratable, Instance, Module, Signal, Value
 
-SharedModule: TypeAlias = Multiplexer | ChosenSum
+__all__ = ["SharedModule", "Use"]
 
 
-def shared_modules(il: str) -> list[SharedModule]:
-    r"""Those of which a design in RTLIL has instances.
+class SharedModule(ABC):
+    """A module that many have instances of."""
 
-    Examples
-    --------
-    >>> [module.name for module in shared_modules("  cell \\sum_3_8 \\the_sum\n")]
-    ['sum_3_8']
+    #: Whether synthesis has to keep it as a module.
+    kept = False
+
+    @property
+    def clocked(self) -> bool:
+        """Whether it has a clock and a reset, be they used or not."""
+        return False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name, which says what it depends on."""
+
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """What it is, in a line."""
+
+    @abstractmethod
+    def ports(self) -> list[Signal]:
+        """Its ports, apart from a clock."""
+
+    @abstractmethod
+    def module(self, ports: Sequence[Signal]) -> Module:
+        """What is inside, with what `ports` has made."""
+
+
+class Use(Elaboratable):
+    """An instance of a shared module.
+
+    Parameters
+    ----------
+    module : SharedModule
+    ports : Value
+        By the names of the ports, with ``i_`` or ``o_`` in front of them.
     """
-    names = sorted(set(re.findall(r"^\s*cell \\(\w+) ", il, re.M)))
-    meant = (Multiplexer.named(name) or ChosenSum.named(name) for name in names)
-    return [module for module in meant if module is not None]
+
+    def __init__(self, module: SharedModule, **ports: Value) -> None:
+        self.module, self._ports = module, ports
+
+    def elaborate(self, platform: object) -> Instance:
+        """Make the instance."""
+        return Instance(self.module.name, **self._ports)

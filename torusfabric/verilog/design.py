@@ -123,6 +123,8 @@ class Design:
         Modules that count as part of those which have instances of them.
     instance_parts : dict of str to str
         What each instance in the top is: the part of the fabric, and of which node.
+    comments : dict of str to str
+        What is said above modules in the file, besides what their texts say.
     header : str
         Comment above the whole.
     files : dict of str to str
@@ -143,6 +145,7 @@ class Design:
     prefix: str = ""
     inner: frozenset[str] = frozenset()
     instance_parts: dict[str, str] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -154,7 +157,11 @@ class Design:
     @property
     def text(self) -> str:
         """All modules as one file."""
-        return "\n".join([self.header, *self.modules.values()])
+        texts = (
+            f"// {self.comments[name]}\n{text}" if name in self.comments else text
+            for name, text in self.modules.items()
+        )
+        return "\n".join([self.header, *texts])
 
     @property
     def rom(self) -> str:

@@ -57,5 +57,6 @@ def with_prefix(design: Design, prefix: str) -> Design:
         shapes=renamed(design.shapes),
         parts=renamed(design.parts),
         settings=renamed(design.settings),
+        comments=renamed(design.comments),
         inner=frozenset(names[name] for name in design.inner),
     )

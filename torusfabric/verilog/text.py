@@ -13,6 +13,7 @@ from .beside import files_beside
 from .conversion import ModuleText, module_texts
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
+from .expressions import range_of
 from .manifest import TOP
 from .prefix import with_prefix
 
@@ -20,12 +21,12 @@ __all__ = ["emit"]
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
-    "CASEINCOMPLETE": "what a state machine does in no case is assigned before all cases",
     "DECLFILENAME": "one file holds all modules, so that it can be copied as one",
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
-    "WIDTHTRUNC": "a logical not asks whether a whole word is zero",
-    "WIDTHEXPAND": "operands of sums and comparisons are written at their own widths",
 }
+
+#: Nodes that a comment lists; of more it says how many there are.
+LISTED = 8
 
 #: Out-ports of a router, and its inputs that bring data with the part of a report they begin.
 OUTPORTS = ("tx",)
@@ -84,6 +85,7 @@ def emit(
         inner=frozenset(name for name, module in modules.items() if module.inner),
         interface=fabric.top.value,
         instance_parts=_instance_parts(netlist),
+        comments=_nodes(netlist),
         header=header(fabric, command),
         files=files_beside(fabric, command=command, title=_title(fabric), diagrams=diagrams),
     )
@@ -165,6 +167,20 @@ def _parts(netlist: Netlist, modules: dict[str, ModuleText]) -> dict[str, str]:
     return parts
 
 
+def _nodes(netlist: Netlist) -> dict[str, str]:
+    """Of which nodes each module is."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for instance in netlist.instances:
+        if instance.node is not None and instance.role is not Role.ROM:
+            found[instance.module].append(instance.node)
+    comments = {}
+    for name, nodes in found.items():
+        listed = ", ".join(map(str, nodes[:LISTED]))
+        more = f", .. ({len(nodes)} in all)" if len(nodes) > LISTED else ""
+        comments[name] = f"Of node{'s' * (len(nodes) > 1)} {listed}{more}."
+    return comments
+
+
 def _instance_parts(netlist: Netlist) -> dict[str, str]:
     """The part of the fabric that each instance is, and of which node."""
     return {
@@ -209,18 +225,18 @@ def _top_text(
     netlist: Netlist, modules: dict[str, ModuleText], names: dict[RomContents, str]
 ) -> str:
     """The structural top of a netlist; contents of ROMs that are equal are there once."""
-    ports = ["clk", "rst", *netlist.inputs, *netlist.outputs]
-    lines = [f"module {TOP}({', '.join(ports)});", "  input clk;", "  input rst;"]
-    for kind, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
-        lines += [f"  {kind} {_range(width)}{name};" for name, width in nets.items()]
+    ports = [f"input {name}" for name in ("clk", "rst")]
+    for direction, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
+        ports += [f"{direction} {range_of(width)}{name}" for name, width in nets.items()]
+    lines = [f"module {TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
     lines += [
-        f"  wire {_range(width)}{name};"
+        f"  wire {range_of(width)}{name};"
         for name, width in netlist.nets.items()
-        if name not in netlist.inputs
+        if name not in netlist.inputs and name not in netlist.outputs
     ]
     for contents, name in names.items():
         constant = f"{name}_contents = {contents.constant}"
-        lines.append(f"  localparam {_range(contents.bits)}{constant};")
+        lines.append(f"  localparam {range_of(contents.bits)}{constant};")
     for name, parts in netlist.wired.items():
         lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
     ports_of = {name: frozenset(module.ports) for name, module in modules.items()}
@@ -240,10 +256,6 @@ def _top_text(
         lines.append(f"  {instance.module}{parameters} {instance.name} (")
         lines.append(",\n".join(f"    {pin}" for pin in pins) + "\n  );")
     return "\n".join([*lines, "endmodule\n"])
-
-
-def _range(width: int) -> str:
-    return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def _concatenation(netlist: Netlist, parts: Parts) -> str:

@@ -23,7 +23,7 @@ __all__ = ["Model", "by_value", "within"]
 DEPTH = 20
 
 #: A declaration of the text: direction or kind, range, name.
-DECLARED = r"^  (input|output|wire|reg) (?:\[(\d+):0\] )?(\\\S+ |\w+);"
+DECLARED = r"^  (input|output|wire|reg) (?:reg )?(?:\[(\d+):0\] )?(\w+)[;,]?$"
 
 
 def by_value(values: Sequence[int], chosen: str) -> str:
@@ -73,8 +73,8 @@ class Model:
         self._claims: list[str] = []
         self._properties = 0
         kinds = re.findall(DECLARED, design.modules[module], re.M)
-        self.widths = {name.strip().lstrip("\\"): int(high or 0) + 1 for _, high, name in kinds}
-        ports = {name.strip(): kind for kind, _, name in kinds if kind in ("input", "output")}
+        self.widths = {name: int(high or 0) + 1 for _, high, name in kinds}
+        ports = {name: kind for kind, _, name in kinds if kind in ("input", "output")}
         self._inputs = [name for name, kind in ports.items() if kind == "input"]
         self._ports = [*ports, *shows]
         self._constants = set(constants)

@@ -16,7 +16,6 @@ import numpy as np
 
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Netlist
-from ...toolchain.cache import Cache
 from ...verilog import module_texts
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
 from .host_port import CTask, PortRuns, measure_tasks
@@ -102,7 +101,7 @@ class CompiledEngine(Engine):
 
 def kept_texts(netlist: Netlist) -> dict[str, str]:
     """The Verilog of each module, from the cache if it has been written before."""
-    return {name: module.text for name, module in module_texts(netlist, Cache()).items()}
+    return {name: module.text for name, module in module_texts(netlist).items()}
 
 
 class Session:

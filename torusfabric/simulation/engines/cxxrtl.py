@@ -36,6 +36,11 @@ write_cxxrtl -nohierarchy -noflatten -g0 modules.cc
 """
 
 
+#: A word of a memory, as blocks set it, and the bases of constants.
+WORD = r"    (\w+)\[\d+\] = \d+'([dh])(\w+);\n"
+BASES = {"d": 10, "h": 16}
+
+
 class CxxPort(NamedTuple):
     """A port of a class.
 
@@ -168,12 +173,8 @@ def _tables(text: str) -> tuple[str, dict[str, str]]:
 
     def table(match: re.Match[str]) -> str:
         rows: dict[str, list[str]] = {}
-        for memory, number, word in re.findall(
-            r"^    (\S+ ?)\[(\d+)\] = \d+'h(\w+);$", match[0], re.M
-        ):
-            words = rows.setdefault(memory, [])
-            assert int(number) == len(words)
-            words.append(f"{word}\n")
+        for memory, base, word in re.findall(WORD, match[0], re.M):
+            rows.setdefault(memory, []).append(f"{int(word, BASES[base]):x}\n")
         text = ""
         for memory, words in rows.items():
             name = f"table_{len(tables)}.hex"
@@ -181,12 +182,9 @@ def _tables(text: str) -> tuple[str, dict[str, str]]:
             text += f'  initial $readmemh("{name}", {memory});\n'
         return text
 
-    text = re.sub(
-        r"  initial begin : init_\w+\n    integer k;\n    for .* = \d+'h0+;\n  end\n", "", text
-    )
+    text = re.sub(r"^  integer (\w+);\n  initial\n    for \(\1 = 0; .*\n", "", text, flags=re.M)
     # Long contents are in several blocks, one behind the other.
-    block = r"  initial begin\n(?:    \S+ ?\[\d+\] = \d+'h\w+;\n)+  end\n"
-    text = re.sub(rf"(?:{block})+", table, text)
+    text = re.sub(rf"(?:^  initial begin\n(?:{WORD})+  end\n)+", table, text, flags=re.M)
     return text, tables
 
 

@@ -1,5 +1,6 @@
 """Modules in a form for ECP5, of its cells: the usual one is for devices with tables alone."""
 
+from ...rtl.chosen_sum import ChosenSum
 from ...rtl.multiplexer import Multiplexer
 from ...rtl.shared_modules import SharedModule
 from .multiplexers import multiplexer_body
@@ -15,4 +16,4 @@ def ecp5_body(module: SharedModule) -> str | None:
     """The body of a module for ECP5, without its ports; None where its usual one is as good."""
     if isinstance(module, Multiplexer):
         return multiplexer_body(module)
-    return sum_body(module)
+    return sum_body(module) if isinstance(module, ChosenSum) else None

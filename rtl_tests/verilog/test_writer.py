@@ -1,0 +1,213 @@
+"""Modules drawn at random: what is written does what Amaranth's simulator does, in Icarus."""
+
+import random
+import re
+import subprocess
+
+import pytest
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+from verilog_bench import have_icarus
+
+from torusfabric.rtl.names import given_names
+from torusfabric.verilog.writer import write_module
+
+INPUTS = {"a": 5, "b": 3, "c": signed(4), "d": 1, "e": signed(7), "f": 8}
+
+OUTPUTS, CYCLES = 12, 60
+
+
+def drawn(rng, inputs, depth):
+    """A value."""
+    if depth == 0 or rng.random() < 0.1:
+        if rng.random() < 0.25:
+            return Const(rng.randrange(16), rng.randrange(4, 7))
+        return rng.choice(inputs)
+    one = lambda: drawn(rng, inputs, depth - 1)
+    kind = rng.randrange(14)
+    if kind < 5:
+        a, b = one(), one()
+        return [a + b, a - b, a & b, a | b, a ^ b][kind]
+    if kind == 5:
+        return ~one()
+    if kind == 6:
+        a, b = one(), one()
+        return rng.choice([a < b, a <= b, a == b, a != b, a >= b])
+    if kind == 7:
+        return Mux(one(), one(), one())
+    if kind == 8:
+        value = Cat(one(), one(), one())
+        low = rng.randrange(len(value))
+        return value[low : rng.randrange(low + 1, len(value) + 1)]
+    if kind == 9:
+        return rng.choice([one().any(), one().all(), one().xor(), one().bool()])
+    if kind == 10:
+        # Of an operator, Amaranth's simulator shifts in what is not there.
+        value = rng.choice(inputs)
+        return value.bit_select(one().as_unsigned()[:3], rng.randrange(1, len(value) + 1))
+    if kind == 11:
+        return Array([one(), one(), one()])[rng.choice(inputs).as_unsigned()[:2]]
+    if kind == 12:
+        value = one()
+        return rng.choice([value.as_signed(), value.as_unsigned(), -value])
+    amount = one().as_unsigned()[:2]
+    return rng.choice([one().as_unsigned() << amount, one().as_unsigned() >> amount])
+
+
+class Drawn(wiring.Component):
+    """Logic, registers and a memory."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        super().__init__(
+            {name: In(shape) for name, shape in INPUTS.items()}
+            | {f"o_{k}": Out(rng_width(seed, k)) for k in range(OUTPUTS)}
+        )
+
+    def statements(self, rng, m, domain, targets, values, depth):
+        """Statements under conditions."""
+        for _ in range(rng.randrange(1, 4)):
+            kind = rng.random()
+            if depth == 0 or kind < 0.4:
+                target = rng.choice(targets)
+                low = rng.randrange(len(target)) if rng.random() < 0.3 else 0
+                domain += target[low:].eq(drawn(rng, values, 2))
+            elif kind < 0.7:
+                with m.If(drawn(rng, values, 2).as_unsigned()):
+                    self.statements(rng, m, domain, targets, values, depth - 1)
+                with m.Elif(drawn(rng, values, 1).as_unsigned()):
+                    self.statements(rng, m, domain, targets, values, depth - 1)
+                if rng.random() < 0.5:
+                    with m.Else():
+                        self.statements(rng, m, domain, targets, values, depth - 1)
+            else:
+                with m.Switch(rng.choice(values).as_unsigned()[:3]):
+                    test = rng.sample(range(2), 2)
+                    with m.Case(*test):
+                        self.statements(rng, m, domain, targets, values, depth - 1)
+                    with m.Default():
+                        self.statements(rng, m, domain, targets, values, depth - 1)
+
+    def elaborate(self, platform):
+        m, rng = Module(), random.Random(self.seed)
+        values = [getattr(self, name) for name in INPUTS]
+        outputs = [getattr(self, f"o_{k}") for k in range(OUTPUTS)]
+        plain = Signal(6, name="later", reset_less=True)
+        m.d.sync += plain.eq(drawn(rng, values, 2))
+        m.submodules.words = words = memory.Memory(shape=8, depth=8, init=[3, 250])
+        write, read = words.write_port(granularity=4), words.read_port(transparent_for=())
+        m.d.comb += [
+            write.addr.eq(self.b),
+            write.data.eq(self.f),
+            write.en.eq(self.a),
+            read.addr.eq(self.e[:3]),
+            read.en.eq(self.d),
+        ]
+        known = [*values, plain, read.data]
+        for output in outputs[:4]:
+            m.d.comb += output.eq(drawn(rng, known, 4))
+        m.d.comb += [output[:1].eq(self.d) for output in outputs[4:8]]
+        m.d.sync += [output.eq(output + 1) for output in outputs[8:11]]
+        self.statements(rng, m, m.d.comb, outputs[4:8], known, 2)
+        self.statements(rng, m, m.d.sync, outputs[8:11], known + outputs[8:11], 3)
+        m.d.comb += Cat(outputs[11][:1], outputs[11][1:]).eq(drawn(rng, known, 3))
+        return m
+
+
+def rng_width(seed, k):
+    """Bits of an output."""
+    return random.Random(f"{seed} {k}").randrange(2, 10)
+
+
+def stimulus(seed):
+    """The inputs of each cycle."""
+    rng = random.Random(f"stimulus {seed}")
+    return [
+        {name: rng.randrange(256) % (1 << len(Signal(shape))) for name, shape in INPUTS.items()}
+        for _ in range(CYCLES)
+    ]
+
+
+def in_amaranth(seed, cycles):
+    """What Amaranth's simulator shows."""
+    design, found = Drawn(seed), []
+
+    async def bench(ctx):
+        for inputs in cycles:
+            for name, value in inputs.items():
+                signal = getattr(design, name)
+                half = 1 << len(signal) - 1
+                negative = signal.shape().signed and value >= half
+                ctx.set(signal, value - 2 * half if negative else value)
+            found.append([ctx.get(getattr(design, f"o_{k}")) for k in range(OUTPUTS)])
+            await ctx.tick()
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found
+
+
+def in_icarus(seed, cycles, folder):
+    """What Icarus shows of the text."""
+    design = Drawn(seed)
+    ports = {name: getattr(design, name) for name in design.signature.members}
+    with given_names():
+        text = write_module("drawn", design, ports, clocked=True).text
+    assert "\\" not in text
+    # What no reset sets back, and begins as 0 in the simulator.
+    registers = re.findall(r"^  (?:output )?reg (?:\[\d+:0\] )?(\w+)[;,]?$", text, re.M)
+    clocked = re.findall(r"(\w+)(?:\[[\d:]+\])? <= ", text)
+    clear = "".join(f"dut.{name} = 0; " for name in registers if name in clocked)
+    declared = "".join(f"reg [{len(ports[name]) - 1}:0] {name};\n" for name in INPUTS)
+    declared += "".join(
+        f"wire [{len(ports[name]) - 1}:0] {name};\n" for name in ports if name not in INPUTS
+    )
+    steps = []
+    shown = ", ".join(f"o_{k}" for k in range(OUTPUTS))
+    for inputs in cycles:
+        steps += [f"{name} = {value};" for name, value in inputs.items()]
+        steps += [f'#1 $display("{"%0d " * OUTPUTS}", {shown});', "clk = 1; #1 clk = 0;"]
+    pins = ", ".join(f".{name}({name})" for name in ["clk", "rst", *ports])
+    first = "".join(f"{name} = 0;" for name in INPUTS)
+    bench = (
+        f"{text}\nmodule bench;\nreg clk = 0, rst = 0;\n{declared}drawn dut({pins});\n"
+        f"initial begin\n{first} rst = 1; #1 {clear} clk = 1; #1 clk = 0; rst = 0; {clear}\n"
+        + "\n".join(steps)
+        + "\nend\nendmodule\n"
+    )
+    (folder / "bench.v").write_text(bench)
+    made = ["iverilog", "-g2005", "-Wall", "-s", "bench", "-o", "bench", "bench.v"]
+    done = subprocess.run(made, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = subprocess.run(["./bench"], cwd=folder, capture_output=True, text=True).stdout
+    return [list(map(int, line.split())) for line in lines.splitlines()]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_written_does_what_is_simulated(tmp_path, seed):
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    cycles = stimulus(seed)
+    assert in_icarus(seed, cycles, tmp_path) == in_amaranth(seed, cycles)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12, 300))
+def test_more_of_what_is_written(tmp_path, seed):
+    test_what_is_written_does_what_is_simulated(tmp_path, seed)
+
+
+def test_names_are_no_words_of_the_language(tmp_path):
+    """They get a line behind them, and signals of one name have numbers."""
+    m = Module()
+    signals = [Signal(name=name) for name in ("table", "before", "x", "x")]
+    chain = [Signal(name="input_bit"), *signals]
+    for before, after in zip(chain, signals, strict=False):
+        m.d.comb += after.eq(~before)
+    text = write_module("named", m, {"i": chain[0], "o": signals[-1]}).text
+    names = set(re.findall(r"assign (\w+) =", text))
+    assert names == {"table_", "before_", "x", "o"}

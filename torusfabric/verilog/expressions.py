@@ -1,0 +1,325 @@
+"""Values of Amaranth as Verilog expressions.
+
+An expression is asked for as a range of bits of a value, and has exactly as many: what a range
+goes beyond its value is filled up by zeros or by the sign. So no expression depends on the width of
+what stands around it, no carry is lost, and no tool finds a width that it would mention.
+"""
+# ruff: noqa: SLF001  Amaranth says in private members which signals a value depends on.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+from amaranth.hdl import Signal, Value
+from amaranth.hdl import _ast as ast
+
+__all__ = ["Expressions", "Names", "constant", "labels", "matches", "range_of"]
+
+#: What a helper is called, by the operator whose value it has.
+CALLED = {
+    "+": "sum", "-": "difference", "*": "product", "//": "quotient", "%": "remainder",
+    "<<": "shifted", ">>": "shifted", "&": "both", "|": "either", "^": "differ", "~": "inverted",
+}  # fmt: skip
+
+#: Operators of which each bit depends on that bit of the operands alone.
+BITWISE = frozenset("&|^~")
+
+#: Operators of which each bit depends on no higher bit of the operands.
+CARRYING = frozenset("+-*")
+
+CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
+
+#: Characters that an expression may have on a line.
+LINE = 84
+
+COMPARING = frozenset(("==", "!=", "<", "<=", ">", ">="))
+
+
+class Names(Protocol):
+    """What knows the names in a module."""
+
+    def of(self, signal: Signal) -> str | None:
+        """The name of a signal; None of one that always has its initial value."""
+
+    def helper(self, text: str, width: int, *, called: str) -> str:
+        """The name of a wire that is assigned an expression."""
+
+    def chosen(self, test: str, cases: list[tuple[str, str]], width: int, *, wild: bool) -> str:
+        """The name of what a case statement chooses."""
+
+
+def range_of(width: int) -> str:
+    """The range of a declaration, with a space behind it; nothing for a single bit."""
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+def constant(value: int, width: int) -> str:
+    """A constant of so many bits.
+
+    Examples
+    --------
+    >>> constant(5, 3), constant(255, 8), constant(-1, 4)
+    ("3'd5", "8'hff", "4'd15")
+    """
+    value &= (1 << width) - 1
+    return f"{width}'d{value}" if value < 16 else f"{width}'h{value:x}"
+
+
+def _plain(text: str) -> bool:
+    """Whether an expression needs no parentheses wherever it stands."""
+    if text[0] == "{":
+        depth = np.cumsum([(char == "{") - (char == "}") for char in text])
+        return bool((depth[:-1] > 0).all())
+    return re.fullmatch(r"[\w']+(?:\[[\w:]+\])?", text) is not None
+
+
+def _inside(text: str) -> str:
+    return text if _plain(text) else f"({text})"
+
+
+class Expressions:
+    """Writes values as expressions.
+
+    Parameters
+    ----------
+    names : Names
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def whole(self, value: Value) -> str:
+        """All bits of a value."""
+        return self.bits(value, 0, len(value))
+
+    def known(self, value: Value) -> str | None:
+        """The bits of a value that is a constant; None of any other."""
+        if not len(value):
+            return ""
+        text = self.whole(value)
+        return f"{_number(text)[1]:0{len(value)}b}" if CONSTANT.fullmatch(text) else None
+
+    def true(self, value: Value) -> str:
+        """Whether any bit of a value is 1."""
+        return self.whole(value) if len(value) == 1 else f"|{_inside(self.whole(value))}"
+
+    def bits(self, value: Value, low: int, high: int) -> str:
+        """The bits of a value from one up to, and without, another."""
+        assert 0 <= low < high, "there is no expression without bits"
+        size = len(value)
+        if isinstance(value, ast.Const):
+            return constant(value.value >> low, high - low)
+        if high <= size:
+            return self._within(value, low, high)
+        signed = value.shape().signed and size > 0
+        top = self.bits(value, size - 1, size) if signed else "1'd0"
+        above = high - max(low, size)
+        filled = f"{{{above}{{{top}}}}}" if signed else constant(0, above)
+        if low >= size:
+            return filled
+        return joined([filled, self._within(value, low, size)])
+
+    def target(self, value: Value) -> str:
+        """What an assignment has on its left."""
+        match value:
+            case ast.Concat():
+                return joined([self.target(part) for part in reversed(value.parts)])
+            case ast.Part():
+                start = self._scaled(value.offset, value.stride)
+                return f"{self.target(value.value)}[{start} +: {value.width}]"
+        return self.whole(value)
+
+    def _within(self, value: Value, low: int, high: int) -> str:
+        match value:
+            case ast.Const():
+                return constant(value.value >> low, high - low)
+            case ast.Signal():
+                name = self._names.of(value)
+                if name is None:
+                    return constant(value.init >> low, high - low)
+                return name if high - low == len(value) else _indexed(name, low, high)
+            case ast.Slice():
+                return self._within(value.value, value.start + low, value.start + high)
+            case ast.Concat():
+                return self._concatenation(value, low, high)
+            case ast.SwitchValue():
+                return self._switch(value, low, high)
+            case ast.Part():
+                return self._part(value, low, high)
+            case ast.Operator():
+                return self._operator(value, low, high)
+        raise NotImplementedError(f"{value!r} has no Verilog")
+
+    def _concatenation(self, value: ast.Concat, low: int, high: int) -> str:
+        found, start = [], 0
+        for part in value.parts:
+            a, b = max(low - start, 0), min(high - start, len(part))
+            if a < b:
+                found.append(self._within(part, a, b))
+            start += len(part)
+        return joined(found[::-1])
+
+    def _switch(self, value: ast.SwitchValue, low: int, high: int) -> str:
+        known = self.known(value.test)
+        if known is not None:
+            matching = (each for patterns, each in value.cases if matches(patterns, known))
+            return self.bits(next(matching, ast.Const(0, 1)), low, high)
+        (patterns, first), *others = value.cases
+        zeros = ("0" * len(value.test),)
+        if patterns == zeros and len(others) == 1 and others[0][0] is None:
+            yes, no = (_inside(self.bits(each, low, high)) for each in (others[0][1], first))
+            return f"{_inside(self.true(value.test))} ? {yes} : {no}"
+        if not value.test._rhs_signals():
+            raise NotImplementedError(f"{value!r} chooses by a constant")
+        cases, wild = [], False
+        for patterns, chosen in value.cases:
+            wild |= any("-" in each for each in patterns or ())
+            cases.append((labels(patterns), self.bits(chosen, low, high)))
+        if cases[-1][0] != "default":
+            cases.append(("default", constant(0, high - low)))
+        return self._names.chosen(self.whole(value.test), cases, high - low, wild=wild)
+
+    def _part(self, value: ast.Part, low: int, high: int) -> str:
+        whole, start = value.value, self._scaled(value.offset, value.stride)
+        if whole.shape().signed:
+            # Behind its end is its sign. An expression is signed where it stands by itself alone.
+            size = max(len(whole), high)
+            text = f"$signed({self.bits(whole, 0, size)}) >>> {start}"
+            name = self._names.helper(text, size, called="selected")
+            return name if size == 1 else _indexed(name, low, high)
+        return self._cut(
+            f"{_inside(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
+        )
+
+    def _scaled(self, offset: Value, stride: int) -> str:
+        """An offset times a stride, in as many bits as that has."""
+        if not stride & stride - 1:
+            below = stride.bit_length() - 1
+            text = self.whole(offset)
+            return f"{{{text}, {constant(0, below)}}}" if below else _inside(text)
+        bits = len(offset) + stride.bit_length()
+        return f"({self.bits(offset, 0, bits)} * {constant(stride, bits)})"
+
+    def _cut(self, text: str, size: int, low: int, high: int, called: str) -> str:
+        """Bits of an expression of a size: a part can be taken of a name alone."""
+        if (low, high) == (0, size):
+            return text
+        if low >= size:
+            return constant(0, high - low)
+        name = self._names.helper(text, size, called=called)
+        found = name if size == 1 else _indexed(name, low, min(high, size))
+        return found if high <= size else f"{{{constant(0, high - size)}, {found}}}"
+
+    def _operator(self, value: ast.Operator, low: int, high: int) -> str:
+        sign, operands = value.operator, value.operands
+        if sign in "us":
+            return self._within(operands[0], low, high)
+        if sign in BITWISE:
+            if sign != "~":
+                # What changes nothing is left out.
+                neutral = -1 if sign == "&" else 0
+                same = constant(neutral, high - low)
+                texts = [text for each in operands if (text := self.bits(each, low, high)) != same]
+                return f" {sign} ".join(map(_inside, texts)) or same
+            return f"~{_inside(self.bits(operands[0], low, high))}"
+        if sign in CARRYING:
+            return self._cut(self._carrying(value, high), high, low, high, CALLED[sign])
+        if sign in COMPARING:
+            return self._comparison(sign, *operands)
+        if sign in ("b", "r|", "r&", "r^"):
+            if len(operands[0]) == 1:
+                return self.whole(operands[0])
+            return f"{sign[-1].replace('b', '|')}{_inside(self.whole(operands[0]))}"
+        a, b = operands
+        if not value.shape().signed and sign in CALLED:
+            shifts = sign in ("<<", ">>")
+            size = high if sign == "<<" else len(a) if sign == ">>" else max(len(a), len(b))
+            other = self.whole(b) if shifts else self.bits(b, 0, size)
+            text = f"{_inside(self.bits(a, 0, size))} {sign.replace('//', '/')} {_inside(other)}"
+            return self._cut(text, size, low, high, CALLED[sign])
+        raise NotImplementedError(f"{value!r} has no Verilog")
+
+    def _carrying(self, value: ast.Operator, size: int) -> str:
+        texts = [_inside(self.bits(each, 0, size)) for each in value.operands]
+        return f"-{texts[0]}" if len(texts) == 1 else f" {value.operator} ".join(texts)
+
+    def _comparison(self, sign: str, a: Value, b: Value) -> str:
+        signed = a.shape().signed or b.shape().signed
+        # Of both, an unsigned one has a bit more when it becomes signed.
+        width = max(len(each) + (signed and not each.shape().signed) for each in (a, b))
+        texts = [self.bits(each, 0, width) for each in (a, b)]
+        if sign == "==" and width == 1 and texts[1] in ("1'd0", "1'd1"):
+            return texts[0] if texts[1] == "1'd1" else f"~{_inside(texts[0])}"
+        if signed and sign not in ("==", "!="):
+            return f" {sign} ".join(f"$signed({text})" for text in texts)
+        return f" {sign} ".join(map(_inside, texts))
+
+
+def joined(parts: Sequence[str]) -> str:
+    """A concatenation, the highest part first; on lines of their own if parts are long.
+
+    Examples
+    --------
+    >>> joined(["a", "{b, c}"]), joined(["a"])
+    ('{a, b, c}', 'a')
+    """
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[str] = []
+    for part in chain.from_iterable(map(_parts, parts)):
+        if flat and CONSTANT.fullmatch(flat[-1]) and CONSTANT.fullmatch(part):
+            part = _both(flat.pop(), part)
+        flat.append(part)
+    if len(flat) == 1:
+        return flat[0]
+    short = ", ".join(flat)
+    if len(short) <= LINE and "\n" not in short:
+        return f"{{{short}}}"
+    lines = ",\n".join(flat).replace("\n", "\n  ")
+    return f"{{\n  {lines}\n}}"
+
+
+def _both(high: str, low: str) -> str:
+    """Two constants as one."""
+    above, below = _number(high), _number(low)
+    return constant(above[1] << below[0] | below[1], above[0] + below[0])
+
+
+def _number(text: str) -> tuple[int, int]:
+    """Bits and value of a constant."""
+    width, base, digits = re.split(r"'([dh])", text)
+    return int(width), int(digits, 16 if base == "h" else 10)
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a concatenation on one line, if it is one and has no other in it."""
+    inner = text[1:-1]
+    plain = text[0] == "{" and not re.search(r"[{}?\n]", inner)
+    return inner.split(", ") if plain else [text]
+
+
+def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
+    """Whether bits are of a case."""
+    return patterns is None or any(
+        all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
+    )
+
+
+def labels(patterns: tuple[str, ...] | None) -> str:
+    """The labels of a case."""
+    if patterns is None:
+        return "default"
+    return ", ".join(
+        f"{len(each)}'b{each.replace('-', '?')}"
+        if "-" in each
+        else constant(int(each, 2), len(each))
+        for each in patterns
+    )
+
+
+def _indexed(name: str, low: int, high: int) -> str:
+    return f"{name}[{low}]" if high - low == 1 else f"{name}[{high - 1}:{low}]"

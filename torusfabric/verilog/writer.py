@@ -1,0 +1,594 @@
+"""Modules as Verilog, written from what Amaranth knows of them.
+
+What components have inside is part of their module, with names that begin with that of the
+component. Statements stay as they are written: a register is assigned where its design assigns it,
+under the same conditions.
+"""
+# ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal, Value
+from amaranth.hdl import _ast as ast
+from amaranth.hdl._mem import MemoryInstance
+
+from ..rtl.shared_modules import SharedModule, Use
+from .expressions import Expressions, constant, labels, matches, range_of
+
+__all__ = ["ModuleText", "write_module"]
+
+#: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
+BLOCK = 64
+
+#: The words of Verilog and SystemVerilog, which are no names.
+WORDS = frozenset(
+    """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic
+    before begin bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell
+    chandle checker class clocking cmos config const constraint context continue cover
+    covergroup coverpoint cross deassign default defparam design disable dist do edge else
+    end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup
+    endinterface endmodule endpackage endprimitive endprogram endproperty endspecify
+    endsequence endtable endtask enum event eventually expect export extends extern final
+    first_match for force foreach forever fork forkjoin function generate genvar global
+    highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir
+    include initial inout input inside instance int integer interconnect interface intersect
+    join join_any join_none large let liblist library local localparam logic longint
+    macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
+    noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge
+    primitive priority program property protected pull0 pull1 pulldown pullup
+    pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real
+    realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
+    rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence
+    shortint shortreal showcancelled signed small soft solve specify specparam static string
+    strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table
+    tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0
+    tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with
+    untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while
+    wildcard wire with within wor xnor xor""".split()  # noqa: SIM905
+)
+
+
+class ModuleText(NamedTuple):
+    """A module as Verilog.
+
+    Parameters
+    ----------
+    text : str
+    ports : tuple of str
+        The names of its ports.
+    children : dict of str to int
+        How many instances of which other modules it has.
+    shared : tuple of SharedModule
+        Those of the children that many modules share.
+    inner : bool
+        Whether it counts as part of those that have instances of it.
+    """
+
+    text: str
+    ports: tuple[str, ...]
+    children: dict[str, int]
+    shared: tuple[SharedModule, ...] = ()
+    inner: bool = False
+
+
+def write_module(
+    name: str,
+    design: Elaboratable,
+    ports: Mapping[str, Signal],
+    *,
+    about: Sequence[str] = (),
+    kept: bool = False,
+    clocked: bool = False,
+    instead: tuple[str, str | None] = ("", None),
+) -> ModuleText:
+    """Write a module.
+
+    Parameters
+    ----------
+    name : str
+    design : Elaboratable
+    ports : dict of str to Signal
+        In their order; the clock and the reset that the design uses come before them.
+    about : sequence of str
+        Lines of a comment in front of it.
+    kept : bool
+        Whether synthesis has to keep it as a module.
+    clocked : bool
+        Whether the clock and the reset of its registers are ports even if nothing uses them.
+    instead : (str, str or None)
+        A name and, if there is one, another body of the module where that name is defined.
+    """
+    writer = _Writer(name, Fragment.get(design, None), ports, clocked=clocked)
+    return writer.written(
+        [f"// {line}" for line in about] + ["(* keep_hierarchy *)"] * kept, *instead
+    )
+
+
+@dataclass
+class _Process:
+    """Statements of a clock domain, or none, that drive the same signals."""
+
+    domain: ClockDomain | None
+    statements: list[ast.Statement]
+    signals: list[Signal] = field(default_factory=list)
+
+    @property
+    def plain(self) -> bool:
+        """Whether registers change in every cycle, with no reset."""
+        return all(isinstance(each, ast.Assign) for each in self.statements) and all(
+            each.reset_less for each in self.signals
+        )
+
+
+class _Writer:
+    """Writes one module."""
+
+    def __init__(
+        self, name: str, fragment: Fragment, ports: Mapping[str, Signal], *, clocked: bool
+    ) -> None:
+        self._name, self._ports, self._always_clocked = name, ports, clocked
+        self._design = fragment.prepare([(key, port, None) for key, port in ports.items()])
+        self._names: dict[int, str] = {}
+        self._used, self._counts = set[str](), Counter[str]()
+        self._declared: list[str] = []
+        self._registers: set[str] = set()
+        self._joined: set[int] = set()
+        self._body: list[str] = []
+        self._helpers: dict[str, str] = {}
+        self._children = Counter[str]()
+        self._shared: dict[str, SharedModule] = {}
+        self._expressions = Expressions(self)
+
+    # Names
+
+    def of(self, signal: Signal) -> str | None:
+        """The name of a signal; None of one that nothing drives."""
+        return self._names.get(id(signal))
+
+    def helper(self, text: str, width: int, *, called: str) -> str:
+        """The name of a wire that is assigned an expression; equal ones are one."""
+        if text not in self._helpers:
+            self._helpers[text] = name = self._new(called)
+            self._declared.append(f"wire {range_of(width)}{name};")
+            self._body.append(f"assign {name} = {text};")
+        return self._helpers[text]
+
+    def chosen(self, test: str, cases: list[tuple[str, str]], width: int, *, wild: bool) -> str:
+        """The name of what a case statement chooses."""
+        lines = [f"{label}: NAME = {text};" for label, text in cases]
+        text = "\n".join([f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"])
+        if text not in self._helpers:
+            self._helpers[text] = name = self._new("chosen")
+            self._declared.append(f"reg {range_of(width)}{name};")
+            self._body.append(
+                "always @*\n" + "\n".join(_indented(text.replace("NAME", name).split("\n")))
+            )
+        return self._helpers[text]
+
+    def _new(self, wanted: str) -> str:
+        """A name that is not used yet: a number follows what several would have."""
+        base = re.sub(r"\W+", "_", wanted).strip("_") or "value"
+        name = base = f"{base}_" if base in WORDS else base
+        while name in self._used:
+            self._counts[base] += 1
+            name = f"{base.rstrip('_')}_{self._counts[base] + 1}"
+        self._used.add(name)
+        return name
+
+    def _join_outputs(self, fragment: Fragment, driven: set[int]) -> None:
+        """Let an output, and the signal that it always equals, be one with its name."""
+        ports = {id(port) for port in self._ports.values()}
+        for statement in fragment.statements.get("comb", ()):
+            if not isinstance(statement, ast.Assign):
+                continue
+            output, same = statement.lhs, statement.rhs
+            if (
+                isinstance(output, Signal)
+                and isinstance(same, Signal)
+                and id(output) in ports
+                and len(output) == len(same)
+                and id(same) in driven
+                and id(same) not in self._names
+            ):
+                self._names[id(same)] = self._names[id(output)]
+                self._joined.add(id(output))
+        for inner, _, _ in fragment.subfragments:
+            self._join_outputs(inner, driven)
+
+    def _name_signals(self, fragment: Fragment, prefix: str) -> None:
+        """Name what a fragment drives, and what is inside it."""
+        for signal in _driven(fragment):
+            if id(signal) not in self._names:
+                self._names[id(signal)] = self._new(prefix + signal.name)
+        for inner, name, _ in fragment.subfragments:
+            apart = name and not isinstance(inner, Instance)
+            self._name_signals(inner, f"{prefix}{name}_" if apart else prefix)
+
+    # The module
+
+    def written(self, above: Sequence[str], define: str, other: str | None) -> ModuleText:
+        """The module, with lines above it, and with another body where a name is defined."""
+        fragment = self._design.fragment
+        for name, port in self._ports.items():
+            self._used.add(name)
+            self._names.setdefault(id(port), name)
+        domains = {
+            id(signal): signal
+            for _, signal, _ in self._design.ports
+            if id(signal) not in self._names
+        }
+        for signal in domains.values():
+            self._used.add(signal.name)
+            self._names[id(signal)] = signal.name
+        driven_here = _all_driven(fragment)
+        self._join_outputs(fragment, {id(signal) for signal in driven_here})
+        self._name_signals(fragment, "")
+        self._write(fragment, "")
+        outputs = {id(signal) for signal in _all_driven(fragment)}
+        used = set(re.findall(r"\w+", "\n".join(self._body)))
+        heads, driven = [], []
+        for signal in domains.values():
+            if self._always_clocked or signal.name in used:
+                heads.append(f"input {range_of(len(signal))}{signal.name}")
+        for name, port in self._ports.items():
+            direction = "output" if id(port) in outputs else "input"
+            known = self._names[id(port)]
+            register = " reg" if known == name and name in self._registers else ""
+            heads.append(f"{direction}{register} {range_of(len(port))}{name}")
+            if known != name:
+                driven.append(f"assign {name} = {known};")
+        for signal in driven_here:
+            name = self._names[id(signal)]
+            if name not in self._ports and len(signal):
+                kind = "reg" if name in self._registers else "wire"
+                self._declared.append(
+                    f"{_attributes(signal.attrs)}{kind} {range_of(len(signal))}{name};"
+                )
+        names = [head.split()[-1] for head in heads]
+        lines = [*above, f"module {self._name}" + (" (" if heads else ";")]
+        if heads:
+            lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
+        body = "\n".join([*self._declared, *self._body, *driven])
+        lines += [f"`ifdef {define}", other, "`else"] if other else []
+        lines += _indented(body.split("\n")) if body else []
+        lines += ["`endif"] if other else []
+        text = "\n".join([*lines, "endmodule\n"])
+        return ModuleText(text, tuple(names), dict(self._children), tuple(self._shared.values()))
+
+    def _write(self, fragment: Fragment, prefix: str) -> None:
+        """Write what a fragment does, and what is inside it."""
+        for domain, statements in fragment.statements.items():
+            clock = None if domain == "comb" else fragment.domains[domain]
+            for process in _plain_last(_processes(clock, statements)):
+                self._write_process(process)
+        for inner, name, _ in fragment.subfragments:
+            if isinstance(inner, MemoryInstance):
+                self._write_memory(inner, self._new(prefix + (name or inner._data.name)))
+            elif isinstance(inner, Instance):
+                self._write_instance(inner, self._new(prefix + (name or inner.type)))
+            self._write(inner, f"{prefix}{name}_" if name else prefix)
+
+    # Statements
+
+    def _write_process(self, process: _Process) -> None:
+        """Write statements that drive the same signals."""
+        if process.domain is None:
+            self._write_logic(process)
+            return
+        self._registers |= {self._names[id(signal)] for signal in process.signals}
+        domain = process.domain
+        lines = self._statements(process.statements, "<=")
+        cleared = [
+            f"{self._names[id(signal)]} <= {constant(signal.init, len(signal))};"
+            for signal in process.signals
+            if domain.rst is not None and not signal.reset_less
+        ]
+        edge = f"{domain.clk_edge}edge {self._names[id(domain.clk)]}"
+        if cleared:
+            reset = self._names[id(domain.rst)]
+            if domain.async_reset:
+                edge += f" or posedge {reset}"
+                lines = [f"if ({reset}) begin", *_indented(cleared), "end else begin",
+                         *_indented(lines), "end"]  # fmt: skip
+            else:
+                lines += _guarded(f"if ({reset})", cleared)
+        self._body.append("\n".join(_guarded(f"always @({edge})", lines)))
+
+    def _write_logic(self, process: _Process) -> None:
+        """Write statements of logic."""
+        if {id(signal) for signal in process.signals} <= self._joined:
+            return
+        if all(isinstance(each, ast.Assign) for each in process.statements):
+            bits = Counter(bit for each in process.statements for bit in _bits(each.lhs))
+            if (
+                bits
+                and max(bits.values()) == 1
+                and not any(_is_part(s.lhs) for s in process.statements)
+            ):
+                for each in process.statements:
+                    if not len(each.lhs):
+                        continue
+                    value = self._expressions.bits(each.rhs, 0, len(each.lhs))
+                    self._body.append(f"assign {self._expressions.target(each.lhs)} = {value};")
+                self._fill(process.signals, bits)
+                return
+        read = {id(signal) for each in process.statements for signal in each._rhs_signals()}
+        groups = [process.signals]
+        if read & {id(signal) for signal in process.signals}:
+            # What a block assigns and reads may not be what it is before or after.
+            groups = [[signal] for signal in process.signals]
+        for signals in groups:
+            statements = process.statements
+            if len(groups) > 1:
+                statements = _only(statements, signals[0])
+            lines = [
+                f"{self._names[id(signal)]} = {constant(signal.init, len(signal))};"
+                for signal in signals
+            ]
+            lines += self._statements(statements, "=")
+            self._registers |= {self._names[id(signal)] for signal in signals}
+            self._body.append("\n".join(_guarded("always @*", lines)))
+
+    def _fill(self, signals: Iterable[Signal], bits: Counter[tuple[int, int]]) -> None:
+        """Assign bits of signals that nothing drives."""
+        for signal in signals:
+            missing = [k for k in range(len(signal)) if (id(signal), k) not in bits]
+            for k in missing:
+                assert len(signal) > 1, "a signal of one bit is driven or not"
+                name = self._names[id(signal)]
+                self._body.append(f"assign {name}[{k}] = {constant(signal.init >> k, 1)};")
+
+    def _statements(self, statements: Iterable[ast.Statement], sign: str) -> list[str]:
+        """The lines of statements."""
+        lines: list[str] = []
+        for each in statements:
+            if isinstance(each, ast.Assign):
+                if len(each.lhs):
+                    value = self._expressions.bits(each.rhs, 0, len(each.lhs))
+                    lines.append(f"{self._expressions.target(each.lhs)} {sign} {value};")
+            elif isinstance(each, ast.Switch):
+                lines += self._switch(each, sign)
+            else:
+                raise NotImplementedError(f"{each!r} has no Verilog")
+        return lines
+
+    def _switch(self, switch: ast.Switch, sign: str) -> list[str]:
+        """The lines of a decision: of one with two outcomes, or with several."""
+        cases = [(patterns, self._statements(inner, sign)) for patterns, inner, _ in switch.cases]
+        known = self._expressions.known(switch.test)
+        if known is not None:
+            return next((lines for patterns, lines in cases if matches(patterns, known)), [])
+        if all(patterns is None or _is_flag(patterns) for patterns, _ in cases):
+            return self._conditions(switch.test, cases)
+        test, wild = self._expressions.whole(switch.test), False
+        lines = []
+        for patterns, inner in cases:
+            if patterns == ():
+                continue
+            wild |= any("-" in each for each in patterns or ())
+            lines += _guarded(f"{labels(patterns)}:", inner)
+        if all(patterns is not None for patterns, _ in cases):
+            lines.append("default: ;")
+        return [f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"]
+
+    def _conditions(
+        self, test: Value, cases: list[tuple[tuple[str, ...] | None, list[str]]]
+    ) -> list[str]:
+        """The lines of if, else if, .., else: each case looks at one bit of a test."""
+        lines: list[str] = []
+        head = ""
+        for patterns, inner in cases:
+            if patterns is None:
+                if not head:
+                    return inner
+                return [*lines, *_guarded("else", inner)] if inner else lines
+            (pattern,) = patterns
+            wanted = "1" in pattern
+            place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
+            asked = self._expressions.bits(test, place, place + 1)
+            asked = asked if wanted else f"!({asked})"
+            lines += _guarded(f"{head}if ({asked})", inner)
+            head = "else "
+        return lines
+
+    # Memories and instances
+
+    def _write_memory(self, memory: MemoryInstance, name: str) -> None:
+        """Write a memory and its ports."""
+        width, depth = memory._data.shape, memory._data.depth
+        self._declared.append(
+            f"{_attributes(memory._attrs)}reg {range_of(width)}{name} [0:{depth - 1}];"
+        )
+        self._body += _contents(name, list(memory._data.init), width, self._new(f"{name}_row"))
+        for port in memory._write_ports:
+            size = len(port._data) // len(port._en)
+            lines = []
+            for k in range(len(port._en)):
+                word = f"{name}[{self._expressions.whole(port._addr)}]"
+                if len(port._en) > 1:
+                    word += f"[{(k + 1) * size - 1}:{k * size}]" if size > 1 else f"[{k}]"
+                data = self._expressions.bits(port._data, k * size, (k + 1) * size)
+                if isinstance(port._en, Const):
+                    lines += [f"{word} <= {data};"] if port._en.value >> k & 1 else []
+                    continue
+                enable = self._expressions.bits(port._en, k, k + 1)
+                lines += _guarded(f"if ({enable})", [f"{word} <= {data};"])
+            self._clocked(memory.domains[port._domain], lines)
+        for port in memory._read_ports:
+            data, address = port._data, self._expressions.whole(port._addr)
+            assert isinstance(data, Signal), "a read port shows its word in a signal"
+            shown = self._names[id(data)]
+            if port._domain == "comb":
+                self._body.append(f"assign {shown} = {name}[{address}];")
+                continue
+            assert not port._transparent_for, "a read port shows what was there before a write"
+            self._registers.add(shown)
+            lines = [f"{shown} <= {name}[{address}];"]
+            if not (isinstance(port._en, Const) and port._en.value):
+                lines = _guarded(f"if ({self._expressions.whole(port._en)})", lines)
+            self._clocked(memory.domains[port._domain], lines)
+
+    def _clocked(self, domain: ClockDomain, lines: list[str]) -> None:
+        clock = self._names[id(domain.clk)]
+        self._body.append("\n".join(_guarded(f"always @({domain.clk_edge}edge {clock})", lines)))
+
+    def _write_instance(self, instance: Instance, name: str) -> None:
+        """Write an instance of another module."""
+        self._children[str(instance.type)] += 1
+        for origin in instance.origins or ():
+            if isinstance(origin, Use):
+                self._shared[origin.module.name] = origin.module
+        parameters = [f".{key}({_parameter(value)})" for key, value in instance.parameters.items()]
+        pins = []
+        for key, (value, direction) in instance.ports.items():
+            text = (
+                self._expressions.whole(value)
+                if direction == "i"
+                else self._expressions.target(value)
+            )
+            pins.append(f".{key}({text})")
+        given = f" #({', '.join(parameters)})" if parameters else ""
+        lines = [f"{instance.type}{given} {name} (", *_indented([f"{pin}," for pin in pins[:-1]]),
+                 *_indented(pins[-1:]), ");"]  # fmt: skip
+        self._body.append("\n".join(lines))
+
+
+def _parameter(value: object) -> str:
+    return constant(value.value, len(value)) if isinstance(value, Const) else str(value)
+
+
+def _attributes(attributes: dict[str, object]) -> str:
+    """Attributes for synthesis, with a space behind them."""
+    texts = [f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
+             for key, value in attributes.items()]  # fmt: skip
+    return f"(* {', '.join(texts)} *) " if texts else ""
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
+
+
+def _guarded(head: str, lines: Sequence[str]) -> list[str]:
+    """Lines behind a head; in a block, unless there is one statement of one line."""
+    if len(lines) == 1 and "\n" not in lines[0]:
+        return [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < 90 else [head, f"  {lines[0]}"]
+    return [f"{head} begin", *_indented(lines), "end"]
+
+
+def _contents(name: str, rows: Sequence[int], width: int, index: str) -> list[str]:
+    """What a memory holds at first."""
+    if not any(rows):
+        loop = f"for ({index} = 0; {index} < {len(rows)}; {index} = {index} + 1)"
+        return [f"integer {index};", f"initial\n  {loop} {name}[{index}] = {constant(0, width)};"]
+    lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
+    blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
+    return ["\n".join(["initial begin", *_indented(block), "end"]) for block in blocks]
+
+
+def _is_flag(patterns: tuple[str, ...]) -> bool:
+    """Whether patterns look at one bit alone."""
+    return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
+
+
+def _is_part(value: Value) -> bool:
+    return isinstance(value, ast.Part) or (
+        isinstance(value, ast.Concat) and any(map(_is_part, value.parts))
+    )
+
+
+def _bits(value: Value) -> Iterator[tuple[int, int]]:
+    """The bits that an assignment drives, each by its signal and place."""
+    match value:
+        case ast.Signal():
+            yield from ((id(value), k) for k in range(len(value)))
+        case ast.Slice():
+            yield from list(_bits(value.value))[value.start : value.stop]
+        case ast.Concat():
+            for part in value.parts:
+                yield from _bits(part)
+        case ast.Part() | ast.Operator():
+            yield from _bits(value.value if isinstance(value, ast.Part) else value.operands[0])
+
+
+def _driven(fragment: Fragment) -> list[Signal]:
+    """The signals that a fragment itself drives, in the order of its statements."""
+    found: dict[int, Signal] = {}
+    for statements in fragment.statements.values():
+        for each in statements:
+            found |= {id(signal): signal for signal in each._lhs_signals()}
+    values: list[Value] = []
+    if isinstance(fragment, MemoryInstance):
+        values = [port._data for port in fragment._read_ports]
+    elif isinstance(fragment, Instance):
+        values = [value for value, way in fragment.ports.values() if way == "o"]
+    for value in values:
+        found |= {id(signal): signal for signal in value._lhs_signals()}
+    return list(found.values())
+
+
+def _all_driven(fragment: Fragment) -> list[Signal]:
+    """The signals that a fragment drives, and all inside it."""
+    found = _driven(fragment)
+    for inner, _, _ in fragment.subfragments:
+        found += _all_driven(inner)
+    return list({id(signal): signal for signal in found}.values())
+
+
+def _processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -> list[_Process]:
+    """Statements in groups of those that drive the same signals, in the order of the first."""
+    groups: list[_Process] = []
+    group_of: dict[int, _Process] = {}
+    for each in statements:
+        signals = {id(signal): signal for signal in each._lhs_signals()}
+        joined = list({id(group_of[k]): group_of[k] for k in signals if k in group_of}.values())
+        first = joined[0] if joined else _Process(domain, [])
+        if not joined:
+            groups.append(first)
+        for other in joined[1:]:
+            first.statements += other.statements
+            first.signals += other.signals
+            groups.remove(other)
+        first.statements.append(each)
+        first.signals += [s for k, s in signals.items() if group_of.get(k) is None]
+        for signal in first.signals:
+            group_of[id(signal)] = first
+    return groups
+
+
+def _plain_last(processes: list[_Process]) -> list[_Process]:
+    """Processes of a clock domain in which registers that always change are one, the last."""
+    plain = [each for each in processes if each.domain is not None and each.plain]
+    others = [each for each in processes if each.domain is None or not each.plain]
+    if not plain:
+        return others
+    statements = [each for process in plain for each in process.statements]
+    signals = [each for process in plain for each in process.signals]
+    return [*others, _Process(plain[0].domain, statements, signals)]
+
+
+def _only(statements: Iterable[ast.Statement], signal: Signal) -> list[ast.Statement]:
+    """What statements do to one signal."""
+    found: list[ast.Statement] = []
+    for each in statements:
+        if all(id(other) != id(signal) for other in each._lhs_signals()):
+            continue
+        if isinstance(each, ast.Switch):
+            cases = [(p, _only(inner, signal), where) for p, inner, where in each.cases]
+            found.append(ast.Switch(each.test, cases, src_loc=each.src_loc))
+        elif isinstance(each.lhs, ast.Concat):
+            start = 0
+            for part in each.lhs.parts:
+                stop = start + len(part)
+                if any(id(other) == id(signal) for other in part._lhs_signals()):
+                    value = ast.Slice(each.rhs, min(start, len(each.rhs)), min(stop, len(each.rhs)))
+                    found.append(ast.Assign(part, value))
+                start = stop
+        else:
+            found.append(each)
+    return found
