@@ -16,7 +16,9 @@ def no_conversion(monkeypatch):
     """Modules without a text, for nobody reads it."""
     empty = verilog.ModuleText("", (), {})
     monkeypatch.setattr(
-        text_module, "module_texts", lambda netlist: dict.fromkeys([*netlist.modules, "rom"], empty)
+        text_module,
+        "module_texts",
+        lambda netlist, prefix: {prefix + n: empty for n in [*netlist.modules, "rom"]},
     )
 
 
@@ -92,7 +94,7 @@ def test_verilog_with_a_prefix(capsys, tmp_path):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert (manifest["prefix"], manifest["top"]) == ("left_", "left_fabric")
     assert manifest["command"].endswith("--prefix left_")
-    assert "\nmodule left_fabric(" in (tmp_path / "fabric.v").read_text()
+    assert "\nmodule left_fabric (" in (tmp_path / "fabric.v").read_text()
 
 
 def test_bad_prefix_is_refused_before_the_work(capsys, tmp_path):

@@ -75,7 +75,9 @@ def synthesized(monkeypatch):
     """Synthesis that takes no time, and the designs that it was given."""
     empty = verilog.ModuleText("", (), {})
     monkeypatch.setattr(
-        text_module, "module_texts", lambda netlist: dict.fromkeys([*netlist.modules, "rom"], empty)
+        text_module,
+        "module_texts",
+        lambda netlist, prefix: {prefix + n: empty for n in [*netlist.modules, "rom"]},
     )
     given = []
 

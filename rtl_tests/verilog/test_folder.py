@@ -10,7 +10,7 @@ from torusfabric import verilog
 from torusfabric.errors import InputError
 from torusfabric.verilog import Design
 from torusfabric.verilog import text as text_module
-from torusfabric.verilog.folder import MANIFEST
+from torusfabric.verilog.design import MANIFEST
 
 #: The record of what was written.
 RECORD = ".torusfabric-verilog.json"
@@ -21,7 +21,9 @@ def no_conversion(monkeypatch):
     """Modules without a text, for nobody reads it."""
     empty = verilog.ModuleText("", (), {})
     monkeypatch.setattr(
-        text_module, "module_texts", lambda netlist: dict.fromkeys([*netlist.modules, "rom"], empty)
+        text_module,
+        "module_texts",
+        lambda netlist, prefix: {prefix + n: empty for n in [*netlist.modules, "rom"]},
     )
 
 

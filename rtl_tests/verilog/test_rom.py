@@ -15,7 +15,7 @@ from torusfabric.rtl.netlist import ROM
 from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.verilog import module_texts
 from torusfabric.verilog.design import RomContents
-from torusfabric.verilog.writer import BLOCK, write_module
+from torusfabric.verilog.writer import BLOCK, Heading, write_module
 
 DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
 
@@ -101,7 +101,7 @@ def test_lists_of_words_are_in_blocks():
     """A list in one block is read in quadratic time too; what it sets is the same."""
     rows = [k % 512 for k in range(2 * BLOCK + 1)]
     leaf = Looking(rows)
-    text = write_module("looking", leaf, {"address": leaf.address, "data": leaf.data}).text
+    text = write_module(Heading("looking"), leaf, {"address": leaf.address, "data": leaf.data}).text
     words = re.findall(r"^    rows\[(\d+)\] = 9'([dh])(\w+);\n", text, re.M)
     assert [int(number) for number, *_ in words] == list(range(len(rows)))
     assert [int(word, 16 if base == "h" else 10) for _, base, word in words] == rows

@@ -12,7 +12,7 @@ from amaranth.sim import Simulator
 from verilog_bench import have_icarus
 
 from torusfabric.rtl.names import given_names
-from torusfabric.verilog.writer import write_module
+from torusfabric.verilog.writer import Heading, write_module
 
 INPUTS = {"a": 5, "b": 3, "c": signed(4), "d": 1, "e": signed(7), "f": 8}
 
@@ -156,7 +156,7 @@ def in_icarus(seed, cycles, folder):
     design = Drawn(seed)
     ports = {name: getattr(design, name) for name in design.signature.members}
     with given_names():
-        text = write_module("drawn", design, ports, clocked=True).text
+        text = write_module(Heading("drawn", clocked=True), design, ports).text
     assert "\\" not in text
     # What no reset sets back, and begins as 0 in the simulator.
     registers = re.findall(r"^  (?:output )?reg (?:\[\d+:0\] )?(\w+)[;,]?$", text, re.M)
@@ -208,6 +208,6 @@ def test_names_are_no_words_of_the_language(tmp_path):
     chain = [Signal(name="input_bit"), *signals]
     for before, after in zip(chain, signals, strict=False):
         m.d.comb += after.eq(~before)
-    text = write_module("named", m, {"i": chain[0], "o": signals[-1]}).text
+    text = write_module(Heading("named"), m, {"i": chain[0], "o": signals[-1]}).text
     names = set(re.findall(r"assign (\w+) =", text))
     assert names == {"table_", "before_", "x", "o"}

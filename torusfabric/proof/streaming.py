@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..topology import IntArray
-from ..verilog.interface import interface
+from ..verilog.manifest import interface
 from .accesses import Access, Steps
 from .messages import Run, owed_words, sent_words
 from .modules import SLICE

@@ -7,9 +7,8 @@ from ..rtl.fabric import Fabric
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
 from .conversion import ModuleText, module_texts
-from .design import TEXT, Design
+from .design import MANIFEST, TEXT, Design, require_folder
 from .diagram import Diagram
-from .folder import MANIFEST, require_folder
 from .manifest import manifest
 from .text import emit
 

@@ -7,11 +7,9 @@ from ..rtl.fabric import Fabric, Top
 from .bench import bench_files, bench_names
 from .bus_page import BUS_PAGE, bus_page
 from .core_page import CORE_PAGE, core_page
-from .design import TEXT, as_json
+from .design import MANIFEST, TEXT, as_json
 from .diagram import Diagram
-from .folder import MANIFEST
-from .interface import ADDRESS_MAP
-from .manifest import manifest
+from .manifest import ADDRESS_MAP, manifest
 from .signals_page import docs_files, docs_names
 from .system_rdl import SYSTEM_RDL, system_rdl
 

@@ -10,49 +10,52 @@ from ..rtl.names import given_names
 from ..rtl.netlist import ROM, Netlist
 from ..rtl.shared_modules import SharedModule
 from .ecp5 import ECP5, ecp5_body
-from .writer import ModuleText, write_module
+from .writer import Heading, ModuleText, write_module
 
 __all__ = ["ModuleText", "module_texts"]
 
 
-def module_texts(netlist: Netlist) -> dict[str, ModuleText]:
+def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
     """The text of each module of a netlist, children before their parents.
 
     Parameters
     ----------
     netlist : Netlist
+    prefix : str
+        What the names of all modules begin with.
     """
     with given_names():
         own: dict[str, ModuleText] = {}
         for name, make in netlist.modules.items():
             leaf = make()
-            about = (inspect.getdoc(type(leaf)) or "").splitlines()[:1]
+            about = (inspect.getdoc(type(leaf)) or "").partition("\n")[0]
+            heading = Heading(name, prefix, about, leaf.kept)
             ports = {port: getattr(leaf, port) for port in leaf.signature.members}
-            own[name] = write_module(name, leaf, ports, about=about, kept=leaf.kept)
+            own[prefix + name] = write_module(heading, leaf, ports)
         shared = {each.name: each for module in own.values() for each in module.shared}
-        inner = {name: _shared_text(shared[name]) for name in sorted(shared)}
-    if any(LOOK_UP in module.children for module in own.values()):
-        inner = {LOOK_UP: _written(LOOK_UP, ("address", "data"), inner=True)} | inner
+        inner = {prefix + name: _shared_text(shared[name], prefix) for name in sorted(shared)}
+    if any(prefix + LOOK_UP in module.children for module in own.values()):
+        found = _written(prefix, LOOK_UP, ("address", "data"), inner=True)
+        inner = {prefix + LOOK_UP: found} | inner
     if any(instance.module == ROM for instance in netlist.instances):
-        inner[ROM] = _written(ROM, ("clk", "address", "data"))
+        inner[prefix + ROM] = _written(prefix, ROM, ("clk", "address", "data"))
     return inner | own
 
 
-def _written(name: str, ports: tuple[str, ...], *, inner: bool = False) -> ModuleText:
+def _written(prefix: str, name: str, ports: tuple[str, ...], *, inner: bool = False) -> ModuleText:
     """A module that lies here as a file."""
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
+    text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, ports, {}, (), inner)
 
 
-def _shared_text(shared: SharedModule) -> ModuleText:
+def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
     """A module that others share, where it pays with another body for ECP5."""
     ports = shared.ports()
-    return write_module(
-        shared.name,
+    text = write_module(
+        Heading(shared.name, prefix, shared.about, shared.kept, shared.clocked),
         shared.module(ports),
         {port.name: port for port in ports},
-        about=[shared.about],
-        kept=shared.kept,
-        clocked=shared.clocked,
         instead=(ECP5, ecp5_body(shared)),
-    )._replace(inner=not shared.kept)
+    )
+    return text._replace(inner=not shared.kept)

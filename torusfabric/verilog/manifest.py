@@ -1,15 +1,27 @@
-"""The manifest: what a user of the Verilog has to know, as plain data."""
+"""The manifest: what a user of the Verilog has to know, as plain data.
+
+Cycles are those in which words and addresses count: cycle c follows edge c of the clock, and the
+edge that takes the start pulse is edge 0.
+"""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Operator
 from ..program import Mode
-from ..rtl.fabric import Fabric
-from .interface import interface
+from ..program.timing import ADDRESS, LINK, SETTING
+from ..rtl.bus import DATA_BITS, Bus, Field, Register, RegisterMap, Window
+from ..rtl.fabric import Fabric, Top
+from ..rtl.streams import needs_commands
+from ..rtl.streams.ports import COMMAND, STATUS
 from .ports import port_facts
 
-__all__ = ["MANIFEST_VERSION", "TOP", "manifest"]
+__all__ = ["ADDRESS_MAP", "TOP", "interface", "manifest"]
+
+#: The file that says which block of a core arrives, or lies, where.
+ADDRESS_MAP = "address_map.json"
+
 
 #: The name of the top module, after the prefix.
 TOP = "fabric"
@@ -119,3 +131,108 @@ def _cycles(mode: Mode) -> list[dict[str, int]]:
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces
     ]
+
+
+def interface(fabric: Fabric) -> dict[str, Any]:
+    """The keys of the manifest that depend on the top.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="one-packet"))
+    >>> interface(tf.Fabric(program, top="host"))["recv_base"]
+    16
+    >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
+    ['+0', '-0', '+1', '-1']
+    """
+    if fabric.bus and fabric.register_map:
+        return {"stride": fabric.flits, "bus": _bus_facts(fabric.bus, fabric.register_map)}
+    if fabric.top is Top.HOST:
+        return _host(fabric)
+    if fabric.top is Top.STREAM:
+        return _axi_streams(fabric)
+    return {"streams": _streams(fabric)} if fabric.streaming else {"memories": _memories(fabric)}
+
+
+def _host(fabric: Fabric) -> dict[str, Any]:
+    """The addresses of the host port."""
+    layouts = fabric.layouts
+    return {
+        "stride": fabric.flits,
+        "send_base": layouts[0].send_base,
+        "send_words": max(layout.send_words for layout in layouts),
+        "recv_base": layouts[0].recv_base,
+        "recv_words": max(layout.recv_words for layout in layouts),
+        "read_latency": fabric.read_latency,
+    }
+
+
+def _axi_streams(fabric: Fabric) -> dict[str, Any]:
+    """The words of commands and statuses in their order, and the mode that is a barrier, if any."""
+    if not needs_commands(fabric.program):
+        return {}
+    barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
+    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier}
+
+
+def _streams(fabric: Fabric) -> dict[str, Any]:
+    """The words of the streams of a node, the least significant first, and their first cycles."""
+    program = fabric.program
+    wait = program.timing.wait
+    return {
+        "inject": list(range(program.schedule.chunks)),
+        "receive": list(program.topology.port_names),
+        "steps": program.schedule.round_count,
+        "block_flits": program.block_flits,
+        "part_flits": fabric.flits,
+        "tx_address_cycle": wait + ADDRESS,
+        "inject_cycle": wait + SETTING,
+        "receive_cycle": wait + LINK,
+        "address_map": ADDRESS_MAP,
+    }
+
+
+def _memories(fabric: Fabric) -> dict[str, Any]:
+    """The blocks and banks in the memories of a node, and the cycles that a read takes."""
+    program, layout = fabric.program, fabric.program.layout
+    return {
+        "send_parts": layout.send_parts,
+        "receive_parts": layout.recv_parts,
+        "part_flits": layout.part_flits(fabric.flits),
+        "part_chunks": layout.part_chunks,
+        "block_flits": program.block_flits,
+        "write_banks": sum(memory.own for memory in program.memories),
+        "read_banks": len(program.memories),
+        "read_bank_delay": 0,
+        "read_latency": fabric.read_latency,
+        "address_map": ADDRESS_MAP,
+    }
+
+
+def _bus_facts(bus: Bus, register_map: RegisterMap) -> dict[str, Any]:
+    """The protocol of a bus, and its registers and windows; offsets and strides count bytes."""
+    return {
+        "protocol": bus.value,
+        "data_width": DATA_BITS,
+        "address_unit": bus.address_unit,
+        "size": register_map.size,
+        "registers": {r.name: _register(r) for r in register_map.registers},
+        "windows": {w.name: _window(w) for w in register_map.windows},
+    }
+
+
+def _register(register: Register) -> dict[str, Any]:
+    return {
+        "offset": register.offset,
+        "access": register.access.value,
+        "meaning": register.meaning,
+        "fields": {field.name: _field(field) for field in register.fields},
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {name: value for name, value in asdict(field).items() if name not in ("name", "port")}
+
+
+def _window(window: Window) -> dict[str, Any]:
+    return {name: value for name, value in asdict(window).items() if name != "name"}

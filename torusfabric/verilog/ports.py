@@ -1,13 +1,96 @@
 """The ports of a top as data: how wide each is, and what it is for."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..rtl.fabric import Fabric, Top
-from .bus_ports import BUS_MEANINGS
-from .port_meaning import PortMeaning, Protocol
-from .stream_meanings import stream_clocks, stream_meanings
+from ..rtl.streams import StreamPort, stream_ports
+from ..schedule.model import Choice
 
 __all__ = ["port_facts"]
+
+
+class Protocol(Choice):
+    """The rules by which a port is driven, or shows something."""
+
+    #: A clock.
+    CLOCK = "clock"
+    #: It counts at every edge of its clock.
+    LEVEL = "level"
+    #: It counts at every edge, and is high for one cycle.
+    PULSE = "pulse"
+    #: It counts at the edge that takes `start`.
+    SAMPLED = "sampled"
+    #: An address, and the word to write with it or the word read a fixed number of edges later.
+    MEMORY = "memory"
+    #: It counts in the cycles of the schedule, known from the start on.
+    SCHEDULED = "scheduled"
+    #: Wishbone B4, one access at a time.
+    WISHBONE = "wishbone-b4"
+    #: AMBA AXI4-Lite.
+    AXI_LITE = "axi4-lite"
+    #: AMBA AXI4-Stream: a word passes at each edge at which both `tvalid` and `tready` are high.
+    AXI_STREAM = "axi4-stream"
+
+
+class PortMeaning(NamedTuple):
+    """What a port is for.
+
+    Parameters
+    ----------
+    role : str
+        ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read``, ``data``, ``bus`` or
+        ``interrupt``.
+    protocol : Protocol
+    meaning : str
+    """
+
+    role: str
+    protocol: Protocol
+    meaning: str
+
+
+WISHBONE = {
+    "wb_cyc": "a bus cycle is under way",
+    "wb_stb": "an access is asked for, until wb_ack or wb_err",
+    "wb_we": "it is a write",
+    "wb_adr": "the address of a word of 32 bits",
+    "wb_sel": "the bytes to write: all; none does nothing",
+    "wb_dat_w": "the word to write",
+    "wb_dat_r": "the word read, with wb_ack",
+    "wb_ack": "the access is done",
+    "wb_err": "the access is refused",
+}
+
+AXI_LITE = {
+    "awaddr": "the address of the first byte of the word to write",
+    "awprot": "not used",
+    "awvalid": "awaddr is there",
+    "awready": "awaddr is taken, with wdata",
+    "wdata": "the word to write",
+    "wstrb": "the bytes to write: all; none does nothing",
+    "wvalid": "wdata is there",
+    "wready": "wdata is taken, with awaddr",
+    "bresp": "0 if the write is done, 2 (SLVERR) if it is refused",
+    "bvalid": "bresp is there",
+    "bready": "bresp is taken",
+    "araddr": "the address of the first byte of the word to read",
+    "arprot": "not used",
+    "arvalid": "araddr is there",
+    "arready": "araddr is taken",
+    "rdata": "the word read",
+    "rresp": "0 if the word is read, 2 (SLVERR) if that is refused",
+    "rvalid": "rdata is there",
+    "rready": "rdata is taken",
+}
+
+#: What every port of the buses is for.
+BUS_MEANINGS = {
+    **{name: PortMeaning("bus", Protocol.WISHBONE, meaning) for name, meaning in WISHBONE.items()},
+    **{
+        f"s_axil_{name}": PortMeaning("bus", Protocol.AXI_LITE, meaning)
+        for name, meaning in AXI_LITE.items()
+    },
+}
 
 #: The ports of all tops by name; those of single nodes without the number of the node.
 MEANINGS = {
@@ -77,14 +160,14 @@ MEANINGS = {
 def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
     """What the ports of a fabric are for, by their names."""
     if fabric.top is Top.STREAM:
-        return MEANINGS | stream_meanings(fabric)
+        return MEANINGS | _stream_meanings(fabric)
     return MEANINGS
 
 
 def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
     """Every port of the top: how wide it is, and what it is for."""
     netlist, meanings = fabric.netlist, _meanings(fabric)
-    clocks = stream_clocks(fabric) if fabric.top is Top.STREAM else {}
+    clocks = _stream_clocks(fabric) if fabric.top is Top.STREAM else {}
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
@@ -101,3 +184,35 @@ def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
                 "meaning": known.meaning,
             }
     return ports
+
+
+def _stream_meanings(fabric: Fabric) -> dict[str, PortMeaning]:
+    """What each port is for, by its name.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=8, top="stream")
+    >>> _stream_meanings(fabric)["m_axis_1_tid"].role
+    'data'
+    """
+    ports = stream_ports(fabric.program, fabric.width, fabric.clocks)
+    return {
+        port.name: PortMeaning(_role(port), Protocol(port.protocol.lower()), port.meaning)
+        for port in ports
+    }
+
+
+def _stream_clocks(fabric: Fabric) -> dict[str, str | None]:
+    """In the domain of which clock each port is, None for a clock."""
+    ports = stream_ports(fabric.program, fabric.width, fabric.clocks)
+    return {port.name: port.clock for port in ports}
+
+
+def _role(port: StreamPort) -> str:
+    """What a port is for, in a word."""
+    if port.protocol == Protocol.CLOCK:
+        return "clock"
+    if port.protocol == Protocol.LEVEL:
+        return "status" if port.direction == "out" else "reset"
+    return "data"

@@ -1,7 +1,8 @@
 """Verilog of a fabric: every module once, and a structural top."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from .. import __version__
 from ..program import Mode
@@ -15,9 +16,10 @@ from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
 from .expressions import range_of
 from .manifest import TOP
-from .prefix import with_prefix
 
 __all__ = ["emit"]
+
+_Fact = TypeVar("_Fact")
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
@@ -57,39 +59,46 @@ def emit(
     --------
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
-    >>> "module fabric(" in tf.emit(fabric).text
+    >>> "module fabric (" in tf.emit(fabric).text
     True
     """
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
-    netlist = fabric.netlist
-    modules = module_texts(netlist)
+    netlist, prefix = fabric.netlist, fabric.prefix
+    modules = module_texts(netlist, prefix)
     contents = _contents(netlist)
     names = {value: name for name, value in contents.items()}
     counts = Counter(
-        names[_rom_contents(i)] if i.role is Role.ROM else i.module for i in netlist.instances
+        names[_rom_contents(i)] if i.role is Role.ROM else prefix + i.module
+        for i in netlist.instances
     )
+    roles = {prefix + name: role for name, role in netlist.roles.items()}
     routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
-    design = Design(
+
+    def of_routers(facts: Mapping[str, _Fact]) -> dict[str, _Fact]:
+        return {prefix + name: facts[name] for name in routers if name in facts}
+
+    top = prefix + TOP
+    return Design(
         modules={name: module.text for name, module in modules.items()}
-        | {TOP: _top_text(netlist, modules, names)},
-        top=TOP,
+        | {top: _top_text(netlist, prefix, modules, names)},
+        top=top,
         instances={name: module.children for name, module in modules.items() if module.children}
-        | {TOP: dict(counts)},
-        classes=[(name, counts[name]) for name in routers],
-        outports=dict.fromkeys(routers, OUTPORTS),
-        inports=_inports(netlist, routers),
-        shapes=_shapes(fabric, routers),
-        parts=_parts(netlist, modules) | dict.fromkeys(contents, Role.ROM.value),
+        | {top: dict(counts)},
+        classes=[(prefix + name, counts[prefix + name]) for name in routers],
+        outports=of_routers(dict.fromkeys(routers, OUTPORTS)),
+        inports=of_routers(_inports(netlist, routers)),
+        shapes=of_routers(_shapes(fabric, routers)),
+        parts=_parts(roles, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
-        settings=_settings(netlist, names),
+        settings=of_routers(_settings(netlist, names)),
         inner=frozenset(name for name, module in modules.items() if module.inner),
         interface=fabric.top.value,
+        prefix=prefix,
         instance_parts=_instance_parts(netlist),
-        comments=_nodes(netlist),
+        comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
         header=header(fabric, command),
         files=files_beside(fabric, command=command, title=_title(fabric), diagrams=diagrams),
     )
-    return with_prefix(design, fabric.prefix)
 
 
 def _rom_contents(rom: Instance) -> RomContents:
@@ -153,11 +162,11 @@ def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     return shapes
 
 
-def _parts(netlist: Netlist, modules: dict[str, ModuleText]) -> dict[str, str]:
+def _parts(roles: Mapping[str, Role], modules: dict[str, ModuleText]) -> dict[str, str]:
     """The part of the fabric that each module is, those inside others included; no routers."""
     parts: dict[str, str] = {}
     for name in reversed(modules):  # parents come before their children
-        role = netlist.roles.get(name)
+        role = roles.get(name)
         if role is Role.ROUTER:
             continue
         if role is not None:
@@ -222,13 +231,13 @@ def _collective(mode: Mode) -> str:
 
 
 def _top_text(
-    netlist: Netlist, modules: dict[str, ModuleText], names: dict[RomContents, str]
+    netlist: Netlist, prefix: str, modules: dict[str, ModuleText], names: dict[RomContents, str]
 ) -> str:
     """The structural top of a netlist; contents of ROMs that are equal are there once."""
     ports = [f"input {name}" for name in ("clk", "rst")]
     for direction, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
         ports += [f"{direction} {range_of(width)}{name}" for name, width in nets.items()]
-    lines = [f"module {TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
+    lines = [f"module {prefix}{TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
     lines += [
         f"  wire {range_of(width)}{name};"
         for name, width in netlist.nets.items()
@@ -241,7 +250,7 @@ def _top_text(
         lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
     ports_of = {name: frozenset(module.ports) for name, module in modules.items()}
     for instance in netlist.instances:
-        known = ports_of[instance.module]
+        known = ports_of[prefix + instance.module]
         pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
         pins += [
             f".{port}({_concatenation(netlist, parts)})"
@@ -253,7 +262,7 @@ def _top_text(
         if instance.role is Role.ROM:
             contents = _rom_contents(instance)
             parameters = f" #({contents.parameters(f'{names[contents]}_contents')})"
-        lines.append(f"  {instance.module}{parameters} {instance.name} (")
+        lines.append(f"  {prefix}{instance.module}{parameters} {instance.name} (")
         lines.append(",\n".join(f"    {pin}" for pin in pins) + "\n  );")
     return "\n".join([*lines, "endmodule\n"])
 

@@ -21,7 +21,7 @@ from amaranth.hdl._mem import MemoryInstance
 from ..rtl.shared_modules import SharedModule, Use
 from .expressions import Expressions, constant, labels, matches, range_of
 
-__all__ = ["ModuleText", "write_module"]
+__all__ = ["Heading", "ModuleText", "write_module"]
 
 #: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
 BLOCK = 64
@@ -77,37 +77,71 @@ class ModuleText(NamedTuple):
     inner: bool = False
 
 
+@dataclass(frozen=True)
+class Heading:
+    """What is said of a module before what is in it.
+
+    Parameters
+    ----------
+    name : str
+    prefix : str
+        What its name, and those of all modules that it has instances of, begin with.
+    about : str
+        What it is, in a line.
+    kept : bool
+        Whether synthesis has to keep it as a module.
+    clocked : bool
+        Whether the clock and the reset of its registers are ports even if nothing uses them.
+    """
+
+    name: str
+    prefix: str = ""
+    about: str = ""
+    kept: bool = False
+    clocked: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines above it."""
+        return [f"// {self.about}"] * bool(self.about) + ["(* keep_hierarchy *)"] * self.kept
+
+
 def write_module(
-    name: str,
+    heading: Heading,
     design: Elaboratable,
     ports: Mapping[str, Signal],
     *,
-    about: Sequence[str] = (),
-    kept: bool = False,
-    clocked: bool = False,
     instead: tuple[str, str | None] = ("", None),
 ) -> ModuleText:
     """Write a module.
 
     Parameters
     ----------
-    name : str
+    heading : Heading
     design : Elaboratable
     ports : dict of str to Signal
         In their order; the clock and the reset that the design uses come before them.
-    about : sequence of str
-        Lines of a comment in front of it.
-    kept : bool
-        Whether synthesis has to keep it as a module.
-    clocked : bool
-        Whether the clock and the reset of its registers are ports even if nothing uses them.
     instead : (str, str or None)
         A name and, if there is one, another body of the module where that name is defined.
+
+    Examples
+    --------
+    >>> from amaranth.hdl import Module
+    >>> m, count = Module(), Signal(2, name="count")
+    >>> m.d.sync += count.eq(count + 1)
+    >>> print(write_module(Heading("counter"), m, {"count": count}).text, end="")
+    module counter (
+      input clk,
+      input rst,
+      output reg [1:0] count
+    );
+      always @(posedge clk) begin
+        count <= count + 2'd1;
+        if (rst) count <= 2'd0;
+      end
+    endmodule
     """
-    writer = _Writer(name, Fragment.get(design, None), ports, clocked=clocked)
-    return writer.written(
-        [f"// {line}" for line in about] + ["(* keep_hierarchy *)"] * kept, *instead
-    )
+    return _Writer(heading, Fragment.get(design, None), ports).written(*instead)
 
 
 @dataclass
@@ -129,10 +163,8 @@ class _Process:
 class _Writer:
     """Writes one module."""
 
-    def __init__(
-        self, name: str, fragment: Fragment, ports: Mapping[str, Signal], *, clocked: bool
-    ) -> None:
-        self._name, self._ports, self._always_clocked = name, ports, clocked
+    def __init__(self, heading: Heading, fragment: Fragment, ports: Mapping[str, Signal]) -> None:
+        self._heading, self._ports = heading, ports
         self._design = fragment.prepare([(key, port, None) for key, port in ports.items()])
         self._names: dict[int, str] = {}
         self._used, self._counts = set[str](), Counter[str]()
@@ -212,8 +244,8 @@ class _Writer:
 
     # The module
 
-    def written(self, above: Sequence[str], define: str, other: str | None) -> ModuleText:
-        """The module, with lines above it, and with another body where a name is defined."""
+    def written(self, define: str, other: str | None) -> ModuleText:
+        """The module, with another body where a name is defined."""
         fragment = self._design.fragment
         for name, port in self._ports.items():
             self._used.add(name)
@@ -234,7 +266,7 @@ class _Writer:
         used = set(re.findall(r"\w+", "\n".join(self._body)))
         heads, driven = [], []
         for signal in domains.values():
-            if self._always_clocked or signal.name in used:
+            if self._heading.clocked or signal.name in used:
                 heads.append(f"input {range_of(len(signal))}{signal.name}")
         for name, port in self._ports.items():
             direction = "output" if id(port) in outputs else "input"
@@ -251,7 +283,8 @@ class _Writer:
                     f"{_attributes(signal.attrs)}{kind} {range_of(len(signal))}{name};"
                 )
         names = [head.split()[-1] for head in heads]
-        lines = [*above, f"module {self._name}" + (" (" if heads else ";")]
+        name = self._heading.prefix + self._heading.name
+        lines = [*self._heading.lines, f"module {name}" + (" (" if heads else ";")]
         if heads:
             lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
         body = "\n".join([*self._declared, *self._body, *driven])
@@ -440,7 +473,8 @@ class _Writer:
 
     def _write_instance(self, instance: Instance, name: str) -> None:
         """Write an instance of another module."""
-        self._children[str(instance.type)] += 1
+        module = f"{self._heading.prefix}{instance.type}"
+        self._children[module] += 1
         for origin in instance.origins or ():
             if isinstance(origin, Use):
                 self._shared[origin.module.name] = origin.module
@@ -454,7 +488,7 @@ class _Writer:
             )
             pins.append(f".{key}({text})")
         given = f" #({', '.join(parameters)})" if parameters else ""
-        lines = [f"{instance.type}{given} {name} (", *_indented([f"{pin}," for pin in pins[:-1]]),
+        lines = [f"{module}{given} {name} (", *_indented([f"{pin}," for pin in pins[:-1]]),
                  *_indented(pins[-1:]), ");"]  # fmt: skip
         self._body.append("\n".join(lines))
 
