@@ -6,7 +6,7 @@ from amaranth.sim import Simulator
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torusfabric.program.write_delay import division_cycles
+from torusfabric.program.timing import division_cycles
 from torusfabric.rtl.division import divide, divided
 
 

@@ -30,7 +30,7 @@ from .round_follower import BlockFollower, Message
 from .rounds import compile_rounds, cost_of, loop_of
 from .send_order import Location
 from .tables import compile_table
-from .write_delay import chunk_cycles, look_up_delay
+from .timing import chunk_cycles, look_up_delay
 
 if TYPE_CHECKING:
     from ..collective import Operator

@@ -23,8 +23,7 @@ from .address_map import DirectMap, RouteMap
 from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of, number_equal
 from .mode import CycleCost, Mode, block_flits
 from .program import Program
-from .timing import ADDRESS, SETTING, store_delay
-from .write_delay import chunk_cycles
+from .timing import ADDRESS, SETTING, chunk_cycles, store_delay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

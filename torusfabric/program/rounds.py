@@ -31,8 +31,7 @@ from .fields import (
 from .mode import CycleCost, Mode, block_flits
 from .program import Program
 from .round_follower import BlockFollower, RoundPlan, SumFollower
-from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
-from .write_delay import direct_write_delay
+from .timing import ADDRESS, ROUND_SETUP, SETTING, direct_write_delay, round_pause, store_delay
 
 if TYPE_CHECKING:
     from ..collective import Operator

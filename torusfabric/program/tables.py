@@ -16,13 +16,12 @@ from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
 from .mode import CycleCost, Mode, block_flits
+from .node_plan import TablePlan
 from .program import Program
 from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
-from .table_plan import TablePlan
 from .table_planner import plan_table
-from .timing import ADDRESS, LINK, SETTING, store_delay
-from .write_delay import direct_write_delay, look_up_delay
+from .timing import ADDRESS, LINK, SETTING, direct_write_delay, look_up_delay, store_delay
 
 if TYPE_CHECKING:
     from ..collective import Operator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..program.write_delay import TABLE_BITS, table_digits
+from ..program.timing import TABLE_BITS, table_digits
 from .columns import Columns
 from .delays import delayed
 from .memories import look_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..program import DirectMap
-from ..program.write_delay import block_cycles, chunk_cycles, part_cycles
+from ..program.timing import block_cycles, chunk_cycles, part_cycles
 from .memories import address_width
 
 if TYPE_CHECKING:

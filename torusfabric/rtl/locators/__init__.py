@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ...program import DirectMap, NodeMap, OffsetMap, Program, RouteMap
-from ...program.write_delay import direct_write_delay
+from ...program.timing import direct_write_delay
 from .base import Locator
-from .chunk import ChunkLocator
-from .direct import DirectLocator
+from .direct import ChunkLocator, DirectLocator
 from .node import NodeLocator
 from .offset import OffsetLocator
 from .route import RouteLocator

@@ -1,4 +1,8 @@
-"""Locators of programs that keep parts one after another, with blocks that messages do not fill."""
+"""Locators of direct maps.
+
+Every chunk has a memory of its own, the same at all nodes, or parts are kept one after another with
+blocks that messages do not fill.
+"""
 
 import numpy as np
 from amaranth.hdl import Cat, Module
@@ -8,7 +12,30 @@ from ..columns import Columns
 from ..delays import delayed
 from .base import Locator
 
-__all__ = ["DirectLocator"]
+__all__ = ["ChunkLocator", "DirectLocator"]
+
+
+class ChunkLocator(Locator):
+    """Finds chunks: the memory is the chunk, the address the flit.
+
+    Parameters
+    ----------
+    program : Program
+        With a `DirectMap` by chunk.
+    """
+
+    latency = 1
+
+    def __init__(self, program: Program) -> None:
+        nodes, chunks = program.groups.size, program.schedule.chunks
+        flits = program.block_flits
+        super().__init__(nodes=nodes, chunks=chunks, flits=flits, memories=chunks, depth=flits)
+
+    def elaborate(self, platform: object) -> Module:
+        """Register the answer."""
+        m = Module()
+        m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
+        return m
 
 
 class DirectLocator(Locator):
