@@ -11,8 +11,7 @@ from bus_scenario import BusScenario
 import torusfabric as tf
 from torusfabric.rtl.bus import Bus, attach
 from torusfabric.rtl.bus.register_map import REGISTERS as ALL_REGISTERS
-from torusfabric.rtl.bus.registers import Registers
-from torusfabric.rtl.bus.window_access import FlitParts, WindowAddress
+from torusfabric.rtl.bus.registers import FlitParts, Registers, WindowAddress
 from torusfabric.verilog import manifest
 
 MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster}

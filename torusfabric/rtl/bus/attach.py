@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from ..host_layout import HostLayout
 from ..netlist import Leaf, Part, Role
 from ..netlist_builder import NetlistBuilder
-from .axi_lite import AxiLiteBridge
-from .bridge import ANSWERS, Bridge, accesses
+from .bridge import ANSWERS, AxiLiteBridge, Bridge, WishboneBridge, accesses
 from .protocol import Bus, bus_inputs, bus_outputs
 from .register_map import RegisterMap, register_map
 from .registers import Registers
-from .wishbone import WishboneBridge
 
 __all__ = ["add_bus"]
 

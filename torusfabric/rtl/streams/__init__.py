@@ -9,10 +9,10 @@ How the parts fit:
 - Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
   section that the run under way uses and others for the loader and the unloader; and an `unloader`,
   which reads what the node has received, run by run as its `run_queue` says. Both count with
-  `words` and `tally`; `shapes` says what all of them share, and `sections` how many messages a node
+  `words` and tallies; `shapes` says what all of them share, and `sections` how many messages a node
   holds on each side. `clearing` is how they are reset.
 - `commands` takes what is chosen for each run, if anything but the length is, and reports what
-  became of it; `run_facts` is what nodes are given of it, of the runs that a node deals with.
+  became of it; the `RunFacts` of `shapes` are what nodes are given of it.
 - `readiness` is a tree that tells `stream_control` when every message is there and every node has
   room; that starts the sequencer, or drops messages that are no good.
 - `nodes` puts all of that into the netlist, and `crossings` the queues between the clocks of nodes

@@ -1,4 +1,4 @@
-"""Resets of nodes, which come through a register near them.
+"""Registers of nodes, and their resets, which come through a register near them.
 
 A reset that one register gives to all nodes at once would be the longest wire of a fabric. So the
 control passes it on as `clear`, like all that nodes are given; for that one cycle nodes offer and
@@ -7,11 +7,11 @@ accept nothing.
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 
 from ..leaf import Leaf
 
-__all__ = ["cleared", "registered_outputs", "state"]
+__all__ = ["cleared", "registered_outputs", "state", "tally"]
 
 
 def state(bits: int = 1, *, name: str, init: int = 0) -> Signal:
@@ -46,3 +46,42 @@ def cleared(m: Module, clear: Value, *registers: Signal) -> None:
     """
     with m.If(clear):
         m.d.sync += [register.eq(register.init) for register in registers]
+
+
+def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tuple[Signal, Signal]:
+    """Count from 0 to 3, up and down.
+
+    Each bit follows from four others: one table, where an adder and a subtractor would take two
+    levels of them, behind signals that come late.
+
+    Parameters
+    ----------
+    m : Module
+    up, down : Value
+        Whether the count grows with the next edge, and whether it shrinks.
+    clear : Value
+        Whether it is 0 from there on.
+    name : str
+
+    Returns
+    -------
+    count, following : Signal
+        The count, and what it is from the next edge on, but for `clear`.
+
+    Examples
+    --------
+    >>> from amaranth.hdl import Fragment
+    >>> m = Module()
+    >>> count, following = tally(m, up=Signal(), down=Signal(), clear=Signal(), name="waiting")
+    >>> len(count), len(following), [*Fragment.get(m, None).statements]
+    (2, 2, ['comb', 'sync'])
+    """
+    count, following = state(2, name=name), Signal(2, name=f"{name}_next")
+    grows, shrinks = Signal(name=f"{name}_grows"), Signal(name=f"{name}_shrinks")
+    m.d.comb += [grows.eq(up), shrinks.eq(down)]
+    changes = grows ^ shrinks
+    counted = Cat(count[0] ^ changes, count[1] ^ (changes & (count[0] ^ shrinks)))
+    m.d.comb += following.eq(counted)
+    m.d.sync += count.eq(following)
+    cleared(m, clear, count)
+    return count, following

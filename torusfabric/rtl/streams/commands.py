@@ -15,7 +15,7 @@ from ..leaf import Leaf
 from ..memories import choose
 from ..run_choices import ERROR_BITS, RunError
 from .ports import COMMAND, COMMAND_BITS, STATUS
-from .run_facts import RunFacts
+from .shapes import RunFacts
 from .words import by_mode
 
 __all__ = ["CommandShape", "Commands"]

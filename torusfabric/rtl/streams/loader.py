@@ -13,10 +13,8 @@ from amaranth.lib.wiring import In, Out
 from ..apart import apart
 from ..cascade import keeper
 from ..leaf import Leaf
-from .clearing import cleared, registered_outputs, state
-from .run_facts import of_run
-from .shapes import LoaderShape
-from .tally import tally
+from .clearing import cleared, registered_outputs, state, tally
+from .shapes import LoaderShape, of_run
 from .words import WordCounter, by_mode
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]

@@ -22,9 +22,8 @@ from .packets import (
     packets_sent,
 )
 from .ports import Clocks, needs_commands, stream_ports
-from .run_facts import RunFacts
 from .sections import sections_of
-from .shapes import LoaderShape, UnloaderShape
+from .shapes import LoaderShape, RunFacts, UnloaderShape
 from .words import WordShape
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from ..apart import apart
 from ..cascade import keeper
 from ..leaf import Leaf
-from .clearing import cleared, state
+from .clearing import cleared, state, tally
 from .sections import Sections
-from .tally import tally
 
 __all__ = ["RunQueue"]
 

@@ -14,9 +14,8 @@ from amaranth.lib.wiring import In, Out
 from ..apart import apart
 from ..leaf import Leaf
 from .clearing import cleared, registered_outputs, state
-from .run_facts import of_run
 from .run_queue import RunQueue
-from .shapes import UnloaderShape
+from .shapes import UnloaderShape, of_run
 from .words import WordCounter, by_mode
 
 __all__ = ["Unloader"]
