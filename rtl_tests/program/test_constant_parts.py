@@ -16,7 +16,8 @@ COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduc
 
 def parts_of(program):
     """The parts of the constant, which have to be all cycles that the formula leaves out."""
-    cost = program.mode.cost
+    cost, timing = program.mode.cost, program.timing
+    assert sum(timing.drained.values()) == timing.drain
     assert min(cycles for name, cycles in cost.constant_parts.items() if name != "waits") >= 0
     assert sum(cost.constant_parts.values()) == cost.constant_cycles
     assert cost.constant_cycles + program.mode.moving.cycles == program.cycles()

@@ -38,31 +38,11 @@ from .fields import Action, Loop, Order
 if TYPE_CHECKING:
     from ..collective.layout import Layout
 
-__all__ = [
-    "ADDRESS",
-    "COMBINE",
-    "CyclePiece",
-    "DISTRIBUTION",
-    "LINK",
-    "MEMORY_AGE",
-    "MODE_SETUP",
-    "ROUND_SETUP",
-    "RUN_SETUP",
-    "SETTING",
-    "TABLE_BITS",
-    "Timing",
-    "WRITE",
-    "block_cycles",
-    "chunk_cycles",
-    "direct_write_delay",
-    "division_cycles",
-    "look_up_delay",
-    "part_cycles",
-    "round_pause",
-    "starts",
-    "store_delay",
-    "table_digits",
-]
+__all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
+           "MODE_SETUP", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS", "Timing",
+           "WRITE", "block_cycles", "chunk_cycles", "direct_write_delay",
+           "division_cycles", "look_up_delay", "part_cycles", "round_pause", "starts",
+           "store_delay", "table_digits"]  # fmt: skip
 
 #: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
 #: and one in every node.
@@ -121,6 +101,29 @@ class CyclePiece(NamedTuple):
     per_flit: int
 
 
+class _LastWord(NamedTuple):
+    """The word for whose write a run waits.
+
+    Parameters
+    ----------
+    delay : int
+        Cycles from its slot to its write, besides those of its hops.
+    hops : int
+        Cycles of its hops.
+    left : int
+        Slots that follow its own.
+    """
+
+    delay: int
+    hops: int
+    left: int
+
+    @property
+    def drain(self) -> int:
+        """Cycles from the last slot until it is stored."""
+        return self.delay + self.hops - self.left
+
+
 @dataclass(frozen=True)
 class Timing:
     """When what happens in a run.
@@ -168,43 +171,57 @@ class Timing:
         """Clock edges from the start pulse to done."""
         return self.wait + self.loop.slots(self.flits) + self.drain
 
-    @cached_property
+    @property
     def drain(self) -> int:
         """Cycles from the last slot to `done`: until the last word is stored.
 
         It does not depend on the flits of a run: of those of all runs it is the most.
         """
+        return self._last.drain
+
+    @cached_property
+    def _last(self) -> _LastWord:
+        """The word that is stored last."""
         loop = self.loop
         lengths = {1, loop.flits}
         if loop.order is Order.ROW and loop.least > 1:
             # From these on, rows grow with their words.
             grows_from = -(-(loop.least - loop.pause) // np.maximum(loop.blocks, 1))
             lengths |= set(np.clip(grows_from, 1, loop.flits).tolist())
-        late = np.full(loop.rows, -1)
+        left = np.min([loop.left(flits) for flits in lengths], axis=0)
+        words = []
         for field in loop.of(Action.WRITE):
             tap = loop.values(Action.TAP, field.point.number) * self.link_latency
-            stored = np.where(field.values >= 0, field.delay + tap, -1)
-            late = np.maximum(late, stored.max(axis=1))
-        there = late >= 0
-        return max(int((late - loop.left(flits))[there].max()) for flits in lengths)
+            hops = np.where(field.values >= 0, tap, -1).max(axis=1)
+            there = np.flatnonzero(hops >= 0)
+            if len(there):
+                row = there[(hops - left)[there].argmax()]
+                words.append(_LastWord(field.delay, int(hops[row]), int(left[row])))
+        return max(words, key=lambda word: word.drain)
 
     @property
     def drained(self) -> dict[str, int]:
         """What these cycles are spent on.
 
         From the sequencer's ROM to what it sends, in the registers through which control reaches
-        the nodes, for a last hop and for the write of the last word where these are not counted
-        with their round, and for operators, by which the last sum is written later. Where the
-        longest path of the last round has not its longest message, some are waited less.
+        the nodes, for the hops and the write of the last word, and for operators, by which a sum is
+        written later. What of this happens during slots that follow is counted with these: in a
+        round all of it. Where the longest path of the last round has not its longest message, some
+        are waited less.
         """
-        parts = {"sequencer": ADDRESS - DISTRIBUTION, "distribution": DISTRIBUTION}
-        rest = self.drain - sum(parts.values())
-        waits, rest = min(rest, 0), max(rest, 0)
-        parts["hop"] = min(rest, self.link_latency)
-        parts["write"] = min(rest - parts["hop"], 1)
-        parts["operators"] = rest - parts["hop"] - parts["write"]
-        parts["waits"] = waits
-        return parts
+        last = self._last
+        spent = {"hop": last.hops, "write": STORE, "operators": last.delay - SETTING}
+        left = last.left
+        for name in ("operators", "write", "hop"):
+            meanwhile = min(spent[name], left)
+            spent[name] -= meanwhile
+            left -= meanwhile
+        return {
+            "sequencer": ADDRESS - DISTRIBUTION,
+            "distribution": DISTRIBUTION,
+            **spent,
+            "waits": -left,
+        }
 
     def pieces(self, first: int) -> list[CyclePiece]:
         """The cycles of runs as a function of the flits of a block, from so many flits on.
