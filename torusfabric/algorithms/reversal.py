@@ -16,13 +16,11 @@ import numpy as np
 
 from ..collective import Collective
 from ..schedule import Everything, Grouped, Listed, Rounds, Schedule, Transfers
+from ..schedule.transfers import Payload
 from ..topology import Topology
 from .algorithm import Options, Planner
 
 __all__ = ["from_broadcast", "reverse"]
-
-#: What the transfers of a round carry.
-Payload: TypeAlias = Everything | Listed | Grouped
 
 #: Of each first receipt in a round: the transfer, the sending cell and the receiving cell.
 Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -84,9 +82,7 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
     )
 
 
-def _backwards(
-    topology: Topology, transfers: Transfers, payload: Everything | Listed | Grouped
-) -> Transfers:
+def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
     """The same paths from their ends to their beginnings."""
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
@@ -141,6 +137,7 @@ def _carried(transfers: Transfers, held: np.ndarray) -> np.ndarray:
         case Grouped():
             wanted: np.ndarray = payload.group[None, :] == payload.wanted[:, None]
             return np.asarray(sent & wanted)
+    payload = transfers.listed
     listed = np.zeros((len(transfers), held.shape[1]), bool)
     listed[np.repeat(np.arange(len(transfers)), np.diff(payload.indptr)), payload.ids] = True
     return listed

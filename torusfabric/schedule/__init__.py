@@ -6,20 +6,23 @@ from .masked import Masked
 from .model import Duplex, Switching
 from .pattern import Pattern
 from .rounds import Rounds
+from .sum_table import SumTable
 from .table import Table
-from .transfers import ALL, Everything, Grouped, Listed, Transfers
+from .transfers import ALL, Everything, Grouped, KeptSums, Listed, Transfers
 
 __all__ = [
     "ALL",
     "Duplex",
     "Everything",
     "Grouped",
+    "KeptSums",
     "Lifted",
     "Listed",
     "Masked",
     "Pattern",
     "Rounds",
     "Schedule",
+    "SumTable",
     "Switching",
     "Table",
     "Transfers",

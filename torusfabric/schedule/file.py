@@ -23,8 +23,9 @@ from .held_blocks import HeldBlocks
 from .parsing import check_rounds, parse_schedule
 from .pattern import Pattern
 from .recognise import recognise
+from .sum_table import SumTable
 from .table import Table
-from .transfers import Everything, Grouped, Listed, Transfers
+from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["BEGINNING", "given_schedule", "load", "save"]
 
@@ -153,7 +154,7 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
 
 def _held_blocks_to_save(schedule: Schedule) -> HeldBlocks | None:
     """What nodes hold, where it takes that to list the blocks of groups; else None."""
-    if isinstance(schedule, Pattern | Table):
+    if isinstance(schedule, Pattern | Table | SumTable):
         return None
     if any(isinstance(transfers.payload, Grouped) for transfers in schedule.rounds()):
         return HeldBlocks(schedule.topology, schedule.blocks)
@@ -168,14 +169,24 @@ def _entries(schedule: Schedule, transfers: Transfers) -> list[dict[str, Any]]:
     ambiguous = set(np.flatnonzero(many[same] > 1).tolist())
     entries = []
     for path, ports, length, blocks in zip(
-        paths, hops, transfers.lengths.tolist(), _block_entries(schedule, transfers), strict=True
+        paths, hops, transfers.lengths.tolist(), _carried(schedule, transfers), strict=True
     ):
         entry = {"path": path[: length + 1]}
         if ambiguous and not ambiguous.isdisjoint(ports[:length]):
             entry["via"] = [topology.port_names[port] for port in ports[:length]]
-        entry["blocks"] = blocks
-        entries.append(entry)
+        entries.append(entry | blocks)
     return entries
+
+
+def _carried(schedule: Schedule, transfers: Transfers) -> list[dict[str, Any]]:
+    """What each transfer carries as in a file."""
+    payload, names = transfers.payload, schedule.topology.port_names
+    if not isinstance(payload, KeptSums):
+        return [{"blocks": blocks} for blocks in _block_entries(schedule, transfers)]
+    return [
+        {"sum": chunk, "passes": names[by]} if by >= 0 else {"sum": chunk}
+        for chunk, by in zip(payload.chunk.tolist(), payload.passed.tolist(), strict=True)
+    ]
 
 
 def _block_entries(schedule: Schedule, transfers: Transfers) -> list[Any]:

@@ -5,7 +5,7 @@ import numpy as np
 from ..collective import Blocks
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, Topology
-from .transfers import Everything, Grouped, Listed, Transfers
+from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["HeldBlocks"]
 
@@ -56,6 +56,8 @@ class HeldBlocks:
         self.topology, self.blocks = topology, blocks
         self.held = np.zeros((topology.nodes, blocks.count), bool)
         self.held[blocks.initial(np.arange(blocks.count))] = True
+        # Where nodes keep their sums: what has come last, by node, in-port and chunk.
+        self._arrived: dict[tuple[int, int, int], IntArray] = {}
 
     def carry_out(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
         """Carry out a round.
@@ -74,7 +76,9 @@ class HeldBlocks:
         lists = self._lists(transfers, whole)
         sizes = np.array([len(ids) for ids in lists], np.int64)
         ids = np.concatenate([np.empty(0, np.int64), *lists])
-        if self.blocks.collective.reducing:
+        if isinstance(transfers.payload, KeptSums):
+            self._note(transfers, transfers.payload, lists)
+        elif self.blocks.collective.reducing:
             self._let_go(np.repeat(transfers.source, sizes), ids)
         self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), ids] = True
         listed = Listed(np.concatenate([[0], np.cumsum(sizes)]), ids)
@@ -87,17 +91,38 @@ class HeldBlocks:
         match payload:
             case Everything():
                 return [np.flatnonzero(self.held[node]) for node in source]
+            case KeptSums():
+                each = zip(source.tolist(), payload.passed.tolist(), payload.chunk.tolist(),
+                           strict=True)  # fmt: skip
+                return [self._word(*entry) for entry in each]
             case Grouped():
                 return [
                     np.flatnonzero(self.held[node] & (payload.group == wanted))
                     for node, wanted in zip(source, payload.wanted, strict=True)
                 ]
+        payload = transfers.listed
         lists = np.split(np.asarray(payload.ids, np.int64), payload.indptr[1:-1])
         lists = lists[: len(source)]
         if whole is not None:
             for k in np.flatnonzero(whole):
                 lists[k] = np.flatnonzero(self.held[source[k]])
         return lists
+
+    def _word(self, node: int, port: int, chunk: int) -> IntArray:
+        """What a node passes on, or its sum where that is from no port."""
+        if port >= 0:
+            return self._arrived.get((node, port, chunk), np.empty(0, np.int64))
+        held = np.flatnonzero(self.held[node])
+        mine: IntArray = held[self.blocks.chunk(held) == chunk]
+        return mine
+
+    def _note(self, transfers: Transfers, payload: KeptSums, lists: list[IntArray]) -> None:
+        """Note what arrives where, for it may be passed on."""
+        target = transfers.walk(self.topology)[:, -1]
+        last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]
+        ports = self.topology.opposite[last]
+        keys = zip(target.tolist(), ports.tolist(), payload.chunk.tolist(), strict=True)
+        self._arrived.update(zip(keys, lists, strict=True))
 
     def _let_go(self, node: IntArray, ids: IntArray) -> None:
         """Partial sums leave their senders; complete sums are copied."""

@@ -10,7 +10,7 @@ from typing_extensions import Self, override
 from ..collective import Collective
 from ..topology import Groups, IntArray, Topology
 from .base import Schedule
-from .transfers import Grouped, Listed, Payload, Transfers
+from .transfers import Grouped, KeptSums, Listed, Payload, Transfers
 
 __all__ = ["Lifted"]
 
@@ -91,13 +91,17 @@ def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
     ports = np.where(hops >= 0, groups.ports[hops], -1).astype(np.int8)
     source = groups.members[:, transfers.source].ravel()
     return Transfers(
-        source, np.tile(ports, (groups.count, 1)), _repeated(transfers.payload, groups.count)
+        source, np.tile(ports, (groups.count, 1)), _repeated(transfers.payload, groups)
     )
 
 
-def _repeated(payload: Payload, count: int) -> Payload:
-    """A payload that is that of each of so many groups; blocks are numbered within a group."""
+def _repeated(payload: Payload, groups: Groups) -> Payload:
+    """A payload that is that of each group; blocks are numbered within a group."""
+    count = groups.count
     match payload:
+        case KeptSums(chunk=chunk, passed=passed):
+            passed = np.where(passed >= 0, groups.ports[passed], -1)
+            return KeptSums(np.tile(chunk, count), np.tile(passed, count))
         case Listed(indptr=indptr, ids=ids):
             sizes: IntArray = np.tile(np.diff(indptr), count)
             return Listed(np.concatenate([[0], np.cumsum(sizes)]), np.tile(ids, count))

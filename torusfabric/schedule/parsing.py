@@ -6,6 +6,7 @@ round does not keep to it, to say what is wrong. What the schema cannot know, su
 leads over links, is checked here.
 """
 
+from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..topology import Topology, topology_from_json
 from .held_blocks import HeldBlocks
 from .rounds import Rounds
 from .schema import check_head, check_round
-from .transfers import ALL, Listed, Transfers
+from .transfers import ALL, KeptSums, Listed, Transfers
 
 __all__ = ["check_rounds", "parse_schedule"]
 
@@ -33,7 +34,8 @@ MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
 PER_BLOCK = 55
 
 #: Keys that a transfer has, and those that it may have.
-NEEDED, KNOWN = {"path", "blocks"}, {"path", "blocks", "via"}
+NEEDED = {"path", "blocks"}, {"path", "sum"}
+KNOWN = {"path", "blocks", "via"}, {"path", "sum", "passes", "via"}
 
 
 def parse_schedule(data: Any) -> Rounds:
@@ -124,6 +126,7 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
         idle if entries == [] else _Round(topology, number, entries).transfers(blocks)
         for number, entries in enumerate(rounds)
     ]
+    _check_alike(rounds)
     if all(whole is None for _, whole in listed):
         return tuple(transfers for transfers, _ in listed)
     held_blocks, result = HeldBlocks(topology, blocks), []
@@ -131,6 +134,22 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
         played = held_blocks.carry_out(transfers, whole)
         result.append(transfers if whole is None else played)
     return tuple(result)
+
+
+def _check_alike(rounds: list[Any]) -> None:
+    """Check that nodes keep their sums in all transfers or in none."""
+    kept = ["sum" in entry for entries in rounds for entry in entries]
+    if any(kept) and not all(kept):
+        number, place = next(
+            (number, place)
+            for number, entries in enumerate(rounds)
+            for place, entry in enumerate(entries)
+            if "sum" not in entry
+        )
+        raise InputError(
+            f"{place_of(['rounds', number, place])} must have sum, as other transfers have, "
+            "not blocks"
+        )
 
 
 class _Round:
@@ -154,6 +173,8 @@ class _Round:
     def transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
         """Its transfers and, where lists and "all" are mixed, which of them carry all."""
         source, hops = self._hops()
+        if any("sum" in entry for entry in self.entries):
+            return Transfers(source, hops, self._sums(blocks)), None
         payloads = [entry["blocks"] for entry in self.entries]
         whole = np.array([payload == "all" for payload in payloads], bool)
         if whole.all():
@@ -226,13 +247,28 @@ class _Round:
                 )
         return ports
 
-    def _port(self, transfer: int, name: str | int) -> int:
-        """An out-port of a path, by name or number."""
+    def _port(self, transfer: int, name: str | int, key: str = "via") -> int:
+        """A port, by name or number."""
         try:
             port: int = self.topology.port(name)
         except InputError as error:
-            raise self._wrong(transfer, f".via: {error}") from None
+            raise self._wrong(transfer, f".{key}: {error}") from None
         return port
+
+    def _sums(self, blocks: Blocks) -> KeptSums:
+        """Sums of the transfers of a round, where nodes keep them."""
+        chunk, passed = np.full((2, len(self.entries)), -1)
+        for transfer, entry in enumerate(self.entries):
+            given = entry.get("sum", 0)
+            if given >= blocks.chunks:
+                last = blocks.chunks - 1
+                raise self._wrong(
+                    transfer, f".sum must be a chunk from 0 to {last}, not {excerpt(given)}"
+                )
+            chunk[transfer] = given
+            if "passes" in entry:
+                passed[transfer] = self._port(transfer, entry["passes"], "passes")
+        return KeptSums(chunk, passed)
 
     def _block_ids(self, blocks: Blocks, lists: list[list[list[int]]]) -> Ints:
         """Block numbers of the lists."""
@@ -264,16 +300,21 @@ def _well_formed(entries: Any) -> bool:
     if type(entries) is not list:
         return False
     for entry in entries:
-        if type(entry) is not dict or not NEEDED <= entry.keys() <= KNOWN:
+        if type(entry) is not dict:
             return False
-        path, payload = entry["path"], entry["blocks"]
+        kept = "sum" in entry
+        if not NEEDED[kept] <= entry.keys() <= KNOWN[kept]:
+            return False
+        path, payload = entry["path"], entry.get("blocks", "all")
         if type(path) is not list or len(path) < 2:
             return False
         if payload != "all" and (type(payload) is not list or not payload):
             return False
         if "via" in entry and not _is_via(entry["via"]):
             return False
-    lists = [entry["blocks"] for entry in entries if entry["blocks"] != "all"]
+        if kept and not (_are_natural(iter([entry["sum"]])) and _is_via([entry.get("passes", 0)])):
+            return False
+    lists = [e["blocks"] for e in entries if e.get("blocks", "all") != "all"]
     named = list(chain.from_iterable(lists))
     if not {list}.issuperset(map(type, named)) or not {2, 3}.issuperset(map(len, named)):
         return False
@@ -286,7 +327,7 @@ def _is_via(via: Any) -> bool:
     return type(via) is list and bool(via) and {int, str}.issuperset(map(type, via))
 
 
-def _are_natural(values: chain[Any]) -> bool:
+def _are_natural(values: Iterator[Any]) -> bool:
     """Whether all values are integers of at least 0."""
     found = list(values)
     return {int}.issuperset(map(type, found)) and min(found, default=0) >= 0

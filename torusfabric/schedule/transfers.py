@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 from typing_extensions import Self
 
-from ..topology import IntArray, Topology
+from ..topology import BoolArray, IntArray, Topology
 
-__all__ = ["ALL", "Everything", "Grouped", "Listed", "Payload", "Transfers"]
+__all__ = ["ALL", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Transfers"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,31 @@ class Grouped:
     wanted: IntArray
 
 
+@dataclass(frozen=True, eq=False)
+class KeptSums:
+    """Payload of transfers of a reduction in which nodes keep their sums, one word each.
+
+    A node adds up all that arrives. What it sends is a copy of its sum of a chunk, as that is
+    before the round, or what arrived last of that chunk by an in-port in any round before, as it
+    came.
+
+    Parameters
+    ----------
+    chunk : ndarray of int, shape (transfers,)
+    passed : ndarray of int, shape (transfers,)
+        The in-port by which it arrived, -1 for the sender's sum.
+    """
+
+    chunk: IntArray
+    passed: IntArray
+
+    def of(self, chosen: IntArray | BoolArray) -> Self:
+        """The payload of some of the transfers."""
+        return type(self)(self.chunk[chosen], self.passed[chosen])
+
+
 #: What the transfers of a round carry.
-Payload: TypeAlias = Everything | Listed | Grouped
+Payload: TypeAlias = Everything | Listed | Grouped | KeptSums
 
 ALL = Everything()
 
@@ -70,7 +93,7 @@ class Transfers:
         The sender of each.
     hops : ndarray of int8, shape (transfers, longest path)
         The out-port taken at each node of the path, -1 past its end.
-    payload : Everything, Listed or Grouped
+    payload : Everything, Listed, Grouped or KeptSums
     """
 
     source: IntArray

@@ -9,11 +9,22 @@ Nothing is taken on trust and nothing is sampled: where a schedule is written in
 some rules by construction (a `Pattern`, a `Table`), the other rules are checked for all of it.
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ...collective import Operator
 from ...errors import ScheduleError
-from ...schedule import Lifted, Pattern, Schedule, Table
+from ...schedule import Lifted, Pattern, Schedule, SumTable, Table
 from ...schedule.file import AnyPath, given_schedule
 from ...schedule.quotient import Quotient
 from .blocks import track_blocks
+from .kept_sums import (
+    check_sum_table,
+    inspect_kept_sums,
+    inspect_sum_table,
+    keeps_sums,
+    track_kept_sums,
+)
 from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
 from .progress import Progress
 from .quotient import check_quotient
@@ -21,18 +32,26 @@ from .structure import inspect_round, inspect_schedule
 from .sums import track_sums
 from .table import check_table, inspect_table, table_traffic
 from .table_sums import check_sums_table, sums_per_owner
-from .traffic import Traffic
+from .traffic import Tally, Traffic
 
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
 
 
-def check(schedule: Schedule | AnyPath, *, progress: Progress | None = None) -> Traffic:
+def check(
+    schedule: Schedule | AnyPath,
+    *,
+    operators: Sequence[Operator] = (),
+    progress: Progress | None = None,
+) -> Traffic:
     """Check a schedule.
 
     Parameters
     ----------
     schedule : Schedule or path
         Of any form; or its file.
+    operators : sequence of Operator
+        Those by which a reduction combines words. If all are idempotent, such as ``max``, a
+        contribution may be in a sum twice where nodes keep their sums.
     progress : function of (done, total), optional
 
     Returns
@@ -65,7 +84,10 @@ def check(schedule: Schedule | AnyPath, *, progress: Progress | None = None) -> 
     schedule = given_schedule(schedule)
     _inspect(schedule)
     collective = schedule.collective
+    twice = bool(operators) and all(operator.idempotent for operator in operators)
     match schedule:
+        case SumTable():
+            return check_sum_table(schedule, twice=twice)
         case Quotient():
             return check_quotient(schedule, progress=progress)
         case Pattern() if not collective.reducing and pattern_is_static(schedule):
@@ -74,7 +96,7 @@ def check(schedule: Schedule | AnyPath, *, progress: Progress | None = None) -> 
             return check_table(schedule)
         case Table() if schedule.chunk.max(initial=0) < sums_per_owner(schedule):
             return check_sums_table(schedule)
-    return _follow_rounds(schedule, progress)
+    return _follow_rounds(schedule, progress, twice=twice)
 
 
 def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
@@ -96,22 +118,31 @@ def _inspect(schedule: Schedule) -> None:
             inspect_pattern(schedule)
         case Table():
             inspect_table(schedule)
+        case SumTable():
+            inspect_sum_table(schedule)
 
 
-def _follow_rounds(schedule: Schedule, progress: Progress | None) -> Traffic:
+def _follow_rounds(
+    schedule: Schedule, progress: Progress | None, *, twice: bool = False
+) -> Traffic:
     """Check the explicit transfers of a schedule of any form."""
     hops: list[int] = []
     arcs, count, broken = 0, 0, None
+    kept = keeps_sums(schedule)
     for number, transfers in enumerate(schedule.rounds(), 1):
         try:
             longest, used = inspect_round(schedule, number, transfers)
+            if kept:
+                inspect_kept_sums(schedule, number, transfers)
         except ScheduleError as error:
             broken = error
             break
         hops.append(longest)
         arcs += used
         count += len(transfers)
-    track = track_sums if schedule.collective.reducing else track_blocks
+    track: Callable[..., Tally] = track_sums if schedule.collective.reducing else track_blocks
+    if kept:
+        track = partial(track_kept_sums, twice=twice)
     tally = track(schedule, len(hops), finish=broken is None, progress=progress)
     if broken is not None:
         raise broken

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from ...schedule import Duplex, Everything, Grouped, Listed, Schedule, Switching, Transfers
+from ...schedule import (
+    Duplex,
+    Everything,
+    Grouped,
+    KeptSums,
+    Listed,
+    Schedule,
+    Switching,
+    Transfers,
+)
 from ...topology import BoolArray, IntArray
 from .fault import busy_arc, busy_node, fault
 
@@ -89,7 +98,7 @@ def _check_payload(schedule: Schedule, number: int, transfers: Transfers) -> Non
     payload, count = transfers.payload, schedule.blocks.count
     senders = len(transfers)
     match payload:
-        case Everything():
+        case Everything() | KeptSums():
             return
         case Grouped(group=group, wanted=wanted):
             if np.shape(group) != (count,) or np.shape(wanted) != (senders,):

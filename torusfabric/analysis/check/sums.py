@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
+from ...schedule import Everything, Grouped, Schedule, Transfers
 from ...topology import BoolArray, IntArray
 from .blocks import MANY
 from .fault import fault, unfinished
@@ -198,9 +198,10 @@ class _Sums:
                 return owner[order], key[order]
             case Grouped() as payload:
                 return self._carried_groups(transfers, payload)
-            case Listed(indptr=indptr, ids=ids):
-                owner = np.repeat(np.arange(len(transfers)), np.diff(indptr))
-                return self._carried_lists(transfers, owner, np.asarray(ids, np.int64))
+            case _:
+                listed = transfers.listed
+                owner = np.repeat(np.arange(len(transfers)), np.diff(listed.indptr))
+                return self._carried_lists(transfers, owner, np.asarray(listed.ids, np.int64))
 
     def _carried_groups(self, transfers: Transfers, payload: Grouped) -> tuple[IntArray, IntArray]:
         """The sums of one group for each transfer."""

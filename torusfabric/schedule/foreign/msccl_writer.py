@@ -23,7 +23,7 @@ from ...toolchain.quoting import xml_attribute
 from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..model import Switching
-from ..transfers import Transfers
+from ..transfers import KeptSums, Transfers
 from .buffers import Location
 from .homes import Homes
 
@@ -54,6 +54,11 @@ def write_msccl(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     if schedule.collective.axes is not None:
         raise InputError(
             f"Schedule must be of all nodes together for msccl, not {schedule.collective.name}"
+        )
+    if any(isinstance(transfers.payload, KeptSums) for transfers in schedule.rounds()):
+        raise InputError(
+            "Schedule must move its partial sums for msccl, not keep them: a receiver there adds "
+            f"up or passes on, not both ({schedule.algorithm})"
         )
     program = _Program(schedule)
     with writing_text(path) as file:

@@ -7,7 +7,8 @@ depends on it: a `Pattern` needs little more than wires, a `Table` one program f
 - An all-gather in which each out-port always carries what the same in-port received in the step
   before is a `Pattern`.
 - An all-gather, a total exchange, a reduce-scatter or an all-reduce that looks the same from every
-  node is a `Table`. What node 0 does is the candidate; all other nodes must do the same.
+  node is a `Table`, or a `SumTable` where nodes keep their sums. What node 0 does is the candidate;
+  all other nodes must do the same.
 
 A collective in groups is `Lifted` from the schedule of one group, in its smallest form, if all
 groups do the same.
@@ -37,10 +38,11 @@ from .groups import grouped
 from .lifted import lifted_from_group
 from .patterns import pattern_of_steps, pattern_of_table, without_unused_feeds
 from .steps import Irregular, steps_of
+from .sum_tables import keeps_sums, sum_table_of
 from .sums import with_listed_sums
 from .tables import table_of_steps
 
-__all__ = ["recognise"]
+__all__ = ["keeps_sums", "recognise"]
 
 Form = TypeVar("Form", bound=Schedule)
 
@@ -82,6 +84,8 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds() if schedule.collective.axes is not None:
             lifted = lifted_from_group(schedule)
             return schedule if lifted is None else recognise(lifted)
+        case Rounds() if keeps_sums(schedule):
+            return _first_of(schedule, [sum_table_of])
         case Rounds():
             found = _from_rounds(schedule)
             if isinstance(found, Rounds) and found.collective.reducing:

@@ -8,7 +8,7 @@ import numpy as np
 from ...topology import BoolArray, Groups
 from ..lifted import Lifted
 from ..rounds import Rounds
-from ..transfers import Grouped, Listed, Payload, Transfers
+from ..transfers import Grouped, KeptSums, Listed, Payload, Transfers
 
 __all__ = ["lifted_from_group"]
 
@@ -43,13 +43,17 @@ def _of_first_group(transfers: Transfers, groups: Groups) -> Transfers:
     hops = transfers.hops[mine]
     ports = np.where(hops >= 0, groups.port_in_group[hops], -1).astype(np.int8)
     return Transfers(
-        groups.position[transfers.source[mine]], ports, _chosen(transfers.payload, mine)
+        groups.position[transfers.source[mine]], ports, _chosen(transfers.payload, mine, groups)
     )
 
 
-def _chosen(payload: Payload, mine: BoolArray) -> Payload:
-    """The payload of some transfers."""
+def _chosen(payload: Payload, mine: BoolArray, groups: Groups) -> Payload:
+    """The payload of some transfers, by the ports of a group."""
     match payload:
+        case KeptSums():
+            chosen = payload.of(mine)
+            ports = np.where(chosen.passed >= 0, groups.port_in_group[chosen.passed], -1)
+            return KeptSums(chosen.chunk, ports)
         case Listed(indptr=indptr, ids=ids):
             sizes = np.diff(indptr)
             kept = np.repeat(mine, sizes)
@@ -70,5 +74,7 @@ def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
             blocks = [sorted(every[a:b]) for a, b in pairwise(cuts)]
         case Grouped(wanted=wanted):
             blocks = [[group] for group in wanted.tolist()]
+        case KeptSums(chunk=chunk, passed=passed):
+            blocks = np.stack([chunk, passed], axis=1).tolist()
     each = zip(transfers.source.tolist(), paths, blocks, strict=True)
     return {(source, len(path), *path, *carried) for source, path, carried in each}

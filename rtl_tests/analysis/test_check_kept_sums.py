@@ -1,0 +1,180 @@
+"""Sums that nodes keep: the checker sees what is counted twice, not at all, or not there."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import torusfabric as tf
+from torusfabric.analysis.check import check, check_rounds
+from torusfabric.collective import Collective, Operator
+from torusfabric.schedule import KeptSums, Rounds, SumTable, Switching, Transfers
+from torusfabric.topology import Torus
+
+SIDES = [(2,), (3,), (6,), (2, 2), (2, 3), (3, 3), (4, 4), (5, 7), (8, 8), (2, 2, 2), (4, 4, 4)]
+MAX = Operator.parse("max")
+
+
+def exchange(sides, chunks=1):
+    """A table that is right."""
+    return tf.plan(Torus(*sides), "allreduce", algorithm="ring-exchange", chunks=chunks)
+
+
+def as_rounds(table):
+    """The same with all transfers listed."""
+    names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
+    given = {name: getattr(table, name) for name in names}
+    return Rounds(**given, transfers=tuple(table.rounds()))
+
+
+def is_right(schedule, most=1):
+    """A model of its own: contributions of all words as multisets, at all nodes."""
+    topology = schedule.topology
+    nodes = range(topology.nodes)
+    sums = {(node, chunk): Counter([node]) for node in nodes for chunk in range(schedule.chunks)}
+    came = {}
+    for transfers in schedule.rounds():
+        moved = []
+        for node, port, chunk, by in zip(
+            transfers.source.tolist(), transfers.hops[:, 0].tolist(),
+            transfers.payload.chunk.tolist(), transfers.payload.passed.tolist(), strict=True,
+        ):  # fmt: skip
+            word = sums[node, chunk] if by < 0 else came.get((node, by, chunk))
+            if word is None:
+                return False
+            moved.append((int(topology.neighbours[node, port]), port, chunk, Counter(word)))
+        for node, port, chunk, word in moved:
+            sums[node, chunk] = sums[node, chunk] + word
+            came[node, int(topology.opposite[port]), chunk] = word
+    return all(1 <= total[node] <= most for total in sums.values() for node in nodes)
+
+
+def fault(schedule, prove=check, **options):
+    """The message of the fault that is found, if any."""
+    try:
+        prove(schedule, **options)
+    except tf.ScheduleError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("sides", SIDES)
+def test_an_exchange_is_right(sides):
+    """By one node, by all nodes, and by a model that shares nothing with either."""
+    table = exchange(sides)
+    assert check(table) == check_rounds(table) == check(as_rounds(table))
+    if np.prod(sides) < 40:
+        assert is_right(table)
+
+
+TABLES = [exchange(sides) for sides in [(4,), (5,), (2, 3), (3, 3)]] + [exchange((3, 3), 2)]
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(st.sampled_from(TABLES), st.data())
+def test_damaged_tables(table, data):
+    """A table with some entries changed is judged by one node as by all, and as by the model."""
+    chunk, passed = table.chunk.copy(), table.passed.copy()
+    for _ in range(data.draw(st.integers(0, 3))):
+        step = data.draw(st.integers(0, len(chunk) - 1))
+        port = data.draw(st.integers(0, chunk.shape[1] - 1))
+        chunk[step, port] = data.draw(st.integers(-1, table.chunks - 1))
+        passed[step, port] = data.draw(st.integers(-1, chunk.shape[1] - 1))
+    damaged = replace(table, chunk=chunk, passed=passed)
+    right = is_right(damaged)
+    assert [fault(damaged) is None, fault(damaged, check_rounds) is None] == [right, right]
+    often = is_right(damaged, most=10**9)
+    assert (fault(damaged, operators=[MAX]) is None) == often
+    assert (fault(as_rounds(damaged), operators=[MAX]) is None) == often
+
+
+def ring(chunk, passed, **others):
+    """A table on a ring of four."""
+    given = {
+        "topology": Torus(4), "collective": Collective("allreduce"), "algorithm": "by hand",
+        "switching": Switching.STORE_AND_FORWARD, "ports": 2,
+    }  # fmt: skip
+    return SumTable(**given | others, chunk=np.array(chunk), passed=np.array(passed))
+
+
+PLANTED = [
+    (ring([[0, 0], [0, 0]], [[-1, -1], [1, 0]]),
+     r"^Round 2: node 0 \(0\) port .0 sends block \(1, 0\), which is counted twice"),
+    (ring([[0, 0], [0, -1]], [[-1, -1], [-1, -1]]),
+     r"^Round 2: node 0 \(0\) port \+0 sends block \(1, 0\), which is counted twice"),
+    (ring([[0, -1], [0, 0]], [[-1, -1], [0, -1]]),
+     r"^Round 2: node 0 \(0\) port \+0 passes on a word of a chunk that has not arrived"),
+    (ring([[0, 0]], [[-1, -1]]),
+     r"^After 1 step: node 0 \(0\) ends without the complete sum that has block \(2, 0\)"),
+    (ring([[1, 0]], [[-1, -1]]), r"^Round 1: .*sends a chunk that is none"),
+    (ring([[0, 0]], [[-1, 2]]), r"^Round 1: .*passes on from an in-port that is none"),
+    (ring([[0, 0]], [[-1]]), r"entries of a table must have shape \(1, 2\)"),
+    (ring([[0, 0]], [[-1, -1]], collective=Collective("reduce-scatter")), "must be an allreduce"),
+    (ring([[0, 0], [0, -1]], [[-1, -1], [1, -1]], ports=1),
+     r"^Round 1: .*message 2 of at most 1 in a round"),
+    (ring([[0, 0], [0, -1]], [[-1, -1], [1, -1]], duplex="half"),
+     r"^Round 1: .*carries two messages at once"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "message"), PLANTED, ids=[m for _, m in PLANTED])
+def test_planted_faults_are_named(table, message):
+    """Round, node, port and block."""
+    with pytest.raises(tf.ScheduleError, match=message):
+        check(table)
+    with pytest.raises(tf.ScheduleError):
+        check_rounds(table)
+
+
+def test_idempotent_operators_may_count_twice():
+    """A ring of four in which all words go all the way, as they may for a maximum."""
+    table = ring([[0, 0], [0, 0]], [[-1, -1], [1, 0]])
+    with pytest.raises(tf.ScheduleError, match=r"block \(1, 0\), which is counted twice"):
+        check(table)
+    assert check(table, operators=[MAX]).rounds == 2
+    with pytest.raises(tf.ScheduleError, match="counted twice"):
+        check(table, operators=[MAX, Operator.parse("add")])
+
+
+def reduced(rounds, sides=(4,)):
+    """A reduction to node 0 by rounds of (node, port, passed)."""
+    listed = []
+    for entries in rounds:
+        node, port, passed = np.array(entries).T
+        listed.append(Transfers(node, port[:, None], KeptSums(np.zeros_like(node), passed)))
+    return Rounds(
+        topology=Torus(*sides), collective=Collective("reduce", 0), algorithm="by hand",
+        switching=Switching.STORE_AND_FORWARD, ports=2, transfers=tuple(listed),
+    )  # fmt: skip
+
+
+def test_a_reduction_counts_at_its_root():
+    """What is counted twice elsewhere is of no matter, unless it comes to the root."""
+    assert check(reduced([[(2, 1, -1), (3, 0, -1)], [(1, 1, -1)]])).transfers == 3
+    beside = [[(2, 1, -1), (3, 0, -1)], [(1, 1, -1), (1, 0, -1)]]
+    assert check(reduced(beside)).transfers == 4
+    with pytest.raises(tf.ScheduleError, match=r"sum in which block \(2, 0\) is counted twice"):
+        check(reduced([[(2, 1, -1), (2, 0, -1)], [(1, 1, -1), (3, 0, -1)]]))
+    with pytest.raises(tf.ScheduleError, match=r"ends without the complete sum"):
+        check(reduced([[(1, 1, -1), (3, 0, -1)]]))
+
+
+def test_what_is_kept_is_not_mixed_with_what_moves():
+    """In one schedule."""
+    kept = as_rounds(exchange((3,)))
+    moved = as_rounds(tf.plan("3", "allreduce", algorithm="matching"))
+    both = replace(kept, chunks=3, transfers=kept.transfers + moved.transfers)
+    with pytest.raises(tf.ScheduleError, match=r"^Round 2: lists blocks, in a schedule of sums"):
+        check(both)
+    with pytest.raises(tf.ScheduleError, match="which is no part of allgather"):
+        check(replace(kept, collective=Collective("allgather")))
+
+
+def test_nodes_that_differ_are_checked_and_refused_by_hardware():
+    """Everything but hardware takes sums that nodes keep, whatever they do."""
+    schedule = reduced([[(2, 1, -1), (3, 0, -1)], [(1, 1, -1)]])
+    with pytest.raises(tf.InputError, match="must be the same at every node for hardware"):
+        tf.compile(schedule)
