@@ -99,9 +99,9 @@ def test_timing(topology, collective, flits):
         busy = sorted((port, timing.time(step, port)) for step, port, *_ in transfers.departures)
         for (port, first), (other, second) in itertools.pairwise(busy):
             assert port != other or second - first >= length
-        for step, port, key, partial, _ in transfers.departures:
-            for arrival in transfers.feeding(key, partial=partial):
-                assert timing.time(step, port) - timing.time(*arrival) >= 2
+        for leaving in transfers.departures:
+            for arrival in transfers.feeding(leaving):
+                assert timing.time(*leaving[:2]) - timing.time(*arrival) >= 2
         for arrivals in transfers.joins.values():
             assert len({timing.time(*arrival) for arrival in arrivals}) == len(arrivals)
 

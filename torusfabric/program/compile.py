@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..collective import ADD, Operator
 from ..errors import InputError
-from ..schedule import Lifted, Masked, Pattern, Schedule, Table
+from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumTable, Table
+from ..schedule.recognise import keeps_sums
 from ..toolchain.values import flag, natural, shown
 from .any_root import compile_any_root
 from .lift import lift
@@ -142,13 +143,18 @@ def _compile_one(
         return compile_any_root(schedule, flits, operators, any_length=any_length)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
+    if isinstance(schedule, Rounds) and keeps_sums(schedule):
+        raise InputError(
+            "Schedule in which nodes keep their sums must be the same at every node for hardware, "
+            "not differ between nodes"
+        )
     if isinstance(schedule, Masked):
         raise InputError(
             "Root must be any for a schedule that serves all roots alike, not left out"
         )
     if isinstance(schedule, Pattern):
         return compile_pattern(schedule, flits, any_length=any_length)
-    if isinstance(schedule, Table):
+    if isinstance(schedule, Table | SumTable):
         return compile_table(schedule, flits, operators, any_length=any_length)
     return compile_rounds(schedule, flits, operators, any_length=any_length)
 

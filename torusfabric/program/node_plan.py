@@ -32,6 +32,8 @@ class PlannedMemory(NamedTuple):
         The slot written and read in each row, -1 for none.
     skew : int
         By how many cycles it is read later than words are that leave in the same row.
+    sums : bool
+        Whether it keeps results of the operator behind its in-port.
     """
 
     port: int
@@ -39,6 +41,7 @@ class PlannedMemory(NamedTuple):
     write: IntArray
     read: IntArray
     skew: int = 0
+    sums: bool = False
 
 
 class NodePlan(ABC):
@@ -67,6 +70,11 @@ class NodePlan(ABC):
     def memories(self) -> tuple[PlannedMemory, ...]:
         """All memories, those of what arrives first."""
         return self.receive_memories + self.send_memories
+
+    @property
+    def first_result(self) -> int:
+        """The number of the result of the operator behind the first in-port, if there are any."""
+        return self.ports
 
     @property
     @abstractmethod

@@ -168,7 +168,8 @@ class BlockFollower:
                     [block for block in held[node] if group[block] == want]
                     for node, want in zip(sources, wanted, strict=True)
                 ]
-            case listed:
+            case _:
+                listed = transfers.listed
                 return [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
 
     def _in_order(self, node: int, group: IntArray | None) -> Message:

@@ -16,8 +16,9 @@ __all__ = ["SumPlan"]
 class SumPlan(NodePlan):
     """What a node does, the same for all.
 
-    What feeds an out-port or an adder is numbered as in `TablePlan`, with the registers behind the
-    adders in the place of the in-ports.
+    What feeds an out-port or an adder is numbered: in-ports, the registers behind those of
+    `passed`, the results of adders, the registers behind those of `delayed`, memories, and the word
+    that changes nothing.
 
     Parameters
     ----------
@@ -33,6 +34,8 @@ class SumPlan(NodePlan):
         By how many cycles words leave later by each out-port.
     departure : ndarray of int, shape (table steps, ports)
         The row in which what leaves by a port in a step of the table does so; -1 for nothing.
+    passed : tuple of int
+        The in-ports with a register behind them.
     delayed : tuple of int
         The adders with a second register.
     receive_memories, send_memories : tuple of PlannedMemory
@@ -57,6 +60,7 @@ class SumPlan(NodePlan):
     period: int
     skew: IntArray
     departure: IntArray
+    passed: tuple[int, ...]
     delayed: tuple[int, ...]
     receive_memories: tuple[PlannedMemory, ...]
     send_memories: tuple[PlannedMemory, ...]
@@ -98,12 +102,22 @@ class SumPlan(NodePlan):
             for plan in (self, other)
         )  # fmt: skip
         return (
-            self.delayed == other.delayed
+            (self.passed, self.delayed) == (other.passed, other.delayed)
             and len(mine) == len(others)
             and all(map(np.array_equal, mine, others))
         )
 
     @property
+    def first_result(self) -> int:
+        """The number of the result of the first adder."""
+        return self.ports + len(self.passed)
+
+    @property
+    def first_memory(self) -> int:
+        """The number of the first memory."""
+        return 2 * self.ports + len(self.passed) + len(self.delayed)
+
+    @property
     def identity(self) -> int:
         """The number of the word that changes nothing."""
-        return self.ports + len(self.delayed) + len(self.memories)
+        return self.first_memory + len(self.memories)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from ..schedule import SumTable
 from ..topology import IntArray
-from .timing import COMBINE
+from .timing import COMBINE, PASS
 
 if TYPE_CHECKING:
     from ..schedule import Table
@@ -47,6 +48,8 @@ class Departure(NamedTuple):
         Whether it is a partial sum, rather than a complete one.
     joins : SumKey
         The sum that it joins, or becomes, at the node that it arrives at.
+    passed : Arrival or None
+        What is passed on as it came, rather than a sum.
     """
 
     step: int
@@ -54,6 +57,7 @@ class Departure(NamedTuple):
     key: SumKey
     partial: bool
     joins: SumKey
+    passed: Arrival | None = None
 
 
 class SumTransfers:
@@ -61,7 +65,7 @@ class SumTransfers:
 
     Parameters
     ----------
-    table : Table
+    table : Table or SumTable
         A reduction.
     latency : int
         Cycles that the hardware of the operator takes by itself.
@@ -70,6 +74,8 @@ class SumTransfers:
     ----------
     ports : int
         Of a node.
+    kept : bool
+        Whether nodes keep their sums: what leaves is a copy, of what had arrived before its step.
     combine : int
         Cycles from the arrival of a word to the sum it went into.
     age : int
@@ -83,18 +89,27 @@ class SumTransfers:
     departures : list of Departure
     """
 
-    def __init__(self, table: Table, latency: int = 0) -> None:
+    def __init__(self, table: Table | SumTable, latency: int = 0) -> None:
         topology = table.topology
+        self.kept = isinstance(table, SumTable)
         self.ports = topology.ports
         self.combine = COMBINE + latency
         self.age = self.combine + 1
         self.reach = topology.ports * self.combine + self.age
-        steps, ports = np.nonzero(table.offset >= 0)
-        there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
-        here = topology.subtract(there, topology.generators[ports])
         self.joins: dict[SumKey, list[Arrival]] = defaultdict(list)
         self.passes: dict[SumKey, Arrival] = {}
         self.departures: list[Departure] = []
+        if isinstance(table, SumTable):
+            self._follow_kept(table)
+        else:
+            self._follow(table)
+
+    def _follow(self, table: Table) -> None:
+        """Follow sums that belong to their owners."""
+        topology = table.topology
+        steps, ports = np.nonzero(table.offset >= 0)
+        there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
+        here = topology.subtract(there, topology.generators[ports])
         columns = (steps, ports, there, here, chunk)
         for step, port, to, by, part in zip(*(x.tolist() for x in columns), strict=True):
             partial = step < table.reducing
@@ -104,11 +119,28 @@ class SumTransfers:
             else:
                 self.passes.setdefault((to, part), Arrival(step, port))
 
-    def feeding(self, key: SumKey, *, partial: bool) -> list[Arrival]:
+    def _follow_kept(self, table: SumTable) -> None:
+        """Follow sums that nodes keep: each node is the owner of its own."""
+        last: dict[tuple[int, int], Arrival] = {}
+        for step, row in enumerate(table.chunk.tolist()):
+            ports = [port for port, chunk in enumerate(row) if chunk >= 0]
+            for port in ports:
+                key, by = (0, row[port]), int(table.passed[step, port])
+                passed = last[by, row[port]] if by >= 0 else None
+                self.departures.append(
+                    Departure(step, port, key, partial=True, joins=key, passed=passed)
+                )
+            for port in ports:
+                arrival = Arrival(step, port)
+                self.joins[0, row[port]].append(arrival)
+                last[int(table.topology.opposite[port]), row[port]] = arrival
+
+    def feeding(self, leaving: Departure) -> list[Arrival]:
         """The arrivals that have to come before a sum leaves."""
-        if partial or key[0] == 0:
-            return self.joins.get(key, [])
-        return [self.passes[key]]
+        if leaving.partial or leaving.key[0] == 0:
+            joined = self.joins.get(leaving.key, [])
+            return [a for a in joined if a.step < leaving.step] if self.kept else joined
+        return [self.passes[leaving.key]]
 
 
 class SumTiming(Protocol):
@@ -149,9 +181,17 @@ class ByCycle(SumTiming):
         self._at: dict[tuple[int, int], int] = {}
         used: list[set[int]] = [set() for _ in range(topology.ports)]
         joined: dict[SumKey, set[int]] = defaultdict(set)
-        for step, port, key, partial, joins in transfers.departures:
-            before = [self._at[a] for a in transfers.feeding(key, partial=partial)]
-            time = max(before, default=-transfers.age) + transfers.age
+        for leaving in transfers.departures:
+            step, port, _, partial, joins, passed = leaving
+            if passed:
+                time = self._at[passed] + PASS
+            else:
+                before = [self._at[a] for a in transfers.feeding(leaving)]
+                time = max(before, default=-transfers.age) + transfers.age
+            if transfers.kept:
+                # What a later step adds to a sum comes after all that sums of that step have.
+                earlier = [self._at[a] + 1 for a in transfers.feeding(leaving)]
+                time = max([time, *earlier])
             busy = used[port] | joined[joins] if partial else used[port]
             while time in busy:
                 time += 1
@@ -248,9 +288,9 @@ def _rules(transfers: SumTransfers) -> tuple[set[_Rule], set[_Rule]]:
     """From arrivals to the departures that they feed, and between arrivals for one sum."""
     ages: set[_Rule] = set()
     apart: set[_Rule] = set()
-    for step, port, key, partial, _ in transfers.departures:
-        feeding = transfers.feeding(key, partial=partial)
-        ages |= {_Rule(step - a.step, a.port, port) for a in feeding}
+    for leaving in transfers.departures:
+        step, port = leaving.step, leaving.port
+        ages |= {_Rule(step - a.step, a.port, port) for a in transfers.feeding(leaving)}
     for arrivals in transfers.joins.values():
         for k, later in enumerate(arrivals):
             apart |= {_Rule(later.step - a.step, a.port, later.port) for a in arrivals[:k]}

@@ -11,10 +11,12 @@ __all__ = [
     "Consumer",
     "FromAdder",
     "FromMemory",
+    "FromPort",
     "FromSend",
     "Identity",
     "Kept",
     "Own",
+    "Passed",
     "ReadWords",
     "SharedMemory",
     "Source",
@@ -38,12 +40,19 @@ class Own:
 
 
 @dataclass(frozen=True)
+class Passed:
+    """A word as it arrives."""
+
+    arrival: Arrival
+
+
+@dataclass(frozen=True)
 class Identity:
     """The word that changes nothing."""
 
 
 #: A word that a consumer takes: a result, by the arrival that completed it, or one of the others.
-Word: TypeAlias = Arrival | Own | Identity
+Word: TypeAlias = Arrival | Passed | Own | Identity
 
 
 @dataclass(frozen=True)
@@ -55,25 +64,42 @@ class FromAdder:
 
 
 @dataclass(frozen=True)
+class FromPort:
+    """An in-port, or, if later, the register behind it."""
+
+    port: int
+    later: bool
+
+
+@dataclass(frozen=True)
 class FromMemory:
-    """The memory of the results of an adder that a consumer reads."""
+    """The memory that a consumer reads: of the results of an adder, or of what an in-port brings.
+
+    Parameters
+    ----------
+    consumer : Consumer
+    port : int
+    sums : bool
+    """
 
     consumer: Consumer
     port: int
+    sums: bool = True
 
 
 @dataclass(frozen=True)
 class FromSend:
-    """The memory of contributions that a consumer reads."""
+    """The memory of contributions that a consumer reads, where nodes keep sums that of a chunk."""
 
     consumer: Consumer
+    chunk: int = 0
 
 
 #: What feeds an out-port or an adder.
-Source: TypeAlias = FromAdder | FromMemory | FromSend | Identity
+Source: TypeAlias = FromAdder | FromPort | FromMemory | FromSend | Identity
 
 #: What a memory keeps: results, by their arrivals, or contributions, by their sums.
-Kept = TypeVar("Kept", Arrival, SumKey)
+Kept = TypeVar("Kept", Arrival | Passed, SumKey)
 
 #: What each consumer reads in each step.
 ReadWords: TypeAlias = dict[Consumer, dict[int, Kept]]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
@@ -25,20 +26,23 @@ from .timing import ADDRESS, LINK, SETTING, direct_write_delay, look_up_delay, s
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from ..schedule import Table
     from .node_plan import NodePlan
 
 __all__ = ["compile_table"]
 
 
 def compile_table(
-    table: Table, flits: int, operators: tuple[Operator, ...] = (), *, any_length: bool = False
+    table: Table | SumTable,
+    flits: int,
+    operators: tuple[Operator, ...] = (),
+    *,
+    any_length: bool = False,
 ) -> Program:
     """The program of a table.
 
     Parameters
     ----------
-    table : Table
+    table : Table or SumTable
         With at least one step.
     flits : int
         Flits of a message.
@@ -95,10 +99,10 @@ def compile_table(
 
 
 def _plan_of(
-    table: Table, block: int, operators: tuple[Operator, ...], *, any_length: bool
+    table: Table | SumTable, block: int, operators: tuple[Operator, ...], *, any_length: bool
 ) -> SumPlan | TablePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
-    if not table.collective.reducing:
+    if isinstance(table, Table) and not table.collective.reducing:
         return plan_table(table, block, by_waves_only=any_length)
     latency = max(operator.latency for operator in operators)
     return (plan_sums_of_any_length if any_length else plan_sums)(table, block, latency)
@@ -109,7 +113,7 @@ def _words(slot: IntArray, block: int) -> IntArray:
     return np.where(slot >= 0, slot * block, -1)
 
 
-def _send_map(table: Table, plan: NodePlan, block: int) -> DirectMap | OffsetMap:
+def _send_map(table: Table | SumTable, plan: NodePlan, block: int) -> DirectMap | OffsetMap:
     """Where a node keeps what it sends."""
     if (
         len(plan.send_memories) == 1
@@ -121,7 +125,7 @@ def _send_map(table: Table, plan: NodePlan, block: int) -> DirectMap | OffsetMap
     return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
 
 
-def _write_delay(table: Table, plan: NodePlan, flits: int, *, any_length: bool) -> int:
+def _write_delay(table: Table | SumTable, plan: NodePlan, flits: int, *, any_length: bool) -> int:
     """Cycles by which a word that the host writes arrives later than it could."""
     layout = table.collective.layout(table.topology, table.chunks)
     if isinstance(_send_map(table, plan, layout.block_flits(flits)), DirectMap):
@@ -168,15 +172,16 @@ def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int
     return _Injections(len(read), tuple(fields), tuple(numbered))
 
 
-def _stores(plan: NodePlan, block: int, sources: list[int], delays: list[int]) -> list[Field]:
-    """What the memories for arrivals store, given the source of each in-port, and its delay."""
+def _stores(plan: NodePlan, block: int, delays: list[int]) -> list[Field]:
+    """What the memories for arrivals store, given the delay of each in-port, and of each result."""
     fields: list[Field] = []
     for number, memory in enumerate(plan.receive_memories):
         base = _words(memory.write, block)[:, None, None]
-        facts = (Action.WRITE, base), (Action.SOURCE, sources[memory.port]), (Action.TAP, 1)
-        for action, value in facts:
+        late = delays[memory.port + (plan.ports if memory.sums else 0)]
+        source = memory.port + (plan.first_result if memory.sums else 0)
+        for action, value in (Action.WRITE, base), (Action.SOURCE, source), (Action.TAP, 1):
             values = np.where(base >= 0, value, IDLE)
-            fields += fields_of(action, values, delays[memory.port], first=number)
+            fields += fields_of(action, values, late, first=number)
     return fields
 
 
@@ -193,19 +198,17 @@ def _loop(plan: TablePlan, block: int) -> Loop:
         fields=(
             *fields_of(Action.SELECT, select, SETTING),
             *reads,
-            *_stores(plan, block, list(range(ports)), [store_delay()] * ports),
+            *_stores(plan, block, [store_delay()] * ports),
         ),
         departure=np.broadcast_to(np.arange(plan.steps)[:, None], plan.select.shape),
     )
 
 
-def _sum_loop(plan: SumPlan, table: Table) -> Loop:
+def _sum_loop(plan: SumPlan, table: Table | SumTable) -> Loop:
     """The rows of a table of sums."""
     block = plan.flits
-    first, ports = plan.ports + len(plan.delayed), plan.ports
-    count, reads, settings = _injections(plan, first, [plan.select, plan.operand], block)
-    # What the plan calls in-ports are their results, which are numbered after them.
-    select, operand = (np.where(s >= 0, s + ports, s).astype(np.int16) for s in settings)
+    settings = [plan.select, plan.operand]
+    count, reads, (select, operand) = _injections(plan, plan.first_memory, settings, block)
     near = plan.skew[table.topology.opposite].tolist()
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
@@ -215,7 +218,8 @@ def _sum_loop(plan: SumPlan, table: Table) -> Loop:
         least=plan.period,
         padded=plan.padded,
         sources=Sources(
-            ports,
+            plan.ports,
+            plan.passed,
             results=True,
             delayed_results=plan.delayed,
             injections=tuple((k,) for k in range(count)),
@@ -228,8 +232,11 @@ def _sum_loop(plan: SumPlan, table: Table) -> Loop:
             *_stores(
                 plan,
                 block,
-                list(range(ports, 2 * ports)),
-                [store_delay(skew=skew, latency=plan.latency) for skew in near],
+                [
+                    store_delay(skew=skew, latency=latency)
+                    for latency in (None, plan.latency)
+                    for skew in near
+                ],
             ),
         ),
         departure=plan.departure,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..collective.layout import Layout
 
 __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
-           "MODE_SETUP", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS", "Timing",
+           "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS", "Timing",
            "WRITE", "block_cycles", "chunk_cycles", "direct_write_delay",
            "division_cycles", "look_up_delay", "part_cycles", "round_pause", "starts",
            "store_delay", "table_digits"]  # fmt: skip
@@ -65,6 +65,9 @@ STORE = 1
 
 #: Cycles from the arrival of a word to its departure by way of a memory: it is written, read, sent.
 MEMORY_AGE = STORE + LINK - ADDRESS
+
+#: Cycles from the arrival of a word to its departure as it came.
+PASS = LINK - SETTING
 
 #: Cycles of a round beyond its hops and flits: the write of the last flit.
 ROUND_SETUP = STORE
