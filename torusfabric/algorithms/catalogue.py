@@ -26,6 +26,7 @@ from .oblivious.redistribute import REDISTRIBUTE
 from .table.bufferless import BUFFERLESS
 from .table.matching import MATCHING
 from .table.necklace import NECKLACE
+from .table.ring_exchange import RING_EXCHANGE
 
 __all__ = ["BUILT_IN", "CATALOGUE", "GROUP", "Catalogue", "choose", "find", "register"]
 
@@ -42,6 +43,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     SPANNING_TREE,
     NECKLACE,
     REDISTRIBUTE,
+    RING_EXCHANGE,
 )
 
 #: The group of entry points by which other packages offer algorithms.

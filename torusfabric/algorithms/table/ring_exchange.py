@@ -1,0 +1,112 @@
+"""All-reduce in about diameter steps: sums are exchanged along each axis in turn, and kept.
+
+Along an axis every node sends both ways what it began the axis with, passes on what it receives,
+and adds it up. After floor(s / 2) hops on a ring of s nodes, the last of them one way only where s
+is even, it has seen each node of its ring once, and begins the next axis with their sum. So it
+takes the diameter, which is the least, but L (s - 1) / 2 flits pass an arc: it is for short
+messages. Chunks take the axes in rotated orders, so that all links are in use.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...collective import Collective
+from ...schedule import SumTable, Switching
+from ...topology import Topology, Torus
+from ..algorithm import Algorithm, Options
+from ..requirements import every_port
+
+__all__ = ["RING_EXCHANGE", "misfit", "plan"]
+
+
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Why a selection does not fit, or None."""
+    if not isinstance(topology, Torus):
+        return "a torus"
+    able = _able(topology)
+    if options.chunks not in (None, *able):
+        return f"--chunks {' or '.join(map(str, able))}"
+    return every_port(options, topology.ports)
+
+
+def _able(torus: Torus) -> list[int]:
+    """The numbers of chunks: of one, or of as many for each order of the axes.
+
+    A message in as many chunks as there are nodes is one in shares, which nodes own.
+    """
+    axes = len(torus.sides)
+    return [count for count in sorted({1, axes, 2 * axes}) if count == 1 or count % torus.nodes]
+
+
+def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
+    """Plan an all-reduce.
+
+    Parameters
+    ----------
+    topology : Torus
+    collective : Collective
+        All-reduce.
+    options : Options
+        ``chunks`` of a message: 1, one for each axis, or two.
+
+    Returns
+    -------
+    SumTable
+
+    Notes
+    -----
+    D steps for one chunk. Of d chunks each begins with another axis, in d times the longest half;
+    2d chunks take twice as many steps, and hardware in which they alternate hardly more cycles.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> schedule = RING_EXCHANGE(parse_topology("5x7"), parse_collective("allreduce"))
+    >>> schedule.round_count, parse_topology("5x7").diameter
+    (5, 5)
+    """
+    chunks, axes = options.chunks or 1, len(topology.sides)
+    halves = [side // 2 for side in topology.sides]
+    together = -(-chunks // axes)
+    table, passed = np.full((2, axes * max(halves) * together, topology.ports), -1)
+    for chunk in range(chunks):
+        turn, first = divmod(chunk, axes)
+        start = 0
+        for axis in [*range(first, axes), *range(first)]:
+            for step, port, by in _one_axis(topology, axis, halves[axis]):
+                row = (start + step) * together + turn
+                assert table[row, port] < 0, "chunks are on different axes at any time"
+                table[row, port], passed[row, port] = chunk, by
+            start += halves[axis] if chunks == 1 else max(halves)
+    moving = (table >= 0).any(axis=1)
+    return SumTable(
+        topology=topology,
+        collective=collective,
+        algorithm="ring-exchange",
+        switching=Switching.STORE_AND_FORWARD,
+        ports=topology.ports,
+        chunks=chunks,
+        chunk=table[moving],
+        passed=passed[moving],
+    )
+
+
+def _one_axis(torus: Torus, axis: int, hops: int) -> Iterator[tuple[int, int, int]]:
+    """Step, out-port, and the in-port of what is passed on, -1 for the sum."""
+    for hop in range(hops):
+        ways = 1 if hop == hops - 1 and torus.sides[axis] % 2 == 0 else 2
+        for port in range(2 * axis, 2 * axis + ways):
+            yield hop, port, int(torus.opposite[port]) if hop else -1
+
+
+RING_EXCHANGE = Algorithm(
+    name="ring-exchange",
+    source="beyond the papers",
+    summary="sums are exchanged along each axis in turn, and kept: for short messages",
+    collectives=("allreduce",),
+    options=("ports", "chunks"),
+    misfit=misfit,
+    plan=plan,
+)
