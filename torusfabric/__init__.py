@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .fpga.synthesis.synthesize import synthesize
     from .planning import Program, compile, import_schedule, plan
     from .rtl import Fabric
-    from .schedule import Pattern, Rounds, Schedule, Table
+    from .schedule import Pattern, Rounds, Schedule, SumTable, Table
     from .schedule.file import load, save
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
@@ -59,6 +59,7 @@ __all__ = [
     "Rounds",
     "Schedule",
     "ScheduleError",
+    "SumTable",
     "Table",
     "Topology",
     "TorusfabricError",
@@ -97,7 +98,7 @@ __getattr__ = exported(
         ".fpga.synthesis.synthesize": ("synthesize",),
         ".planning": ("Program", "compile", "import_schedule", "plan"),
         ".rtl": ("Fabric",),
-        ".schedule": ("Pattern", "Rounds", "Schedule", "Table"),
+        ".schedule": ("Pattern", "Rounds", "Schedule", "SumTable", "Table"),
         ".schedule.file": ("load", "save"),
         ".schedule.foreign.export": ("export_schedule",),
         ".simulation.engines": ("Job",),

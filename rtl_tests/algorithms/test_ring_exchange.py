@@ -45,6 +45,16 @@ def test_cycles(sides):
         assert several.cycles() <= 2 * diameter + 12
 
 
+def test_usual_chunks():
+    """As many as serve messages of a few flits, unless that costs those of one."""
+    usual = {"2": 1, "2x2": 2, "6": 2, "8x8": 4, "5x7": 4, "4x4x4": 6, "8x2": 1, "8x2x2": 1}
+    for topology, chunks in usual.items():
+        assert tf.plan(topology, "allreduce", algorithm="ring-exchange").chunks == chunks
+    for topology in ("4x4", "8x8", "5x7", "6x4", "4x4x4", "7x7x7", "8x2"):
+        schedule = tf.plan(topology, "allreduce", algorithm="ring-exchange")
+        assert tf.compile(schedule, flits=1).cycles() <= 2 * schedule.topology.diameter + 12
+
+
 @pytest.mark.parametrize("operator", ["add", "max", "xor"])
 @pytest.mark.parametrize("sides", [(2,), (5,), (6,), (2, 2), (2, 3), (4, 4), (5, 3), (2, 3, 4)])
 def test_execution(sides, operator):
@@ -54,8 +64,13 @@ def test_execution(sides, operator):
         if chunks > 1 and chunks % nodes == 0:
             continue
         for most, length in ((1, 1), (5, 5), (7, 1), (7, 4)):
-            how = {"flits": most} if most == length else {"max_flits": most}
-            program = tf.compile(exchange(sides, chunks), operators=operator, **how)
+            fixed = most == length
+            program = tf.compile(
+                exchange(sides, chunks),
+                operators=operator,
+                flits=most if fixed else None,
+                max_flits=None if fixed else most,
+            )
             words = np.random.default_rng(most).integers(0, 1 << 30, (nodes, length), np.uint64)
             received = program.execute(words, length=length)
             assert (received == program.delivered(words, length=length)[0]).all()

@@ -35,7 +35,7 @@ def is_right(schedule, most=1):
     topology = schedule.topology
     nodes = range(topology.nodes)
     sums = {(node, chunk): Counter([node]) for node in nodes for chunk in range(schedule.chunks)}
-    came = {}
+    came: dict[tuple[int, int, int], Counter[int]] = {}
     for transfers in schedule.rounds():
         moved = []
         for node, port, chunk, by in zip(
@@ -93,11 +93,12 @@ def test_damaged_tables(table, data):
 
 def ring(chunk, passed, **others):
     """A table on a ring of four."""
-    given = {
-        "topology": Torus(4), "collective": Collective("allreduce"), "algorithm": "by hand",
-        "switching": Switching.STORE_AND_FORWARD, "ports": 2,
-    }  # fmt: skip
-    return SumTable(**given | others, chunk=np.array(chunk), passed=np.array(passed))
+    table = SumTable(
+        topology=Torus(4), collective=Collective("allreduce"), algorithm="by hand",
+        switching=Switching.STORE_AND_FORWARD, ports=2, chunk=np.array(chunk),
+        passed=np.array(passed),
+    )  # fmt: skip
+    return replace(table, **others)
 
 
 PLANTED = [
@@ -136,7 +137,17 @@ def test_idempotent_operators_may_count_twice():
         check(table)
     assert check(table, operators=[MAX]).rounds == 2
     with pytest.raises(tf.ScheduleError, match="counted twice"):
-        check(table, operators=[MAX, Operator.parse("add")])
+        check(table, operators=["max", "add"])
+
+
+def test_hardware_counts_twice_for_idempotent_operators_alone():
+    """Whatever a schedule was checked for."""
+    table = ring([[0, 0], [0, 0]], [[-1, -1], [1, 0]])
+    program = tf.compile(table, operators="max,or")
+    assert tf.simulate(tf.Fabric(program, width=8)).passed
+    for operators in ("add", "max,add"):
+        with pytest.raises(tf.ScheduleError, match="counted twice"):
+            tf.compile(table, max_flits=1, operators=operators)
 
 
 def reduced(rounds, sides=(4,)):

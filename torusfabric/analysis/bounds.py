@@ -1,8 +1,8 @@
 """Lower bounds on rounds.
 
-They hold for every schedule that `check` accepts, and for those that copy partial sums, which it
-does not; on every topology that looks the same from each
-node; in groups they are those of one group, which no message leaves. Each is proved in the
+They hold for every schedule that `check` accepts, whether partial sums are moved or copied; on
+every topology that looks the same from each node; in groups they are those of one group, which no
+message leaves. Each is proved in the
 docstring of its function; `lower_bound` takes the largest that applies. N is the number of nodes, D
 the diameter, M the number of chunks, P the number of ports in use, b the most blocks a message may
 carry.
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..collective import Collective
 from ..errors import InputError
-from ..schedule import Duplex, Lifted, Pattern, Rounds, Schedule, Switching, Table
+from ..schedule import Duplex, Lifted, Pattern, Rounds, Schedule, SumTable, Switching, Table
 from ..schedule.file import AnyPath, given_schedule
 from ..topology import Topology
 from .check import Traffic, check
@@ -33,8 +33,8 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
     With store-and-forward switching, the model includes the length of the longest message; that no
     block ever rests, if none does; and in a total exchange, that all nodes do the same, if they do.
-    In a reduction other schedules may copy partial sums. Links that the schedule was planned
-    without are out of order for all.
+    In a reduction other schedules may copy partial sums, whether this one does or not. Links that
+    the schedule was planned without are out of order for all.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def _longest_message(schedule: Schedule, traffic: Traffic | None) -> int | None:
     """Blocks of the longest message of a schedule, None for circuits, which may hold any number."""
     if schedule.switching == Switching.CIRCUIT:
         return None
-    if traffic is None and isinstance(schedule, Pattern | Table):
+    if traffic is None and isinstance(schedule, Pattern | Table | SumTable):
         return 1
     return max(1, *(traffic or check(schedule)).round_blocks, 1)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..collective import Operator
 from ..schedule import Schedule, Switching
 from .bounds import find_bound
 from .check import Progress, check
@@ -13,13 +14,19 @@ from .volume import least_time
 __all__ = ["bound_in_words", "facts_together", "in_words", "schedule_facts", "steps_in_words"]
 
 
-def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict[str, Any]:
+def schedule_facts(
+    schedule: Schedule,
+    progress: Progress | None = None,
+    operators: Sequence[Operator] = (),
+) -> dict[str, Any]:
     """Check a schedule and measure it.
 
     Parameters
     ----------
     schedule : Schedule
     progress : function of (done, total), optional
+    operators : sequence of Operator
+        As of `check`.
 
     Returns
     -------
@@ -34,7 +41,7 @@ def schedule_facts(schedule: Schedule, progress: Progress | None = None) -> dict
     ScheduleError
         If the schedule has a fault.
     """
-    traffic = check(schedule, progress=progress)
+    traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
     return {

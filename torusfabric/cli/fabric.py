@@ -92,7 +92,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     found = []
     for schedule in schedules:
         with progress_bar("checking") as progress:
-            found.append(schedule_facts(schedule, progress))
+            found.append(schedule_facts(schedule, progress, operators))
     with progress_bar("compiling"):
         fabric = _compiled(arguments, chosen, operators)
     words = hardware_words(arguments, width=fabric.width, length=fabric.flits)

@@ -66,6 +66,8 @@ def compile(
     InputError
         If there is nothing to build, because a single node already holds all there is; if a message
         of so many flits cannot be cut into equal chunks; or if operators do not apply.
+    ScheduleError
+        If it counts a contribution twice, and an operator is not idempotent.
 
     Examples
     --------
@@ -154,6 +156,10 @@ def _compile_one(
         )
     if isinstance(schedule, Pattern):
         return compile_pattern(schedule, flits, any_length=any_length)
+    if isinstance(schedule, SumTable) and not all(each.idempotent for each in operators):
+        from ..analysis.check import check  # a schedule may have been checked for others
+
+        check(schedule)
     if isinstance(schedule, Table | SumTable):
         return compile_table(schedule, flits, operators, any_length=any_length)
     return compile_rounds(schedule, flits, operators, any_length=any_length)

@@ -30,6 +30,15 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     return every_port(options, topology.ports)
 
 
+def _usual(torus: Torus) -> int:
+    """The number of chunks where none is asked for: more serve longer messages.
+
+    Where sides differ much, rotated orders cost the shortest messages more than that is worth.
+    """
+    waiting = len(torus.sides) * (max(torus.sides) // 2) - torus.diameter
+    return max(_able(torus)) if waiting <= 1 else 1
+
+
 def _able(torus: Torus) -> list[int]:
     """The numbers of chunks: of one, or of as many for each order of the axes.
 
@@ -48,7 +57,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     collective : Collective
         All-reduce.
     options : Options
-        ``chunks`` of a message: 1, one for each axis, or two.
+        ``chunks`` of a message: 1, one for each axis, or two; by default the most, or 1 where
+        rotated orders take two steps more than the diameter or longer still.
 
     Returns
     -------
@@ -63,11 +73,13 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     --------
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
-    >>> schedule = RING_EXCHANGE(parse_topology("5x7"), parse_collective("allreduce"))
-    >>> schedule.round_count, parse_topology("5x7").diameter
+    >>> torus, collective = parse_topology("5x7"), parse_collective("allreduce")
+    >>> RING_EXCHANGE(torus, collective, Options(chunks=1)).round_count, torus.diameter
     (5, 5)
+    >>> RING_EXCHANGE(torus, collective).chunks
+    4
     """
-    chunks, axes = options.chunks or 1, len(topology.sides)
+    chunks, axes = options.chunks or _usual(topology), len(topology.sides)
     halves = [side // 2 for side in topology.sides]
     together = -(-chunks // axes)
     table, passed = np.full((2, axes * max(halves) * together, topology.ports), -1)

@@ -40,7 +40,7 @@ __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "t
 def check(
     schedule: Schedule | AnyPath,
     *,
-    operators: Sequence[Operator] = (),
+    operators: Sequence[Operator | str] = (),
     progress: Progress | None = None,
 ) -> Traffic:
     """Check a schedule.
@@ -49,7 +49,7 @@ def check(
     ----------
     schedule : Schedule or path
         Of any form; or its file.
-    operators : sequence of Operator
+    operators : sequence of Operator or str
         Those by which a reduction combines words. If all are idempotent, such as ``max``, a
         contribution may be in a sum twice where nodes keep their sums.
     progress : function of (done, total), optional
@@ -84,7 +84,8 @@ def check(
     schedule = given_schedule(schedule)
     _inspect(schedule)
     collective = schedule.collective
-    twice = bool(operators) and all(operator.idempotent for operator in operators)
+    named = [Operator.parse(each) if isinstance(each, str) else each for each in operators]
+    twice = bool(named) and all(operator.idempotent for operator in named)
     match schedule:
         case SumTable():
             return check_sum_table(schedule, twice=twice)
