@@ -2,10 +2,10 @@
 
 A `Schedule` says, as a plain immutable value, which message travels along which path in which
 round. There are three ways to write one: a `Pattern` (oblivious forwarding), a `Table`
-(translation-invariant) and `Rounds` (explicit paths); what several groups of nodes do alike is
-`Lifted` from any of them, and what is of one root in a table is `Masked`. Each lists its transfers
-round by round as arrays; that view is all that the checker, the cost model and the schedule file
-see.
+(translation-invariant; a `SumTable` where nodes keep their sums) and `Rounds` (explicit paths);
+what several groups of nodes do alike is `Lifted` from any of them, and what is of one root in a
+table is `Masked`. Each lists its transfers round by round as arrays; that view is all that the
+checker, the cost model and the schedule file see.
 """
 
 import hashlib
