@@ -27,7 +27,7 @@ def test_steps(sides):
     """One chunk takes the diameter; chunks in rotated orders wait for the longest side."""
     nodes, axes = int(np.prod(sides)), len(sides)
     assert exchange(sides, 1).steps == Torus(*sides).diameter
-    for chunks, turns in ((axes, 1), (2 * axes, 2)):
+    for chunks, turns in ((axes, 1), (2 * axes, 2), (5 * axes, 5)):
         if chunks > 1 and chunks % nodes:
             longest = axes * (max(sides) // 2)
             assert exchange(sides, chunks).steps in range(
@@ -60,7 +60,7 @@ def test_usual_chunks():
 def test_execution(sides, operator):
     """Programs of every number of chunks, for one length and for any, deliver the sum."""
     nodes, axes = int(np.prod(sides)), len(sides)
-    for chunks in {1, axes, 2 * axes}:
+    for chunks in {1, axes, 2 * axes, 3 * axes}:
         if chunks > 1 and chunks % nodes == 0:
             continue
         for most, length in ((1, 1), (5, 5), (7, 1), (7, 4)):
@@ -112,9 +112,9 @@ def test_hardware(sides, chunks, flits):
 def test_beside_others():
     """A fabric of several collectives, one of which passes on what comes as it comes."""
     schedules = [
-        exchange((3, 4), 4),
-        tf.plan("3x4", "allgather"),
-        tf.plan("3x4", "allreduce", algorithm="matching"),
+        exchange((2, 3), 4),
+        tf.plan("2x3", "allgather"),
+        tf.plan("2x3", "allreduce", algorithm="matching"),
     ]
     program = tf.compile(schedules, max_flits=4)
     assert tf.simulate(tf.Fabric(program, width=8), jobs=9).passed
@@ -158,8 +158,9 @@ def test_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("topology", "options", "message"),
     [
-        ("2x2", {"chunks": 4}, "needs --chunks 1 or 2, not 4"),
-        ("8x8", {"chunks": 3}, "needs --chunks 1 or 2 or 4, not 3"),
+        ("2x2", {"chunks": 4}, "--chunks 1 or a multiple of 2 up to 32, but not of 4, not 4"),
+        ("8x8", {"chunks": 3}, "--chunks 1 or a multiple of 2 up to 32, but not of 64, not 3"),
+        ("8x8", {"chunks": 34}, "up to 32, but not of 64, not 34"),
         ("8x8", {"ports": 1}, "needs --ports 4"),
         ("arrowhead:1", {}, "needs a torus, not"),
     ],

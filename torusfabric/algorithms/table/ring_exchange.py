@@ -19,14 +19,20 @@ from ..requirements import every_port
 
 __all__ = ["RING_EXCHANGE", "misfit", "plan"]
 
+#: More chunks in the same order of the axes are not worth a try.
+MOST_TURNS = 16
+
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why a selection does not fit, or None."""
     if not isinstance(topology, Torus):
         return "a torus"
-    able = _able(topology)
-    if options.chunks not in (None, *able):
-        return f"--chunks {' or '.join(map(str, able))}"
+    axes, chunks = len(topology.sides), options.chunks or 1
+    # A message in as many chunks as there are nodes is one in shares, which nodes own.
+    shared = chunks % topology.nodes == 0
+    if chunks > 1 and (chunks % axes or chunks > MOST_TURNS * axes or shared):
+        able = f"a multiple of {axes} up to {MOST_TURNS * axes}, but not of {topology.nodes}"
+        return f"--chunks 1 or {able}"
     return every_port(options, topology.ports)
 
 
@@ -35,17 +41,11 @@ def _usual(torus: Torus) -> int:
 
     Where sides differ much, rotated orders cost the shortest messages more than that is worth.
     """
-    waiting = len(torus.sides) * (max(torus.sides) // 2) - torus.diameter
-    return max(_able(torus)) if waiting <= 1 else 1
-
-
-def _able(torus: Torus) -> list[int]:
-    """The numbers of chunks: of one, or of as many for each order of the axes.
-
-    A message in as many chunks as there are nodes is one in shares, which nodes own.
-    """
     axes = len(torus.sides)
-    return [count for count in sorted({1, axes, 2 * axes}) if count == 1 or count % torus.nodes]
+    waiting = axes * (max(torus.sides) // 2) - torus.diameter
+    if waiting > 1:
+        return 1
+    return next((count for count in (2 * axes, axes) if count % torus.nodes), 1)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
@@ -57,7 +57,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     collective : Collective
         All-reduce.
     options : Options
-        ``chunks`` of a message: 1, one for each axis, or two; by default the most, or 1 where
+        ``chunks`` of a message: 1, or as many for each axis; by default two for each, or 1 where
         rotated orders take two steps more than the diameter or longer still.
 
     Returns
@@ -67,7 +67,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     Notes
     -----
     D steps for one chunk. Of d chunks each begins with another axis, in d times the longest half;
-    2d chunks take twice as many steps, and hardware in which they alternate hardly more cycles.
+    2d chunks take twice as many steps, but in hardware, where they alternate, hardly more cycles.
+    More take more cycles, and less for each flit.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
         turn, first = divmod(chunk, axes)
         start = 0
         for axis in [*range(first, axes), *range(first)]:
-            for step, port, by in _one_axis(topology, axis, halves[axis]):
+            for step, port, by in _one_axis(topology, axis):
                 row = (start + step) * together + turn
                 assert table[row, port] < 0, "chunks are on different axes at any time"
                 table[row, port], passed[row, port] = chunk, by
@@ -105,10 +106,15 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     )
 
 
-def _one_axis(torus: Torus, axis: int, hops: int) -> Iterator[tuple[int, int, int]]:
-    """Step, out-port, and the in-port of what is passed on, -1 for the sum."""
+def _one_axis(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
+    """Step, out-port, and the in-port of what is passed on, -1 for the sum.
+
+    The last hop on an even side is the same way for all chunks: if they took turns, a run would
+    take few cycles less, and results would lie in twice as many memories.
+    """
+    hops, even = torus.sides[axis] // 2, torus.sides[axis] % 2 == 0
     for hop in range(hops):
-        ways = 1 if hop == hops - 1 and torus.sides[axis] % 2 == 0 else 2
+        ways = 1 if hop == hops - 1 and even else 2
         for port in range(2 * axis, 2 * axis + ways):
             yield hop, port, int(torus.opposite[port]) if hop else -1
 
