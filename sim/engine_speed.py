@@ -4,9 +4,8 @@ Each row is measured in a process and a cache of its own. "Build" is the time un
 can start, "processor" what it takes of the processors, "node cycles" counts cycles from start to
 done times nodes in a second of processor time, "whole" is the time to load, run and read one
 collective, all words compared, "even" the number of cycles after which building has paid, compared
-with Amaranth's simulator, and "MB" the memory. Times are in seconds. "routers" are those of the
-compiled engine by themselves, without endpoints and host. "icarus" is Icarus Verilog on the emitted
-text, which looks at no words.
+with Amaranth's simulator, and "MB" the memory. Times are in seconds. "icarus" is Icarus
+Verilog on the emitted text, which looks at no words.
 
     python sim/engine_speed.py
     python sim/engine_speed.py 8x8 16x16 32x32 --times 2
@@ -28,14 +27,12 @@ import torusfabric as tf
 from torusfabric.cli.notices import notices_shown
 from torusfabric.cli.output import print_json, print_table, progress_bar
 from torusfabric.simulation.engines import ENGINES, Engine
-from torusfabric.simulation.engines.routers import Routers
 
 #: What is measured, by name.
-MEASURED = ENGINES | {"routers": Routers, "icarus": Icarus}
+MEASURED = ENGINES | {"icarus": Icarus}
 
 #: Node cycles to measure over, by engine.
-MEASURED_CYCLES = {"amaranth": 3e4, "compiled": 2e7, "verilator": 2e7, "routers": 4e7,
-                   "icarus": 1e5}  # fmt: skip
+MEASURED_CYCLES = {"amaranth": 3e4, "compiled": 2e7, "icarus": 1e5}
 
 #: More words than this through the host port are too many for Amaranth's simulator.
 MANY_WORDS = 100_000

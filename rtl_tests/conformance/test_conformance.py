@@ -21,7 +21,6 @@ from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
 from torusfabric.simulation.engines import ENGINES
-from torusfabric.simulation.engines.verilator import have_verilator
 from torusfabric.toolchain import cxx
 from torusfabric.topology import parse_topology
 
@@ -185,9 +184,7 @@ def engine_marks(name, form):
     if name == "amaranth":
         return []
     marks = [pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")]
-    if name == "verilator":
-        marks.append(pytest.mark.skipif(not have_verilator(), reason="no Verilator"))
-    if name == "verilator" or form not in ("table", "rounds"):
+    if form not in ("table", "rounds"):
         marks.append(pytest.mark.long)
     return marks
 

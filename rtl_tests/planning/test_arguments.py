@@ -189,7 +189,7 @@ WRONG = [
     (lambda: tf.emit("x"), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 'x'"),
     (lambda: tf.simulate("x"), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 'x'"),
     (lambda: tf.simulate(fabric(), engine="x"), "simulate 2x2 allreduce --engine x",
-     "engine must be one of auto, amaranth, compiled, verilator, not 'x'"),
+     "engine must be one of auto, amaranth, compiled, not 'x'"),
     (lambda: tf.simulate(fabric(top="stream"), engine="x"),
      None, "Engine of streams must be one of"),
     (lambda: tf.simulate(fabric(), engine=4), None, "Engine must be a name or an Engine, not 4"),

@@ -15,11 +15,9 @@ from torusfabric.program import Program
 from torusfabric.simulation.engines import (
     AmaranthEngine,
     CompiledEngine,
-    VerilatorEngine,
     check_wave,
     choose_engine,
 )
-from torusfabric.simulation.engines.verilator import have_verilator
 from torusfabric.toolchain import cxx, tools
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -30,16 +28,6 @@ needs_gtkwave = pytest.mark.skipif(
 ENGINES = [
     pytest.param(AmaranthEngine, {}, id="amaranth"),
     pytest.param(CompiledEngine, {"optimize": 0}, id="compiled", marks=needs_compiler),
-    pytest.param(
-        VerilatorEngine,
-        {"optimize": 0},
-        id="verilator",
-        marks=[
-            needs_compiler,
-            pytest.mark.skipif(not have_verilator(), reason="no Verilator"),
-            pytest.mark.long,
-        ],
-    ),
 ]
 
 #: Names of lines of the whole that every fabric has.

@@ -22,7 +22,7 @@ def add_commands(commands: Commands) -> None:
     _add_runs(simulate)
     simulate.add_argument(
         "--engine",
-        choices=("auto", "amaranth", "compiled", "verilator"),
+        choices=("auto", "amaranth", "compiled"),
         default="auto",
         help="what runs it (default auto: by the size of the work)",
     )

@@ -66,7 +66,7 @@ def simulate(
         0). Its runs follow one another as fast as they can.
     engine : Engine, StreamEngine or str, optional
         By default Amaranth's simulator; a `StreamEngine` for a fabric with streams. By name
-        ``amaranth``, ``compiled``, ``verilator``, or ``auto`` for what takes the least time.
+        ``amaranth``, ``compiled``, or ``auto`` for what takes the least time.
     progress : function of (done, total), optional
 
     Returns

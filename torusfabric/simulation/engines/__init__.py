@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from .base import Engine, EngineRun, Job, PhaseTimes, longest_job
     from .choice import ENGINES, Choice, choose_engine
     from .compiled import CompiledEngine
-    from .verilator import VerilatorEngine
     from .waves import check_wave
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "EngineRun",
     "Job",
     "PhaseTimes",
-    "VerilatorEngine",
     "check_wave",
     "choose_engine",
     "longest_job",
@@ -34,7 +32,6 @@ __getattr__ = exported(
         ".base": ("Engine", "EngineRun", "Job", "PhaseTimes", "longest_job"),
         ".choice": ("ENGINES", "Choice", "choose_engine"),
         ".compiled": ("CompiledEngine",),
-        ".verilator": ("VerilatorEngine",),
         ".waves": ("check_wave",),
     },
 )

@@ -27,7 +27,6 @@ def _make(engine: str, *given: Any, **options: Any) -> Engine:
 ENGINES: dict[str, Callable[..., Engine]] = {
     "amaranth": partial(_make, "AmaranthEngine"),
     "compiled": partial(_make, "CompiledEngine"),
-    "verilator": partial(_make, "VerilatorEngine"),
 }
 
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
