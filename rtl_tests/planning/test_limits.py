@@ -55,13 +55,13 @@ def test_beyond_memory(line: str, advice: str, capsys: pytest.CaptureFixture[str
 def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
     """What may take long says so before it starts; what takes seconds does not."""
     caplog.set_level(logging.INFO, LOGGER.name)
-    limits.announce(
-        "Planning", limits.plan_seconds(select("256x256", "broadcast", algorithm="max-flow"))
-    )
-    assert caplog.messages == ["Planning may take some 3.4 min"]
-    quick = ("8x8 allgather", "16x16x16 allgather", "16x16 alltoall", "64 scatter")
-    for topology, collective in map(str.split, quick):
-        assert limits.plan_seconds(select(topology, collective)) < 10
+    limits.announce("Simulating", 204)
+    limits.announce_plan("Planning", tf.parse_topology("256x256"))
+    said = ["Simulating may take some 3.4 min", "Planning, of 65536 nodes, may take minutes"]
+    assert caplog.messages == said
+    limits.announce("Simulating", 10)
+    limits.announce_plan("Planning", tf.parse_topology("16x16x16"))
+    assert caplog.messages == said
 
 
 def test_beyond_memory_in_python() -> None:

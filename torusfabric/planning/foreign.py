@@ -17,14 +17,11 @@ from ..schedule.recognise import recognise
 from ..toolchain.hints import no_such
 from ..toolchain.reading import excerpt, read_text
 from ..topology import IntArray, Topology, parse_topology
-from .limits import plan_seconds
+from .limits import plans_soon
 from .plans import plan_selection
 from .selection import Selection
 
 __all__ = ["best_plan", "import_placed", "import_schedule"]
-
-#: Seconds within which a plan of our own is made to compare with.
-SOON = 1.0
 
 #: Bytes of a file that lists nodes.
 MOST_MAP = 2**24
@@ -133,7 +130,7 @@ def best_plan(schedule: Schedule) -> Schedule | None:
         for options in (Options(chunks=schedule.chunks), Options()):
             selection = Selection(schedule.topology, schedule.collective, algorithm, options)
             misfit = algorithm.why_not(schedule.topology, schedule.collective, options)
-            if misfit is None and plan_seconds(selection) < SOON:
+            if misfit is None and plans_soon(selection):
                 found = plan_selection(selection)
                 others = found.chunks != schedule.chunks
                 planned.append((others, schedule_cost(found).tau, found.round_count, found))

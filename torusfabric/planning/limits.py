@@ -22,22 +22,22 @@ from .selection import Selection
 __all__ = [
     "Need",
     "announce",
+    "announce_plan",
     "plan_needs",
-    "plan_seconds",
+    "plans_soon",
     "require_hardware",
     "require_jobs",
     "require_memory",
     "require_placements",
 ]
 
-#: Bytes for each port of each node while an algorithm plans, and what it planned is checked. Those
-#: of `DEFAULT` are of the table of neighbours.
-PER_PORT = {"lee-code": 5, "hamiltonian": 200, "one-packet": 200, "redistribute": 200}
-DEFAULT = 24
+#: Bytes for each port of each node while any algorithm plans, and what it planned is checked: the
+#: least that was measured. Those of `NEIGHBOURS` are of the table of neighbours of the whole torus.
+PER_PORT, NEIGHBOURS = 5, 24
 
-#: Bytes for each block that a node sends or receives, for each transfer of a table that is planned
-#: along shortest paths, for each port in each step, and for a round of transfers.
-PER_BLOCK, PER_TRANSFER, PER_SLOT, PER_ROUND = 20, 60, 16, 1000
+#: Bytes for each block that a node sends or receives, for each port in each step, and for a round
+#: of transfers.
+PER_BLOCK, PER_SLOT, PER_ROUND = 20, 16, 1000
 
 #: Bytes for each port of each node of a netlist, for each address of a memory (while it is
 #: simulated, and while Yosys writes its text), and for each word that a simulation sends, receives
@@ -47,18 +47,9 @@ PER_PIN, PER_ADDRESS, PER_WRITTEN_ADDRESS, PER_WORD = 1000, 8, 800, 16
 #: Bytes for each placement or job, while it is waited for and then kept.
 PER_PLACEMENT, PER_JOB = 1000, 1000
 
-#: Seconds of a common machine: for each block, of a table or not; for each step; for each hop of an
-#: exchange that is planned along shortest paths, and for each pair of them if all are of one root.
-TABLE_SECONDS, BLOCK_SECONDS, STEP_SECONDS = 1e-5, 4e-7, 2e-4
-HOP_SECONDS, HOPS_SECONDS = 1e-5, 4e-12
-
-#: Seconds for each port of each pair of nodes.
-PAIR_SECONDS = {
-    "hamiltonian": 8e-10,
-    "one-packet": 7e-10,
-    "redistribute": 8e-10,
-    "max-flow": 1.2e-8,
-}
+#: Up to so many nodes, and blocks that a node sends or receives, every algorithm plans within about
+#: a second of a common machine; from so many nodes on, some take minutes.
+QUICK_NODES, QUICK_BLOCKS, SLOW_NODES = 2**12, 2**16, 2**16
 
 #: Seconds from which on it is said how long something may take.
 LONG = 60.0
@@ -170,19 +161,15 @@ def plan_needs(selection: Selection) -> list[Need]:
     whole, options = selection.topology, selection.options
     # In groups one of them is planned, and the whole is checked.
     topology = selection.collective.groups(whole).torus
-    nodes, name = topology.nodes, selection.chosen().name
-    arcs, chunks = nodes * topology.ports, options.chunks or 1
-    needs = [Need(PER_PORT.get(name, DEFAULT) * arcs, "nodes", nodes)]
+    nodes, chunks = topology.nodes, options.chunks or 1
+    needs = [Need(PER_PORT * nodes * topology.ports, "nodes", nodes)]
     if whole.nodes > nodes:
-        needs.append(Need(DEFAULT * whole.nodes * whole.ports, "nodes", whole.nodes))
+        needs.append(Need(NEIGHBOURS * whole.nodes * whole.ports, "nodes", whole.nodes))
     cut = "--chunks" if chunks > 1 else "nodes"
     # The chunks of an all-reduce are those of all nodes together.
     reduced = selection.collective.reducing and selection.collective.to_all
     blocks = chunks if reduced else nodes * chunks
     needs.append(Need(PER_BLOCK * blocks, cut, chunks if chunks > 1 else nodes))
-    if name == "matching" and selection.collective.rooted:
-        hops = chunks * nodes * topology.diameter // 2
-        needs.append(Need(PER_TRANSFER * hops, cut, chunks if chunks > 1 else nodes))
     if options.latency > 1:
         waits = max(topology.diameter - 1, int(selection.collective.reducing))
         steps = 1 + waits * options.latency
@@ -193,37 +180,30 @@ def plan_needs(selection: Selection) -> list[Need]:
     return needs
 
 
-def plan_seconds(selection: Selection) -> float:
-    """Seconds that planning and checking may take, by measurements of some sizes.
-
-    Parameters
-    ----------
-    selection : Selection
-
-    Returns
-    -------
-    float
+def plans_soon(selection: Selection) -> bool:
+    """Whether any algorithm plans a selection within about a second.
 
     Examples
     --------
     >>> from torusfabric.planning import select
-    >>> plan_seconds(select("8x8", "allgather")) < 1
-    True
+    >>> plans_soon(select("8x8", "allgather")), plans_soon(select("256x256", "allgather"))
+    (True, False)
     """
-    topology, collective, options = selection.topology, selection.collective, selection.options
-    nodes, chunks, name = topology.nodes, options.chunks or 1, selection.chosen().name
-    reduced = collective.reducing and collective.to_all
-    blocks = chunks if reduced else nodes * chunks
-    table = name in ("matching", "necklace", "bufferless")
-    seconds = (TABLE_SECONDS if table else BLOCK_SECONDS) * blocks
-    seconds += PAIR_SECONDS.get(name, 0) * topology.ports * nodes**2
-    hops = blocks * topology.diameter / 2
-    if table and collective.kind in ("scatter", "gather"):
-        seconds += HOPS_SECONDS * hops**2
-    if table and collective.kind == "alltoall":
-        seconds += HOP_SECONDS * hops
-    waits = topology.diameter * (options.latency - 1)
-    return seconds + STEP_SECONDS * (waits + _packets(topology, options)[0])
+    nodes, chunks = selection.topology.nodes, selection.options.chunks or 1
+    return nodes <= QUICK_NODES and nodes * chunks <= QUICK_BLOCKS
+
+
+def announce_plan(what: str, topology: Topology) -> None:
+    """Say that planning may take long, if it may.
+
+    Parameters
+    ----------
+    what : str
+        What is planned, to begin with: ``Planning 8x8 allgather``.
+    topology : Topology
+    """
+    if topology.nodes >= SLOW_NODES:
+        LOGGER.info("%s, of %d nodes, may take minutes", what, topology.nodes)
 
 
 def _packets(topology: Topology, options: Options) -> tuple[int, str]:

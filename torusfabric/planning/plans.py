@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
 from ..topology import Topology
-from .limits import announce, plan_needs, plan_seconds, require_memory
+from .limits import announce_plan, plan_needs, require_memory
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     algorithm = chosen.chosen()
     what = f"Planning {chosen.topology} {chosen.collective}"
     require_memory(what, plan_needs(chosen))
-    announce(what, plan_seconds(chosen))
+    announce_plan(what, chosen.topology)
     return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
 
 
