@@ -170,7 +170,9 @@ def installed(commit: str) -> Path:
             try:
                 subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
                 pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-                subprocess.run([*pip, f"{tree}[prove]"], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run(
+                    [*pip, f"{tree}[boards,prove]"], check=True, stdout=subprocess.DEVNULL
+                )
             finally:
                 git("worktree", "remove", "--force", str(tree))
     return program

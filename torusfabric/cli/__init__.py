@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from .. import __version__
+from ..errors import MissingTool
+from ..toolchain.extras import missing_package
 from ..toolchain.processes import ending_signals
 from .command import CommandParser
 from .notices import notices_shown
@@ -78,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ending_signals():
             prepare_streams()
             with notices_shown():
-                return _run(words)
+                return _with_extras(words)
     except BrokenPipeError:
         return 0  # the reader has seen enough
     except (Exception, KeyboardInterrupt) as error:
@@ -89,6 +91,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return found.status
     finally:
         flush_or_drop()
+
+
+def _with_extras(words: list[str]) -> int:
+    """Do what a command line says; a package that is missing is named with what brings it."""
+    try:
+        return _run(words)
+    except ModuleNotFoundError as error:
+        commands = {name: command for group in PURPOSES.values() for name, command in group.items()}
+        extra = next((commands[word].extra for word in words if word in commands), "")
+        if missing := missing_package(error, extra):
+            raise MissingTool(missing) from None
+        raise
 
 
 def _run(words: list[str]) -> int:

@@ -13,7 +13,7 @@ from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
 from .arguments import PICTURE, add_force, check_output
 from .command import Commands, add_command
-from .compare_together import compare_fabrics
+from .compare_together import compare_fabrics, print_uncounted
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
@@ -43,10 +43,11 @@ def add_commands(commands: Commands) -> None:
 
 def run_compare(arguments: Namespace) -> None:
     """Compare, and print a table."""
-    from ..fpga.synthesis.target import find_target
     from ..sweep.compare import Hardware, compare
 
     if arguments.target:
+        from ..fpga.synthesis.target import find_target
+
         find_target(arguments.target)
     if arguments.plot:
         check_output(arguments, arguments.plot, PICTURE)
@@ -94,6 +95,7 @@ def run_compare(arguments: Namespace) -> None:
     for entry in found.entries:
         if entry.reason:
             print_line(f"no hardware by {entry.algorithm}: {entry.reason}")
+    print_uncounted(found.entries)
     for name, needs in found.misfits.items():
         print_line(f"{name} needs {needs}")
 

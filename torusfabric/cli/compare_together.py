@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..draw.bars import bar_charts
 from ..planning import Selection, require_hardware
+from ..toolchain.extras import how_to_install
 from ..toolchain.files import write_file
 from .hardware_options import operators_of
 from .output import print_json, print_line, print_table, progress_bar
@@ -15,8 +17,9 @@ from .several import each_selection
 
 if TYPE_CHECKING:
     from ..sweep.compare_together import Together
+    from ..sweep.costs import Costs
 
-__all__ = ["compare_fabrics"]
+__all__ = ["compare_fabrics", "print_uncounted"]
 
 #: The columns of the table, by the fields of an entry; what is left of them needs a target.
 HEADS = {
@@ -90,6 +93,13 @@ def _print_fabrics(
     for fabric in fabrics:
         if fabric.reason:
             print_line(f"no hardware by {', '.join(fabric.algorithms)}: {fabric.reason}")
+    print_uncounted(fabrics)
+
+
+def print_uncounted(rows: Iterable[Costs]) -> None:
+    """Say what would count the hardware, where nothing that is installed does."""
+    if any(row.classes is None and row.reason is None for row in rows):
+        print_line(f"classes, ROMs and memories are counted after {how_to_install('hardware')}")
 
 
 def _plot(title: str, selections: list[Selection], fabrics: list[Together]) -> str:

@@ -4,7 +4,6 @@ import argparse
 from argparse import Namespace
 
 from ..algorithms import CATALOGUE
-from ..errors import MissingTool
 from .command import Commands, add_command
 from .output import print_json, print_line
 
@@ -26,10 +25,8 @@ def add_commands(commands: Commands) -> None:
 
 def run_completion(arguments: Namespace) -> None:
     """Print the script of a shell."""
-    try:
-        import shtab
-    except ImportError:
-        raise MissingTool("Package shtab was not found: pip install shtab") from None
+    import shtab
+
     from . import make_parser
 
     parser = make_parser()

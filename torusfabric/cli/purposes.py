@@ -18,11 +18,14 @@ class Command(NamedTuple):
         What it does, in a few words.
     example : str
         A command line, for the help text.
+    extra : str
+        What brings all that it needs, if that is more than what makes hardware.
     """
 
     module: str
     text: str
     example: str
+    extra: str = ""
 
 
 #: Commands by purpose, in the order in which a newcomer meets them.
@@ -68,11 +71,13 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
             "hardware",
             "synthesize a fabric and report what it costs",
             "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
+            "synthesis",
         ),
         "prove": Command(
             "prove",
             "prove that the Verilog of a fabric delivers what its collectives owe, for all data",
             "torusfabric prove 8x8 alltoall",
+            "prove",
         ),
     },
     "boards": {
@@ -80,16 +85,19 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
             "boards",
             "list the boards, or find out what one holds",
             "torusfabric boards --measure icestick",
+            "boards",
         ),
         "build": Command(
             "board",
             "make a bitstream that tests a fabric on a board",
             "torusfabric build --board icebreaker 2x2 allgather --width 8 -o out/",
+            "boards",
         ),
         "flash": Command(
             "board",
             "make a bitstream and load it onto a board",
             "torusfabric flash --board ulx3s-25f 4x4 allgather --width 32",
+            "boards",
         ),
         "monitor": Command(
             "monitor",

@@ -12,7 +12,6 @@ from ..analysis.link_use import link_use
 from ..collective import Operator
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
-from ..rtl import Fabric
 from ..schedule import Schedule
 from .costs import Costs, take_costs
 
@@ -190,8 +189,7 @@ def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
             max_flits=hardware.max_flits,
             operators=hardware.operators,
         )
-        fabric = Fabric(program, width=hardware.width)
+        costs = take_costs(program, hardware.width, hardware.target)
     except InputError as error:
         return Entry(**planned, reason=str(error))
-    costs = take_costs(fabric, hardware.target)
-    return Entry(**planned, cycles=fabric.predicted_cycles, **costs)
+    return Entry(**planned, cycles=program.cycles(), **costs)

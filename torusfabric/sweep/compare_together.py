@@ -8,7 +8,6 @@ from ..analysis.check import check
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
 from ..program.counts import count_inputs
-from ..rtl import Fabric
 from ..schedule import Schedule
 from .compare import Hardware, fitting
 from .costs import Costs, take_costs
@@ -114,12 +113,12 @@ def _built(schedules: list[Schedule], hardware: Hardware) -> Together:
     algorithms = tuple(schedule.algorithm for schedule in schedules)
     try:
         program = compile(schedules, max_flits=hardware.max_flits, operators=hardware.operators)
-        fabric = Fabric(program, width=hardware.width)
+        costs = take_costs(program, hardware.width, hardware.target)
     except InputError as error:
         return Together(algorithms, reason=str(error))
     return Together(
         algorithms,
         cycles=tuple(program.cycles(mode=mode) for mode in range(len(program.modes))),
         inputs=count_inputs(program).total,
-        **take_costs(fabric, hardware.target),
+        **costs,
     )

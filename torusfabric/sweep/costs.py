@@ -1,10 +1,13 @@
 """What the hardware of a fabric takes, for comparisons."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..rtl import Fabric
-from ..rtl.inventory import take_inventory
+from ..program import Program
+from ..toolchain.extras import installed
+
+if TYPE_CHECKING:
+    from ..rtl import Fabric
 
 __all__ = ["Costs", "take_costs"]
 
@@ -43,15 +46,30 @@ class Costs:
         return dict(sorted(asdict(self).items(), key=lambda item: item[0] in costs))
 
 
-def take_costs(fabric: Fabric, target: str | None) -> dict[str, Any]:
-    """What a fabric takes, by the names of `Costs`.
+def take_costs(program: Program, width: int, target: str | None) -> dict[str, Any]:
+    """What the fabric of a program takes, by the names of `Costs`.
+
+    Nothing is known where the extra ``hardware`` is not installed and no target is asked for.
 
     Parameters
     ----------
-    fabric : Fabric
+    program : Program
+    width : int
+        Bits of a flit.
     target : str or None
         Device to synthesize for, if any.
+
+    Raises
+    ------
+    InputError
+        If there is no such fabric.
     """
+    if not target and not installed("amaranth"):
+        return {}
+    from ..rtl import Fabric
+    from ..rtl.inventory import take_inventory
+
+    fabric = Fabric(program, width=width)
     return {
         "classes": len(fabric.router_classes),
         **take_inventory(fabric)._asdict(),
@@ -59,7 +77,7 @@ def take_costs(fabric: Fabric, target: str | None) -> dict[str, Any]:
     }
 
 
-def _synthesized(fabric: Fabric, target: str) -> dict[str, Any]:
+def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
     """What a fabric costs on a device."""
     from .. import verilog
     from ..fpga.synthesis import synthesize

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import MissingTool, WorkFailed
 from . import cxx, tools
+from .extras import EXTRAS, how_to_install
 from .programs import TOOLS, Tool
 
 __all__ = ["Found", "packages_found", "tools_found"]
@@ -14,17 +15,6 @@ __all__ = ["Found", "packages_found", "tools_found"]
 #: A requirement of ours: the package, which versions, and the extra that asks for it.
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<versions>[^;]*)(?P<marker>;.*)?")
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")
-
-#: What each extra is for.
-EXTRAS = {
-    "dask": "sweeps on a cluster",
-    "diagrams": "timing diagrams as pictures",
-    "docs": "the documentation",
-    "gowin": "Gowin devices",
-    "litex": "SoCs of LiteX",
-    "notebook": "notebooks",
-    "test": "tests",
-}
 
 
 @dataclass(frozen=True)
@@ -61,8 +51,6 @@ def tools_found() -> list[Found]:
 
 def _tool(tool: Tool) -> Found:
     """Whether a program is there and runs."""
-    required = {name for name, extra in _requirements() if not extra}
-    comes_along = tool.install.removeprefix("pip install ") in required
     version = problem = None
     try:
         version = _version(tool.name)
@@ -72,7 +60,7 @@ def _tool(tool: Tool) -> Found:
         pass
     except WorkFailed as error:
         problem = str(error)
-    return Found(tool.name, tool.serves, version, tool.install, comes_along, problem)
+    return Found(tool.name, tool.serves, version, tool.install, required=False, problem=problem)
 
 
 def _version(name: str) -> str:
@@ -85,8 +73,9 @@ def _version(name: str) -> str:
 def packages_found() -> list[Found]:
     """Every Python package that torusfabric and its extras ask for, each once."""
     found: dict[str, Found] = {}
-    for name, extra in _requirements():
-        install = f"pip install torusfabric[{extra}]" if extra else f"pip install {name}"
+    order = ["", *EXTRAS]
+    for name, extra in sorted(_requirements(), key=lambda entry: order.index(entry[1])):
+        install = how_to_install(extra) if extra else f"pip install {name}"
         serves = EXTRAS.get(extra, extra) if extra else "everything"
         found.setdefault(name, Found(name, serves, _installed(name), install, required=not extra))
     return [*found.values()]
@@ -98,7 +87,8 @@ def _requirements() -> Iterator[tuple[str, str]]:
         match = _REQUIREMENT.fullmatch(line)
         marker = (match and match["marker"]) or ""
         extra = _EXTRA.search(marker)
-        if match and (extra or not marker):
+        # Extras that bring others ask for torusfabric itself.
+        if match and match["name"] != "torusfabric" and (extra or not marker):
             yield match["name"], extra[1] if extra else ""
 
 

