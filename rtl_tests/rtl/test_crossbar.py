@@ -10,8 +10,16 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.branches import branch_bits, branched_cascade
-from torusfabric.rtl.cascade import SLICE, bit_count, cascade, keeper, select_bits, unmarked
+from torusfabric.rtl.cascade import (
+    SLICE,
+    bit_count,
+    branch_bits,
+    branched_cascade,
+    cascade,
+    keeper,
+    select_bits,
+    unmarked,
+)
 from torusfabric.rtl.crossbar import plan_crossbar, select_registers
 from torusfabric.rtl.multiplexer import Multiplexer, multiplexed
 from torusfabric.rtl.shared_modules import shared_modules

@@ -24,8 +24,8 @@ from torusfabric.collective import (
 from torusfabric.fpga.selftest import tester
 from torusfabric.proof import prove
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.delays import delayed
 from torusfabric.rtl.operator_unit import OperatorUnit
+from torusfabric.rtl.registers import delayed
 from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs

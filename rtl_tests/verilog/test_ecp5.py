@@ -10,8 +10,7 @@ from helpers import as_executed, fabric_of
 from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.branches import branch_bits
-from torusfabric.rtl.cascade import SLICE, select_bits
+from torusfabric.rtl.cascade import SLICE, branch_bits, select_bits
 from torusfabric.rtl.chosen_sum import ChosenSum
 from torusfabric.rtl.leaf import Leaf
 from torusfabric.rtl.multiplexer import Multiplexer

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from verilog_bench import have_icarus
 
-from torusfabric.rtl.names import given_names
+from torusfabric.rtl.leaf import given_names
 from torusfabric.verilog.writer import Heading, write_module
 
 INPUTS = {"a": 5, "b": 3, "c": signed(4), "d": 1, "e": signed(7), "f": 8}

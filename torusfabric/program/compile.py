@@ -82,8 +82,9 @@ def compile(
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for a barrier")
         program = replace(program, barrier=True)
-    program = wait_for_operators(program)
-    check_agreement(program)
+    if program.operators:
+        program = wait_for_operators(program)
+        check_agreement(program)
     return program
 
 

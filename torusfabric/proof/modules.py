@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..rtl.branches import branch_bits
+from ..rtl.cascade import branch_bits
 from ..rtl.netlist import Role
 from ..rtl.operator_pair import OperatorPair
 from ..rtl.operator_unit import OperatorUnit

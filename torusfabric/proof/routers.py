@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..rtl.branches import branch_bits
+from ..rtl.cascade import branch_bits
 from .harness import HarnessText
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from ..program.fields import Order
-from .delays import delayed
 from .memories import look_up
+from .registers import delayed
 
 if TYPE_CHECKING:
     from ..topology import IntArray

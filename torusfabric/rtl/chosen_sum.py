@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-from .branches import branch_bits
-from .cascade import SLICE
+from .cascade import SLICE, branch_bits
 from .multiplexer import Multiplexer, slice_bounds
 from .shared_modules import SharedModule, Use
 

@@ -6,12 +6,12 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import COMBINE
-from .apart import apart
 from .chosen_sum import add_chosen
 from .crossbar import Crossbar, select_registers
 from .multiplexer import multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
+from .registers import apart
 
 __all__ = ["Combiner"]
 

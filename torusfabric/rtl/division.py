@@ -7,8 +7,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import TABLE_BITS, table_digits
 from .columns import Columns
-from .delays import delayed
 from .memories import look_up
+from .registers import delayed
 
 __all__ = ["divide", "divided"]
 

@@ -10,9 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
-from .apart import apart
 from .cascade import SLICE
-from .delays import delayed
 from .endpoint_shape import EndpointMemory, bank_name, wide_memories
 from .host import suffix
 from .host_reads import HostReads
@@ -28,6 +26,7 @@ from .memories import (
 from .multiplexer import multiplexed
 from .operator_pair import add_pair
 from .reader import NEVER, Inputs, Reader, add_reader
+from .registers import apart, delayed
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint

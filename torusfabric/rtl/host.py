@@ -10,13 +10,13 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION, STORE, WRITE
 from .columns import Columns
-from .delays import delayed, pulsed
 from .distribution import NodeGroups
 from .division import divide
 from .host_layout import HostLayout
 from .locators.base import Locator
 from .memories import address_width, choose
 from .netlist import Leaf
+from .registers import delayed, pulsed
 
 __all__ = ["RADIX", "Host", "HostView", "HostWrites", "ReadMerge", "merge_levels", "suffix"]
 

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
-from .apart import apart
 from .cascade import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
-from .delays import delayed
 from .endpoint_shape import STAGE_INPUTS
 from .memories import choose
+from .registers import apart, delayed
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint

@@ -1,13 +1,16 @@
 """Leaves: the modules that netlists are made of, as Amaranth components."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from amaranth import tracer
 from amaranth.hdl import Cat, Fragment, Value
 from amaranth.lib import wiring
 
 from .memories import MemoryShape, recorded_memories
 
-__all__ = ["Leaf"]
+__all__ = ["Leaf", "given_names"]
 
 
 class Leaf(wiring.Component):
@@ -57,3 +60,22 @@ class Leaf(wiring.Component):
         with recorded_memories() as found:
             Fragment.get(self, None)
         return found
+
+
+@contextlib.contextmanager
+def given_names() -> Iterator[None]:
+    """Leave signals meanwhile without a name, unless they are given one or must have one.
+
+    Those of Amaranth's library would have the names of variables, which Amaranth finds in bytecode:
+    in some versions of Python, and not in others; and on names depends what tools place where.
+    """
+    found = tracer.get_var_name
+
+    def given(depth: int = 2, **options: Any) -> Any:
+        return options["default"] if "default" in options else found(depth + 1)
+
+    tracer.get_var_name = given
+    try:
+        yield
+    finally:
+        tracer.get_var_name = found

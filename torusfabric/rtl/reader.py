@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from .cascade import select_code
-from .delays import delayed
 from .endpoint_shape import EndpointReader
 from .memories import choose
 from .place import Location
+from .registers import delayed
 from .windows import Phase
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
-from .apart import apart
 from .crossbar import Crossbar, crossbar_words, select_registers
 from .netlist import Leaf
 from .place import Location, columns_of
+from .registers import apart
 
 __all__ = ["Router"]
 

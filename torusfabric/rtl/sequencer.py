@@ -9,12 +9,12 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION, Timing
-from .delays import delayed, pulsed
 from .loops import Loops
 from .memories import address_width, choose
 from .netlist import Leaf
 from .place import Column, Shown
 from .placement import Placement
+from .registers import delayed, pulsed
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .run_length import RunLength
 from .slots import FixedSlots, OpenSlots, Slots

@@ -8,9 +8,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ..program.fields import Loop, Order
 from .block_counter import BlockCounter, RowFacts
 from .columns import Columns
-from .delays import delayed
 from .loops import Loops
 from .memories import look_up
+from .registers import delayed
 from .run_length import RunLength
 
 __all__ = ["FixedSlots", "OpenSlots", "Slots"]

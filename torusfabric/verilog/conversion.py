@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from ..rtl.leaf import given_names
 from ..rtl.memories import LOOK_UP
-from ..rtl.names import given_names
 from ..rtl.netlist import ROM, Netlist
 from ..rtl.shared_modules import SharedModule
 from .ecp5 import ECP5, ecp5_body

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from amaranth.build import Platform
 from amaranth.build.run import BuildPlan
 
-from ...rtl.names import given_names
+from ...rtl.leaf import given_names
 from ..selftest import BAUD
 from ..selftest.image import self_test
 from ..selftest.uart import divisor_for

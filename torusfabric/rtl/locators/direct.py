@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module
 
 from ...program import DirectMap, Program
 from ..columns import Columns
-from ..delays import delayed
+from ..registers import delayed
 from .base import Locator
 
 __all__ = ["ChunkLocator", "DirectLocator"]

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ...program import NodeMap, Program
 from ...topology import IntArray
-from ..delays import delayed
+from ..registers import delayed
 from .base import Locator
 
 __all__ = ["NodeLocator"]

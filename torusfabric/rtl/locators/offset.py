@@ -4,8 +4,8 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ...topology import IntArray, Topology
-from ..delays import delayed
 from ..memories import address_width
+from ..registers import delayed
 from .base import Locator
 
 __all__ = ["OffsetLocator"]

@@ -9,7 +9,7 @@ from ...program import Program, RouteMap
 from ...program.patterns import Route
 from ...topology import IntArray
 from ..columns import Columns
-from ..delays import delayed
+from ..registers import delayed
 from .base import Locator
 
 __all__ = ["RouteLocator", "affine"]

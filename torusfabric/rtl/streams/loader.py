@@ -10,9 +10,9 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..apart import apart
 from ..cascade import keeper
 from ..leaf import Leaf
+from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
 from .shapes import LoaderShape, of_run
 from .words import WordCounter, by_mode

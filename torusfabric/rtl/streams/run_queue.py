@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from ..apart import apart
 from ..cascade import keeper
 from ..leaf import Leaf
+from ..registers import apart
 from .clearing import cleared, state, tally
 from .sections import Sections
 

@@ -8,8 +8,8 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import DISTRIBUTION, Timing
-from ..delays import pulsed
 from ..placement import Placement
+from ..registers import pulsed
 from ..run_choices import RunChoices
 from ..sequencer import Sequencer
 

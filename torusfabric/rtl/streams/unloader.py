@@ -11,8 +11,8 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..apart import apart
 from ..leaf import Leaf
+from ..registers import apart
 from .clearing import cleared, registered_outputs, state
 from .run_queue import RunQueue
 from .shapes import UnloaderShape, of_run

@@ -1,18 +1,18 @@
-"""Registers that synthesis leaves apart.
+"""Registers: delay lines, and registers that synthesis leaves apart.
 
 Synthesis makes one of registers that always hold the same, and so undoes every copy that was made
-to keep wires short and fan-out small. So each register bank is an instance of a module, which
-synthesis keeps.
+to keep wires short and fan-out small. So a register bank that is to stay is an instance of a
+module, which synthesis keeps.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import ClockSignal, Module, Signal, Value
+from amaranth.hdl import ClockSignal, Const, Module, Signal, Value
 
 from .shared_modules import SharedModule, Use
 
-__all__ = ["apart"]
+__all__ = ["apart", "delayed", "pulsed"]
 
 
 @dataclass(frozen=True)
@@ -90,3 +90,24 @@ def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | Non
         i_clk=ClockSignal(), i_given=value, **inputs, o_held=held,
     )  # fmt: skip
     return held
+
+
+def delayed(m: Module, value: Value, cycles: int) -> Value:
+    """A value some cycles later; a constant, or one of no bits, stays what it is."""
+    if isinstance(value, Const) or not len(value):
+        return value
+    name = value.name.removesuffix("_later") + "_later" if isinstance(value, Signal) else "later"
+    for _ in range(cycles):
+        later = Signal(len(value), reset_less=True, name=name)
+        m.d.sync += later.eq(value)
+        value = later
+    return value
+
+
+def pulsed(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:
+    """Pulses some cycles later; none that is on its way outlives a reset."""
+    for _ in range(cycles):
+        later = Signal(len(pulse), name=name)
+        m.d.sync += later.eq(pulse)
+        pulse = later
+    return pulse
