@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from amaranth.lib.wiring import Out
+
 from ..rtl.leaf import given_names
 from ..rtl.memories import LOOK_UP
 from ..rtl.netlist import ROM, Netlist
@@ -31,7 +33,9 @@ def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
             about = (inspect.getdoc(type(leaf)) or "").partition("\n")[0]
             heading = Heading(name, prefix, about, leaf.kept)
             ports = {port: getattr(leaf, port) for port in leaf.signature.members}
-            own[prefix + name] = write_module(heading, leaf, ports)
+            members = leaf.signature.members.items()
+            outputs = [port for port, member in members if member.flow is Out]
+            own[prefix + name] = write_module(heading, leaf, ports, outputs=outputs)
         shared = {each.name: each for module in own.values() for each in module.shared}
         inner = {prefix + name: _shared_text(shared[name], prefix) for name in sorted(shared)}
     if any(prefix + LOOK_UP in module.children for module in own.values()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -111,6 +111,7 @@ def write_module(
     design: Elaboratable,
     ports: Mapping[str, Signal],
     *,
+    outputs: Collection[str] = (),
     instead: tuple[str, str | None] = ("", None),
 ) -> ModuleText:
     """Write a module.
@@ -121,6 +122,8 @@ def write_module(
     design : Elaboratable
     ports : dict of str to Signal
         In their order; the clock and the reset that the design uses come before them.
+    outputs : collection of str
+        The ports that are outputs even if nothing drives them.
     instead : (str, str or None)
         A name and, if there is one, another body of the module where that name is defined.
 
@@ -141,7 +144,7 @@ def write_module(
       end
     endmodule
     """
-    return _Writer(heading, Fragment.get(design, None), ports).written(*instead)
+    return _Writer(heading, Fragment.get(design, None), ports).written(outputs, *instead)
 
 
 @dataclass
@@ -244,7 +247,7 @@ class _Writer:
 
     # The module
 
-    def written(self, define: str, other: str | None) -> ModuleText:
+    def written(self, shown: Collection[str], define: str, other: str | None) -> ModuleText:
         """The module, with another body where a name is defined."""
         fragment = self._design.fragment
         for name, port in self._ports.items():
@@ -269,7 +272,9 @@ class _Writer:
             if self._heading.clocked or signal.name in used:
                 heads.append(f"input {range_of(len(signal))}{signal.name}")
         for name, port in self._ports.items():
-            direction = "output" if id(port) in outputs else "input"
+            direction = "output" if id(port) in outputs or name in shown else "input"
+            if direction == "output" and id(port) not in outputs:
+                driven.append(f"assign {name} = {constant(port.init, len(port))};")
             known = self._names[id(port)]
             register = " reg" if known == name and name in self._registers else ""
             heads.append(f"{direction}{register} {range_of(len(port))}{name}")
