@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal, Value
@@ -20,38 +20,22 @@ from amaranth.hdl._mem import MemoryInstance
 
 from ..rtl.shared_modules import SharedModule, Use
 from .expressions import Expressions, constant, labels, matches, range_of
+from .fragments import (
+    Process,
+    driven_bits,
+    driven_by,
+    driven_within,
+    is_part,
+    only,
+    plain_last,
+    processes,
+)
+from .naming import Naming
 
 __all__ = ["Heading", "ModuleText", "write_module"]
 
 #: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
 BLOCK = 64
-
-#: The words of Verilog and SystemVerilog, which are no names.
-WORDS = frozenset(
-    """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic
-    before begin bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell
-    chandle checker class clocking cmos config const constraint context continue cover
-    covergroup coverpoint cross deassign default defparam design disable dist do edge else
-    end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup
-    endinterface endmodule endpackage endprimitive endprogram endproperty endspecify
-    endsequence endtable endtask enum event eventually expect export extends extern final
-    first_match for force foreach forever fork forkjoin function generate genvar global
-    highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir
-    include initial inout input inside instance int integer interconnect interface intersect
-    join join_any join_none large let liblist library local localparam logic longint
-    macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
-    noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge
-    primitive priority program property protected pull0 pull1 pulldown pullup
-    pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real
-    realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
-    rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence
-    shortint shortreal showcancelled signed small soft solve specify specparam static string
-    strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table
-    tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0
-    tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with
-    untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while
-    wildcard wire with within wor xnor xor""".split()  # noqa: SIM905
-)
 
 
 class ModuleText(NamedTuple):
@@ -147,22 +131,6 @@ def write_module(
     return _Writer(heading, Fragment.get(design, None), ports).written(outputs, *instead)
 
 
-@dataclass
-class _Process:
-    """Statements of a clock domain, or none, that drive the same signals."""
-
-    domain: ClockDomain | None
-    statements: list[ast.Statement]
-    signals: list[Signal] = field(default_factory=list)
-
-    @property
-    def plain(self) -> bool:
-        """Whether registers change in every cycle, with no reset."""
-        return all(isinstance(each, ast.Assign) for each in self.statements) and all(
-            each.reset_less for each in self.signals
-        )
-
-
 class _Writer:
     """Writes one module."""
 
@@ -170,7 +138,7 @@ class _Writer:
         self._heading, self._ports = heading, ports
         self._design = fragment.prepare([(key, port, None) for key, port in ports.items()])
         self._names: dict[int, str] = {}
-        self._used, self._counts = set[str](), Counter[str]()
+        self._naming = Naming()
         self._declared: list[str] = []
         self._registers: set[str] = set()
         self._joined: set[int] = set()
@@ -189,7 +157,7 @@ class _Writer:
     def helper(self, text: str, width: int, *, called: str) -> str:
         """The name of a wire that is assigned an expression; equal ones are one."""
         if text not in self._helpers:
-            self._helpers[text] = name = self._new(called)
+            self._helpers[text] = name = self._naming.new(called)
             self._declared.append(f"wire {range_of(width)}{name};")
             self._body.append(f"assign {name} = {text};")
         return self._helpers[text]
@@ -199,22 +167,12 @@ class _Writer:
         lines = [f"{label}: NAME = {text};" for label, text in cases]
         text = "\n".join([f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"])
         if text not in self._helpers:
-            self._helpers[text] = name = self._new("chosen")
+            self._helpers[text] = name = self._naming.new("chosen")
             self._declared.append(f"reg {range_of(width)}{name};")
             self._body.append(
                 "always @*\n" + "\n".join(_indented(text.replace("NAME", name).split("\n")))
             )
         return self._helpers[text]
-
-    def _new(self, wanted: str) -> str:
-        """A name that is not used yet: a number follows what several would have."""
-        base = re.sub(r"\W+", "_", wanted).strip("_") or "value"
-        name = base = f"{base}_" if base in WORDS else base
-        while name in self._used:
-            self._counts[base] += 1
-            name = f"{base.rstrip('_')}_{self._counts[base] + 1}"
-        self._used.add(name)
-        return name
 
     def _join_outputs(self, fragment: Fragment, driven: set[int]) -> None:
         """Let an output, and the signal that it always equals, be one with its name."""
@@ -238,9 +196,9 @@ class _Writer:
 
     def _name_signals(self, fragment: Fragment, prefix: str) -> None:
         """Name what a fragment drives, and what is inside it."""
-        for signal in _driven(fragment):
+        for signal in driven_by(fragment):
             if id(signal) not in self._names:
-                self._names[id(signal)] = self._new(prefix + signal.name)
+                self._names[id(signal)] = self._naming.new(prefix + signal.name)
         for inner, name, _ in fragment.subfragments:
             apart = name and not isinstance(inner, Instance)
             self._name_signals(inner, f"{prefix}{name}_" if apart else prefix)
@@ -251,7 +209,7 @@ class _Writer:
         """The module, with another body where a name is defined."""
         fragment = self._design.fragment
         for name, port in self._ports.items():
-            self._used.add(name)
+            self._naming.take(name)
             self._names.setdefault(id(port), name)
         domains = {
             id(signal): signal
@@ -259,13 +217,13 @@ class _Writer:
             if id(signal) not in self._names
         }
         for signal in domains.values():
-            self._used.add(signal.name)
+            self._naming.take(signal.name)
             self._names[id(signal)] = signal.name
-        driven_here = _all_driven(fragment)
+        driven_here = driven_within(fragment)
         self._join_outputs(fragment, {id(signal) for signal in driven_here})
         self._name_signals(fragment, "")
         self._write(fragment, "")
-        outputs = {id(signal) for signal in _all_driven(fragment)}
+        outputs = {id(signal) for signal in driven_within(fragment)}
         used = set(re.findall(r"\w+", "\n".join(self._body)))
         heads, driven = [], []
         for signal in domains.values():
@@ -303,18 +261,18 @@ class _Writer:
         """Write what a fragment does, and what is inside it."""
         for domain, statements in fragment.statements.items():
             clock = None if domain == "comb" else fragment.domains[domain]
-            for process in _plain_last(_processes(clock, statements)):
+            for process in plain_last(processes(clock, statements)):
                 self._write_process(process)
         for inner, name, _ in fragment.subfragments:
             if isinstance(inner, MemoryInstance):
-                self._write_memory(inner, self._new(prefix + (name or inner._data.name)))
+                self._write_memory(inner, self._naming.new(prefix + (name or inner._data.name)))
             elif isinstance(inner, Instance):
-                self._write_instance(inner, self._new(prefix + (name or inner.type)))
+                self._write_instance(inner, self._naming.new(prefix + (name or inner.type)))
             self._write(inner, f"{prefix}{name}_" if name else prefix)
 
     # Statements
 
-    def _write_process(self, process: _Process) -> None:
+    def _write_process(self, process: Process) -> None:
         """Write statements that drive the same signals."""
         if process.domain is None:
             self._write_logic(process)
@@ -338,16 +296,16 @@ class _Writer:
                 lines += _guarded(f"if ({reset})", cleared)
         self._body.append("\n".join(_guarded(f"always @({edge})", lines)))
 
-    def _write_logic(self, process: _Process) -> None:
+    def _write_logic(self, process: Process) -> None:
         """Write statements of logic."""
         if {id(signal) for signal in process.signals} <= self._joined:
             return
         if all(isinstance(each, ast.Assign) for each in process.statements):
-            bits = Counter(bit for each in process.statements for bit in _bits(each.lhs))
+            bits = Counter(bit for each in process.statements for bit in driven_bits(each.lhs))
             if (
                 bits
                 and max(bits.values()) == 1
-                and not any(_is_part(s.lhs) for s in process.statements)
+                and not any(is_part(s.lhs) for s in process.statements)
             ):
                 for each in process.statements:
                     if not len(each.lhs):
@@ -364,7 +322,7 @@ class _Writer:
         for signals in groups:
             statements = process.statements
             if len(groups) > 1:
-                statements = _only(statements, signals[0])
+                statements = only(statements, signals[0])
             lines = [
                 f"{self._names[id(signal)]} = {constant(signal.init, len(signal))};"
                 for signal in signals
@@ -443,7 +401,9 @@ class _Writer:
         self._declared.append(
             f"{_attributes(memory._attrs)}reg {range_of(width)}{name} [0:{depth - 1}];"
         )
-        self._body += _contents(name, list(memory._data.init), width, self._new(f"{name}_row"))
+        self._body += _contents(
+            name, list(memory._data.init), width, self._naming.new(f"{name}_row")
+        )
         for port in memory._write_ports:
             size = len(port._data) // len(port._en)
             lines = []
@@ -533,101 +493,3 @@ def _contents(name: str, rows: Sequence[int], width: int, index: str) -> list[st
 def _is_flag(patterns: tuple[str, ...]) -> bool:
     """Whether patterns look at one bit alone."""
     return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
-
-
-def _is_part(value: Value) -> bool:
-    return isinstance(value, ast.Part) or (
-        isinstance(value, ast.Concat) and any(map(_is_part, value.parts))
-    )
-
-
-def _bits(value: Value) -> Iterator[tuple[int, int]]:
-    """The bits that an assignment drives, each by its signal and place."""
-    match value:
-        case ast.Signal():
-            yield from ((id(value), k) for k in range(len(value)))
-        case ast.Slice():
-            yield from list(_bits(value.value))[value.start : value.stop]
-        case ast.Concat():
-            for part in value.parts:
-                yield from _bits(part)
-        case ast.Part() | ast.Operator():
-            yield from _bits(value.value if isinstance(value, ast.Part) else value.operands[0])
-
-
-def _driven(fragment: Fragment) -> list[Signal]:
-    """The signals that a fragment itself drives, in the order of its statements."""
-    found: dict[int, Signal] = {}
-    for statements in fragment.statements.values():
-        for each in statements:
-            found |= {id(signal): signal for signal in each._lhs_signals()}
-    values: list[Value] = []
-    if isinstance(fragment, MemoryInstance):
-        values = [port._data for port in fragment._read_ports]
-    elif isinstance(fragment, Instance):
-        values = [value for value, way in fragment.ports.values() if way == "o"]
-    for value in values:
-        found |= {id(signal): signal for signal in value._lhs_signals()}
-    return list(found.values())
-
-
-def _all_driven(fragment: Fragment) -> list[Signal]:
-    """The signals that a fragment drives, and all inside it."""
-    found = _driven(fragment)
-    for inner, _, _ in fragment.subfragments:
-        found += _all_driven(inner)
-    return list({id(signal): signal for signal in found}.values())
-
-
-def _processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -> list[_Process]:
-    """Statements in groups of those that drive the same signals, in the order of the first."""
-    groups: list[_Process] = []
-    group_of: dict[int, _Process] = {}
-    for each in statements:
-        signals = {id(signal): signal for signal in each._lhs_signals()}
-        joined = list({id(group_of[k]): group_of[k] for k in signals if k in group_of}.values())
-        first = joined[0] if joined else _Process(domain, [])
-        if not joined:
-            groups.append(first)
-        for other in joined[1:]:
-            first.statements += other.statements
-            first.signals += other.signals
-            groups.remove(other)
-        first.statements.append(each)
-        first.signals += [s for k, s in signals.items() if group_of.get(k) is None]
-        for signal in first.signals:
-            group_of[id(signal)] = first
-    return groups
-
-
-def _plain_last(processes: list[_Process]) -> list[_Process]:
-    """Processes of a clock domain in which registers that always change are one, the last."""
-    plain = [each for each in processes if each.domain is not None and each.plain]
-    others = [each for each in processes if each.domain is None or not each.plain]
-    if not plain:
-        return others
-    statements = [each for process in plain for each in process.statements]
-    signals = [each for process in plain for each in process.signals]
-    return [*others, _Process(plain[0].domain, statements, signals)]
-
-
-def _only(statements: Iterable[ast.Statement], signal: Signal) -> list[ast.Statement]:
-    """What statements do to one signal."""
-    found: list[ast.Statement] = []
-    for each in statements:
-        if all(id(other) != id(signal) for other in each._lhs_signals()):
-            continue
-        if isinstance(each, ast.Switch):
-            cases = [(p, _only(inner, signal), where) for p, inner, where in each.cases]
-            found.append(ast.Switch(each.test, cases, src_loc=each.src_loc))
-        elif isinstance(each.lhs, ast.Concat):
-            start = 0
-            for part in each.lhs.parts:
-                stop = start + len(part)
-                if any(id(other) == id(signal) for other in part._lhs_signals()):
-                    value = ast.Slice(each.rhs, min(start, len(each.rhs)), min(stop, len(each.rhs)))
-                    found.append(ast.Assign(part, value))
-                start = stop
-        else:
-            found.append(each)
-    return found
