@@ -208,54 +208,62 @@ class _Writer:
     def written(self, shown: Collection[str], define: str, other: str | None) -> ModuleText:
         """The module, with another body where a name is defined."""
         fragment = self._design.fragment
-        for name, port in self._ports.items():
-            self._naming.take(name)
-            self._names.setdefault(id(port), name)
-        domains = {
-            id(signal): signal
-            for _, signal, _ in self._design.ports
-            if id(signal) not in self._names
-        }
-        for signal in domains.values():
-            self._naming.take(signal.name)
-            self._names[id(signal)] = signal.name
-        driven_here = driven_within(fragment)
-        self._join_outputs(fragment, {id(signal) for signal in driven_here})
+        clocks = self._name_ports()
+        driven = driven_within(fragment)
+        self._join_outputs(fragment, {id(signal) for signal in driven})
         self._name_signals(fragment, "")
         self._write(fragment, "")
-        outputs = {id(signal) for signal in driven_within(fragment)}
-        used = set(re.findall(r"\w+", "\n".join(self._body)))
-        heads, driven = [], []
-        for signal in domains.values():
-            if self._heading.clocked or signal.name in used:
-                heads.append(f"input {range_of(len(signal))}{signal.name}")
-        for name, port in self._ports.items():
-            direction = "output" if id(port) in outputs or name in shown else "input"
-            if direction == "output" and id(port) not in outputs:
-                driven.append(f"assign {name} = {constant(port.init, len(port))};")
-            known = self._names[id(port)]
-            register = " reg" if known == name and name in self._registers else ""
-            heads.append(f"{direction}{register} {range_of(len(port))}{name}")
-            if known != name:
-                driven.append(f"assign {name} = {known};")
-        for signal in driven_here:
+        for signal in driven:
             name = self._names[id(signal)]
             if name not in self._ports and len(signal):
                 kind = "reg" if name in self._registers else "wire"
-                self._declared.append(
-                    f"{_attributes(signal.attrs)}{kind} {range_of(len(signal))}{name};"
-                )
-        names = [head.split()[-1] for head in heads]
+                declared = f"{kind} {range_of(len(signal))}{name};"
+                self._declared.append(_attributes(signal.attrs) + declared)
+        used = set(re.findall(r"\w+", "\n".join(self._body)))
+        heads = [
+            f"input {name}" for name in clocks if self._heading.clocked or name in used
+        ] + self._heads({id(signal) for signal in driven}, shown)
         name = self._heading.prefix + self._heading.name
         lines = [*self._heading.lines, f"module {name}" + (" (" if heads else ";")]
         if heads:
             lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
-        body = "\n".join([*self._declared, *self._body, *driven])
         lines += [f"`ifdef {define}", other, "`else"] if other else []
-        lines += _indented(body.split("\n")) if body else []
+        lines += _indented([*self._declared, *self._body])
         lines += ["`endif"] if other else []
-        text = "\n".join([*lines, "endmodule\n"])
-        return ModuleText(text, tuple(names), dict(self._children), tuple(self._shared.values()))
+        return ModuleText(
+            "\n".join([*lines, "endmodule\n"]),
+            tuple(head.split()[-1] for head in heads),
+            dict(self._children),
+            tuple(self._shared.values()),
+        )
+
+    def _name_ports(self) -> list[str]:
+        """Give ports their names; returns those of the clocks and resets that no port brings."""
+        for name, port in self._ports.items():
+            self._naming.take(name)
+            self._names.setdefault(id(port), name)
+        clocks = []
+        for _, signal, _ in self._design.ports:
+            if id(signal) not in self._names:
+                self._naming.take(signal.name)
+                self._names[id(signal)] = signal.name
+                clocks.append(signal.name)
+        return clocks
+
+    def _heads(self, driven: set[int], shown: Collection[str]) -> list[str]:
+        """The declarations of ports; outputs that are not what is driven are assigned it."""
+        heads = []
+        for name, port in self._ports.items():
+            known = self._names[id(port)]
+            is_output = id(port) in driven or name in shown
+            if is_output and id(port) not in driven:
+                self._body.append(f"assign {name} = {constant(port.init, len(port))};")
+            elif known != name:
+                self._body.append(f"assign {name} = {known};")
+            register = " reg" if known == name and name in self._registers else ""
+            direction = "output" if is_output else "input"
+            heads.append(f"{direction}{register} {range_of(len(port))}{name}")
+        return heads
 
     def _write(self, fragment: Fragment, prefix: str) -> None:
         """Write what a fragment does, and what is inside it."""
