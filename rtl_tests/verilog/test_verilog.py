@@ -116,6 +116,19 @@ def test_one_module_a_node_class(topology, collective, algorithm, classes):
     )
 
 
+@pytest.mark.parametrize("algorithm", ["max-flow", None])
+def test_ports_go_where_their_signatures_say(algorithm):
+    """Of a reduction, nodes other than the root show the host nothing: that is 0, not an input."""
+    fabric = fabric_of("3x3", "reduce", algorithm, flits=2)
+    design, words = tf.emit(fabric), {"In": "input", "Out": "output"}
+    for name, make in fabric.netlist.modules.items():
+        text = design.modules[name]
+        for port, member in make().signature.members.items():
+            found = re.search(rf"^  (\w+) .*\b{port},?$", text, re.M)
+            assert found[1] == words[member.flow.name], (name, port)
+    assert any("assign read_data = 8'd0;" in text for text in design.modules.values())
+
+
 def test_modules_do_not_grow_with_the_torus():
     """32x32 has the same router modules as 8x8, letter by letter."""
     small, large = (
