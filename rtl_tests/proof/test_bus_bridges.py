@@ -28,10 +28,10 @@ def failure(bus, design):
 
 FAULTS = {
     "a write is acknowledged that failed": (
-        "wishbone", r"assign wb_ack = (\S+) & \S+;", r"assign wb_ack = \1;"
+        "wishbone", r"assign wb_ack = (.*) & \(~access_error\);", r"assign wb_ack = \1;"
     ),
     "an answer is not held": (
-        "axi-lite", r"s_axil_rvalid <= (\S+);", r"s_axil_rvalid <= \1 & s_axil_rready;"
+        "axi-lite", r"s_axil_rvalid & s_axil_rready\)", r"s_axil_rvalid)"
     ),
     "data are taken without an address": (
         "axi-lite", r"s_axil_awvalid & s_axil_wvalid", "s_axil_wvalid"

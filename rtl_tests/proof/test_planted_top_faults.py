@@ -18,9 +18,9 @@ CORES = (
     Fault("core", "fabric", r"\.write_node\(3'd1\)", ".write_node(3'd2)"),
     Fault("core", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
     Fault("core", "endpoint_0", r"write_enable & ", "write_enable | "),
-    Fault("core", "endpoint_0", r"bank_4\[(\S+) \] <=", r"bank_4[~\1 ] <="),
-    Fault("core", "endpoint_0", r"read_data <= (\S+);", r"read_data <= \1 | 3'h4;"),
-    Fault("core", "sequencer", r"done <= (\S+);", r"done <= \1 | running;"),
+    Fault("core", "endpoint_0", r"bank_4\[(\w+)\] <=", r"bank_4[~\1] <="),
+    Fault("core", "endpoint_0", r"read_data <= (.*);", r"read_data <= (\1) | 3'd4;"),
+    Fault("core", "sequencer", r"else if \(busy\) begin", r"\g<0> done <= running;"),
     Fault("core of any root", "sequencer", r"root >= ", "root > "),
     Fault("core of any root", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),
 )
@@ -33,8 +33,8 @@ STREAMING = (
     ),
     Fault("streaming core", "fabric", r"inject_0\[2:0\]", "inject_0[0], inject_0[2:1]"),
     Fault("streaming core", "fabric", r"\.next\(store_0\)", ".next(~store_0)"),
-    Fault("streaming core", "sequencer", r"store_0 <= (\S+) ;", r"store_0 <= ~\1 ;"),
-    Fault("streaming core", "sequencer", r"write_0 <= (\S+) ;", r"write_0 <= ~\1 ;"),
+    Fault("streaming core", "sequencer", r"store_0 <= (\w+);", r"store_0 <= ~\1;"),
+    Fault("streaming core", "sequencer", r"write_0 <= (\w+);", r"write_0 <= ~\1;"),
     Fault("streaming core", "router_0", r"inject\[2:0\]", "inject[5:3]"),
 )
 
@@ -49,26 +49,26 @@ STREAMS = (
         "streams", "fabric", r"\.read_section\(read_section_1\)", ".read_section(~read_section_1)"
     ),
     Fault("streams", "fabric", r"(endpoint_at_0 \([^;]*\.run_begins)\(\w+", r"\1(busy_near_0"),
-    Fault("streams", "endpoint_0", r"section <= (\S+);", r"section <= ~\1;"),
-    Fault("streams", "endpoint_0", r"bank_0\[\{ section, ", "bank_0[{ ~section, "),
-    Fault("streams", "endpoint_0", r"bank_2\[\{ section, ", "bank_2[{ 1'h0, "),
-    Fault("streams", "endpoint_0", r"bank_4\[\{ write_section\[0\]", "bank_4[{ write_section[1]"),
-    Fault("streams", "endpoint_0", r"bank_4\[(\S+) \[3:0\]\]", r"bank_4[\1 [3:0] ^ 4'h8]"),
+    Fault("streams", "endpoint_0", r"section <= (section .*);", r"section <= ~(\1);"),
+    Fault("streams", "endpoint_0", r"bank_0\[\{section, ", "bank_0[{~section, "),
+    Fault("streams", "endpoint_0", r"bank_2\[\{section, ", "bank_2[{1'd0, "),
+    Fault("streams", "endpoint_0", r"bank_4\[\{write_section\[0\]", "bank_4[{write_section[1]"),
+    Fault("streams", "endpoint_0", r"bank_4\[(\w+\[3:0\])\]", r"bank_4[\1 ^ 4'd8]"),
     Fault("streams", "endpoint_0", r"if \(write_kept\)", "if (write_enable)"),
-    Fault("streams", "endpoint_0", r"kept\[\{ write_section, ", "kept[{ 1'h0, write_section[0], "),
+    Fault("streams", "endpoint_0", r"kept\[\{write_section, ", "kept[{1'd0, write_section[0], "),
     Fault("streams", "endpoint_0", r"if \(read_advance", "if (~read_advance"),
     Fault("streams", "endpoint_0", r"unloaded\[0\] \?", "unloaded[2] ?"),
     Fault(
         "streams of any root",
         "endpoint_0",
-        r"bank_0_sent_1\[\{ (\S+) \[3\]",
-        r"bank_0_sent_1[{ ~\1 [3]",
+        r"bank_0_sent_1\[\{(\w+)\[3\]",
+        r"bank_0_sent_1[{~\1[3]",
     ),
     Fault(
         "streams of any root",
         "endpoint_0",
-        r"unloaded \? (\S+) +: (\S+?) *;",
-        r"unloaded ? \2  : \1 ;",
+        r"unloaded \? (\w+) : (\w+)",
+        r"unloaded ? \2 : \1",
     ),
     Fault("streams of any root", "sequencer", r"root >= ", "root > "),
 )
@@ -77,27 +77,28 @@ FOUR, ENGINE = "streams of four sections", "engine of four sections"
 
 SECTIONS = (
     # Sections wrap at two: of the run, of what is loaded, of what is unloaded, of what is kept.
-    Fault(FOUR, "endpoint_0", r"bank_0\[\{ section, ", "bank_0[{ 1'h0, section[0], "),
-    Fault(FOUR, "endpoint_0", r"section <= (\S+);", r"section <= {1'h0, \1[0]};"),
+    Fault(FOUR, "endpoint_0", r"bank_0\[\{section, ", "bank_0[{1'd0, section[0], "),
     Fault(
-        FOUR, "endpoint_0", r"bank_4\[\{ write_section\[1:0\]", "bank_4[{ 1'h0, write_section[0]"
+        FOUR,
+        "endpoint_0",
+        r"section <= section \+ \{1'd0, (\w+)\};",
+        r"section <= {1'd0, section[0] ^ \1};",
     ),
-    Fault(FOUR, "endpoint_0", r"bank_0\[\{ read_section\[1:0\]", "bank_0[{ 1'h0, read_section[0]"),
-    Fault(FOUR, "endpoint_0", r"kept\[\{ write_section, ", "kept[{ 1'h0, write_section[1:0], "),
+    Fault(FOUR, "endpoint_0", r"bank_4\[\{write_section\[1:0\]", "bank_4[{1'd0, write_section[0]"),
+    Fault(FOUR, "endpoint_0", r"bank_0\[\{read_section\[1:0\]", "bank_0[{1'd0, read_section[0]"),
+    Fault(FOUR, "endpoint_0", r"kept\[\{write_section, ", "kept[{1'd0, write_section[1:0], "),
     Fault(
         FOUR, "fabric", r"\.read_section\(read_section_1\)", ".read_section(3'h4 ^ read_section_1)"
     ),
-    Fault(
-        ENGINE, "endpoint_0", r"bank_3_sent_1\[\{ (\S+) \[5:4\]", r"bank_3_sent_1[{ 1'h0, \1 [4]"
-    ),
+    Fault(ENGINE, "endpoint_0", r"bank_3_sent_1\[\{(\w+)\[5:4\]", r"bank_3_sent_1[{1'd0, \1[4]"),
 )
 
 SUMS = (
-    Fault("injected sums", "endpoint_0_operator_0_0", r"a \+ b", "a - b"),
-    Fault("injected sums", "endpoint_0_operator_0_0", r"_00_ >= _01_", "_00_ < _01_"),
-    Fault("injected sums", "endpoint_0", r"\.b\(b\)", ".b(a)"),
-    Fault("injected sums", "endpoint_0", r"\.code\(code\)", ".code(~code)"),
-    Fault("injected sums", "endpoint_0", r"\.a\(a\)", ".a({a[0], a[1], a[2]})"),
+    Fault("injected sums", "operator_3", r"a \+ b", "a - b"),
+    Fault("injected sums", "operator_3", r"a >= b", "a < b"),
+    Fault("injected sums", "endpoint_0", r"\.a\((\w+)\),\s+\.b\(\w+\)", r".a(\1), .b(\1)"),
+    Fault("injected sums", "endpoint_0", r"\.code\((\w+)\)", r".code(~\1)"),
+    Fault("injected sums", "endpoint_0", r"\.a\((\w+)\)", r".a({\1[0], \1[1], \1[2]})"),
     Fault("injected sums", "endpoint_0", r"\? inject : rx\[2:0\]", "? rx[2:0] : inject"),
 )
 

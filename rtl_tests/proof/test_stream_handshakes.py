@@ -29,62 +29,64 @@ BARRIER = "engine with a barrier"
 
 QUICK = {
     "a word handed over is forgotten while the receiver waits": Fault(
-        ALL, "unloader", r"shows <= (\S+);", r"shows <= \1 & tready;"
+        ALL, "unloader", r"if \(clear\) shown_valid", "if (clear | ~tready) shown_valid"
     ),
     "a word that is not accepted is written": Fault(
-        ALL, "loader", r"= tvalid & may_load;", "= tvalid;"
+        ALL, "loader", r"beat = \(tvalid & may_load\)", "beat = tvalid"
     ),
 }
 
 LONG = {
     "tlast comes a word late": Fault(
-        ALL, "unloader", r"ends_packet <= (\S+);", r"ends_packet <= \1 ^ there;"
+        ALL, "unloader", r"ends_packet <= (next_.*);", r"ends_packet <= (\1) ^ there;"
     ),
     "words of the pipeline move while the receiver waits": Fault(
         ALL, "unloader", r"= (\S+) \| tready;", r"= \1 | 1'b1;"
     ),
     "the last origin is left out": Fault(
-        FOUR, "unloader", r"= key == 3'h4;", "= key == 3'h3;"
+        FOUR, "unloader", r"packet == 3'd4", "packet == 3'd3"
     ),
     "a node has room for a third run": Fault(
-        ALL, "unloader", r"free = ~ claimed\[1\];", "free = ~& claimed;"
+        ALL, "unloader", r"free = ~claimed\[1\];", "free = ~&claimed;"
     ),
     "room is given back while the last word waits": Fault(
-        ROOT, "unloader", r"= (\S+) & last_asked;", "= last_asked;"
+        ROOT, "unloader", r"= \(.* & last_asked\)", "= last_asked"
     ),
     "a run is unloaded before it has ended": Fault(
-        ALL, "unloader", r" \| run_ends;", " | run_begins;"
+        ALL, "unloader", r" \| run_ends\)", " | run_begins)"
     ),
-    "a third message is accepted": Fault(ALL, "loader", r"= ~ occupied\[1\];", "= 1'h1;"),
+    "a third message is accepted": Fault(
+        ALL, "loader", r"may_load = \(~occupied\[1\]\)", "may_load = 1'd1"
+    ),
     "a destination is compared with <= for <": Fault(
-        ALL, "loader", r"tdest >= 3'h6", "tdest > 3'h6"
+        ALL, "loader", r"tdest >= 3'd6", "tdest > 3'd6"
     ),
     "a destination may come twice": Fault(ALL, "loader", r"sent >> tdest", "sent >> ~tdest"),
     "the half is swapped a word early": Fault(
         ALL, "loader", r"write_section <= (\S+);", r"write_section <= \1 + beat;"
     ),
     "a message is forgotten when a run begins": Fault(
-        ALL, "loader", r"first <= (\S+);", r"first <= run_begins ? 0 : \1;"
+        ALL, "loader", r"first\[1:0\] <= .*;", r"\g<0> if (run_begins) first <= 0;"
     ),
-    "a packet that is too long passes": Fault(ALL, "loader", r"full <= (\S+);", "full <= 1'h0;"),
+    "a packet that is too long passes": Fault(ALL, "loader", r"full <= \(.*;", "full <= 1'd0;"),
     "a run begins while another is under way": Fault(
-        ALL, "stream_control", r"= idle \| ending;", "= 1'b1;"
+        ALL, "stream_control", r"\(idle \| ending\)", "1'b1"
     ),
     "a run begins a cycle too early": Fault(
-        ALL, "stream_control", r"^    left_to_wait <= (\S+);", r"    left_to_wait <= \1 >> 1;"
+        ALL, "stream_control", r"left_to_wait <= 2'd3", "left_to_wait <= 2'd2"
     ),
     "a bad message is run": Fault(
-        ALL, "stream_control", r"(fine) +(=) good;", r"\1 \2 good | bad[1];"
+        ALL, "stream_control", r"fine = \(good ", "fine = ((good | bad[1]) "
     ),
     "an error is that of the other kind": Fault(
-        ALL, "stream_control", r"3'h7 : 3'h6", "3'h6 : 3'h7"
+        ALL, "stream_control", r"3'd7 : 3'd6", "3'd6 : 3'd7"
     ),
-    "a node is not asked": Fault(ALL, "readiness_4_of_nodes", r"& ready", "& ready[6:0]"),
+    "a node is not asked": Fault(ALL, "readiness_4_of_nodes", r"&ready", "&ready[6:0]"),
     "a command overtakes": Fault(
-        ROOT, "commands", r"odd <= (\S+);", r"odd <= \1 ^ (there & tvalid);"
+        ROOT, "commands", r"odd <= (odd .*);", r"odd <= \1 ^ (there & tvalid);"
     ),
     "a status is shown twice": Fault(
-        ROOT, "commands", r"out <= (\S+);", r"out <= \1 & ~run_over;"
+        ROOT, "commands", r"out <= (out .*);", r"out <= (\1) & ~run_over;"
     ),
     "a status does not wait": Fault(
         ROOT, "commands", r"(status_tvalid) & status_tready", r"\1"
@@ -93,29 +95,29 @@ LONG = {
         ROOT, "commands", r"command_root >= ", "command_root > "
     ),
     "a node has room for a fourth run": Fault(
-        FOUR, "unloader", r"= & claimed;", "= 1'h0;"
+        FOUR, "unloader", r"free = .*;", "free = 1'd1;"
     ),
-    "a third message waits": Fault(FOUR, "loader", r"may_load = \S+;", "may_load = 1'h1;"),
+    "a third message waits": Fault(FOUR, "loader", r"may_load = .*;", "may_load = 1'd1;"),
     "what is loaded wraps at two sections": Fault(
-        FOUR, "loader", r"write_section <= (\S+);", r"write_section <= {2'h0, \1[0]};"
+        FOUR, "loader", r"write_section <= (\w+);", r"write_section <= {2'd0, \1[0]};"
     ),
     "what is unloaded wraps at two sections": Fault(
-        FOUR, "unloader", r"read_section <= (\S+);", r"read_section <= {2'h0, \1[0]};"
+        FOUR, "unloader", r"read_section <= place\[2:0\];", "read_section <= {2'd0, place[0]};"
     ),
     "what is empty is known of two sections": Fault(
-        FOUR, "stream_control", r"section <= (\S+);", r"section <= {1'h0, \1[0]};"
+        FOUR, "stream_control", r"section \+ 2'd1", "{1'd0, ~section[0]}"
     ),
     "modes are known of two sections": Fault(
-        ENGINE, "commands", r"next_section <= (\S+);", r"next_section <= {1'h0, \1[0]};"
+        ENGINE, "commands", r"next_section \+ 2'd1", "{1'd0, ~next_section[0]}"
     ),
     "a command stays when its run begins": Fault(
-        ENGINE, "commands", r"load_valid <= (\S+);", r"load_valid <= \1 | load_valid;"
+        ENGINE, "commands", r"load_valid(\[next.*\]) <= 1'd0;", "load_valid <= load_valid;"
     ),
     "what a run brings is told by the mode of another": Fault(
         BARRIER, "unloader", r"receives >> unload_mode\[1:0\]", "receives >> unload_mode[3:2]"
     ),
     "a message is loaded before its command": Fault(
-        BARRIER, "loader", r"= tvalid & may_load;", "= tvalid & sends_now;"
+        BARRIER, "loader", r"= \(tvalid & may_load\)", "= tvalid"
     ),
     "a mode is compared with <= for <": Fault(
         BARRIER, "commands", r"command_mode >= ", "command_mode > "

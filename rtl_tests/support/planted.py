@@ -12,7 +12,7 @@ from torusfabric.toolchain.cache import Cache
 __all__ = ["CHOICE", "FABRICS", "OTHER_WAY", "Fault", "fabric_of", "names", "refutation"]
 
 #: A choice between two values, and the same the other way round.
-CHOICE, OTHER_WAY = r"= ([^?=]+\?) (.*?) : (.*?);", r"= \1 \3 : \2;"
+CHOICE, OTHER_WAY = r"\? (\S+) : ([^\s,;)]+)", r"? \2 : \1"
 
 #: Small fabrics, by what they are for: topology, collectives, what they are compiled with, and what
 #: hardware they are.
