@@ -225,6 +225,8 @@ class Expressions:
                 same = constant(neutral, high - low)
                 texts = [text for each in operands if (text := self.bits(each, low, high)) != same]
                 return f" {sign} ".join(map(_inside, texts)) or same
+            if isinstance(operands[0], ast.Operator) and operands[0].operator == "~":
+                return self.bits(operands[0].operands[0], low, high)
             return f"~{_inside(self.bits(operands[0], low, high))}"
         if sign in CARRYING:
             return self._cut(self._carrying(value, high), high, low, high, CALLED[sign])

@@ -365,6 +365,8 @@ class _Writer:
     def _switch(self, switch: ast.Switch, sign: str) -> list[str]:
         """The lines of a decision: of one with two outcomes, or with several."""
         cases = [(patterns, self._statements(inner, sign)) for patterns, inner, _ in switch.cases]
+        if not any(lines for _, lines in cases):
+            return []
         known = self._expressions.known(switch.test)
         if known is not None:
             return next((lines for patterns, lines in cases if matches(patterns, known)), [])
@@ -436,7 +438,7 @@ class _Writer:
             assert not port._transparent_for, "a read port shows what was there before a write"
             self._registers.add(shown)
             lines = [f"{shown} <= {name}[{address}];"]
-            if not (isinstance(port._en, Const) and port._en.value):
+            if self._expressions.known(port._en) != "1":
                 lines = _guarded(f"if ({self._expressions.whole(port._en)})", lines)
             self._clocked(memory.domains[port._domain], lines)
 
