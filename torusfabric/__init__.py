@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from .fpga.synthesis.synthesize import synthesize
     from .planning import Program, compile, import_schedule, plan
+    from .planning.choice import Candidate, compare
     from .rtl import Fabric
     from .schedule import Pattern, Rounds, Schedule, SumTable, Table
     from .schedule.file import load, save
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Algorithm",
     "Arrowhead",
+    "Candidate",
     "Collective",
     "Fabric",
     "InputError",
@@ -68,6 +70,7 @@ __all__ = [
     "__version__",
     "bound",
     "check",
+    "compare",
     "compile",
     "emit",
     "export_schedule",
@@ -92,6 +95,7 @@ __getattr__ = exported(
         ".algorithms": ("Algorithm", "Options"),
         ".algorithms.catalogue": ("register_algorithm=register",),
         ".analysis.bounds": ("bound",),
+        ".planning.choice": ("Candidate", "compare"),
         ".analysis.check": ("check",),
         ".collective": ("Collective", "Operator", "parse_collective", "register_operator"),
         ".errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),

@@ -93,12 +93,12 @@ class ScheduleError(WorkFailed, ValueError):
     --------
     >>> import torusfabric as tf
     >>> from dataclasses import replace
-    >>> schedule = tf.plan("3x3", "broadcast")
+    >>> schedule = tf.plan("3x3", "broadcast", algorithm="diagonal")
     >>> try:
     ...     tf.check(replace(schedule, transfers=schedule.transfers[:1]))
     ... except tf.ScheduleError as error:
     ...     error.node, error.block
-    (2, (0, 0))
+    (1, (0, 0))
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import InputError, ScheduleError
-from torusfabric.topology import Arrowhead, Torus
+from torusfabric.topology import Arrowhead
 
 plan = planner(SPANNING_TREE, "broadcast")
 
@@ -176,12 +176,6 @@ def test_refusals(options, needs):
     """What does not fit is named."""
     with pytest.raises(InputError, match=rf"^Algorithm spanning-tree needs {needs}, not "):
         plan(2, **options)
-
-
-def test_needs_an_arrowhead():
-    """Other topologies are refused."""
-    with pytest.raises(InputError, match=r"needs an arrowhead torus, not 4x4 broadcast$"):
-        SPANNING_TREE(Torus((4, 4)), Collective("broadcast", 0))
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

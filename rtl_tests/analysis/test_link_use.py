@@ -19,8 +19,9 @@ SELECTIONS = [
     ("3x4", "scatter", "matching", "rounds"),
     ("5x5", "broadcast", "lee-code", "rounds"),
     ("3x4", "alltoall@1", None, "table"),
-    ("4x4", "allgather@0", None, "pattern"),
-    ("2x2x3", "broadcast@0+2", None, "rounds"),
+    ("4x4", "allgather@0", "hamiltonian", "pattern"),
+    ("2x2x3", "broadcast@0+2", "max-flow", "rounds"),
+    ("2x2x3", "broadcast@0+2", None, "pattern"),
 ]
 
 
@@ -58,7 +59,7 @@ def test_in_words():
     facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
     assert facts["links"]["by_round"] == [48, 64, 64, 64]
     assert in_words(facts)["links"] == "93.8 % of their time used, most idle in step 1: 16 arcs"
-    schedule = tf.plan("3x4", "alltoall@1")
+    schedule = tf.plan("3x4", "alltoall@1", algorithm="matching")
     facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
     assert facts["links"]["use"] == 0.3333
     assert ", 24 of 48 arcs never" in in_words(facts)["links"]

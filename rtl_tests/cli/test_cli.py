@@ -35,7 +35,8 @@ def test_algorithms(capsys):
     ("selection", "rounds", "bound", "delta", "tau"),
     [
         (("6x8", "allgather", "--algorithm", "hamiltonian"), 24, 24, 24, 12),
-        (("7x7x7", "allgather"), 4, 4, 12, 400),
+        (("7x7x7", "allgather", "--algorithm", "lee-code"), 4, 4, 12, 400),
+        (("7x7x7", "allgather"), 171, 171, 171, 57),
         (("8x8", "gossiping", "--algorithm", "hamiltonian"), 32, 32, 32, 16),
         (("12x12x4", "allgather", "--algorithm", "one-packet"), 200, 96, 200, 200),
     ],
@@ -197,7 +198,7 @@ def test_help_has_an_example(capsys, command):
 def test_simulate_reductions(capsys, collective, options):
     """Sums, minima and the like are simulated, and compared word by word."""
     result = run_json(capsys, "simulate", "3x3", collective, *options)
-    words = {"reduce": 1, "reduce-scatter": 9, "allreduce": 81}[collective]
+    words = {"reduce": 4, "reduce-scatter": 9, "allreduce": 81}[collective]
     operator = {"reduce": "add", "reduce-scatter": "signed min", "allreduce": "xor"}[collective]
     assert result["passed"] is True
     assert (result["words_checked"], result["operator"]) == (words, operator)

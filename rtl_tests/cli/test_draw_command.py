@@ -18,8 +18,12 @@ SPACE = "{http://www.w3.org/2000/svg}"
         (["6x8", "allgather", "--algorithm", "hamiltonian"], "hamiltonian", "cycle 2: 48 links"),
         (["5x5", "allgather", "--algorithm", "one-packet"], "one-packet", "cycle 1: 15 links"),
         (["4x4x4", "allgather", "--algorithm", "hamiltonian"], "hamiltonian", "(3,·,·)"),
-        (["7x7x7", "allgather"], "lee-code", "round 4: 294 paths"),
-        (["arrowhead:3", "broadcast"], "wormhole-forest", "round 3: 96 paths"),
+        (["7x7x7", "allgather", "--algorithm", "lee-code"], "lee-code", "round 4: 294 paths"),
+        (
+            ["arrowhead:3", "broadcast", "--algorithm", "wormhole-forest"],
+            "wormhole-forest",
+            "round 3: 96 paths",
+        ),
     ],
 )
 def test_draw(capsys, tmp_path, words, algorithm, seen):

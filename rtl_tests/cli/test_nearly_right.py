@@ -19,7 +19,7 @@ from torusfabric.cli import main
         ("plan 4x4 allgather --duplex hal", "--duplex must be full or half, not 'hal' (did you m"),
         ("plan 4x4 allgather --algoritm x", "Unrecognized arguments: --algoritm (did you mean --a"),
         ("plan --algoritm=x 4x4", "Unrecognized arguments: --algoritm (did you mean --algorithm?)"),
-        ("plan 4x4 allgather --flits 2", "Unrecognized arguments: --flits "),
+        ("plan 4x4 allgather --width 2", "Unrecognized arguments: --width "),
         ("plna 4x4 allgather", "Command must be one of .*, not 'plna' (did you mean plan?)"),
         ("simulate 2x2 allreduce --op ad", "not 'ad' (did you mean add or and?)"),
         ("simulate 2x2 allgather --engine compild", "not 'compild' (did you mean compiled?)"),
@@ -46,14 +46,17 @@ def test_what_was_meant(capsys, line, message):
             "arrowhead:2 broadcast --trees 7",
             "spanning-tree needs --trees 1 or 2, not 7; no --trees",
         ),
-        ("4x4 broadcast --trees 7", "spanning-tree needs an arrowhead torus, and --trees 1 or 2; "),
+        ("4x4 broadcast --trees 7", "spanning-tree needs --trees 1 or 4, not 7; "),
         (
             "arrowhead:2 broadcast --algorithm spanning-tree --trees 7",
             "Algorithm spanning-tree needs --trees 1 or 2, not 7\n",
         ),
         ("4x4 allgather --algorithm matching --ports 3", "needs --ports 4 (all of them), not 3\n"),
         ("5x5 broadcast --algorithm diagonal --large", "needs --large left out, not --large\n"),
-        ("4x4 allgather --trees 7", "redistribute; --trees is for spanning-tree (broadcast)\n"),
+        (
+            "4x4 allgather --trees 7",
+            "redistribute; --trees is for spanning-tree (broadcast, reduce)\n",
+        ),
         ("4x4 allreduce --chunks 5", "divisible by the number of nodes, 16, not 5"),
     ],
 )
@@ -69,5 +72,5 @@ def test_a_seed_changes_no_algorithm(capsys):
         "torusfabric: Seed must be left out for hamiltonian, the best for 4x4 allgather, which "
         "searches nothing (--algorithm bufferless or matching searches), not 5\n"
     )
-    for words in (["allgather", "--seed", "0"], ["broadcast", "--seed", "5"]):
+    for words in (["allgather", "--seed", "0"], ["alltoall", "--seed", "5"]):
         assert main(["plan", "4x4", *words]) == 0

@@ -9,6 +9,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.cli import main
+from torusfabric.planning import plan_any_root, select
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
 TEXT = (DOCS / "engines.md").read_text()
@@ -30,7 +31,8 @@ def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
     exec(compile(FOUND["cycles.py"], "cycles.py", "exec"), {})
     said = capsys.readouterr().out.splitlines()
     manifest = json.loads(Path("out/manifest.json").read_text())
-    plans = [tf.plan("3x3", name) for name in ("allgather", "broadcast")]
+    broadcast = plan_any_root(select("3x3", "broadcast"), flits=4, any_length=True)[1]
+    plans = [tf.plan("3x3", "allgather", flits=4), broadcast]
     program = tf.compile(plans, max_flits=4, root="any")
     assert said == [
         f"{name} {[program.cycles(length, mode=mode) for length in (1, 2, 3, 4)]}"

@@ -36,7 +36,7 @@ SAME = [
     ({"root": np.int16(3)}, {"root": 3}),
     ({"ports": "2"}, {"ports": 2}),
     ({"collective": "allgather", "chunks": "2"}, {"collective": "allgather", "chunks": 2}),
-    ({"seed": "7"}, {"seed": 7}),
+    ({"algorithm": "max-flow", "seed": "7"}, {"algorithm": "max-flow", "seed": 7}),
     ({"topology": "arrowhead:2", "duplex": "half"}, {"topology": "arrowhead:2", "duplex": HALF}),
     ({"collective": "broadcast@1"}, {"axes": [1]}),
     ({"axes": "1"}, {"axes": (1,)}),

@@ -58,6 +58,18 @@ FABRICS = {
 }
 
 
+#: Whose hardware has the faults that are planted, where none is named.
+ALGORITHMS = {
+    "allgather": "hamiltonian",
+    "allreduce": "matching",
+    "alltoall": "matching",
+    "broadcast": "max-flow",
+    "gather": "matching",
+    "reduce": "max-flow",
+    "scatter": "matching",
+}
+
+
 @cache
 def fabric_of(name):
     """A small fabric, by what it is for."""
@@ -65,8 +77,7 @@ def fabric_of(name):
     schedules = []
     for collective in collectives:
         kind, _, algorithm = collective.partition(":")
-        chosen = {"algorithm": algorithm} if algorithm else {}
-        schedules.append(tf.plan(topology, kind, **chosen))
+        schedules.append(tf.plan(topology, kind, algorithm=algorithm or ALGORITHMS[kind]))
     whole = schedules if len(schedules) > 1 else schedules[0]
     return tf.Fabric(tf.compile(whole, **options), width=3, **hardware)
 

@@ -1,6 +1,6 @@
 """What an algorithm of the catalogue is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
@@ -155,6 +155,9 @@ class Algorithm:
         "hamiltonian needs ..".
     plan : function of (Topology, Collective, Options) -> Schedule
         Called only where `misfit` returns None.
+    variants : tuple of mappings from str to value
+        Options with which it plans otherwise: where they are left open, those are tried, too, when
+        the fewest cycles are looked for.
 
     Examples
     --------
@@ -170,6 +173,7 @@ class Algorithm:
     options: tuple[str, ...]
     misfit: Callable[[Topology, Collective, Options], str | None]
     plan: Planner
+    variants: tuple[Mapping[str, Any], ...] = ()
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Why this algorithm cannot serve a selection, or None if it can.

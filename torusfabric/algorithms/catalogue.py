@@ -32,6 +32,7 @@ __all__ = ["BUILT_IN", "CATALOGUE", "GROUP", "Catalogue", "choose", "find", "reg
 
 #: The algorithms of this package, in order of preference.
 BUILT_IN: tuple[Algorithm, ...] = (
+    SPANNING_TREE,
     LEE_CODE,
     HAMILTONIAN,
     BUFFERLESS,
@@ -40,7 +41,6 @@ BUILT_IN: tuple[Algorithm, ...] = (
     WORMHOLE_FOREST,
     MAX_FLOW,
     DIAGONAL,
-    SPANNING_TREE,
     NECKLACE,
     REDISTRIBUTE,
     RING_EXCHANGE,

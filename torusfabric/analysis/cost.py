@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from ..schedule import Pattern, Schedule, Switching, Table
+from ..schedule.sum_trees import sum_trees
 from .check import Traffic, check, pattern_traffic, table_traffic
 
 __all__ = ["Number", "ScheduleCost", "schedule_cost"]
@@ -32,7 +33,8 @@ class ScheduleCost:
         The sum over the rounds of the hops of their longest path.
     tau : Fraction
         The sum over the rounds of their longest message, in units of one node's message (where
-        each destination gets a message of its own: of one such message).
+        each destination gets a message of its own: of one such message). Of trees that never
+        change, down or up which messages stream, only that of one of them.
     transfers : int
         Number of transfers of all rounds together.
     arc_uses : int
@@ -115,6 +117,21 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
     Fraction(224, 1)
     """
     rounds, chunks = schedule.round_count, schedule.chunks
+    if isinstance(schedule, Pattern) and schedule.streams:
+        transfers, busy = pattern_traffic(schedule)
+        return ScheduleCost(
+            schedule.switching, rounds, busy, Fraction(1, chunks), transfers, transfers
+        )
+    if sum_trees(schedule) is not None:
+        traffic = traffic or check(schedule)
+        return ScheduleCost(
+            schedule.switching,
+            rounds,
+            sum(traffic.round_hops),
+            Fraction(1, chunks),
+            traffic.transfers,
+            traffic.arcs_used,
+        )
     if traffic is None and isinstance(schedule, Pattern | Table):
         if isinstance(schedule, Pattern):
             transfers, busy = pattern_traffic(schedule)

@@ -4,20 +4,46 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..collective import Operator
+from ..errors import InputError
 from ..schedule import Schedule, Switching
 from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost
 from .step_length import step_length
-from .volume import least_time
+from .volume import least_time, limit
 
-__all__ = ["bound_in_words", "facts_together", "in_words", "schedule_facts", "steps_in_words"]
+__all__ = [
+    "bound_in_words",
+    "facts_together",
+    "in_words",
+    "require_length",
+    "schedule_facts",
+    "steps_in_words",
+]
+
+#: Flits of the longest message for which a limit is of use.
+MOST_FLITS = 2**32
+
+
+def require_length(flits: int) -> None:
+    """Refuse messages of no flits, or of too many.
+
+    Raises
+    ------
+    InputError
+    """
+    if flits < 1:
+        raise InputError(f"Flits must be at least 1, not {flits}")
+    if flits > MOST_FLITS:
+        raise InputError(f"Flits must be at most {MOST_FLITS}, not {flits}")
 
 
 def schedule_facts(
     schedule: Schedule,
     progress: Progress | None = None,
     operators: Sequence[Operator] = (),
+    *,
+    flits: int | None = None,
 ) -> dict[str, Any]:
     """Check a schedule and measure it.
 
@@ -27,6 +53,8 @@ def schedule_facts(
     progress : function of (done, total), optional
     operators : sequence of Operator
         As of `check`.
+    flits : int, optional
+        Flits of a message; by default one for each chunk.
 
     Returns
     -------
@@ -34,16 +62,22 @@ def schedule_facts(
         Plain values by name. A ``unit`` says what ``rounds`` and ``bound`` count, such as "steps of
         1/2 message", and ``bound_where`` for which schedules alone the bound holds, if not for all;
         ``delta`` counts hops; ``tau`` and ``tau_bound`` are message times, which compare schedules
-        with steps of different length: a `Fraction`.
+        with steps of different length: a `Fraction`. No hardware takes fewer cycles than ``limit``
+        for messages of ``limit_flits`` flits, see `torusfabric.analysis.volume.limit`.
 
     Raises
     ------
+    InputError
+        If there are no flits, or too many.
     ScheduleError
         If the schedule has a fault.
     """
+    if flits is not None:
+        require_length(flits)
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
+    length = flits or schedule.chunks
     return {
         "topology": str(schedule.topology),
         "nodes": schedule.topology.nodes,
@@ -57,6 +91,8 @@ def schedule_facts(
         "unit": f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
         "bound": least.rounds,
         "bound_where": least.where,
+        "limit": limit(schedule.topology, schedule.collective, length),
+        "limit_flits": length,
         "delta": cost.delta,
         "tau": cost.tau,
         "tau_bound": least_time(
@@ -125,12 +161,14 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     words = {
         "rounds": f"{facts['rounds']} of {length}",
         "bound": f"{facts['bound']} of {longest}{_where(facts)}",
+        "limit": f"{facts['limit']} cycles for messages of {facts['limit_flits']} "
+        f"flit{'s' * (facts['limit_flits'] != 1)}",
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
         "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
     }
     if "links" in facts:
         words["links"] = _links_in_words(facts["links"], steps)
-    hidden = ("unit", "bound_where", "tau_bound")
+    hidden = ("unit", "bound_where", "tau_bound", "limit_flits")
     shown = {name: value for name, value in {**facts, **words}.items() if name not in hidden}
     return {steps if name == "rounds" else name: value for name, value in shown.items()}
 

@@ -90,9 +90,11 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     reducing = [s.collective for s in schedules if s.collective.reducing]
     operators = operators_of(arguments, (reducing or [schedules[0].collective])[0])
     found = []
-    for schedule in schedules:
+    flits = getattr(arguments, "max_flits", None) or arguments.flits
+    for one in chosen:
         with progress_bar("checking") as progress:
-            found.append(schedule_facts(schedule, progress, operators))
+            facts = schedule_facts(one.schedule, progress, operators, flits=flits)
+        found.append(facts | ({"why": one.why} if one.why else {}))
     with progress_bar("compiling"):
         fabric = _compiled(arguments, chosen, operators)
     words = hardware_words(arguments, width=fabric.width, length=fabric.flits)

@@ -13,12 +13,16 @@ __all__ = ["checked_facts"]
 MOST_ARCS = 2**24
 
 
-def checked_facts(schedule: Schedule) -> dict[str, Any]:
+def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = "") -> dict[str, Any]:
     """Check a schedule, and measure it.
 
     Parameters
     ----------
     schedule : Schedule
+    flits : int, optional
+        Flits of a message; by default one for each chunk.
+    why : str
+        Why its algorithm was chosen, if that is known.
 
     Returns
     -------
@@ -31,7 +35,7 @@ def checked_facts(schedule: Schedule) -> dict[str, Any]:
         If the schedule has a fault.
     """
     with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+        facts = schedule_facts(schedule, progress, flits=flits)
     if schedule.topology.nodes * schedule.topology.ports <= MOST_ARCS:
         facts["links"] = link_use(schedule).to_json()
-    return facts
+    return facts | ({"why": why} if why else {})

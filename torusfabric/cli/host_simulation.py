@@ -98,6 +98,7 @@ NAMES = (
     "collective",
     "operator",
     "algorithm",
+    "why",
     "engine",
     "nodes",
     "width",
@@ -107,6 +108,7 @@ NAMES = (
     "latency",
     "rounds",
     "bound",
+    "limit",
     "delta",
     "tau",
     "cycles",
@@ -139,7 +141,8 @@ def _of_one(result: dict[str, Any]) -> dict[str, Any]:
     shown = {}
     for name in NAMES:
         name = steps if name == "rounds" else name
-        shown[name.replace("_", " ")] = said[name]
+        if name in said:
+            shown[name.replace("_", " ")] = said[name]
     if shown["operator"] is None:
         del shown["operator"], shown["latency"]
     if result["jobs"]:

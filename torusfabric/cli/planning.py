@@ -13,8 +13,9 @@ from ..toolchain.files import write_file
 from .arguments import PICTURE, add_force, check_output, natural
 from .command import Commands, add_command
 from .facts import checked_facts
+from .hardware_options import add_flits_option
 from .output import print_facts, print_json, print_table, progress_bar
-from .selection import file_for_topology
+from .selection import Chosen, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
 from .several import add_mode, choose_mode, choose_schedules
 
@@ -26,6 +27,7 @@ def add_commands(commands: Commands) -> None:
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection(plan, plan=False, several=True)
+    add_flits_option(plan)
     plan.add_argument(
         "-o",
         "--output",
@@ -37,6 +39,7 @@ def add_commands(commands: Commands) -> None:
     picture = add_command(commands, "draw", run_draw)
     add_selection(picture, several=True)
     add_mode(picture)
+    add_flits_option(picture)
     picture.add_argument(
         "--links",
         action="store_true",
@@ -58,6 +61,7 @@ def add_commands(commands: Commands) -> None:
     add_force(picture)
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
+    add_flits_option(checker)
 
 
 def run_algorithms(arguments: Namespace) -> None:
@@ -95,13 +99,18 @@ def run_plan(arguments: Namespace) -> None:
     """Plan, check, and write a schedule, or several."""
     began = time.perf_counter()
     files = _files(arguments)
-    schedules = [one.schedule for one in choose_schedules(arguments)]
-    found = list(map(checked_facts, schedules))
-    for schedule, facts, file in zip(schedules, found, files, strict=False):
+    chosen = choose_schedules(arguments, flits=arguments.flits)
+    found = [_facts(arguments, one) for one in chosen]
+    for one, facts, file in zip(chosen, found, files, strict=False):
         with progress_bar("writing the schedule"):
-            save(schedule, file, force=arguments.force)
+            save(one.schedule, file, force=arguments.force)
         facts["file"] = file
     _print(arguments, facts_together(found) | _seconds(began))
+
+
+def _facts(arguments: Namespace, chosen: Chosen) -> dict[str, Any]:
+    """What is known of a schedule that was chosen."""
+    return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 
 def _files(arguments: Namespace) -> list[str]:
@@ -138,12 +147,13 @@ def run_draw(arguments: Namespace) -> None:
     began = time.perf_counter()
     check_output(arguments, arguments.output, PICTURE)
     before = lambda topology, _: check_size(topology)
-    schedule = choose_mode(arguments, before=before).schedule
+    chosen = choose_mode(arguments, flits=arguments.flits, before=before)
+    schedule = chosen.schedule
     if arguments.links and arguments.moving is not None:
         raise InputError("--moving must be left out for --links, which shows all messages at once")
     with progress_bar("drawing"):
         text = _picture(schedule, arguments)
-    facts = checked_facts(schedule)
+    facts = _facts(arguments, chosen)
     write_file(arguments.output, text)
     _print(arguments, facts | _seconds(began) | {"file": arguments.output})
 
@@ -166,5 +176,6 @@ def run_check(arguments: Namespace) -> None:
     """Check schedule files, or what is planned."""
     began = time.perf_counter()
     file_for_topology(arguments)
-    found = [checked_facts(one.schedule) for one in choose_schedules(arguments)]
+    chosen = choose_schedules(arguments, flits=arguments.flits)
+    found = [_facts(arguments, one) for one in chosen]
     _print(arguments, facts_together(found) | _seconds(began))

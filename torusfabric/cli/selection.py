@@ -49,12 +49,15 @@ class Chosen:
         Whether the root is chosen at the start of each run.
     latency : int or None
         Steps from the arrival of a block to its departure; None where a file does not say.
+    why : str
+        Why its algorithm was chosen; empty where it was named.
     """
 
     schedule: Schedule
     words: tuple[str, ...]
     root: Literal["any"] | None = None
     latency: int | None = None
+    why: str = ""
 
 
 #: Refuses what cannot be done with a schedule later.
@@ -78,7 +81,7 @@ def choose_schedule(
     any_root : bool
         Whether the root may be left open; the schedule is then for node 0.
     flits : int, optional
-        Flits of a message, for which the latency is chosen if that is left open.
+        Flits of a message, for which algorithm and latency are chosen if they are left open.
     any_length : bool
         Whether these are the most, and each run chooses.
     before : function of (Topology, Collective), optional
@@ -110,7 +113,7 @@ def choose_schedule(
             selection = resolve(selection, flits=flits, any_length=any_length)
             schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *open_root)
-    return Chosen(schedule, words, root, selection.options.latency)
+    return Chosen(schedule, words, root, selection.options.latency, selection.why)
 
 
 def choose_file_or_selection(arguments: Namespace) -> Chosen:

@@ -122,7 +122,7 @@ def add_selection(
         group.add_argument(
             "--algorithm",
             metavar="NAME",
-            help="by default the best that fits; see the algorithms command",
+            help="by default what takes the fewest cycles at --flits, or is best for long messages",
         )
     for name, settings in OPTIONS.items():
         group.add_argument(name, **settings)

@@ -73,7 +73,7 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
     if "modes" not in result:
         words = in_words(result)
         steps = result["unit"].partition(" of ")[0]
-        shown |= {steps: words[steps], "lower bound": words["bound"]}
+        shown |= {steps: words[steps], "lower bound": words["bound"], "limit": words["limit"]}
     lengths = [job["length"] for job in result["jobs"]]
     between = f", of lengths from {min(lengths)} to {max(lengths)} flits" if lengths else ""
     shown["runs"] = f"{len(lengths)}{between}"

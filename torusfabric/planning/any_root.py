@@ -72,14 +72,14 @@ def plan_any_root(
     >>> for flits in (1, 16):
     ...     selection, schedule = plan_any_root(select("4x4", "reduce"), flits=flits)
     ...     print(selection.algorithm.name, schedule.form)
-    max-flow rounds
+    diagonal rounds
     matching masked
     """
     kind = TO_EVERY_ROOT.get(selection.collective.kind)
     length = _Length(flits, any_length)
     masked = _masked(selection, kind, length) if kind else None
     try:
-        resolved = resolve(selection, flits=flits, any_length=any_length)
+        resolved = resolve(selection, flits=flits, any_length=any_length, root="any")
         rooted = _Plan(resolved, plan_selection(resolved))
     except InputError:
         if masked is None:

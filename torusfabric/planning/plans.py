@@ -12,6 +12,7 @@ from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
+from ..toolchain.values import natural
 from ..topology import Topology
 from .limits import announce_plan, plan_needs, require_memory
 from .selection import PlanOptions, Selection, select
@@ -24,6 +25,9 @@ __all__ = ["most_flits", "plan", "plan_selection", "resolve"]
 #: What is tried; more steps of waiting have never been of use.
 LATENCIES = (1, 2, 3, 4)
 
+#: On more arcs than this, not all algorithms are tried: the first of the catalogue is taken.
+MOST_ARCS = 2**14
+
 
 def plan(
     topology: Topology | str,
@@ -32,6 +36,7 @@ def plan(
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    flits: int | str | None = None,
     check: bool = True,
     **options: Unpack[PlanOptions],
 ) -> Schedule:
@@ -44,7 +49,10 @@ def plan(
     collective : Collective or str
         Such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at once.
     algorithm : Algorithm or str, optional
-        By default the first of the catalogue that serves.
+        By default that with the fewest cycles at the length that is given, or else what is best
+        for long messages.
+    flits : int, optional
+        Flits of a message.
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     axes : sequence of int, int or str, optional
@@ -77,7 +85,7 @@ def plan(
     (4, 'table')
     """
     selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **options)
-    schedule = plan_selection(selection)
+    schedule = plan_selection(selection, flits=None if flits is None else natural("Flits", flits))
     if check:
         check_schedule(schedule)
     return schedule
@@ -90,8 +98,8 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     ----------
     selection : Selection
     flits : int, optional
-        Flits of a message, for which the latency is chosen if that is left open; by default one
-        for each chunk.
+        Flits of a message, for which the algorithm and the latency are chosen where they are left
+        open; without it, what is best for long messages.
 
     Returns
     -------
@@ -107,9 +115,11 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     --------
     >>> from torusfabric.planning import select
     >>> plan_selection(select("8x8", "broadcast")).algorithm
-    'max-flow'
+    'spanning-tree'
     """
     chosen = resolve(selection, flits=flits)
+    if chosen.planned is not None:
+        return chosen.planned
     algorithm = chosen.chosen()
     what = f"Planning {chosen.topology} {chosen.collective}"
     require_memory(what, plan_needs(chosen))
@@ -118,7 +128,11 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
 
 
 def resolve(
-    selection: Selection, *, flits: int | None = None, any_length: bool = False
+    selection: Selection,
+    *,
+    flits: int | None = None,
+    any_length: bool = False,
+    root: str | None = None,
 ) -> Selection:
     """Choose what a selection leaves open: the algorithm, and the latency.
 
@@ -134,6 +148,8 @@ def resolve(
         Flits of a message, or the most; by default one for each chunk.
     any_length : bool
         Whether the length is chosen at the start of each run.
+    root : {"any"}, optional
+        Whether the root is, too.
 
     Returns
     -------
@@ -151,7 +167,10 @@ def resolve(
     >>> chosen.algorithm.name, chosen.options.latency
     ('matching', 3)
     """
-    selection = replace(selection, algorithm=selection.chosen())
+    if selection.planned is not None:
+        return selection
+    if selection.algorithm is None:
+        return _chosen(selection, flits, any_length=any_length, root=root)
     if not selection.any_latency:
         return selection
     from ..program import compile  # here, since few selections need it and its import takes long
@@ -171,6 +190,25 @@ def resolve(
         lengths = most_flits(schedule, flits, any_length=any_length)
         found.append((compile(schedule, **lengths).cycles(), latency, candidate))
     return min(found, key=lambda entry: entry[:2])[2]
+
+
+def _chosen(
+    selection: Selection, flits: int | None, *, any_length: bool, root: str | None
+) -> Selection:
+    """The choice of the algorithm, and of the latency.
+
+    A seed is for the first algorithm of the catalogue that serves without it.
+    """
+    topology, options = selection.topology, selection.options
+    first = replace(selection, algorithm=selection.chosen())
+    if topology.nodes * topology.ports > MOST_ARCS or "seed" in options.given():
+        return resolve(first, flits=flits, any_length=any_length)
+    from .choice import choose_by_cycles, choose_by_times  # here, since it imports this module
+
+    if flits is not None:
+        return choose_by_cycles(selection, flits, any_length=any_length, root=root)
+    chosen = choose_by_times(selection, root=root)
+    return resolve(chosen, any_length=any_length)
 
 
 def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:

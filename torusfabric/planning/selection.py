@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 from ..algorithms import Algorithm, Options, choose, find
 from ..collective import Collective, parse_collective
 from ..errors import InputError
-from ..schedule import Duplex
+from ..schedule import Duplex, Schedule
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
 from ..toolchain.values import shown
@@ -59,10 +59,14 @@ class Selection:
     topology : Topology
     collective : Collective
     algorithm : Algorithm, optional
-        By default the first of the catalogue that serves.
+        By default one is chosen, see `resolve`.
     options : Options
     any_latency : bool
         Whether sums may wait as many steps as make hardware the quickest.
+    planned : Schedule, optional
+        What the algorithm plans with these options, where that is known already.
+    why : str
+        Why the algorithm was chosen, in words.
     """
 
     topology: Topology
@@ -70,6 +74,8 @@ class Selection:
     algorithm: Algorithm | None = None
     options: Options = field(default_factory=Options)
     any_latency: bool = False
+    planned: Schedule | None = field(default=None, repr=False, compare=False)
+    why: str = field(default="", repr=False, compare=False)
 
     def chosen(self) -> Algorithm:
         """The algorithm that plans it.

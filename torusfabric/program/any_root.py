@@ -24,7 +24,7 @@ from ..schedule import Masked, Pattern
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
 from .fields import Action, Field, Loop, Memory, Point
 from .mode import Mode, block_flits
-from .patterns import compile_pattern
+from .patterns import compile_pattern, tree_departures, tree_plan
 from .program import Program
 from .round_follower import BlockFollower, Message
 from .rounds import compile_rounds, cost_of, loop_of
@@ -100,21 +100,25 @@ def compile_any_root(
 
 
 def _broadcast(schedule: Schedule, flits: int, *, any_length: bool) -> Program:
-    """The program of a broadcast in rounds.
+    """The program of a broadcast in rounds, or over trees.
 
     Each chunk has a memory of two halves, the lower for what a node would send as the root, the
     upper for what it has received.
     """
     topology, chunks, block = schedule.topology, schedule.chunks, block_flits(schedule, flits)
     half = 1 << (block - 1).bit_length()
-    plan = _ChunkFollower(schedule).follow()
+    late = None
+    if isinstance(schedule, Pattern) and schedule.streams:
+        plan, late = tree_plan(schedule, by_chunk=True), tree_departures(schedule)
+    else:
+        plan = _ChunkFollower(schedule).follow()
     loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
     layout = schedule.collective.layout(topology, chunks)
     mode = Mode(
         schedule=schedule,
         any_root=True,
         by_offset=True,
-        loop=loop,
+        loop=replace(loop, streams=late),
         send_map=DirectMap(0, chunks, block, by_chunk=True),
         receive_map=DirectMap(0, chunks, block, by_chunk=True, base=half),
         write_delay=chunk_cycles(layout, flits, any_length=any_length),

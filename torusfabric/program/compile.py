@@ -10,6 +10,7 @@ from ..collective import ADD, Operator
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumTable, Table
 from ..schedule.recognise import keeps_sums
+from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
 from .any_root import compile_any_root
 from .lift import lift
@@ -18,6 +19,7 @@ from .operator_demands import check_agreement, wait_for_operators
 from .patterns import compile_pattern
 from .rounds import compile_rounds
 from .tables import compile_table
+from .tree_sums import compile_tree_sums
 
 if TYPE_CHECKING:
     from .program import Program
@@ -163,6 +165,9 @@ def _compile_one(
         check(schedule)
     if isinstance(schedule, Table | SumTable):
         return compile_table(schedule, flits, operators, any_length=any_length)
+    trees = sum_trees(schedule)
+    if trees is not None:
+        return compile_tree_sums(schedule, trees, flits, operators, any_length=any_length)
     return compile_rounds(schedule, flits, operators, any_length=any_length)
 
 

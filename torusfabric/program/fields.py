@@ -265,6 +265,9 @@ class Loop:
     pitch : tuple of int
         Of each memory, from the address of a flit of a block to that of the next; 1 in those that
         are not listed.
+    streams : ndarray of int, shape (nodes, ports), or None
+        Where words of one row pass on as they come, whatever the step of the schedule: by how many
+        cycles they leave later than from where they are read first.
     """
 
     order: Order
@@ -278,6 +281,7 @@ class Loop:
     least: int = 1
     padded: bool = False
     pitch: tuple[int, ...] = ()
+    streams: IntArray | None = None
 
     @cached_property
     def _by_point(self) -> dict[Point, Field]:

@@ -65,8 +65,10 @@ def _loop(loop: Loop, groups: Groups) -> Loop:
         delayed=tuple(ports[port] for port in mine.delayed),
         delayed_results=tuple(ports[port] for port in mine.delayed_results),
     )
+    streams = None if loop.streams is None else _embedded(loop.streams, groups)[groups.position]
     return replace(
         loop,
+        streams=streams,
         sources=sources,
         fields=_renamed(loop, sources, groups),
         departure=_embedded(loop.departure, groups),

@@ -66,7 +66,7 @@ def merge(programs: Sequence[Program]) -> Program:
     >>> [mode.schedule.collective.kind for mode in program.modes]
     ['allgather', 'broadcast']
     >>> program.cycles(8, mode=0), program.cycles(8, mode=1)
-    (23, 26)
+    (23, 13)
     """
     first = programs[0]
     for program in programs:

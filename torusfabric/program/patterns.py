@@ -1,4 +1,8 @@
-"""Programs of oblivious schedules: the waves of a `Pattern`.
+"""Programs of oblivious schedules: a `Pattern` is waves, or one round of trees.
+
+Where one node alone sends, and every arc carries one block, the arcs are trees that never change: a
+round of circuits that branch, through which messages stream flit by flit. Else messages go in
+waves.
 
 Every router knows two settings: inject (the first row of a wave) and forward (all later rows). A
 message of L flits in C chunks travels as L / C waves, one after another without a gap. Whatever
@@ -12,17 +16,19 @@ which a block arrives is a difference of two numbers, one for the node and one f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..schedule.flows import Flows
 from ..topology import IntArray
-from .address_map import DirectMap, RouteMap
+from .address_map import DirectMap, NodeMap, RouteMap
 from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of, number_equal
 from .mode import CycleCost, Mode, block_flits
 from .program import Program
+from .round_follower import Bursts, Receipts, RoundPlan
+from .rounds import cost_of, loop_of
 from .timing import ADDRESS, SETTING, chunk_cycles, store_delay
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     from ..schedule import Pattern
     from ..topology import BoolArray
 
-__all__ = ["Route", "compile_pattern", "routes_of"]
+__all__ = ["Route", "compile_pattern", "routes_of", "tree_departures", "tree_plan"]
 
 
 def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -> Program:
@@ -64,6 +70,8 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
     >>> pattern.chunks, program.loop.rows, len(program.memories)
     (2, 4, 6)
     """
+    if pattern.streams:
+        return _compile_trees(pattern, flits, any_length=any_length)
     waves, steps = block_flits(pattern, flits), pattern.steps
     ports, chunks = pattern.topology.ports, pattern.chunks
     inject = np.where(pattern.inject >= 0, ports + pattern.inject, IDLE)
@@ -113,6 +121,122 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
         variant_of=variant_of,
     )
+
+
+def _compile_trees(pattern: Pattern, flits: int, *, any_length: bool) -> Program:
+    """The program of trees: every in-port has a memory, and at the root so has every chunk."""
+    topology, chunks, block = pattern.topology, pattern.chunks, block_flits(pattern, flits)
+    ports, plan = topology.ports, tree_plan(pattern)
+    loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
+    layout = pattern.collective.layout(topology, chunks)
+    memory, base = (
+        array.reshape(topology.nodes, 1, chunks) for array in (plan.memory, plan.slot * block)
+    )
+    mode = Mode(
+        schedule=pattern,
+        loop=replace(loop, streams=tree_departures(pattern)),
+        send_map=DirectMap(ports, chunks, block, by_chunk=True),
+        receive_map=NodeMap(memory, base, variant_of),
+        write_delay=chunk_cycles(layout, flits, any_length=any_length),
+        moving=cost_of(plan, block),
+        any_length=any_length,
+        known_by="the in-port",
+    )
+    received = tuple(Memory((port,)) for port in range(ports))
+    return Program(
+        topology=topology,
+        flits=flits,
+        modes=(mode,),
+        memories=(*received, *(Memory((), own=True) for _ in range(chunks))),
+        depth=plan.depth[first] * block,
+        variant_of=variant_of,
+    )
+
+
+def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
+    """What all nodes do in the one round in which messages stream down the trees of a pattern.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        That `streams`.
+    by_chunk : bool
+        Whether words are stored in a memory for each chunk, behind what the node would send as the
+        root; else in one for each in-port.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plan = tree_plan(tf.plan("4x4", "broadcast", algorithm="spanning-tree"))
+    >>> plan.hops.tolist(), plan.blocks.tolist(), len(plan.receipts.node)
+    ([7], [1], 60)
+    """
+    topology, chunks, ports = pattern.topology, pattern.chunks, pattern.topology.ports
+    root = pattern.collective.root or 0
+    select, receipts = _branches(pattern)
+    node, chunk, source, hops = receipts.T
+    numbers, none = np.arange(chunks), np.zeros(chunks, int)
+    own, slot = (0, 1) if by_chunk else (ports, 0)
+    memory = chunk if by_chunk else source
+    depth = np.zeros((topology.nodes, own + chunks), int)
+    depth[node, memory] = 1 + slot
+    depth[root, own + numbers] = 1
+    located = np.full((2, topology.nodes, chunks), -1)
+    located[:, node, chunk] = memory, np.full(len(memory), slot)
+    located[:, root] = own + numbers, none
+    stored = np.zeros_like(node)
+    return RoundPlan(
+        select=select[None],
+        hops=np.array([hops.max(initial=0)]),
+        blocks=np.ones(1, int),
+        bursts=Bursts(
+            none, none + root, numbers, none, none, own + numbers, none, np.ones(chunks, int)
+        ),
+        receipts=Receipts(stored, node, memory, source, hops, stored + slot, stored + 1),
+        depth=depth,
+        memory=located[0],
+        slot=located[1],
+    )
+
+
+def tree_departures(pattern: Pattern) -> IntArray:
+    """Hops from the root to each node that sends by a port, shape (nodes, ports)."""
+    late = np.zeros(pattern.feed.shape, int)
+    for hops, transfers in enumerate(pattern.rounds()):
+        late[transfers.source, transfers.hops[:, 0]] = hops
+    return late
+
+
+def _branches(pattern: Pattern) -> tuple[IntArray, IntArray]:
+    """The settings of trees, and what each node receives first of each chunk.
+
+    Returns
+    -------
+    select : ndarray of int16, shape (nodes, ports)
+    receipts : ndarray of int, shape (receipts, 4)
+        Node, chunk, in-port and hops from the root.
+    """
+    topology = pattern.topology
+    node: IntArray
+    chunk: IntArray
+    entry: IntArray
+    select = np.full(pattern.feed.shape, IDLE, np.int16)
+    held = np.zeros((topology.nodes, pattern.chunks), bool)
+    held[pattern.collective.root or 0] = True
+    node, port = np.nonzero(pattern.inject >= 0)
+    chunk, entry = pattern.inject[node, port], topology.ports + pattern.inject[node, port]
+    found = [np.zeros((0, 4), int)]
+    for hops in range(1, pattern.steps + 1):
+        select[node, port] = entry
+        node, entry = topology.neighbours[node, port], topology.opposite[port]
+        arrived = np.stack([node, chunk, entry, np.full(len(node), hops)], axis=1)
+        new = arrived[~held[node, chunk]]
+        new = new[np.unique(new[:, :2], axis=0, return_index=True)[1]]
+        held[new[:, 0], new[:, 1]] = True
+        found.append(new)
+        branch, port = np.nonzero(pattern.feed[node] == entry[:, None])
+        node, chunk, entry = node[branch], chunk[branch], entry[branch]
+    return select, np.concatenate(found)
 
 
 def _alike(action: Action, values: IntArray, select: IntArray, delay: int) -> tuple[Field, ...]:

@@ -255,7 +255,7 @@ class Timing:
             pieces.append(CyclePiece(start, constant + resting, int(blocks[grows].sum())))
         return pieces
 
-    def arrival(self, step: int, port: int, hops: int, flit: int = 0) -> int:
+    def arrival(self, step: int, port: int, hops: int, flit: int = 0, *, node: int = 0) -> int:
         """The cycle in which a flit is at the in-port of its receiver.
 
         Parameters
@@ -268,8 +268,13 @@ class Timing:
             Of its path.
         flit : int
             Of the message.
+        node : int
+            The sender, which matters where a loop streams.
         """
         loop = self.loop
+        if loop.streams is not None:
+            slot = int(loop.streams[node, port]) + flit
+            return self.wait + slot + self._on_the_way(hops)
         first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
         skew = loop.departure_skew[port] if loop.departure_skew else 0
         slot = first + skew + flit * loop.interval

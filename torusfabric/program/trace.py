@@ -90,7 +90,7 @@ def arrivals(program: Program) -> Iterator[Arrival]:
         lengths = listed.lengths.tolist()
         bounds, ids = listed.listed.indptr.tolist(), listed.listed.ids.tolist()
         for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
-            cycle = timing.arrival(number - 1, ports[k][0], hops)
+            cycle = timing.arrival(number - 1, ports[k][0], hops, node=path[0])
             blocks = ids[bounds[k] : bounds[k + 1]]
             yield Arrival(
                 number, cycle, program.loop.interval, _length(schedule, blocks) * block,

@@ -6,16 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from ..rtl.cascade import branch_bits
-from ..rtl.netlist import Role
 from ..rtl.operator_pair import OperatorPair
 from ..rtl.operator_unit import OperatorUnit
+from ..rtl.placement import combiner_name
 from .routers import Words, combiner_harness, router_harness, unit_harness
 from .solver import Harness
 from .sums import Adder, Operand, Sums
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement
+    from ..rtl.placement import OperandPlan, Placement
     from ..verilog.design import Design
     from .harness import HarnessText
 
@@ -36,9 +36,12 @@ def harnesses(fabric: Fabric, design: Design, placement: Placement) -> list[Harn
         words = Words(ports, sources.delayed, injected, width)
         found.append(_harness(router_harness(f"router_{number}", router, words), fabric, design))
     if sources.results:
-        words = Words(ports, sources.delayed_results, len(sources.injections), width)
-        text = combiner_harness(placement, OperatorUnit(program.operators), words)
-        found.append(_harness(text, fabric, design))
+        unit = OperatorUnit(program.operators)
+        for number, plan in enumerate(placement.operands):
+            count = len(next(iter(plan.injections.values())))
+            words = Words(ports, sources.delayed_results, count, width)
+            text = combiner_harness(combiner_name(placement, number), plan.crossbar, unit, words)
+            found.append(_harness(text, fabric, design))
     return found + _operators(fabric, design)
 
 
@@ -81,9 +84,15 @@ def _harness(text: HarnessText, fabric: Fabric, design: Design) -> Harness:
 
 def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]:
     """The operators behind in-ports, as `harnesses` has them proved to be."""
-    sources, crossbar = fabric.program.loop.sources, placement.operands
-    if not sources.results or crossbar is None:
-        return {}
+    return {
+        fabric.prefix + combiner_name(placement, number): _adder(fabric, plan, sums)
+        for number, plan in enumerate(placement.operands)
+    }
+
+
+def _adder(fabric: Fabric, plan: OperandPlan, sums: Sums) -> Adder:
+    """The operators of a shape."""
+    sources, crossbar = fabric.program.loop.sources, plan.crossbar
     operands = tuple(
         tuple(
             Operand(source, output.bits, tuple(branch_bits(len(output.sources), k)))
@@ -93,8 +102,5 @@ def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]
     )
     unit = OperatorUnit(fabric.program.operators)
     codes = unit.codes if unit.bits else ()
-    adder = Adder(
-        operands, sources.delayed_results, len(sources.injections), fabric.width, SLICE, sums, codes
-    )
-    names = [name for name, role in fabric.netlist.roles.items() if role is Role.COMBINER]
-    return {fabric.prefix + name: adder for name in names}
+    count = len(next(iter(plan.injections.values())))
+    return Adder(operands, sources.delayed_results, count, fabric.width, SLICE, sums, codes)

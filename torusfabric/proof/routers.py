@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..collective import Operator
     from ..rtl.crossbar import Crossbar
     from ..rtl.operator_unit import OperatorUnit
-    from ..rtl.placement import Placement, RouterPlan
+    from ..rtl.placement import RouterPlan
 
 __all__ = ["Words", "combiner_harness", "router_harness", "unit_harness"]
 
@@ -114,24 +114,27 @@ def _selected(held: str, registers: Sequence[int], bits: Sequence[int]) -> list[
     return [f"{held}[{k}] == 1'b{bit}" for k, bit in zip(registers, bits, strict=True)]
 
 
-def combiner_harness(placement: Placement, unit: OperatorUnit, words: Words) -> HarnessText:
+def combiner_harness(
+    name: str, crossbar: Crossbar, unit: OperatorUnit, words: Words
+) -> HarnessText:
     """What is asserted of the operators behind in-ports: of each operator, for all words.
 
     Parameters
     ----------
-    placement : Placement
+    name : str
+        Of the module.
+    crossbar : Crossbar
         Claims which select bits stand for which operand.
     unit : OperatorUnit
         Claims which control bits stand for which operator.
     words : Words
         Those of in-ports that have a second register are those of results.
     """
-    crossbar = placement.operands
-    assert crossbar is not None
-    text, width = HarnessText("combiner"), words.width
+    text, width = HarnessText(name), words.width
     text.input("enable", 1)
     text.input("rx", words.ports * width)
-    text.input("inject", words.injections * width)
+    if words.injections:
+        text.input("inject", words.injections * width)
     if crossbar.rom.shape[1]:
         text.input("select", crossbar.rom.shape[1])
     if unit.bits:

@@ -185,8 +185,9 @@ class Adder:
         selects = len(self._at.get("select", ()))
         select, code = state[:selects], state[selects : -1 - self.results]
         enable, old = state[-1 - self.results], state[-self.results :]
-        arriving, inject = nets[self._at["rx"]], nets[self._at["inject"]]
-        words = np.concatenate([old, inject])
+        arriving = nets[self._at["rx"]]
+        injected = [nets[self._at["inject"]]] if "inject" in self._at else []
+        words = np.concatenate([old, *injected])
         right = np.ones(self._shape, bool)
         for k, bit in enumerate(code):
             right &= bit == (self._code >> k & 1)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..program.fields import ACTIONS, IDLE, Action, Holder, Point
+from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
@@ -26,7 +26,7 @@ from .place import Column, ColumnSet, Delays, KeptRows, Location, Shown, Table, 
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["Placement", "RouterPlan", "place"]
+__all__ = ["OperandPlan", "Placement", "RouterPlan", "combiner_name", "place"]
 
 #: Cycles from the value of a table to the register that acts on it.
 TABLE = 1
@@ -68,6 +68,25 @@ class RouterPlan:
         return self.given["select"]
 
 
+class OperandPlan(NamedTuple):
+    """What is in front of the operators behind the in-ports of some nodes.
+
+    Parameters
+    ----------
+    crossbar : Crossbar
+        Its inputs are results, registers behind them, injection ports, and the word that changes
+        nothing.
+    columns : tuple of int
+        The columns of `Placement.selects` of its select registers.
+    injections : dict of int to (tuple of int)
+        Of each variant of this shape, the injection port of the program that each of its inputs is.
+    """
+
+    crossbar: Crossbar
+    columns: tuple[int, ...]
+    injections: dict[int, tuple[int, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Where what a program says lies: in the sequencer, or at the nodes.
@@ -78,9 +97,9 @@ class Placement:
         Select bits that the sequencer gives to routers and operators.
     columns : dict of str to Column
         All else that it gives row by row, by the names of its outputs.
-    operands : Crossbar or None
-        In front of the operators, with one column of `selects` a select register.
-    operand_columns : tuple of int
+    operands : tuple of OperandPlan
+        In front of the operators, if there are any: one of each shape.
+    operands_of : ndarray of int, shape (variants,)
     routers : tuple of RouterPlan
     router_of : ndarray of int, shape (variants,)
     endpoints : EndpointPlan
@@ -90,8 +109,8 @@ class Placement:
 
     selects: tuple[Column, ...]
     columns: dict[str, Column]
-    operands: Crossbar | None
-    operand_columns: tuple[int, ...]
+    operands: tuple[OperandPlan, ...]
+    operands_of: IntArray
     routers: tuple[RouterPlan, ...]
     router_of: IntArray
     endpoints: EndpointPlan
@@ -102,6 +121,11 @@ class Placement:
     def routers_look_up(self) -> bool:
         """Whether any router has a table."""
         return any(router.row_bits for router in self.routers)
+
+
+def combiner_name(placement: Placement, number: int) -> str:
+    """The name of the module of the operators of a shape."""
+    return "combiner" if len(placement.operands) == 1 else f"combiner_{number}"
 
 
 def place(program: Program) -> Placement:
@@ -131,7 +155,7 @@ def place(program: Program) -> Placement:
         table = _RouterTable(loops, members, selects)
         routers.append(_router(plan, table, common, uniform))
         used |= table.used
-    operands, operand_columns = _operands(loops, selects)
+    operands, operands_of = _operands(loops, selects)
     rows = KeptRows(loops, used), KeptRows(loops, endpoints.used)
     columns, modes = dict(endpoints.columns), len(loops.loops)
     # A table shows its row a cycle before what follows from it is there.
@@ -140,7 +164,7 @@ def place(program: Program) -> Placement:
     if any(router.row_bits for router in routers):
         columns["setting_row"] = Column(rows[0].numbers, (SETTING - TABLE,) * modes)
     return Placement(
-        selects.all, columns, operands, operand_columns, tuple(routers), router_of, endpoints, *rows
+        selects.all, columns, operands, operands_of, tuple(routers), router_of, endpoints, *rows
     )
 
 
@@ -338,21 +362,43 @@ def _router(
     return RouterPlan(plan.crossbar, injections, given, table.width, rows)
 
 
-def _operands(loops: Loops, selects: ColumnSet) -> tuple[Crossbar | None, tuple[int, ...]]:
-    """The crossbar in front of the operators, and the columns of its select registers."""
+def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[OperandPlan, ...], IntArray]:
+    """The different crossbars in front of operators, and which of them each variant has."""
     if not any(loop.combining for loop in loops.loops):
-        return None, ()
+        return (), np.zeros(loops.variants, int)
     inputs = []
     for loop in loops.loops:
-        fields = [loop.values(Action.OPERAND, port)[:, 0] for port in range(loop.ports)]
+        fields = [loop.values(Action.OPERAND, port) for port in range(loop.ports)]
         operand = np.stack(fields, axis=-1).astype(int)
         # Its inputs begin with the results.
         inputs.append(np.where(operand >= 0, operand - loop.sources.first_result, IDLE))
-    crossbar = plan_crossbar(loops.joined(inputs), _delays(loops, Action.OPERAND, None))
-    numbers = tuple(
-        selects.add(crossbar.rom[:, k], delays) for k, delays in enumerate(crossbar.delays)
-    )
-    return crossbar, numbers
+    operand = loops.joined(inputs)
+    if (operand == operand[:, :1]).all():
+        every = tuple(range(len(loops.first.sources.injections)))
+        alike = [(operand[:, 0], every)] * loops.variants
+    else:
+        alike = [_named(loops, operand[:, variant]) for variant in range(loops.variants)]
+    shape_of, first = number_equal(values.tobytes() for values, _ in alike)
+    plans = []
+    for number, variant in enumerate(first.tolist()):
+        crossbar = plan_crossbar(alike[variant][0], _delays(loops, Action.OPERAND, None))
+        columns = tuple(
+            selects.add(crossbar.rom[:, k], delays) for k, delays in enumerate(crossbar.delays)
+        )
+        members = np.flatnonzero(shape_of == number).tolist()
+        plans.append(OperandPlan(crossbar, columns, {v: alike[v][1] for v in members}))
+    return tuple(plans), shape_of
+
+
+def _named(loops: Loops, operand: IntArray) -> tuple[IntArray, tuple[int, ...]]:
+    """Operands of a variant with the injection ports that it uses alone, and these."""
+    sources = loops.first.sources
+    first, last = (n - sources.first_result for n in (sources.first_injection, sources.identity))
+    within = (operand >= first) & (operand < last)
+    used = np.unique(operand[within])
+    named = np.where(operand == last, first + len(used), operand)
+    named = np.where(within, first + np.searchsorted(used, operand), named)
+    return named, tuple((used - first).tolist())
 
 
 def _delays(loops: Loops, action: Action, unused: int | None) -> list[Delays]:

@@ -8,7 +8,7 @@ from functools import partial
 from .combiner import Combiner
 from .fabric_builder import FabricBuilder
 from .netlist import Part, Parts, Role
-from .placement import RouterPlan
+from .placement import RouterPlan, combiner_name
 from .router import Router
 
 __all__ = ["add_combiners", "add_routers"]
@@ -22,34 +22,37 @@ def _select(build: FabricBuilder, node: int, columns: tuple[int, ...]) -> tuple[
 
 
 def add_combiners(build: FabricBuilder) -> None:
-    """Add one operator unit a node, all alike."""
-    sources = build.sources
-    crossbar, unit = build.placement.operands, build.operator_unit
-    assert crossbar is not None
+    """Add the operators of each node, one module a shape."""
+    placement, unit = build.placement, build.operator_unit
     assert unit is not None
-    make = partial(
-        Combiner,
-        crossbar,
-        unit=unit,
-        delayed=sources.delayed_results,
-        injections=len(sources.injections),
-        width=build.width,
-    )
-    build.add_module("combiner", make, role=Role.COMBINER)
-    columns = build.placement.operand_columns
+    for number, plan in enumerate(placement.operands):
+        make = partial(
+            Combiner,
+            plan.crossbar,
+            unit=unit,
+            delayed=build.sources.delayed_results,
+            injections=len(next(iter(plan.injections.values()))),
+            width=build.width,
+        )
+        build.add_module(combiner_name(placement, number), make, role=Role.COMBINER)
     bits = _result_words(build) * build.width
-    for node in range(build.nodes):
+    for node, variant in enumerate(build.variant_of):
+        shown = 0 if build.program.by_offset else variant
+        number = int(placement.operands_of[shown])
+        plan = placement.operands[number]
         inputs: dict[str, Parts] = {
             "enable": build.distribution.near("busy", node),
             "rx": build.arriving(node),
-            "inject": build.injected(node),
         }
-        if columns:
-            inputs["select"] = _select(build, node, columns)
+        if injected := build.injected(node, plan.injections[shown]):
+            inputs["inject"] = injected
+        if plan.columns:
+            inputs["select"] = _select(build, node, plan.columns)
         if unit.bits:
             inputs["operator_code"] = build.distribution.near("operator_code", node)
         outputs = {"result": (f"result_{node}", bits)}
-        build.add(f"combiner_at_{node}", "combiner", inputs=inputs, outputs=outputs, node=node)
+        module = combiner_name(placement, number)
+        build.add(f"combiner_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
 
 
 def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:

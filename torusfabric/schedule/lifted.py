@@ -30,7 +30,7 @@ class Lifted(Schedule):
     Examples
     --------
     >>> import torusfabric as tf
-    >>> schedule = tf.plan("3x4", "allgather@1")
+    >>> schedule = tf.plan("3x4", "allgather@1", algorithm="hamiltonian")
     >>> schedule.part.topology, schedule.form, schedule.steps
     (<Torus 4>, 'pattern', 2)
     >>> [len(transfers) for transfers in schedule.part.rounds()]

@@ -58,6 +58,15 @@ class Pattern(Schedule):
     inject: IntArray
 
     @property
+    def streams(self) -> bool:
+        """Whether one node alone sends, and every arc carries one block: the arcs are trees.
+
+        What feeds an out-port then never changes, and messages of any length stream through.
+        """
+        alone = self.collective.single_origin and self.collective.axes is None
+        return alone and not bool(((self.feed >= 0) & (self.inject >= 0)).any())
+
+    @property
     @override
     def round_count(self) -> int:
         return self.steps

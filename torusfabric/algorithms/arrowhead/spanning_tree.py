@@ -17,9 +17,10 @@ import numpy as np
 
 from ...collective import Collective
 from ...errors import InputError
-from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
-from ...topology import Arrowhead, Topology
+from ...schedule import Duplex, Listed, Rounds, Schedule, Switching, Transfers
+from ...topology import Arrowhead, Topology, Torus
 from ..algorithm import Algorithm, Options
+from ..oblivious import spanning_trees
 
 __all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
 
@@ -158,8 +159,10 @@ def _packet_count(order: int, options: Options) -> int:
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs and does not get, or None."""
-    if not isinstance(topology, Arrowhead):
-        return "an arrowhead torus" + (", and --trees 1 or 2" if options.trees else "")
+    if isinstance(topology, Torus):
+        return spanning_trees.misfit(topology, options)
+    if not isinstance(topology, Arrowhead) or collective.reducing:
+        return "a torus" if collective.reducing else "a torus, or an arrowhead torus"
     if options.ports not in (None, 3, 6):
         return "--ports 3 or 6"
     if options.trees not in (None, 1, 2):
@@ -175,7 +178,15 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     return None
 
 
-def plan(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
+def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    """Plan a broadcast over the trees of an arrowhead or of a torus."""
+    if isinstance(topology, Torus):
+        return spanning_trees.plan(topology, collective, options)
+    assert isinstance(topology, Arrowhead)
+    return plan_arrowhead(topology, collective, options)
+
+
+def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast over one tree (Proposition 5), two (Lemma 6), or pipelined (Corollary 8).
 
     Parameters
@@ -273,10 +284,12 @@ def _step(
 
 SPANNING_TREE = Algorithm(
     name="spanning-tree",
-    source="Deserable 1996, section 4",
-    summary="2^n - 1 steps on an arrowhead of 4^n nodes, and one more for each further packet",
-    collectives=("broadcast",),
+    source="Edmonds 1973; Deserable 1996, section 4",
+    summary="arc-disjoint trees, down which long messages stream; on an arrowhead of 4^n nodes "
+    "2^n - 1 steps, and one more for each further packet",
+    collectives=("broadcast", "reduce"),
     options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
     misfit=misfit,
     plan=plan,
+    variants=({"trees": 1},),
 )

@@ -127,4 +127,5 @@ RING_EXCHANGE = Algorithm(
     options=("ports", "chunks"),
     misfit=misfit,
     plan=plan,
+    variants=({"chunks": 1},),
 )

@@ -88,7 +88,7 @@ def sections_of(program: Program) -> Sections:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> gather = tf.plan("2x2x2", "allgather")
+    >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
     >>> [sections_of(tf.compile(gather, flits=flits)).count for flits in (1, 2)]
     [4, 2]
     """
@@ -104,7 +104,8 @@ def share_with_two(program: Program, mode: int = 0) -> float:
     A run takes 8 cycles, in which a node loads one word and unloads 8; then one comes every 9.5.
 
     >>> import torusfabric as tf
-    >>> round(share_with_two(tf.compile(tf.plan("2x2x2", "allgather"), flits=1)), 3)
+    >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
+    >>> round(share_with_two(tf.compile(gather, flits=1)), 3)
     0.842
     """
     run = program.cycles(mode=mode)

@@ -5,7 +5,7 @@ depends on it: a `Pattern` needs little more than wires, a `Table` one program f
 `recognise` reads the regularity off the transfers:
 
 - An all-gather in which each out-port always carries what the same in-port received in the step
-  before is a `Pattern`.
+  before is a `Pattern`, and so is a broadcast down trees.
 - An all-gather, a total exchange, a reduce-scatter or an all-reduce that looks the same from every
   node is a `Table`, or a `SumTable` where nodes keep their sums. What node 0 does is the candidate;
   all other nodes must do the same.
@@ -98,7 +98,7 @@ def _from_rounds(schedule: Rounds) -> Schedule:
     """The smallest form of rounds."""
     collective = schedule.collective
     if collective.rooted:
-        return schedule
+        return _trees(schedule)
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
         return grouped(schedule) if plain else schedule
@@ -110,6 +110,19 @@ def _from_rounds(schedule: Rounds) -> Schedule:
         return schedule
     forms = pattern_of_steps, table_of_steps
     return _first_of(schedule, [partial(form, steps=steps) for form in forms])
+
+
+def _trees(schedule: Rounds) -> Schedule:
+    """Rounds of a collective with a root: trees of a broadcast, if they are."""
+    collective = schedule.collective
+    broadcast = collective.single_origin and collective.to_all
+    if not broadcast or schedule.switching == Switching.CIRCUIT or not schedule.transfers:
+        return schedule
+    try:
+        pattern = pattern_of_steps(schedule, list(steps_of(schedule)))
+    except Irregular:
+        return schedule
+    return pattern if pattern.streams else schedule
 
 
 def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:

@@ -1,4 +1,4 @@
-"""Oblivious all-gathers: what feeds each out-port."""
+"""Oblivious all-gathers and broadcasts: what feeds each out-port."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,8 +24,9 @@ def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
     """
     topology, blocks = schedule.topology, schedule.blocks
     shape = topology.nodes, topology.ports
-    allgather = schedule.collective.from_each and schedule.collective.to_all
-    if not allgather or any(len(step.ids) != len(step.arc) for step in steps):
+    collective = schedule.collective
+    spreads = collective.to_all and not collective.reducing
+    if not spreads or any(len(step.ids) != len(step.arc) for step in steps):
         raise Irregular
     upstream = topology.neighbours, np.broadcast_to(topology.opposite, shape)
 

@@ -1,0 +1,52 @@
+"""What is taken where no algorithm is named: the fewest cycles at the length."""
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.analysis.volume import limit
+from torusfabric.planning import resolve, select
+
+KINDS = ("broadcast", "reduce", "scatter", "gather", "allgather", "reduce-scatter", "allreduce")
+
+
+@pytest.mark.parametrize("flits", [1, 7, 64])
+@pytest.mark.parametrize("collective", KINDS)
+@pytest.mark.parametrize("topology", ["3x3", "2x4", "4x4"])
+def test_nothing_takes_fewer_cycles(topology, collective, flits):
+    """Of all that serve; what is taken may have 3 % more where it is smaller."""
+    schedule = tf.plan(topology, collective, flits=flits)
+    cycles = tf.compile(schedule, flits=flits).cycles()
+    rows = tf.compare(topology, collective, flits=flits)
+    assert rows[0].cycles <= cycles <= 1.03 * rows[0].cycles
+    assert [row.cycles for row in rows] == sorted(row.cycles for row in rows)
+    for row in rows:
+        assert row.cycles >= row.limit
+        assert row.limit == limit(schedule.topology, schedule.collective, flits)
+        assert tf.compile(row.schedule, flits=flits).cycles() == row.cycles
+
+
+@pytest.mark.parametrize("topology", ["2", "4x4", "8x8", "5x7", "6x4", "4x4x4", "7x7x7"])
+@pytest.mark.parametrize(("collective", "factor"), [("broadcast", 1.5), ("reduce", 4)])
+def test_long_and_short_messages_are_near_the_limit(topology, collective, factor):
+    """1.05 times the volume, so many diameters, and 12 cycles."""
+    for flits in (1, 4, 16, 64, 256):
+        schedule = tf.plan(topology, collective, flits=flits, check=False)
+        torus = schedule.topology
+        most = 1.05 * flits / torus.ports + factor * torus.diameter + 12
+        assert tf.compile(schedule, flits=flits).cycles() <= most
+
+
+def test_without_a_length():
+    """The best for long messages."""
+    assert tf.plan("7x7x7", "allgather").algorithm == "hamiltonian"
+    assert tf.plan("7x7x7", "allgather", flits=64).algorithm == "matching"
+    assert tf.plan("4x4", "allgather").algorithm == "hamiltonian"
+    chosen = resolve(select("8x8", "broadcast"), flits=64)
+    assert chosen.why.startswith("35 cycles for 64 flits; spanning-tree trees=1 76")
+
+
+@pytest.mark.parametrize("flits", [0, -1, "x", 2**40])
+def test_lengths_that_are_none(flits):
+    """Refused in a line."""
+    with pytest.raises(tf.InputError, match="Flits must be"):
+        tf.plan("3x3", "allgather", flits=flits)

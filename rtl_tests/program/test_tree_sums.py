@@ -1,0 +1,86 @@
+"""Reductions along trees: every word is added once, and nothing waits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.schedule.sum_trees import sum_trees
+
+
+@pytest.mark.parametrize("trees", [None, 1])
+@pytest.mark.parametrize("topology", ["2", "7", "2x2", "4x4", "3x5", "2x3x4", "3x3x3", "2x2x2x3"])
+def test_sums(topology, trees):
+    """The root holds the sum of all messages, of any length."""
+    schedule = tf.plan(topology, "reduce", algorithm="spanning-tree", root=1, trees=trees)
+    nodes = schedule.topology.nodes
+    for flits in (1, 3, 16):
+        program = tf.compile(schedule, flits=flits)
+        words = np.random.default_rng(flits).integers(0, 2**60, (nodes, flits), np.uint64)
+        assert (program.execute(words)[1] == words.sum(axis=0)).all()
+    program = tf.compile(schedule, max_flits=11, operators=["add", "max"])
+    for length in (1, 5, 11):
+        words = np.random.default_rng(length).integers(0, 2**60, (nodes, length), np.uint64)
+        assert (program.execute(words, length=length)[1] == words.sum(axis=0)).all()
+        result = program.execute(words, length=length, operation=1)[1]
+        assert (result == words.max(axis=0)).all()
+
+
+def test_groups():
+    """Each group has trees of its own."""
+    schedule = tf.plan("3x4", "reduce@1", algorithm="spanning-tree")
+    words = np.arange(24, dtype=np.uint64).reshape(12, 2)
+    received = tf.compile(schedule, flits=2).execute(words)
+    for row in range(3):
+        assert (received[4 * row] == words[4 * row : 4 * row + 4].sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("root", [0, 5])
+def test_hardware_adds_as_the_program(root):
+    """Every word and the number of cycles, on hardware."""
+    schedule = tf.plan("3x3", "reduce", algorithm="spanning-tree", root=root)
+    for lengths in ({"flits": 5}, {"max_flits": 6}):
+        report = tf.simulate(tf.Fabric(tf.compile(schedule, **lengths), width=12))
+        assert report.passed
+        assert report.words_wrong == 0
+
+
+def test_trace_is_that_of_the_program():
+    """Words come when the trace says so."""
+    from torusfabric.program.follow import Holder, follow
+    from torusfabric.program.trace import arrivals
+
+    for collective in ("broadcast", "reduce"):
+        schedule = tf.plan("3x4", collective, algorithm="spanning-tree")
+        program = tf.compile(schedule, flits=4)
+        there = {(one.path[0], one.hops[0]): one.cycle for one in arrivals(program)}
+        for other in range(1, 12):
+            ends = (0, other) if collective == "broadcast" else (other, 0)
+            for moment in follow(program, *ends):
+                if moment.holder is Holder.LINK:
+                    assert there[moment.node, moment.number] == moment.cycle
+
+
+def test_what_is_no_tree():
+    """A node that sends twice, an arc that carries two, circuits: not recognised as trees."""
+    schedule = tf.plan("4x4", "reduce", algorithm="spanning-tree")
+    assert isinstance(schedule, tf.Rounds)
+    found = sum_trees(schedule)
+    assert found is not None
+    assert found.shape == (4, 16)
+    first, *others = schedule.transfers
+    assert sum_trees(replace(schedule, transfers=(first, first, *others))) is None
+    assert sum_trees(replace(schedule, transfers=tuple(others))) is None
+    assert sum_trees(tf.plan("4x4", "reduce", algorithm="max-flow")) is None
+    assert sum_trees(tf.plan("4x4", "broadcast")) is None
+
+
+def test_faults_are_found():
+    """A contribution that is sent twice, or never, is seen by the checker."""
+    schedule = tf.plan("3x3", "reduce", algorithm="spanning-tree")
+    assert isinstance(schedule, tf.Rounds)
+    first, *others = schedule.transfers
+    for transfers in ((first, first, *others), tuple(others)):
+        with pytest.raises(tf.ScheduleError):
+            tf.check(replace(schedule, transfers=transfers))

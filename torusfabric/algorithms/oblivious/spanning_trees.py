@@ -1,0 +1,161 @@
+"""Broadcast and reduction over arc-disjoint spanning trees of a torus, by fixed forwarding.
+
+Rules of the model:
+
+* store and forward: a step is one hop, and what arrives in a step is sent on in the next;
+* a block an arc a step, on all ports;
+* a message is as many chunks as there are trees, each of which goes down a tree of its own.
+
+Every in-port of a node belongs to one tree, so that a node forwards the same way whatever comes. In
+hardware messages stream down the trees flit by flit: with L flits and T trees of depth D a
+broadcast takes L / T + D cycles and some. The most trees are as many as the root has ports, by
+Edmonds' theorem; a single tree of shortest paths is the quickest for messages of a few flits.
+
+Source: J. Edmonds, "Edge-disjoint branchings", in: Combinatorial Algorithms, 1973, for the number
+of trees. A reduction is a broadcast backwards. The trees of a torus with any sides are our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...collective import Collective
+from ...schedule import Pattern, Schedule, Switching
+from ...topology import IntArray, Topology, Torus
+from ..algorithm import Options
+from ..reversal import reverse
+
+__all__ = ["disjoint_trees", "misfit", "plan", "shortest_tree"]
+
+
+def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
+    """Spanning trees out of node 0, one for each port, that share no arc.
+
+    Parameters
+    ----------
+    torus : Torus
+
+    Returns
+    -------
+    port, depth : ndarray of int, shape (ports, nodes)
+        Of each tree, the out-port of its parent by which each node is reached, and after how many
+        hops; node 0 has depth 0 and no meaningful port.
+
+    Notes
+    -----
+    The tree of direction +a goes from the root along axis a to the end of its ring, from each node
+    there along the next axis to the end, and so on cyclically, and never wraps. Nodes whose
+    coordinate on a is that of the root come last, over the wrapping arcs of a. The trees of - are
+    the mirror images. So the trees of + use all arcs of + but those into the root, each once, and
+    no tree is deeper than 1 plus the sum over all sides s of s - 1.
+
+    Examples
+    --------
+    >>> port, depth = disjoint_trees(Torus(8, 8))
+    >>> port.shape, int(depth.max())
+    ((4, 64), 15)
+    """
+    axes, place = torus.dimensions, torus.coordinates(np.arange(torus.nodes))
+    sides = np.array(torus.sides)[:, None]
+    port, depth = np.zeros((2, torus.ports, torus.nodes), int)
+    for sign in range(2):
+        ahead = -place % sides if sign else place
+        for axis in range(axes):
+            last = np.full(torus.nodes, axis)
+            for later in range(axis + 1, axis + axes):
+                last = np.where(ahead[later % axes] > 0, later % axes, last)
+            wraps = ahead[axis] == 0
+            port[2 * axis + sign] = 2 * np.where(wraps, axis, last) + sign
+            depth[2 * axis + sign] = ahead.sum(axis=0) + wraps * torus.sides[axis]
+    depth[:, 0] = 0
+    return port, depth
+
+
+def shortest_tree(topology: Topology) -> tuple[IntArray, IntArray]:
+    """A spanning tree of shortest paths out of node 0.
+
+    Returns
+    -------
+    port, depth : ndarray of int, shape (1, nodes)
+        As of `disjoint_trees`.
+
+    Examples
+    --------
+    >>> port, depth = shortest_tree(Torus(8, 8))
+    >>> int(depth.max())
+    8
+    """
+    nodes, distance = np.arange(topology.nodes), topology.distances
+    parent = topology.subtract(nodes[:, None], topology.generators[None, :])
+    nearer = distance[parent] < distance[:, None]
+    return nearer.argmax(axis=1)[None, :], distance[None, :].astype(int)
+
+
+def misfit(topology: Torus, options: Options) -> str | None:
+    """What the trees of a torus need and do not get, or None."""
+    if options.ports not in (None, topology.ports):
+        return f"--ports {topology.ports}"
+    if options.trees not in (None, 1, topology.ports):
+        return f"--trees 1 or {topology.ports}"
+    trees = options.trees or topology.ports
+    if options.chunks not in (None, trees):
+        return f"--chunks {trees}, one for each tree"
+    for name in ("packets", "times", "duplex", "latency"):
+        if name in options.given():
+            return f"--{name} left out on a torus, where messages stream flit by flit"
+    return None
+
+
+def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
+    """Plan a broadcast, or backwards a reduction, over a tree a port, or over one.
+
+    Parameters
+    ----------
+    topology : Torus
+    collective : Collective
+        Broadcast from any root, or reduction to it.
+    options : Options
+        ``trees``: 1, or as many as ports.
+
+    Returns
+    -------
+    Schedule
+        Chunk c goes down, or up, tree c: a pattern, or rounds of sums. It takes as many steps as
+        the deepest tree is deep.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms import Options, find
+    >>> from torusfabric.collective import parse_collective
+    >>> broadcast = parse_collective("broadcast")
+    >>> find("spanning-tree")(Torus(5, 7), broadcast).round_count
+    11
+    >>> find("spanning-tree")(Torus(5, 7), broadcast, Options(trees=1)).round_count
+    5
+    """
+    if collective.reducing:
+        return reverse(plan(topology, replace(collective, kind="broadcast"), options), "reduce")
+    port, depth = shortest_tree(topology) if options.trees == 1 else disjoint_trees(topology)
+    root = collective.root or 0
+    feed = np.full((topology.nodes, topology.ports), -1, np.int8)
+    inject = np.full((topology.nodes, topology.ports), -1)
+    tree, child = np.nonzero(depth)
+    out = port[tree, child]
+    parent = topology.subtract(child, topology.generators[out])
+    node = topology.add(parent, root)
+    first = parent == 0
+    inject[node[first], out[first]] = tree[first]
+    feed[node[~first], out[~first]] = topology.opposite[port[tree, parent]][~first]
+    return Pattern(
+        topology=topology,
+        collective=collective,
+        algorithm="spanning-tree",
+        switching=Switching.STORE_AND_FORWARD,
+        ports=topology.ports,
+        chunks=len(port),
+        steps=int(depth.max()),
+        feed=feed,
+        inject=inject,
+    )

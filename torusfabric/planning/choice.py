@@ -1,0 +1,286 @@
+"""Which algorithm is taken where none is named.
+
+With a length: that whose hardware takes the fewest cycles for messages of so many flits. Where
+several are within 3 % of these, the smallest of them by estimate. Without a length, what is best
+for long messages: the first of the catalogue that is within a tenth of the least message times that
+any schedule takes, or else that with the fewest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..algorithms import CATALOGUE
+from ..analysis.cost import schedule_cost
+from ..analysis.facts import require_length
+from ..analysis.volume import least_time, limit
+from ..errors import InputError
+from ..schedule.sum_trees import sum_trees
+from ..toolchain.values import natural
+from .plans import most_flits, plan_selection, resolve
+from .selection import Selection, select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from typing_extensions import Unpack
+
+    from ..collective import Collective
+    from ..program import Program
+    from ..schedule import Schedule
+    from ..topology import Topology
+    from .selection import PlanOptions
+
+__all__ = ["Candidate", "choose_by_cycles", "choose_by_times", "compare"]
+
+#: Of cycles, and of message times: what is no more than so much above the least is as good.
+CYCLES_ALIKE = Fraction(3, 100)
+TIMES_ALIKE = Fraction(1, 10)
+
+#: More arcs than this are too many for a search that is never quicker than those beside it.
+MOST_SEARCHED = {"bufferless": 2**9}
+
+
+class Candidate(NamedTuple):
+    """What an algorithm makes of a selection, for one length.
+
+    Parameters
+    ----------
+    algorithm : str
+    options : tuple of str
+        What the options are that it chose for this length, such as ``trees=1``.
+    flits : int
+        Of a message.
+    cycles : int
+        From start to done.
+    limit : int
+        Cycles that no hardware can do without.
+    steps : int
+        Steps or rounds.
+    schedule : Schedule
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> best = tf.compare("4x4", "broadcast", flits=1)[0]
+    >>> isinstance(best, tf.Candidate), best.algorithm, best.options, best.cycles
+    (True, 'spanning-tree', ('trees=1',), 9)
+    """
+
+    algorithm: str
+    options: tuple[str, ...]
+    flits: int
+    cycles: int
+    limit: int
+    steps: int
+    schedule: Schedule
+
+
+class _Tried(NamedTuple):
+    """A selection with an algorithm, and the cycles of its program."""
+
+    selection: Selection
+    program: Program
+    cycles: int
+
+    @property
+    def name(self) -> str:
+        return " ".join([self.selection.chosen().name, *_own_options(self.selection)])
+
+
+def _own_options(selection: Selection) -> tuple[str, ...]:
+    """The options of a variant in words."""
+    algorithm, options = selection.chosen(), selection.options
+    names = {name for variant in algorithm.variants for name in variant}
+    return tuple(f"{name}={getattr(options, name)}" for name in options.given() if name in names)
+
+
+def serving(selection: Selection) -> Iterator[Selection]:
+    """Every algorithm that serves a selection, in the order of the catalogue, and its variants."""
+    topology, collective, asked = selection.topology, selection.collective, selection.options
+    arcs = topology.nodes * topology.ports
+    for algorithm in CATALOGUE if selection.algorithm is None else (selection.algorithm,):
+        if arcs > MOST_SEARCHED.get(algorithm.name, arcs) or (
+            collective.kind not in algorithm.collectives
+        ):
+            continue
+        for variant in ({}, *algorithm.variants):
+            options = replace(asked, **variant)
+            given_again = any(name in asked.given() for name in variant)
+            if not given_again and algorithm.why_not(topology, collective, options) is None:
+                yield replace(selection, algorithm=algorithm, options=options)
+
+
+def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
+    """What is best for long messages.
+
+    Examples
+    --------
+    >>> choose_by_times(select("7x7x7", "allgather")).algorithm.name
+    'hamiltonian'
+    """
+    options = selection.options
+    least = least_time(
+        selection.topology, selection.collective, ports=options.ports, duplex=options.duplex
+    )
+    best, fewest = None, None
+    for candidate in _without_variants(selection):
+        try:
+            schedule = plan_selection(replace(candidate, any_latency=False))
+        except InputError:
+            continue
+        if root and sum_trees(schedule) is not None:
+            continue  # of any root, sums do not stream
+        times = schedule_cost(schedule).tau
+        if fewest is None or times < fewest:
+            planned = None if candidate.any_latency else schedule
+            best, fewest = replace(candidate, planned=planned), times
+        if times <= (1 + TIMES_ALIKE) * least:
+            break
+    if best is None or fewest is None:
+        return replace(selection, algorithm=selection.chosen())
+    return replace(best, why=f"{_times(fewest)} for long messages, at least {least}")
+
+
+def _times(number: Fraction) -> str:
+    """A number of message times in words."""
+    return f"{number} message time{'s' * (number != 1)}"
+
+
+def _without_variants(selection: Selection) -> Iterator[Selection]:
+    """Every algorithm that serves a selection, as it is by default."""
+    return (one for one in serving(selection) if one.options == selection.options)
+
+
+def choose_by_cycles(
+    selection: Selection, flits: int, *, any_length: bool = False, root: str | None = None
+) -> Selection:
+    """What takes the fewest cycles for messages of a length, or of any length up to it.
+
+    Examples
+    --------
+    >>> for flits in (1, 64):
+    ...     print(choose_by_cycles(select("8x8", "broadcast"), flits).why)
+    13 cycles for 1 flit; spanning-tree 20, max-flow 23, diagonal 19, necklace 13
+    35 cycles for 64 flits; spanning-tree trees=1 76, necklace 76
+    """
+    require_length(flits)
+    tried = list(_tried(selection, flits, any_length=any_length, root=root))
+    if not tried:
+        return replace(selection, algorithm=selection.chosen())
+    best = _best(tried)
+    others = ", ".join(f"{one.name} {one.cycles}" for one in tried if one is not best)
+    length = f"{'up to ' * any_length}{flits} flit{'s' * (flits != 1)}"
+    why = f"{best.cycles} cycles for {length}" + (f"; {others}" if others else "")
+    return replace(best.selection, why=why)
+
+
+def _best(tried: Sequence[_Tried]) -> _Tried:
+    """The one of the fewest cycles; of several that take nearly as few, the smallest."""
+    fewest = min(one.cycles for one in tried)
+    near = [one for one in tried if one.cycles <= (1 + CYCLES_ALIKE) * fewest]
+    if len(near) == 1:
+        return near[0]
+    from ..program.counts import estimated_luts
+
+    return min(near, key=lambda one: (estimated_luts(one.program), one.cycles))
+
+
+def _tried(
+    selection: Selection,
+    flits: int,
+    *,
+    any_length: bool = False,
+    root: str | None = None,
+    prune: bool = True,
+) -> Iterator[_Tried]:
+    """What each algorithm takes; those that certainly take too many cycles are left out."""
+    from ..program import compile
+
+    fewest: int | None = None
+    for candidate in serving(selection):
+        try:
+            candidate = resolve(candidate, flits=flits, any_length=any_length)
+            schedule = plan_selection(candidate)
+            if prune and fewest is not None and _least(schedule, flits) > 2 * fewest:
+                continue
+            lengths = most_flits(schedule, flits, any_length=any_length)
+            program = compile(schedule, **lengths, root=root)
+        except InputError:
+            continue
+        cycles = program.cycles()
+        fewest = cycles if fewest is None else min(fewest, cycles)
+        yield _Tried(replace(candidate, planned=schedule), program, cycles)
+
+
+def _least(schedule: Schedule, flits: int) -> Fraction:
+    """Cycles that a schedule takes at the least: those of its flits."""
+    return schedule_cost(schedule).tau * schedule.chunks * -(-flits // schedule.chunks)
+
+
+def compare(
+    topology: Topology | str,
+    collective: Collective | str,
+    *,
+    flits: int | str | Sequence[int] = 1,
+    root: int | str | None = None,
+    **options: Unpack[PlanOptions],
+) -> tuple[Candidate, ...]:
+    """What every algorithm that serves takes, in cycles, for messages of some lengths.
+
+    Parameters
+    ----------
+    topology : Topology or str
+    collective : Collective or str
+    flits : int or sequence of int
+        Flits of a message; of several lengths, each is compared.
+    root : int or str, optional
+        The node that broadcasts, scatters, gathers or reduces (default 0).
+    **options
+        What to ask of the algorithms, see `plan`.
+
+    Returns
+    -------
+    tuple of Candidate
+        Length by length, the fewest cycles first. Algorithms without hardware are left out.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, a length is none, or no algorithm serves.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> for row in tf.compare("8x8", "broadcast", flits=[1, 64])[::5]:
+    ...     print(row.flits, row.algorithm, *row.options, row.cycles, row.limit)
+    1 spanning-tree trees=1 13 8
+    64 spanning-tree 35 16
+    """
+    selection = select(topology, collective, root=root, **options)
+    lengths = [flits] if isinstance(flits, int | str) else list(flits)
+    found: list[Candidate] = []
+    for length in lengths:
+        number = natural("Flits", length)
+        tried = _tried(selection, number, prune=False)
+        rows = [_row(one, number) for one in tried]
+        if not rows:
+            selection.chosen()
+        found += sorted(rows, key=lambda row: row.cycles)
+    return tuple(found)
+
+
+def _row(tried: _Tried, flits: int) -> Candidate:
+    """What an algorithm takes, for people who compare."""
+    selection, schedule = tried.selection, tried.program.schedule
+    return Candidate(
+        algorithm=selection.chosen().name,
+        options=_own_options(selection),
+        flits=flits,
+        cycles=tried.cycles,
+        limit=limit(selection.topology, selection.collective, flits),
+        steps=schedule.round_count,
+        schedule=schedule,
+    )
