@@ -42,7 +42,7 @@ def test_cache_is_cleared(cache, capsys):
 def test_limit_that_is_no_size(monkeypatch, capsys):
     tools.require("yosys")  # what is ready in this process looks at the limit all the same
     monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "a lot")
-    for words in (["cache"], ["verilog", "2x2", "allgather", "-o", "out"]):
+    for words in (["cache"], ["synth", "2x2", "allgather", "--target", "ice40-hx8k"]):
         assert main(words) == 1
         assert capsys.readouterr().err == (
             "torusfabric: TORUSFABRIC_CACHE_LIMIT must be a size such as 500M or 2G, not 'a lot'\n"

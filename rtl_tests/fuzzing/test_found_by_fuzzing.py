@@ -52,7 +52,7 @@ def test_names_that_no_file_can_have(tmp_path, capsys):
     assert line.startswith("torusfabric: Plan must be a schedule file, not xxx")
 
 
-@pytest.mark.parametrize("words", [["verilog", "-o"], ["build", "--board", "icebreaker", "-o"]])
+@pytest.mark.parametrize("words", [["build", "--board", "icebreaker", "-o"]])
 def test_folders_without_files(words, tmp_path, monkeypatch, capsys):
     """Where a tool is missing, no empty folder stays behind."""
 

@@ -22,7 +22,7 @@ from torusfabric.rtl.cascade import (
 )
 from torusfabric.rtl.crossbar import plan_crossbar, select_registers
 from torusfabric.rtl.multiplexer import Multiplexer, multiplexed
-from torusfabric.rtl.shared_modules import shared_modules
+from torusfabric.verilog.writer import Heading, write_module
 
 
 def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
@@ -108,8 +108,10 @@ def test_text_has_a_module_for_each_shape(branched):
     ]
     out = Signal(sum(map(len, passed)))
     m.d.comb += out.eq(Cat(*passed))
-    il = rtlil.convert(m, ports=[*words, *select, out])
-    assert set(shared_modules(il)) == {Multiplexer(5, width, branched) for width in (9, 10)}
+    ports = {f"port_{k}": port for k, port in enumerate([*words, *select, out])}
+    assert set(write_module(Heading("slices"), m, ports).shared) == {
+        Multiplexer(5, width, branched) for width in (9, 10)
+    }
 
 
 @pytest.mark.parametrize("count", range(2, 18))

@@ -114,7 +114,8 @@ def test_signal_to_the_command_alone(tmp_path, number, status):
     stub.write_text(f"#!/bin/sh\ncd {tmp_path}\n{NEST}\n")
     stub.chmod(0o755)
     environ = {"YOSYS": str(stub), "TORUSFABRIC_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "torusfabric", "verilog", "2x2", "allgather", "-o", "out"]
+    command = [sys.executable, "-m", "torusfabric", "synth", "2x2", "allgather", "--target",
+               "ice40-hx8k"]  # fmt: skip
     with subprocess.Popen(
         command, cwd=tmp_path, env=os.environ | environ, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -133,7 +134,8 @@ def test_killed_command_leaves_nothing(tmp_path):
     environ = {"YOSYS": str(stub), "TORUSFABRIC_CACHE": str(tmp_path / "cache")}
     environ = os.environ | environ | {"TMPDIR": str(temporary)}
     version = '[ "$1" = --version ] && echo Yosys 0.50 && exit'
-    command = [sys.executable, "-m", "torusfabric", "verilog", "2x2", "allgather", "-o", "out"]
+    command = [sys.executable, "-m", "torusfabric", "synth", "2x2", "allgather", "--target",
+               "ice40-hx8k"]  # fmt: skip
     stub.write_text(f"#!/bin/sh\n{version}\ncd {tmp_path}\necho $$ > tool\n{NEST}\n")
     stub.chmod(0o755)
     with subprocess.Popen(command, cwd=tmp_path, env=environ) as process:
