@@ -57,7 +57,7 @@ def test_inputs_of_any_root():
 
 
 @pytest.mark.parametrize(
-    ("names", "maps"), [(("allgather", "alltoall"), 2), (("gather", "reduce"), 1)]
+    ("names", "maps"), [(("allgather", "alltoall"), 2), (("gather:max-flow", "reduce:max-flow"), 1)]
 )
 def test_words_are_those_of_the_memories(names, maps):
     """What a mode alone sends is sent by all of them, too, and shared where it lies alike."""
@@ -106,7 +106,9 @@ def test_synth_shows_each_mode(capsys, synthesized):
     assert len(synthesized) == 3
     assert [mode["collective"] for mode in found["modes"]] == ["allgather", "alltoall"]
     for mode in found["modes"]:
-        alone = tf.Fabric(tf.compile(tf.plan("2x3", mode["collective"]), max_flits=5), width=8)
+        alone = tf.Fabric(
+            tf.compile(tf.plan("2x3", mode["collective"], flits=5), max_flits=5), width=8
+        )
         assert mode["memory_bits"] == take_inventory(alone).memory_bits
         assert mode["inputs"] == inputs_of(alone)
     assert [mode["router_luts"] for mode in found["modes"]] == [56, 64]

@@ -18,7 +18,7 @@ ROOT = Path(tf.__file__).parents[1]
 CASES = [
     ("4x4", "allgather:hamiltonian", 3),
     ("3x3", "allgather:matching", 2),
-    ("4x4", "broadcast", 2),
+    ("4x4", "broadcast:max-flow", 2),
     ("arrowhead:2", "broadcast:wormhole-forest", 8),
     ("4x4", "alltoall", 1),
     ("3x4", "alltoall@1", 2),

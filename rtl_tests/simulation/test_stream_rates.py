@@ -11,12 +11,12 @@ from torusfabric.simulation.jobs import random_jobs
 
 #: Fabrics with runs so short that two sections of each memory are too few.
 SHORT = {
-    "cube": ("2x2x2", "allgather", {"flits": 1}),
+    "cube": ("2x2x2", "allgather:matching", {"flits": 1}),
     "square": ("3x3", "allgather", {"flits": 1}),
     "small square": ("2x2", "allgather", {"flits": 2}),
     "ring": ("5", "gather", {"flits": 2}),
     "pair": ("2", "alltoall", {"flits": 8}),
-    "any length": ("2x2x2", "allgather", {"max_flits": 1}),
+    "any length": ("2x2x2", "allgather:matching", {"max_flits": 1}),
     "any root": ("2x2", "gather", {"flits": 2, "root": "any"}),
     "modes": ("2", "alltoall,broadcast", {"max_flits": 8}),
 }
@@ -31,7 +31,8 @@ LONG_ENOUGH = [
 
 def program_of(topology, collectives, options):
     """What is compiled for a fabric, by its name."""
-    plans = [tf.plan(topology, name) for name in collectives.split(",")]
+    chosen = [name.partition(":") for name in collectives.split(",")]
+    plans = [tf.plan(topology, name, algorithm=by or None) for name, _, by in chosen]
     return tf.compile(plans if len(plans) > 1 else plans[0], **options)
 
 

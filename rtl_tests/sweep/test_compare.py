@@ -43,7 +43,7 @@ def test_sums(capsys):
     assert first["matching"]["rounds"] == 16 == first["matching"]["bound"]
     assert best["matching"]["cycles"] < first["matching"]["cycles"]
     rooted, _ = compared(capsys, "3x3", "reduce", "--root", "4", "--op", "max")
-    assert {"max-flow", "diagonal", "necklace"} == set(rooted)
+    assert {"max-flow", "diagonal", "necklace", "spanning-tree"} == set(rooted)
 
 
 def test_groups(capsys):
@@ -86,7 +86,7 @@ def test_several_collectives(capsys, tmp_path):
     assert {tuple(fabric["algorithms"]) for fabric in others} == {
         (name, "max-flow") for name in compared(capsys, "3", "allgather")[0]
     } - {tuple(first["algorithms"])}
-    plans = [tf.plan("3", "allgather"), tf.plan("3", "broadcast", root=2)]
+    plans = [tf.plan("3", "allgather"), tf.plan("3", "broadcast", algorithm="max-flow", root=2)]
     program = tf.compile(plans, max_flits=4)
     assert first["cycles"] == [program.cycles(mode=mode) for mode in (0, 1)]
     assert first["memory_bits"] == take_inventory(tf.Fabric(program, width=8)).memory_bits

@@ -56,9 +56,9 @@ def test_commands(
     """Commands say it on standard error, unless they are told to be quiet."""
     work = facts.schedule_facts
 
-    def slowly(*given: object) -> dict[str, object]:
+    def slowly(*given: object, **options: object) -> dict[str, object]:
         time.sleep(0.1)
-        return work(*given)  # type: ignore[arg-type]
+        return work(*given, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr("torusfabric.cli.facts.schedule_facts", slowly)
     assert main(["plan", "3x3", "allgather", "--json", *option]) == 0

@@ -106,7 +106,7 @@ def test_nodes_with_clocks_of_their_own():
 @pytest.mark.parametrize(("buffers", "words"), [(2, 2), (3, 4)])
 def test_every_memory_has_all_sections(buffers, words):
     """Memories of one word have as many words as sections, that of what is kept twice as many."""
-    program = tf.compile(tf.plan("2x2x2", "allgather"), flits=1)
+    program = tf.compile(tf.plan("2x2x2", "allgather", algorithm="matching"), flits=1)
     with forced(buffers=buffers):
         fabric = tf.Fabric(program, width=8, top="stream")
     found = {memory.depth for memory in fabric.netlist.modules["endpoint_0"]().memories()}
@@ -117,7 +117,7 @@ def test_every_memory_has_all_sections(buffers, words):
 @pytest.mark.parametrize(("buffers", "words"), [(2, 8), (3, 16)])
 def test_what_is_sent_and_received_apart_has_all_sections(buffers, words):
     """Of any root, messages of three words lie in sections of four, sent apart from received."""
-    program = tf.compile(tf.plan("2x3", "broadcast"), max_flits=3, root="any")
+    program = tf.compile(tf.plan("2x3", "broadcast", algorithm="max-flow"), max_flits=3, root="any")
     with forced(buffers=buffers):
         fabric = tf.Fabric(program, width=8, top="stream")
     found = fabric.netlist.modules["endpoint_0"]().memories()
