@@ -61,14 +61,13 @@ HARDWARE = (
 
 
 def count_cycles(progress: Progress) -> Counts:
-    """Cycles of what is planned without further wishes, compiled for each length."""
+    """Cycles of what is planned for each length without further wishes."""
     found: Counts = {}
     cases = [(torus, collective) for torus in TORI for collective in COLLECTIVES]
     for done, (torus, collective) in enumerate(cases):
         progress(done, len(cases), f"{torus} {collective}")
-        schedule = tf.plan(torus, collective)
         for length in LENGTHS:
-            program = tf.compile(schedule, flits=length)
+            program = tf.compile(tf.plan(torus, collective, flits=length), flits=length)
             found[f"{torus} {collective} {length}"] = program.cycles()
     return found
 
