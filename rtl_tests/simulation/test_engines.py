@@ -23,13 +23,13 @@ from torusfabric.simulation.engines import (
     choose_engine,
 )
 from torusfabric.simulation.engines.choice import estimate
-from torusfabric.simulation.engines.compiled import kept_texts
-from torusfabric.simulation.engines.cxxrtl import _tables, cxx_classes
+from torusfabric.simulation.engines.cxxrtl import _with_files, cxx_classes
 from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
 from torusfabric.topology import parse_topology
+from torusfabric.verilog import ModuleText, module_texts
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 
@@ -130,7 +130,7 @@ def test_large():
 @needs_compiler
 def test_modules_are_built_once():
     small, large = (
-        build_model(f.netlist, kept_texts(f.netlist), optimize=0)
+        build_model(f.netlist, module_texts(f.netlist), optimize=0)
         for f in (fabric_of("4x4", "allgather", "hamiltonian", width=8),
                   fabric_of("8x8", "allgather", "hamiltonian", width=8))
     )  # fmt: skip
@@ -249,7 +249,7 @@ def ring_of_inverters(registered):
     netlist.nets = {"p": 1, "q": 1}
     netlist.add("one", "pass", inputs={"a": netlist.whole("q")}, outputs={"y": ("p", 1)})
     netlist.add("two", "pass", inputs={"a": netlist.whole("p")}, outputs={"y": ("q", 1)})
-    return netlist.done(), {"pass": text}
+    return netlist.done(), {"pass": ModuleText(text, (), {})}
 
 
 @needs_compiler
@@ -263,7 +263,7 @@ def test_circles_without_a_register_are_refused():
 def test_ports_say_which_outputs_are_registers():
     ports = cxx_classes(ring_of_inverters(registered=True)[1])["pass"].ports
     assert ports["y"].registered
-    assert not cxx_classes({"pass": COMB})["pass"].ports["y"].registered
+    assert not cxx_classes({"pass": ModuleText(COMB, (), {})})["pass"].ports["y"].registered
     assert ports["a"].direction == "input"
 
 
@@ -322,18 +322,14 @@ def test_progress_is_reported_however_soon_a_task_is_over(monkeypatch):
     assert reported == [9]
 
 
-def test_contents_of_memories_are_moved_to_files():
-    """Contents in several blocks become one table, those of each memory their own."""
-    block = lambda name, rows: "".join(
-        ["  initial begin\n", *(f"    {name}[{k}] = 8'h{k:02x};\n" for k in rows), "  end\n"]
-    )
-    text = "  reg a;\n" + block("one", range(64)) + block("one", range(64, 70))
-    text += block("two", range(3)) + "  wire b;\n" + block("three", range(2))
-    verilog, tables = _tables(text)
+def test_contents_of_memories_are_in_files():
+    """Those of each memory are a table; the text has them in no other form."""
+    modules = {
+        "a": ModuleText("", (), {}, bare="module a;\nendmodule\n", tables={"one": (7, 69)}),
+        "b": ModuleText("module b;\nendmodule\n", (), {}),
+    }
+    verilog, files = _with_files(modules)
     assert verilog == (
-        '  reg a;\n  initial $readmemh("table_0.hex", one);\n'
-        '  initial $readmemh("table_1.hex", two);\n  wire b;\n'
-        '  initial $readmemh("table_2.hex", three);\n'
+        'module a;\n  initial $readmemh("table_0.hex", one);\nendmodule\n\nmodule b;\nendmodule\n'
     )
-    assert [len(table.split()) for table in tables.values()] == [70, 3, 2]
-    assert tables["table_0.hex"].split()[69] == "45"
+    assert files == {"table_0.hex": "7\n45\n"}

@@ -6,6 +6,7 @@ from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines.cxxrtl import cxx_classes
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache_size import usage
+from torusfabric.verilog import ModuleText
 
 
 @pytest.fixture
@@ -23,5 +24,5 @@ def cut(monkeypatch, tmp_path):
 
 def test_classes(cut):
     with pytest.raises(WorkFailed, match=r"^Tool yosys must write all of modules\.cc, not a part"):
-        cxx_classes({"router": "module router (clk);\n  input clk;\nendmodule\n"})
+        cxx_classes({"router": ModuleText("module router (input clk);\nendmodule\n", (), {})})
     assert usage(cut).entries == 0

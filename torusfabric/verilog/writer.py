@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal, Value
@@ -52,6 +53,10 @@ class ModuleText(NamedTuple):
         Those of the children that many modules share.
     inner : bool
         Whether it counts as part of those that have instances of it.
+    bare : str
+        The text without what memories hold at first, if that is another.
+    tables : dict of str to (tuple of int)
+        The rows of the memories that hold anything but zeros at first.
     """
 
     text: str
@@ -59,6 +64,8 @@ class ModuleText(NamedTuple):
     children: dict[str, int]
     shared: tuple[SharedModule, ...] = ()
     inner: bool = False
+    bare: str = ""
+    tables: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,8 @@ class _Writer:
         self._registers: set[str] = set()
         self._joined: set[int] = set()
         self._body: list[str] = []
+        self._contents: list[str] = []
+        self._tables: dict[str, tuple[int, ...]] = {}
         self._helpers: dict[str, str] = {}
         self._children = Counter[str]()
         self._shared: dict[str, SharedModule] = {}
@@ -229,12 +238,14 @@ class _Writer:
             lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
         lines += [f"`ifdef {define}", other, "`else"] if other else []
         lines += _indented([*self._declared, *self._body])
-        lines += ["`endif"] if other else []
+        ends = ["`endif"] * (other is not None) + ["endmodule\n"]
         return ModuleText(
-            "\n".join([*lines, "endmodule\n"]),
+            "\n".join([*lines, *_indented(self._contents), *ends]),
             tuple(head.split()[-1] for head in heads),
             dict(self._children),
             tuple(self._shared.values()),
+            bare="\n".join([*lines, *ends]) if self._contents else "",
+            tables=self._tables,
         )
 
     def _name_ports(self) -> list[str]:
@@ -411,9 +422,10 @@ class _Writer:
         self._declared.append(
             f"{_attributes(memory._attrs)}reg {range_of(width)}{name} [0:{depth - 1}];"
         )
-        self._body += _contents(
-            name, list(memory._data.init), width, self._naming.new(f"{name}_row")
-        )
+        rows = tuple(memory._data.init)
+        self._contents += _contents(name, rows, width, self._naming.new(f"{name}_row"))
+        if any(rows):
+            self._tables[name] = rows
         for port in memory._write_ports:
             size = len(port._data) // len(port._en)
             lines = []

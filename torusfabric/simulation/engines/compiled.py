@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ...rtl.fabric import Fabric
-from ...rtl.netlist import Netlist
 from ...verilog import module_texts
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
 from .host_port import CTask, PortRuns, measure_tasks
@@ -24,7 +23,7 @@ from .model_objects import INPUTS, CDesign, CNet, CompiledCells, CWatch, Lists, 
 from .waves import WaveLine, recording, wave_lines
 from .words import Words
 
-__all__ = ["OUTPUTS", "CompiledEngine", "Session", "kept_texts"]
+__all__ = ["OUTPUTS", "CompiledEngine", "Session"]
 
 OUTPUTS = ("busy", "done", "cycles", "host_rdata")
 
@@ -65,7 +64,7 @@ class CompiledEngine(Engine):
         super().__init__(fabric, wave=wave, through_port=through_port)
         self._gated = wave is None if gated is None else gated
         began = time.perf_counter()
-        self.model = build_model(fabric.netlist, kept_texts(fabric.netlist), optimize=optimize)
+        self.model = build_model(fabric.netlist, module_texts(fabric.netlist), optimize=optimize)
         self.build_seconds = time.perf_counter() - began
 
     def run_many(
@@ -97,11 +96,6 @@ class CompiledEngine(Engine):
         with Session(self.model, self.fabric, gated=self._gated, vcd=None) as session:
             session.choose(longest_job(self.fabric))
             return measure_tasks(session.run, self.fabric, runs)
-
-
-def kept_texts(netlist: Netlist) -> dict[str, str]:
-    """The Verilog of each module, from the cache if it has been written before."""
-    return {name: module.text for name, module in module_texts(netlist).items()}
 
 
 class Session:

@@ -11,6 +11,7 @@ from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.folders import work_folder
+from ...verilog import ModuleText
 
 __all__ = ["CxxClass", "CxxPort", "cxx_classes", "include_folder"]
 
@@ -34,11 +35,6 @@ opt_clean
 setattr -mod -set top 1 *
 write_cxxrtl -nohierarchy -noflatten -g0 modules.cc
 """
-
-
-#: A word of a memory, as blocks set it, and the bases of constants.
-WORD = r"    (\w+)\[\d+\] = \d+'([dh])(\w+);\n"
-BASES = {"d": 10, "h": 16}
 
 
 class CxxPort(NamedTuple):
@@ -114,13 +110,13 @@ class CxxClass(NamedTuple):
         return {name: port for name, port in self.ports.items() if port.direction == "output"}
 
 
-def cxx_classes(modules: Mapping[str, str]) -> dict[str, CxxClass]:
+def cxx_classes(modules: Mapping[str, ModuleText]) -> dict[str, CxxClass]:
     """Turn modules into classes, each of which needs a single evaluation a clock edge.
 
     Parameters
     ----------
-    modules : dict of str to str
-        Verilog text of each module by name.
+    modules : dict of str to ModuleText
+        Each module by name.
 
     Returns
     -------
@@ -128,7 +124,15 @@ def cxx_classes(modules: Mapping[str, str]) -> dict[str, CxxClass]:
     """
     if not modules:
         return {}
-    cache, key = Cache(), digest("cxxrtl", dict(modules), SCRIPT, tools.version("yosys"))
+    cache, key = (
+        Cache(),
+        digest(
+            "cxxrtl",
+            {name: each.text for name, each in modules.items()},
+            SCRIPT,
+            tools.version("yosys"),
+        ),
+    )
     kept = cache.get(key)
     if kept is None:
         kept = cache.put(key, _write_cxxrtl(modules))
@@ -140,9 +144,9 @@ def cxx_classes(modules: Mapping[str, str]) -> dict[str, CxxClass]:
     return found
 
 
-def _write_cxxrtl(modules: Mapping[str, str]) -> dict[str, str]:
+def _write_cxxrtl(modules: Mapping[str, ModuleText]) -> dict[str, str]:
     """The text of each class."""
-    verilog, tables = _tables("\n".join(modules.values()))
+    verilog, tables = _with_files(modules)
     with work_folder("cxxrtl") as folder:
         for name, text in {"modules.v": verilog, **tables}.items():
             (folder / name).write_text(text)
@@ -164,28 +168,22 @@ def _write_cxxrtl(modules: Mapping[str, str]) -> dict[str, str]:
     return {name: texts[name] for name in modules}
 
 
-def _tables(text: str) -> tuple[str, dict[str, str]]:
-    """Move contents of memories to files, for Yosys takes minutes over long initial blocks.
+def _with_files(modules: Mapping[str, ModuleText]) -> tuple[str, dict[str, str]]:
+    """The text of modules, and files of what memories hold, by their names.
 
-    Memories of zeros are left without any, for the classes start with zeros.
+    Yosys takes minutes over long initial blocks. Memories of zeros are left without any, for the
+    classes start with zeros.
     """
-    tables: dict[str, str] = {}
-
-    def table(match: re.Match[str]) -> str:
-        rows: dict[str, list[str]] = {}
-        for memory, base, word in re.findall(WORD, match[0], re.M):
-            rows.setdefault(memory, []).append(f"{int(word, BASES[base]):x}\n")
-        text = ""
-        for memory, words in rows.items():
-            name = f"table_{len(tables)}.hex"
-            tables[name] = "".join(words)
-            text += f'  initial $readmemh("{name}", {memory});\n'
-        return text
-
-    text = re.sub(r"^  integer (\w+);\n  initial\n    for \(\1 = 0; .*\n", "", text, flags=re.M)
-    # Long contents are in several blocks, one behind the other.
-    text = re.sub(rf"(?:^  initial begin\n(?:{WORD})+  end\n)+", table, text, flags=re.M)
-    return text, tables
+    texts: list[str] = []
+    files: dict[str, str] = {}
+    for module in modules.values():
+        text, read = module.bare or module.text, ""
+        for memory, rows in module.tables.items():
+            name = f"table_{len(files)}.hex"
+            files[name] = "".join(f"{row:x}\n" for row in rows)
+            read += f'  initial $readmemh("{name}", {memory});\n'
+        texts.append(text.removesuffix("endmodule\n") + f"{read}endmodule\n")
+    return "\n".join(texts), files
 
 
 def _ports(text: str) -> dict[str, CxxPort]:

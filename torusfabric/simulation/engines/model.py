@@ -16,6 +16,7 @@ from ...errors import WorkFailed
 from ...rtl.endpoint import Endpoint
 from ...rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Role
 from ...toolchain import cxx
+from ...verilog import ModuleText
 from .cxxrtl import CxxClass, CxxPort, cxx_classes, include_folder
 
 __all__ = ["Column", "Group", "Model", "Source", "build_model"]
@@ -109,13 +110,13 @@ class Model(NamedTuple):
         return driver is None or self.class_of(driver[0]).ports[driver[1]].registered
 
 
-def build_model(netlist: Netlist, texts: Mapping[str, str], *, optimize: int = 2) -> Model:
+def build_model(netlist: Netlist, modules: Mapping[str, ModuleText], *, optimize: int = 2) -> Model:
     """Build the classes of a netlist, each once.
 
     Parameters
     ----------
     netlist : Netlist
-    texts : dict of str to str
+    modules : dict of str to ModuleText
         The Verilog of each module; ROMs need none.
     optimize : int
         How hard the compiler tries, 0 to 3.
@@ -129,7 +130,7 @@ def build_model(netlist: Netlist, texts: Mapping[str, str], *, optimize: int = 2
     WorkFailed
         If instances read from each other in a circle without a register.
     """
-    classes = cxx_classes({name: text for name, text in texts.items() if name != ROM})
+    classes = cxx_classes({name: each for name, each in modules.items() if name != ROM})
     sources = [_sources(netlist, instance) for instance in netlist.instances]
     names = []
     for instance in netlist.instances:

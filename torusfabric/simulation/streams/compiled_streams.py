@@ -13,7 +13,8 @@ import numpy as np
 from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.streams import Clocks
-from ..engines.compiled import Session, kept_texts
+from ...verilog import module_texts
+from ..engines.compiled import Session
 from ..engines.host_port import NO_FILE, from_chunks, to_chunks, watched
 from ..engines.model import build_model
 from ..engines.waves import recording
@@ -103,7 +104,7 @@ class CompiledStreams(StreamEngine):
                 "Engine must be amaranth for nodes with clocks of their own, not compiled"
             )
         began = time.perf_counter()
-        self._model = build_model(fabric.netlist, kept_texts(fabric.netlist))
+        self._model = build_model(fabric.netlist, module_texts(fabric.netlist))
         self.build_seconds = time.perf_counter() - began
 
     def run(self, traffic: Traffic, progress: Progress | None = None) -> Log:
