@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..analysis.volume import limit
 from ..draw.bars import bar_charts
 from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
@@ -78,6 +79,7 @@ def run_compare(arguments: Namespace) -> None:
                 "collective": collective.name,
                 "width": arguments.width,
                 "flits": found.flits,
+                "limit": limit(selection.topology, collective, found.flits),
                 "target": arguments.target,
                 "algorithms": [entry.to_json() for entry in found.entries],
                 "misfits": found.misfits,
@@ -89,7 +91,7 @@ def run_compare(arguments: Namespace) -> None:
     least = min(entry.tau_bound for entry in found.entries)
     print_line(
         f"no schedule takes less than {least} message times, each what a link takes for a whole "
-        "message"
+        f"message; no run less than {limit(selection.topology, collective, found.flits)} cycles"
     )
     _print_entries(found.entries, arguments.target)
     for entry in found.entries:
