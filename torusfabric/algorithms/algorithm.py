@@ -158,6 +158,9 @@ class Algorithm:
     variants : tuple of mappings from str to value
         Options with which it plans otherwise: where they are left open, those are tried, too, when
         the fewest cycles are looked for.
+    most_arcs : int, optional
+        Arcs of the network up to which it is tried where no algorithm is named: for a search that
+        takes long and is never quicker than what stands beside it.
 
     Examples
     --------
@@ -174,6 +177,7 @@ class Algorithm:
     misfit: Callable[[Topology, Collective, Options], str | None]
     plan: Planner
     variants: tuple[Mapping[str, Any], ...] = ()
+    most_arcs: int | None = None
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Why this algorithm cannot serve a selection, or None if it can.

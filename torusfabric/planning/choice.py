@@ -39,9 +39,6 @@ __all__ = ["Candidate", "choose_by_cycles", "choose_by_times", "compare"]
 CYCLES_ALIKE = Fraction(3, 100)
 TIMES_ALIKE = Fraction(1, 10)
 
-#: More arcs than this are too many for a search that is never quicker than those beside it.
-MOST_SEARCHED = {"bufferless": 2**9}
-
 
 class Candidate(NamedTuple):
     """What an algorithm makes of a selection, for one length.
@@ -102,9 +99,7 @@ def serving(selection: Selection) -> Iterator[Selection]:
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
     for algorithm in CATALOGUE if selection.algorithm is None else (selection.algorithm,):
-        if arcs > MOST_SEARCHED.get(algorithm.name, arcs) or (
-            collective.kind not in algorithm.collectives
-        ):
+        if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
             continue
         for variant in ({}, *algorithm.variants):
             options = replace(asked, **variant)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..program.fields import Action, Loop, Order
-from ..program.timing import DISTRIBUTION
+from ..program.timing import TOLD
 from .loops import Loops
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _ago(loop: Loop, memory: int) -> IntArray:
     """
     field = loop.field(Action.WRITE, memory)
     late = 0 if field is None else field.delay
-    ago: IntArray = late - 1 - DISTRIBUTION + loop.values(Action.TAP, memory)
+    ago: IntArray = late - TOLD + loop.values(Action.TAP, memory)
     return ago
 
 

@@ -275,4 +275,5 @@ BUFFERLESS = Algorithm(
     options=("ports", "chunks", "seed"),
     misfit=misfit,
     plan=plan,
+    most_arcs=2**9,
 )
