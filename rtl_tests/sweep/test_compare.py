@@ -36,6 +36,43 @@ def test_same_message_for_all(capsys):
     assert entries["hamiltonian"]["cycles"] == 8 * 2 + 5
 
 
+def test_lengths(capsys, tmp_path):
+    """Over a range: its ends and the powers of two between them, none below the limit."""
+    words = (
+        "compare",
+        "3x3",
+        "allreduce",
+        "--flits",
+        "3:9",
+        "--plot",
+        str(tmp_path / "curves.svg"),
+    )
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["flits"] == [3, 4, 8, 9]
+    matching = tf.plan("3x3", "allreduce", algorithm="matching")
+    expected = [tf.compile(matching, flits=flits).cycles() for flits in found["flits"]]
+    assert found["cycles"]["matching"] == expected
+    for cycles in found["cycles"].values():
+        assert all(taken >= least for taken, least in zip(cycles, found["limit"], strict=True))
+    lines = (tmp_path / "curves.svg").read_text().count("<path")
+    assert lines == 2 + len(found["cycles"])
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--flits", "9:3"), "must be a range such as 1:1024, not '9:3'"),
+        (("--flits", "0:3"), "must be"),
+        (("--flits", "1:4", "--max-flits", "4"), "left out with --max-flits, not 1:4"),
+        (("--flits", "1:4", "--target", "ice40-hx8k"), "--target must be left out with a range"),
+    ],
+)
+def test_ranges_that_are_none(capsys, words, line):
+    assert main(["compare", "3x3", "allreduce", *words]) == 1
+    assert line in capsys.readouterr().err
+
+
 def test_sums(capsys):
     """A reduction is compared as it is planned, or with the latency that is quickest."""
     best, _ = compared(capsys, "8x8", "reduce-scatter", "--flits", "1", "--latency", "auto")

@@ -99,6 +99,17 @@ def positive(text: str) -> int:
     return _given(values.positive, text)
 
 
+def length_or_range(text: str) -> int | range:
+    """A number of flits, or all from one to another: ``1:1024``."""
+    first, colon, last = text.partition(":")
+    if not colon:
+        return natural(text)
+    low, high = positive(first), positive(last)
+    if high < low:
+        raise argparse.ArgumentTypeError(f"must be a range such as 1:1024, not {text!r}")
+    return range(low, high + 1)
+
+
 def real(text: str) -> float:
     """A number that need not be whole."""
     return _given(values.real, text)

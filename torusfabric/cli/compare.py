@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..analysis.volume import limit
 from ..draw.bars import bar_charts
+from ..draw.curves import curve_chart
 from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
+from ..planning.choice import candidates
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
 from ..toolchain.files import write_file
@@ -31,10 +33,12 @@ def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     compare = add_command(commands, "compare", run_compare)
     add_selection(compare, algorithm=False, several=True)
-    add_fabric_options(compare, any_length=True)
+    add_fabric_options(compare, any_length=True, ranges=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
     compare.add_argument(
-        "--plot", metavar="FILE.svg", help="draw the figures as bars, those of files first"
+        "--plot",
+        metavar="FILE.svg",
+        help="draw the figures as bars, those of files first; over a range of lengths as curves",
     )
     add_force(compare)
     compare.add_argument(
@@ -53,7 +57,12 @@ def run_compare(arguments: Namespace) -> None:
     if arguments.plot:
         check_output(arguments, arguments.plot, PICTURE)
     if arguments.flits is not None and arguments.max_flits is not None:
-        raise InputError(f"--flits must be left out with --max-flits, not {arguments.flits}")
+        given = arguments.flits
+        text = f"{given[0]}:{given[-1]}" if isinstance(given, range) else given
+        raise InputError(f"--flits must be left out with --max-flits, not {text}")
+    if isinstance(arguments.flits, range):
+        _compare_lengths(arguments)
+        return
     if arguments.plan is None and "," in (arguments.collective or ""):
         compare_fabrics(arguments)
         return
@@ -100,6 +109,46 @@ def run_compare(arguments: Namespace) -> None:
     print_uncounted(found.entries)
     for name, needs in found.misfits.items():
         print_line(f"{name} needs {needs}")
+
+
+def _compare_lengths(arguments: Namespace) -> None:
+    """Compare cycles over a range of lengths: its ends, and the powers of two between them."""
+    if arguments.plan is not None or "," in (arguments.collective or ""):
+        raise InputError("--flits must be one number for plans or several collectives, not a range")
+    if arguments.target:
+        raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
+    selection, ends = parse_selection(arguments), (arguments.flits[0], arguments.flits[-1])
+    require_hardware(selection.topology, selection.collective, flits=ends[1])
+    powers = (2**n for n in range(ends[1].bit_length()))
+    lengths = sorted({*ends, *(n for n in powers if n in arguments.flits)})
+    curves: dict[str, list[int | None]] = {}
+    with progress_bar("planning") as progress:
+        for place, length in enumerate(lengths):
+            progress(place, len(lengths), f"{length} flits")
+            for row in candidates(selection, length):
+                name = " ".join([row.algorithm, *row.options])
+                curves.setdefault(name, [None] * len(lengths))[place] = row.cycles
+    least = [limit(selection.topology, selection.collective, length) for length in lengths]
+    title = f"{selection.topology} {selection.collective}: cycles from start to done"
+    if arguments.plot:
+        write_file(arguments.plot, curve_chart(title, lengths, curves, least))
+    if arguments.json:
+        print_json(
+            {
+                "topology": str(selection.topology),
+                "collective": selection.collective.name,
+                "flits": lengths,
+                "limit": least,
+                "cycles": curves,
+            }
+        )
+        return
+    print_line(title)
+    cells = lambda values: ["-" if value is None else str(value) for value in values]
+    columns = zip(*map(cells, curves.values()), strict=True)
+    rows = zip(map(str, lengths), map(str, least), columns, strict=True)
+    table = [[length, bound, *cycles] for length, bound, cycles in rows]
+    print_table(["flits", "limit", *curves], table)
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:

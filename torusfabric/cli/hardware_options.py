@@ -6,7 +6,7 @@ from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
-from .arguments import natural
+from .arguments import length_or_range, natural
 
 __all__ = [
     "add_bus_option",
@@ -26,7 +26,11 @@ TOPS = {
 
 
 def add_fabric_options(
-    parser: argparse.ArgumentParser, *, width: int = 32, any_length: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    width: int = 32,
+    any_length: bool = False,
+    ranges: bool = False,
 ) -> None:
     """Add the arguments that say what hardware to build of a selection."""
     group = parser.add_argument_group("hardware")
@@ -37,7 +41,7 @@ def add_fabric_options(
         default=width,
         help=f"bits of a flit, 1 to 1024 (default {width})",
     )
-    add_flits_option(group)
+    add_flits_option(group, ranges=ranges)
     if any_length:
         group.add_argument(
             "--max-flits",
@@ -64,13 +68,14 @@ def add_fabric_options(
     )
 
 
-def add_flits_option(group: Any) -> None:
-    """Add the argument that says how long a message is."""
+def add_flits_option(group: Any, *, ranges: bool = False) -> None:
+    """Add the argument that says how long a message is; it may also be a range."""
     group.add_argument(
         "--flits",
         metavar="L",
-        type=natural,
-        help="flits of a message (default one for each chunk)",
+        type=length_or_range if ranges else natural,
+        help="flits of a message (default one for each chunk)"
+        + "; A:B compares cycles over all lengths from A to B" * ranges,
     )
 
 

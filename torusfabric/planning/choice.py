@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..topology import Topology
     from .selection import PlanOptions
 
-__all__ = ["Candidate", "choose_by_cycles", "choose_by_times", "compare"]
+__all__ = ["Candidate", "candidates", "choose_by_cycles", "choose_by_times", "compare"]
 
 #: Of cycles, and of message times: what is no more than so much above the least is as good.
 CYCLES_ALIKE = Fraction(3, 100)
@@ -256,15 +256,16 @@ def compare(
     """
     selection = select(topology, collective, root=root, **options)
     lengths = [flits] if isinstance(flits, int | str) else list(flits)
-    found: list[Candidate] = []
-    for length in lengths:
-        number = natural("Flits", length)
-        tried = _tried(selection, number, prune=False)
-        rows = [_row(one, number) for one in tried]
-        if not rows:
-            selection.chosen()
-        found += sorted(rows, key=lambda row: row.cycles)
-    return tuple(found)
+    numbers = [natural("Flits", length) for length in lengths]
+    return tuple(row for number in numbers for row in candidates(selection, number))
+
+
+def candidates(selection: Selection, flits: int) -> list[Candidate]:
+    """What every algorithm that serves takes for one length, the fewest cycles first."""
+    rows = [_row(one, flits) for one in _tried(selection, flits, prune=False)]
+    if not rows:
+        selection.chosen()
+    return sorted(rows, key=lambda row: row.cycles)
 
 
 def _row(tried: _Tried, flits: int) -> Candidate:
