@@ -5,12 +5,14 @@ import re
 import subprocess
 
 import pytest
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Print, Signal, signed
+from amaranth.hdl._ast import AnyConst
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from verilog_bench import have_icarus
 
+from torusfabric.errors import InputError
 from torusfabric.rtl.leaf import given_names
 from torusfabric.verilog.writer import Heading, write_module
 
@@ -26,7 +28,7 @@ def drawn(rng, inputs, depth):
             return Const(rng.randrange(16), rng.randrange(4, 7))
         return rng.choice(inputs)
     one = lambda: drawn(rng, inputs, depth - 1)
-    kind = rng.randrange(14)
+    kind = rng.randrange(16)
     if kind < 5:
         a, b = one(), one()
         return [a + b, a - b, a & b, a | b, a ^ b][kind]
@@ -52,6 +54,11 @@ def drawn(rng, inputs, depth):
     if kind == 12:
         value = one()
         return rng.choice([value.as_signed(), value.as_unsigned(), -value])
+    if kind == 14:
+        a, b = one(), one()
+        return rng.choice([a // b, a % b])
+    if kind == 15:
+        return one().as_signed() >> one().as_unsigned()[:2]
     amount = one().as_unsigned()[:2]
     return rng.choice([one().as_unsigned() << amount, one().as_unsigned() >> amount])
 
@@ -73,6 +80,9 @@ class Drawn(wiring.Component):
             if depth == 0 or kind < 0.4:
                 target = rng.choice(targets)
                 low = rng.randrange(len(target)) if rng.random() < 0.3 else 0
+                if rng.random() < 0.2:
+                    # Of several targets, each with a width of its own.
+                    target, low = Array(targets)[rng.choice(values).as_unsigned()[:2]], 0
                 domain += target[low:].eq(drawn(rng, values, 2))
             elif kind < 0.7:
                 with m.If(drawn(rng, values, 2).as_unsigned()):
@@ -199,6 +209,18 @@ def test_what_is_written_does_what_is_simulated(tmp_path, seed):
 @pytest.mark.parametrize("seed", range(12, 300))
 def test_more_of_what_is_written(tmp_path, seed):
     test_what_is_written_does_what_is_simulated(tmp_path, seed)
+
+
+def test_what_has_no_verilog_is_refused():
+    """It is one line: an operator of a user's own may print, or be checked by a solver."""
+    m, seen = Module(), Signal(2)
+    m.d.comb += Print(seen)
+    with pytest.raises(InputError, match=r"^Hardware must be made of logic, .* not \(print .*\)$"):
+        write_module(Heading("talks"), m, {"seen": seen})
+    m, seen = Module(), Signal(2)
+    m.d.comb += seen.eq(AnyConst(2))
+    with pytest.raises(InputError, match=r"^Hardware must be made of logic"):
+        write_module(Heading("any"), m, {"seen": seen})
 
 
 def test_names_are_no_words_of_the_language(tmp_path):

@@ -17,7 +17,9 @@ import numpy as np
 from amaranth.hdl import Signal, Value
 from amaranth.hdl import _ast as ast
 
-__all__ = ["Expressions", "Names", "constant", "labels", "matches", "range_of"]
+from ..errors import InputError
+
+__all__ = ["Expressions", "Names", "constant", "labels", "matches", "no_verilog", "range_of"]
 
 #: What a helper is called, by the operator whose value it has.
 CALLED = {
@@ -50,6 +52,17 @@ class Names(Protocol):
 
     def chosen(self, test: str, cases: list[tuple[str, str]], width: int, *, wild: bool) -> str:
         """The name of what a case statement chooses."""
+
+
+def no_verilog(what: object) -> InputError:
+    """The error of what has no Verilog; an operator of a user's own may have anything in it.
+
+    Examples
+    --------
+    >>> print(no_verilog(Signal(2, name="a")))
+    Hardware must be made of logic, registers and memories, not (sig a)
+    """
+    return InputError(f"Hardware must be made of logic, registers and memories, not {what!r}")
 
 
 def range_of(width: int) -> str:
@@ -128,10 +141,14 @@ class Expressions:
         match value:
             case ast.Concat():
                 return joined([self.target(part) for part in reversed(value.parts)])
-            case ast.Part():
+            case ast.Part(value=ast.Signal()):
                 start = self._scaled(value.offset, value.stride)
                 return f"{self.target(value.value)}[{start} +: {value.width}]"
-        return self.whole(value)
+            case ast.Signal() | ast.Slice():
+                return self.whole(value)
+            case ast.Operator(operator="u" | "s"):
+                return self.target(value.operands[0])
+        raise no_verilog(value)
 
     def _within(self, value: Value, low: int, high: int) -> str:
         match value:
@@ -152,7 +169,7 @@ class Expressions:
                 return self._part(value, low, high)
             case ast.Operator():
                 return self._operator(value, low, high)
-        raise NotImplementedError(f"{value!r} has no Verilog")
+        raise no_verilog(value)
 
     def _concatenation(self, value: ast.Concat, low: int, high: int) -> str:
         found, start = [], 0
@@ -174,7 +191,7 @@ class Expressions:
             yes, no = (_inside(self.bits(each, low, high)) for each in (others[0][1], first))
             return f"{_inside(self.true(value.test))} ? {yes} : {no}"
         if not value.test._rhs_signals():
-            raise NotImplementedError(f"{value!r} chooses by a constant")
+            raise no_verilog(value)
         cases, wild = [], False
         for patterns, chosen in value.cases:
             wild |= any("-" in each for each in patterns or ())
@@ -236,14 +253,43 @@ class Expressions:
             if len(operands[0]) == 1:
                 return self.whole(operands[0])
             return f"{sign[-1].replace('b', '|')}{_inside(self.whole(operands[0]))}"
+        if sign in ("//", "%"):
+            return _indexed(self._divided(sign, *operands), low, high)
         a, b = operands
-        if not value.shape().signed and sign in CALLED:
-            shifts = sign in ("<<", ">>")
-            size = high if sign == "<<" else len(a) if sign == ">>" else max(len(a), len(b))
-            other = self.whole(b) if shifts else self.bits(b, 0, size)
-            text = f"{_inside(self.bits(a, 0, size))} {sign.replace('//', '/')} {_inside(other)}"
-            return self._cut(text, size, low, high, CALLED[sign])
-        raise NotImplementedError(f"{value!r} has no Verilog")
+        size = high if sign == "<<" else len(a)
+        first, amount = self.bits(a, 0, size), _inside(self.whole(b))
+        if sign == ">>" and a.shape().signed:
+            # An expression is signed where it stands by itself alone.
+            name = self._names.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
+            return name if size == 1 else _indexed(name, low, high)
+        if sign in ("<<", ">>"):
+            return self._cut(f"{_inside(first)} {sign} {amount}", size, low, high, "shifted")
+        raise no_verilog(value)
+
+    def _divided(self, sign: str, a: Value, b: Value) -> str:
+        """A wire with a quotient that is rounded down, or what is left; 0 where the divisor is 0.
+
+        Verilog rounds towards zero, and knows nothing of what is divided by 0.
+        """
+        signed = a.shape().signed or b.shape().signed
+        # A bit more for unsigned operands, and for the quotient of the least number and -1.
+        size = 1 + max(len(each) + (signed and not each.shape().signed) for each in (a, b))
+        helper = self._names.helper
+        top, bottom = (
+            helper(self.bits(each, 0, size), size, called=called)
+            for each, called in ((a, "dividend"), (b, "divisor"))
+        )
+        over, nothing = f"{top} {'/' if sign == '//' else '%'} {bottom}", constant(0, size)
+        if signed:
+            rest = helper(f"$signed({top}) % $signed({bottom})", size, called="rest")
+            below = helper(f"(|{rest}) & ({_indexed(rest, size - 1, size)} ^ "
+                           f"{_indexed(bottom, size - 1, size)})", 1, called="below")  # fmt: skip
+            over = f"{below} ? ({rest} + {bottom}) : {rest}"
+            if sign == "//":
+                towards = helper(f"$signed({top}) / $signed({bottom})", size, called="towards_zero")
+                over = f"{towards} - {joined([constant(0, size - 1), below])}"
+        text = f"(|{bottom}) ? {_inside(over)} : {nothing}"
+        return helper(text, size, called=CALLED[sign])
 
     def _carrying(self, value: ast.Operator, size: int) -> str:
         texts = [_inside(self.bits(each, 0, size)) for each in value.operands]

@@ -74,7 +74,7 @@ def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -
     """Statements in groups of those that drive the same signals, in the order of the first."""
     groups: list[Process] = []
     group_of: dict[int, Process] = {}
-    for each in statements:
+    for each in _decided(statements):
         signals = {id(signal): signal for signal in each._lhs_signals()}
         joined = list({id(group_of[k]): group_of[k] for k in signals if k in group_of}.values())
         first = joined[0] if joined else Process(domain, [])
@@ -89,6 +89,19 @@ def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -
         for signal in first.signals:
             group_of[id(signal)] = first
     return groups
+
+
+def _decided(statements: Iterable[ast.Statement]) -> Iterator[ast.Statement]:
+    """Statements in which an assignment to one of several targets is a decision between them."""
+    for each in statements:
+        if isinstance(each, ast.Switch):
+            cases = [(p, list(_decided(inner)), where) for p, inner, where in each.cases]
+            yield ast.Switch(each.test, cases, src_loc=each.src_loc)
+        elif isinstance(each, ast.Assign) and isinstance(each.lhs, ast.SwitchValue):
+            targets = [(p, [ast.Assign(one, each.rhs)], None) for p, one in each.lhs.cases]
+            yield from _decided([ast.Switch(each.lhs.test, targets, src_loc=each.src_loc)])
+        else:
+            yield each
 
 
 def plain_last(processes: list[Process]) -> list[Process]:

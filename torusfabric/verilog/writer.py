@@ -20,7 +20,7 @@ from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 
 from ..rtl.shared_modules import SharedModule, Use
-from .expressions import Expressions, constant, labels, matches, range_of
+from .expressions import Expressions, constant, labels, matches, no_verilog, range_of
 from .fragments import (
     Process,
     driven_bits,
@@ -317,7 +317,7 @@ class _Writer:
 
     def _write_logic(self, process: Process) -> None:
         """Write statements of logic."""
-        if {id(signal) for signal in process.signals} <= self._joined:
+        if process.signals and {id(signal) for signal in process.signals} <= self._joined:
             return
         if all(isinstance(each, ast.Assign) for each in process.statements):
             bits = Counter(bit for each in process.statements for bit in driven_bits(each.lhs))
@@ -370,7 +370,7 @@ class _Writer:
             elif isinstance(each, ast.Switch):
                 lines += self._switch(each, sign)
             else:
-                raise NotImplementedError(f"{each!r} has no Verilog")
+                raise no_verilog(each)
         return lines
 
     def _switch(self, switch: ast.Switch, sign: str) -> list[str]:
