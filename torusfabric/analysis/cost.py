@@ -116,37 +116,19 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
     >>> cost.time(alpha=100, delta=1, tau=10)
     Fraction(224, 1)
     """
-    rounds, chunks = schedule.round_count, schedule.chunks
-    if isinstance(schedule, Pattern) and schedule.streams:
+    streams = sum_trees(schedule) is not None
+    if isinstance(schedule, Pattern) and (schedule.streams or traffic is None):
+        streams = schedule.streams
         transfers, busy = pattern_traffic(schedule)
-        return ScheduleCost(
-            schedule.switching, rounds, busy, Fraction(1, chunks), transfers, transfers
-        )
-    if sum_trees(schedule) is not None:
-        traffic = traffic or check(schedule)
-        return ScheduleCost(
-            schedule.switching,
-            rounds,
-            sum(traffic.round_hops),
-            Fraction(1, chunks),
-            traffic.transfers,
-            traffic.arcs_used,
-        )
-    if traffic is None and isinstance(schedule, Pattern | Table):
-        if isinstance(schedule, Pattern):
-            transfers, busy = pattern_traffic(schedule)
-        else:
-            transfers, moving = table_traffic(schedule)
-            busy = sum(moving)
-        return ScheduleCost(
-            schedule.switching, rounds, busy, Fraction(busy, chunks), transfers, transfers
-        )
-    traffic = traffic or check(schedule)
-    return ScheduleCost(
-        switching=schedule.switching,
-        rounds=rounds,
-        delta=sum(traffic.round_hops),
-        tau=Fraction(sum(traffic.round_blocks), chunks),
-        transfers=traffic.transfers,
-        arc_uses=traffic.arcs_used,
-    )
+        counted = busy, busy, transfers, transfers
+    elif isinstance(schedule, Table) and traffic is None:
+        transfers, moving = table_traffic(schedule)
+        counted = sum(moving), sum(moving), transfers, transfers
+    else:
+        found = traffic or check(schedule)
+        hops, blocks = sum(found.round_hops), sum(found.round_blocks)
+        counted = hops, blocks, found.transfers, found.arcs_used
+    delta, blocks, transfers, arcs = counted
+    # Of what streams an arc carries one chunk, while others carry the same.
+    tau = Fraction(1 if streams else blocks, schedule.chunks)
+    return ScheduleCost(schedule.switching, schedule.round_count, delta, tau, transfers, arcs)

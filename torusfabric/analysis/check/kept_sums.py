@@ -219,15 +219,7 @@ def check_sum_table(schedule: SumTable, *, twice: bool = False) -> Traffic:
         raise unfinished(schedule, 0, block, text)
     moving = tuple((schedule.chunk >= 0).any(axis=1).astype(int).tolist())
     transfers = int((schedule.chunk >= 0).sum()) * topology.nodes
-    return Traffic(
-        rounds=schedule.round_count,
-        transfers=transfers,
-        arcs_used=transfers,
-        longest=max(moving, default=0),
-        duplicates=0,
-        round_hops=moving,
-        round_blocks=moving,
-    )
+    return Traffic.of_steps(transfers, moving)
 
 
 def inspect_sum_table(schedule: SumTable) -> None:

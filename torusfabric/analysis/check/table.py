@@ -83,15 +83,8 @@ def check_table(schedule: Table) -> Traffic:
     transfers, moving = table_traffic(schedule)
     fresh = np.zeros(len(first), bool)
     fresh[which] = schedule.offset[step, port] != 0
-    return Traffic(
-        rounds=schedule.round_count,
-        transfers=transfers,
-        arcs_used=transfers,
-        longest=max(moving, default=0),
-        duplicates=transfers - int(fresh.sum()) * schedule.topology.nodes,
-        round_hops=moving,
-        round_blocks=moving,
-    )
+    repeated = transfers - int(fresh.sum()) * schedule.topology.nodes
+    return Traffic.of_steps(transfers, moving, duplicates=repeated)
 
 
 def _encode(

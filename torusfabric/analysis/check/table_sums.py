@@ -65,15 +65,7 @@ def check_sums_table(schedule: Table) -> Traffic:
         sums.move(step, ports, sender, target, schedule.chunk[step, ports])
     sums.finish()
     transfers, moving = table_traffic(schedule)
-    return Traffic(
-        rounds=schedule.round_count,
-        transfers=transfers,
-        arcs_used=transfers,
-        longest=max(moving, default=0),
-        duplicates=0,
-        round_hops=moving,
-        round_blocks=moving,
-    )
+    return Traffic.of_steps(transfers, moving)
 
 
 class _Sums:

@@ -36,6 +36,19 @@ class Traffic:
     round_hops: tuple[int, ...]
     round_blocks: tuple[int, ...]
 
+    @classmethod
+    def of_steps(cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0) -> "Traffic":
+        """Of steps of one block an arc; `moving` says of each step 1, or 0 where nothing moves."""
+        return cls(
+            rounds=len(moving),
+            transfers=transfers,
+            arcs_used=transfers,
+            longest=max(moving, default=0),
+            duplicates=duplicates,
+            round_hops=moving,
+            round_blocks=moving,
+        )
+
 
 @dataclass
 class Tally:
