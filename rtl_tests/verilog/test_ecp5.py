@@ -17,9 +17,10 @@ from torusfabric.rtl.multiplexer import Multiplexer
 from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.rtl.shared_modules import Use
 from torusfabric.toolchain import tools
-from torusfabric.verilog import conversion, write
-from torusfabric.verilog.conversion import module_texts
+from torusfabric.verilog import modules as module_file
+from torusfabric.verilog import write
 from torusfabric.verilog.ecp5 import ECP5, ecp5_body
+from torusfabric.verilog.modules import module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
 WIDTHS = (5, SLICE + 3)
@@ -179,7 +180,7 @@ def look_ups(width=3):
 @pytest.fixture(scope="module")
 def look_up():
     """The text of the module."""
-    return Path(conversion.__file__).with_name("look_up.v").read_text(encoding="utf-8")
+    return Path(module_file.__file__).with_name("look_up.v").read_text(encoding="utf-8")
 
 
 def test_both_forms_find_the_same(look_up, tmp_path):

@@ -6,10 +6,10 @@ from pathlib import Path
 from ..rtl.fabric import Fabric
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
-from .conversion import ModuleText, module_texts
 from .design import MANIFEST, TEXT, Design, require_folder
 from .diagram import Diagram
 from .manifest import manifest
+from .modules import ModuleText, module_texts
 from .text import emit
 
 __all__ = ["Design", "Diagram", "ModuleText", "emit", "manifest", "module_texts", "write"]

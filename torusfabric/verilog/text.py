@@ -11,11 +11,11 @@ from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from .beside import files_beside
-from .conversion import ModuleText, module_texts
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
 from .expressions import range_of
 from .manifest import TOP
+from .modules import ModuleText, module_texts
 
 __all__ = ["emit"]
 
