@@ -212,7 +212,7 @@ def check_sum_table(schedule: SumTable, *, twice: bool = False) -> Traffic:
                 raise _counted_twice(schedule, step + 1, 0, port, origin, chunk)
             total[chunk] = np.minimum(both, TWICE)
             arrived[int(topology.opposite[port]), chunk] = word
-    chunk_at, origin_at = np.nonzero(total != 1 if not twice else total < 1)
+    chunk_at, origin_at = np.nonzero(total < 1)
     if chunk_at.size:
         block = schedule.blocks.encode(origin_at[0], chunk_at[0])
         text = "ends without the complete sum that has {block}"
