@@ -81,6 +81,13 @@ def run_compare(arguments: Namespace) -> None:
         found = compare(selection, hardware, files=files, progress=progress)
     if arguments.plot:
         write_file(arguments.plot, _plot(selection, found))
+    _print_comparison(arguments, selection, found)
+
+
+def _print_comparison(arguments: Namespace, selection: Selection, found: "Comparison") -> None:
+    """Print what algorithms make of a selection, as a table or as JSON."""
+    collective = selection.collective
+    least = limit(selection.topology, collective, found.flits)
     if arguments.json:
         print_json(
             {
@@ -88,7 +95,7 @@ def run_compare(arguments: Namespace) -> None:
                 "collective": collective.name,
                 "width": arguments.width,
                 "flits": found.flits,
-                "limit": limit(selection.topology, collective, found.flits),
+                "limit": least,
                 "target": arguments.target,
                 "algorithms": [entry.to_json() for entry in found.entries],
                 "misfits": found.misfits,
@@ -97,10 +104,10 @@ def run_compare(arguments: Namespace) -> None:
         return
     lengths = f"{arguments.width} bits a flit, {found.flits} flits a message"
     print_line(f"{selection.topology} {collective}: {lengths}")
-    least = min(entry.tau_bound for entry in found.entries)
+    times = min(entry.tau_bound for entry in found.entries)
     print_line(
-        f"no schedule takes less than {least} message times, each what a link takes for a whole "
-        f"message; no run less than {limit(selection.topology, collective, found.flits)} cycles"
+        f"no schedule takes less than {times} message times, each what a link takes for a whole "
+        f"message; no run less than {least} cycles"
     )
     _print_entries(found.entries, arguments.target)
     for entry in found.entries:
