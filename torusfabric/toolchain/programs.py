@@ -41,7 +41,7 @@ def _system(name: str, package: str, serves: str) -> Tool:
 TOOLS = {
     tool.name: tool
     for tool in (
-        _yowasp("yosys", "hardware", "synthesis, Verilog, compiled simulation"),
+        _yowasp("yosys", "hardware", "synthesis, compiled simulation"),
         _yowasp("yosys-smtbmc", "prove", "proofs"),
         _yowasp("sby", "prove", "proofs"),
         Tool("z3", "proofs", how_to_install("prove"), "z3"),
