@@ -19,7 +19,7 @@ from torusfabric.toolchain.cache import Cache
 pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 #: What is registered of two expressions, each in a line of its own.
-PAIR = r"write_enable <= \{\s+(.*),\s+(.*)\s+\};"
+PAIR = r"write_enable <= \{(.*), (.*)\};"
 
 QUICK = (
     Fault("table", "fabric", r"\.rx\(\{(\S+), (\S+), ", r".rx({\2, \1, ", 2),
@@ -98,7 +98,7 @@ SEQUENCERS = (
 )
 
 ENDPOINTS = (
-    Fault("table", "endpoint_0", r"\{rx\[11:9\], rx\[8:6\]\}", "rx[8:3]"),
+    Fault("table", "endpoint_0", r"rx\[11:6\]", "rx[8:3]"),
     Fault("table", "endpoint_0", r"bank_0\[(\w+)\] <=", r"bank_0[~\1] <="),
     Fault("table", "endpoint_0", r"bank_4\[(\w+\[1:0\])\]", r"bank_4[\1 ^ 1'd1]"),
     Fault("table", "endpoint_0", r"write_node == node", "write_node != node"),
@@ -122,17 +122,17 @@ ENDPOINTS = (
 )
 
 OTHERS = (
-    Fault("engine", "control_stage", r"\bbusy$(?=\s*\};)", "1'b1"),
-    Fault("table", "control_stage", r"^ +write_data,", "~write_data,"),
-    Fault("table", "control_stage", r"^ +store_1,", "store_0,"),
+    Fault("engine", "control_stage", "<= busy;", "<= 1'b1;"),
+    Fault("table", "control_stage", "<= write_data;", "<= ~write_data;"),
+    Fault("table", "control_stage", "<= store_1;", "<= store_0;"),
     Fault("engine", "rom", r"data <= rows\[address\];", "data <= rows[address ^ 1'b1];"),
     Fault("engine", "rom", r"k < DEPTH \? k : DEPTH - 1", "k < DEPTH ? DEPTH - 1 - k : 0"),
     Fault("many rows", "look_up", r"= rows\[address\];", "= rows[address ^ 1'b1];"),
     Fault("many rows", "look_up", r"k < DEPTH \? k ", "k < DEPTH ? DEPTH - 1 - k "),
     Fault("many rows", "sequencer", r"\.DEPTH\(20\)", ".DEPTH(19)"),
     Fault("many rows", "sequencer", r"CONTENTS\((\d+)'h\w", r"CONTENTS(\1'h0"),
-    Fault("engine", "root_unit", r"chosen_2 = 2'd1;", "chosen_2 = 2'd2;"),
-    Fault("engine", "root_unit", r"chosen_5 = 2'd2;", "chosen_5 = 2'd1;"),
+    Fault("engine", "root_unit", r"by_root_2 = 2'd1;", "by_root_2 = 2'd2;"),
+    Fault("engine", "root_unit", r"by_root_1_3 = 2'd2;", "by_root_1_3 = 2'd1;"),
     Fault("engine", "root_unit", r"offset_0_1 <= (\S+);", r"offset_0_1 <= ~\1;"),
     Fault("sums", "combiner", r"rx\[2:0\] \+ ", "rx[2:0] - "),
     Fault("sums of words", "sum_idle_2_3", r"word \+ ", "word - "),
@@ -143,7 +143,7 @@ OTHERS = (
     Fault("sums", "combiner", r"result <= (\{[^}]*\});", r"result <= \1 ^ 1'b1;"),
     Fault("sums", "combiner", r"3'd0 : inject\[8:6\]", "3'd1 : inject[8:6]", 1),
     Fault("table", "host", r"~host_addr\[4\]", "host_addr[4]"),
-    Fault("engine", "host", r"next_read_address = (\w+);", r"next_read_address = ~\1;"),
+    Fault("engine", "host", r"next_read_address = (.+);", r"next_read_address = ~(\1);"),
     Fault("table", "host", r"= host_we & ", "= "),
     Fault("table", "host", r"= host_we & (.*);", "= host_we;"),
     Fault("table", "host", PAIR, "write_enable <= host_we;"),

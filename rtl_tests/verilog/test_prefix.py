@@ -21,7 +21,7 @@ def test_two_fabrics_in_one_simulation(tmp_path):
         fabric = Fabric(program, width=width, top="core", prefix=prefix)
         design = verilog.write(fabric, tmp_path / prefix, command="..")
         assert all(name.startswith(prefix) for name in design.modules)
-        assert re.findall(r"^module (\S+?)\W", design.text, re.M) == [*design.modules]
+        assert re.findall(r"^module (\S+?)\W", design.text, re.M) == [*reversed(design.modules)]
         fabrics.append(fabric)
         messages.append(random_messages(fabric, 1))
         cores.append(Core.of(tmp_path / prefix, messages[-1]))

@@ -213,6 +213,6 @@ class BlockCounter:
     def show(self, slots: OpenSlots) -> None:
         """What the slot is, a cycle later."""
         m = self._m
-        slots.streams = delayed(m, ~self._pausing, 1)
-        slots.word, slots.begins = delayed(m, self.word, 1), delayed(m, self._begins, 1)
-        slots.ends_block = delayed(m, self._ends_block, 1)
+        slots.streams = delayed(m, ~self._pausing, 1, "streams")
+        slots.word, slots.begins = delayed(m, self.word, 1), delayed(m, self._begins, 1, "begins")
+        slots.ends_block = delayed(m, self._ends_block, 1, "ends_block")

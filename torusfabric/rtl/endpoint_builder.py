@@ -188,7 +188,10 @@ class EndpointBuilder:
         way = suffix(memory.layout)
         if self._settings.own[memory.layout] > 1:
             chosen = chosen & (self._value(f"write_bank{way}") == memory.own)
-        chosen, data = delayed(self._m, chosen, 1), self._value("write_data")
+        chosen, data = (
+            delayed(self._m, chosen, 1, f"write_{memory.number}"),
+            self._value("write_data"),
+        )
         if self._settings.private:
             data = delayed(self._m, data, 1)
         host = self._address(f"write_address{way}", memory.depth)
@@ -229,11 +232,11 @@ class EndpointBuilder:
         assert memory.enable is not None
         phases = [self._inputs.phase(phase) for phase in memory.phases]
         which = self._inputs.at(memory.enable)
-        enable = delayed(m, choose([NEVER, *phases], which), 1)
+        enable = delayed(m, choose([NEVER, *phases], which), 1, f"store_{memory.number}")
         ends_block = None
         if self._settings.windows.skip_bits:
             ends = [self._inputs.ends_block(ago) for _, ago in memory.phases]
-            ends_block = delayed(m, choose([NEVER, *ends], which), 1)
+            ends_block = delayed(m, choose([NEVER, *ends], which), 1, f"ends_block_{memory.number}")
         pointer = Signal(
             range(max(memory.depth, 2)),
             init=memory.start[0],
@@ -314,7 +317,7 @@ class EndpointBuilder:
         code = reader.code
         if for_host:
             code = Mux(self._value("busy"), code, self._host.code(memories))
-        slices = self._slices(delayed(self._m, code, 1), f"select_{index}")
+        slices = self._slices(delayed(self._m, code, 1, f"code_{index}"), f"select_{index}")
         name = f"of_reader_{index}" if self._endpoint.alone else None
         return multiplexed(self._m, inputs, slices, self._width, name=name)
 

@@ -296,9 +296,9 @@ class Host(Leaf):
 
     def _pulses(self, m: Module, pulse: Value, group: Value) -> Value:
         """A pulse as late as a write leaves for the nodes, for the group given a cycle before."""
-        early = pulsed(m, pulse, self.write_cycles - 1, name="enable_later_early")
+        early = pulsed(m, pulse, self.write_cycles - 1, name="write_enable_early")
         chosen = Cat(early & (group == number) for number in range(self._groups.count))
-        return pulsed(m, chosen, 1, name="enable_later")
+        return pulsed(m, chosen, 1, name="write_enable_now")
 
     def _write_by(self, m: Module, number: int, way: HostWrites, wait: int) -> tuple[Value, Value]:
         """Memory and address of what is written, by a send map, after some cycles more."""

@@ -51,7 +51,7 @@ class HostReads:
         pause = self._settings.host_stages - self._stages + self._settings.private
         self.waits = pause > 0
         value = endpoint.value
-        self.chosen = delayed(m, value("read_node") == value("node"), pause)
+        self.chosen = delayed(m, value("read_node") == value("node"), pause, "asked")
         self._bank = delayed(m, value("read_bank"), pause)
         self.address = delayed(m, value("read_address"), pause)
         if self._settings.half:
@@ -82,7 +82,7 @@ class HostReads:
             self._m.d.sync += read_data.eq(word)
             return
         # A register holds what resets the word, with nothing in between.
-        silent = delayed(self._m, ~self.chosen, 1 + self._stages)
+        silent = delayed(self._m, ~self.chosen, 1 + self._stages, "silent")
         self._m.d.sync += read_data.eq(Mux(silent, 0, word))
 
     def show_one(self, words: dict[int, Value], *, constant: set[int]) -> None:
@@ -99,7 +99,7 @@ class HostReads:
         if len(numbers) == 1:
             self.show(words[numbers[0]])
             return
-        code = delayed(self._m, self.code(numbers), 1)
+        code = delayed(self._m, self.code(numbers), 1, "code")
         size = SLICE if self._endpoint.alone else self._width
         slices = []
         for low in range(0, self._width, size):

@@ -47,7 +47,9 @@ class Inputs:
             values.append(self.value("row")[where.start : where.start + where.width])
         if where.by_mode:
             if where.constants not in self._held:
-                self._held[where.constants] = delayed(self._m, self.of_mode(where.constants), 1)
+                self._held[where.constants] = delayed(
+                    self._m, self.of_mode(where.constants), 1, "of_mode"
+                )
             values.append(self._held[where.constants])
         elif where.constants[0] or not values:
             values.append(Const(where.constants[0], where.width))

@@ -7,8 +7,11 @@ module, which synthesis keeps.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from amaranth.hdl import ClockSignal, Const, Module, Signal, Value
+from amaranth.hdl._ast import Slice
 
 from .shared_modules import SharedModule, Use
 
@@ -92,16 +95,51 @@ def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | Non
     return held
 
 
-def delayed(m: Module, value: Value, cycles: int) -> Value:
-    """A value some cycles later; a constant, or one of no bits, stays what it is."""
-    if isinstance(value, Const) or not len(value):
+def delayed(m: Module, value: Value, cycles: int, name: str = "") -> Value:
+    """A value some cycles later; a constant, or one of no bits, stays what it is.
+
+    What is asked of a value twice is there once. A register has the name that is given, or that of
+    the signal, and the number of cycles behind it: ``node_d2``.
+    """
+    if isinstance(value, Const) or not len(value) or not cycles:
         return value
-    name = value.name.removesuffix("_later") + "_later" if isinstance(value, Signal) else "later"
-    for _ in range(cycles):
-        later = Signal(len(value), reset_less=True, name=name)
-        m.d.sync += later.eq(value)
-        value = later
-    return value
+    lines = _lines.setdefault(m, {})
+    line, at = lines.get(_key(value)) or (_Line(name or _name(value), [value]), 0)
+    lines[_key(value)] = line, at
+    while len(line.stages) <= at + cycles:
+        stage = Signal(len(value), reset_less=True, name=f"{line.name}_d{len(line.stages)}")
+        m.d.sync += stage.eq(line.stages[-1])
+        lines[_key(stage)] = line, len(line.stages)
+        line.stages.append(stage)
+    return line.stages[at + cycles]
+
+
+class _Line(NamedTuple):
+    """A value, and what it is one, two, .. cycles later."""
+
+    name: str
+    stages: list[Value]
+
+
+#: The delay lines of each module, by what is in them, with its place.
+_lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_Line, int]]] = (
+    WeakKeyDictionary()
+)
+
+
+def _key(value: Value) -> tuple[int, int, int]:
+    """What is equal for equal bits of one value."""
+    start, bits = 0, len(value)
+    while isinstance(value, Slice):
+        value, start = value.value, start + value.start
+    return id(value), start, start + bits
+
+
+def _name(value: Value) -> str:
+    """The name of the signal that a value is a part of."""
+    while isinstance(value, Slice):
+        value = value.value
+    return value.name if isinstance(value, Signal) else "later"
 
 
 def pulsed(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:

@@ -109,7 +109,7 @@ class Router(Leaf):
         m = Module()
         width = self._width
         arriving = self.words("rx", width)
-        later = [Signal(width, reset_less=True, name=f"rx_{port}_later") for port in self._delayed]
+        later = [Signal(width, reset_less=True, name=f"rx_{port}_d1") for port in self._delayed]
         words = arriving + later + (self.words("inject", width) if self._injections else [])
         outputs = self._crossbar.outputs
         selects = select_registers(m, outputs, self.given("select"), width, alone=self.alone)

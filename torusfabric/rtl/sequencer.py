@@ -148,11 +148,12 @@ class Sequencer(Leaf):
         self._end(m, last, stages)
         slots.valid = stages[1]
         for k, column in enumerate(self._placement.selects):
-            m.d.comb += self.select[k].eq(self._leaving(m, column, self._shown(m, slots, column)))
+            shown = self._shown(m, slots, column)
+            m.d.comb += self.select[k].eq(self._leaving(m, column, shown, f"select_{k}"))
         for name, column in self._placement.columns.items():
             # At rest, readers pass on what the host asks for.
             idle = self.value("idle_address") if name.startswith("read_") else None
-            value = self._leaving(m, column, self._shown(m, slots, column), idle)
+            value = self._leaving(m, column, self._shown(m, slots, column), name, idle)
             m.d.comb += getattr(self, name).eq(value)
         self._phases(m, slots)
         slots.rom.build(m, "table", alone=self.alone)
@@ -184,13 +185,13 @@ class Sequencer(Leaf):
             return values[0]
         return choose(values, self._run_mode)
 
-    def _later(self, m: Module, value: Value, delays: Sequence[int | None]) -> Value:
+    def _later(self, m: Module, value: Value, delays: Sequence[int | None], name: str) -> Value:
         """A value later by as many cycles as the mode says; None where that does not matter."""
         known = next((delay for delay in delays if delay is not None), 0)
         wanted = [known if delay is None else delay for delay in delays]
         taps, at = {}, 0
         for delay in sorted(set(wanted)):
-            value, at = delayed(m, value, delay - at), delay
+            value, at = delayed(m, value, delay - at, name), delay
             taps[delay] = value
         return self._of_mode(wanted, [taps[delay] for delay in wanted])
 
@@ -300,16 +301,19 @@ class Sequencer(Leaf):
             return counter
         return self._of_mode(counts, [counter if counting else address for counting in counts])
 
-    def _leaving(self, m: Module, column: Column, value: Value, idle: Value | None = None) -> Value:
+    def _leaving(
+        self, m: Module, column: Column, value: Value, name: str, idle: Value | None = None
+    ) -> Value:
         """What a column shows, as late as it has to leave for the nodes; while at rest `idle`."""
         late = [None if delay is None else delay - DISTRIBUTION for delay in column.delays]
         # Of several modes, the last register comes behind the choice: nodes are far away.
         least = min((delay for delay in late if delay is not None), default=0)
         held = int(self._loops.several and least > 0)
-        value = self._later(m, value, [None if delay is None else delay - held for delay in late])
+        wanted = [None if delay is None else delay - held for delay in late]
+        value = self._later(m, value, wanted, name)
         if idle is not None:
             value = Mux(self.busy, value, idle)
-        return delayed(m, value, held)
+        return delayed(m, value, held, f"{name}_next")
 
     def _phases(self, m: Module, slots: Slots) -> None:
         """Whether flits within each window, and those that end blocks, are and were read."""

@@ -72,7 +72,7 @@ class Slots:
     def _once(self, m: Module, name: str, value: Value) -> Value:
         """A value of the counters as late as the slot, in one register however often it is used."""
         if name not in self._late:
-            self._late[name] = delayed(m, value, 1)
+            self._late[name] = delayed(m, value, 1, name)
         return self._late[name]
 
     def address(self, base: np.ndarray) -> Value:

@@ -165,10 +165,10 @@ class Design:
 
     @property
     def text(self) -> str:
-        """All modules as one file."""
+        """All modules as one file, each before its children."""
         texts = (
             f"// {self.comments[name]}\n{text}" if name in self.comments else text
-            for name, text in self.modules.items()
+            for name, text in reversed(self.modules.items())
         )
         return "\n".join([self.header, *texts])
 

@@ -9,7 +9,8 @@ what stands around it, no carry is lost, and no tool finds a width that it would
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
@@ -37,6 +38,9 @@ CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
 
 #: Characters that an expression may have on a line.
 LINE = 84
+
+#: The patterns of a case, None of the default, and what it chooses.
+Case = tuple[tuple[str, ...] | None, str]
 
 COMPARING = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
@@ -92,6 +96,61 @@ def _plain(text: str) -> bool:
 
 def _inside(text: str) -> str:
     return text if _plain(text) else f"({text})"
+
+
+def _either(test: str, yes: str, no: str) -> str:
+    """One expression or another, by a bit."""
+    if yes == no:
+        return yes
+    match yes, no:
+        case "1'd1", "1'd0":
+            return test
+        case "1'd0", "1'd1":
+            return f"~{_inside(test)}"
+    return f"{_inside(test)} ? {_inside(yes)} : {_inside(no)}"
+
+
+def _pieces(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
+    """The parts of nested concatenations and slices, the lowest first, each with its bits."""
+    match value:
+        case ast.Slice():
+            yield from _pieces(value.value, value.start + low, value.start + high)
+        case ast.Concat():
+            start = 0
+            for part in value.parts:
+                a, b = max(low - start, 0), min(high - start, len(part))
+                if a < b:
+                    yield from _pieces(part, a, b)
+                start += len(part)
+        case _:
+            yield value, low, high
+
+
+def _merged(cases: list[Case], bits: int) -> list[Case]:
+    """Cases of which none has the text of another; the default has the text of most.
+
+    Parameters
+    ----------
+    cases : list of (patterns, text)
+        The last is the default; no pattern has a bit that does not matter.
+    bits : int
+        Of what is tested.
+    """
+    found: dict[str, str] = {}
+    for patterns, text in cases[:-1]:
+        for pattern in patterns or ():
+            found.setdefault(pattern, text)
+    rest = cases[-1][1]
+    counts = Counter(found.values())
+    counts[rest] += 2**bits - len(found)
+    usual, _ = counts.most_common(1)[0]
+    if len(found) < 2**bits and usual != rest:
+        usual = rest  # it also has the values that no pattern lists
+    groups: dict[str, list[str]] = {}
+    for pattern, text in found.items():
+        if text != usual:
+            groups.setdefault(text, []).append(pattern)
+    return [*((tuple(patterns), text) for text, patterns in groups.items()), (None, usual)]
 
 
 class Expressions:
@@ -172,13 +231,14 @@ class Expressions:
         raise no_verilog(value)
 
     def _concatenation(self, value: ast.Concat, low: int, high: int) -> str:
-        found, start = [], 0
-        for part in value.parts:
-            a, b = max(low - start, 0), min(high - start, len(part))
-            if a < b:
-                found.append(self._within(part, a, b))
-            start += len(part)
-        return joined(found[::-1])
+        found: list[tuple[Value, int, int]] = []
+        for part, start, stop in _pieces(value, low, high):
+            whole, first, last = found[-1] if found else (value, 0, 0)
+            if whole is part and last == start and isinstance(part, ast.Signal):
+                found[-1] = part, first, stop
+            else:
+                found.append((part, start, stop))
+        return joined([self._within(*piece) for piece in reversed(found)])
 
     def _switch(self, value: ast.SwitchValue, low: int, high: int) -> str:
         known = self.known(value.test)
@@ -188,17 +248,25 @@ class Expressions:
         (patterns, first), *others = value.cases
         zeros = ("0" * len(value.test),)
         if patterns == zeros and len(others) == 1 and others[0][0] is None:
-            yes, no = (_inside(self.bits(each, low, high)) for each in (others[0][1], first))
-            return f"{_inside(self.true(value.test))} ? {yes} : {no}"
+            yes, no = (self.bits(each, low, high) for each in (others[0][1], first))
+            return _either(self.true(value.test), yes, no)
         if not value.test._rhs_signals():
             raise no_verilog(value)
-        cases, wild = [], False
-        for patterns, chosen in value.cases:
-            wild |= any("-" in each for each in patterns or ())
-            cases.append((labels(patterns), self.bits(chosen, low, high)))
-        if cases[-1][0] != "default":
-            cases.append(("default", constant(0, high - low)))
-        return self._names.chosen(self.whole(value.test), cases, high - low, wild=wild)
+        texts = [(patterns, self.bits(chosen, low, high)) for patterns, chosen in value.cases]
+        plain = all("-" not in each for patterns, _ in texts for each in patterns or ())
+        if texts[-1][0] is not None:
+            texts.append((None, constant(0, high - low)))
+        if plain:
+            texts = _merged(texts, len(value.test))
+        if len(texts) == 1:
+            return texts[0][1]
+        if plain and len(value.test) == 1:
+            (patterns, one), (_, other) = texts
+            yes, no = (other, one) if patterns == ("0",) else (one, other)
+            return _either(self.whole(value.test), yes, no)
+        test = self.whole(value.test)
+        cases = [(labels(patterns), text) for patterns, text in texts]
+        return self._names.chosen(test, cases, high - low, wild=not plain)
 
     def _part(self, value: ast.Part, low: int, high: int) -> str:
         whole, start = value.value, self._scaled(value.offset, value.stride)
@@ -244,7 +312,10 @@ class Expressions:
                 return f" {sign} ".join(map(_inside, texts)) or same
             if isinstance(operands[0], ast.Operator) and operands[0].operator == "~":
                 return self.bits(operands[0].operands[0], low, high)
-            return f"~{_inside(self.bits(operands[0], low, high))}"
+            text = self.bits(operands[0], low, high)
+            if CONSTANT.fullmatch(text):
+                return constant(~_number(text)[1], high - low)
+            return f"~{_inside(text)}"
         if sign in CARRYING:
             return self._cut(self._carrying(value, high), high, low, high, CALLED[sign])
         if sign in COMPARING:

@@ -55,7 +55,7 @@ class Naming:
 
     def new(self, wanted: str) -> str:
         """A name that nothing has: a number follows what several would have."""
-        base = re.sub(r"\W+", "_", wanted).strip("_") or "value"
+        base = re.sub(r"[\W_]+", "_", wanted).strip("_") or "value"
         name = base = f"{base}_" if base in WORDS else base
         while name in self._taken:
             self._counts[base] += 1

@@ -183,7 +183,11 @@ def _nodes(netlist: Netlist) -> dict[str, str]:
         if instance.node is not None and instance.role is not Role.ROM:
             found[instance.module].append(instance.node)
     comments = {}
+    everyone = len({node for nodes in found.values() for node in nodes})
     for name, nodes in found.items():
+        if len(nodes) == everyone:
+            comments[name] = f"Of all {len(nodes)} nodes."
+            continue
         listed = ", ".join(map(str, nodes[:LISTED]))
         more = f", .. ({len(nodes)} in all)" if len(nodes) > LISTED else ""
         comments[name] = f"Of node{'s' * (len(nodes) > 1)} {listed}{more}."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -34,6 +34,9 @@ from .fragments import (
 from .naming import Naming
 
 __all__ = ["Heading", "ModuleText", "write_module"]
+
+#: Characters that a statement may have on a line.
+LINE = 96
 
 #: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
 BLOCK = 64
@@ -176,7 +179,7 @@ class _Writer:
         lines = [f"{label}: NAME = {text};" for label, text in cases]
         text = "\n".join([f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"])
         if text not in self._helpers:
-            self._helpers[text] = name = self._naming.new("chosen")
+            self._helpers[text] = name = self._naming.new("by_" + test)
             self._declared.append(f"reg {range_of(width)}{name};")
             self._body.append(
                 "always @*\n" + "\n".join(_indented(text.replace("NAME", name).split("\n")))
@@ -327,10 +330,8 @@ class _Writer:
                 and not any(is_part(s.lhs) for s in process.statements)
             ):
                 for each in process.statements:
-                    if not len(each.lhs):
-                        continue
-                    value = self._expressions.bits(each.rhs, 0, len(each.lhs))
-                    self._body.append(f"assign {self._expressions.target(each.lhs)} = {value};")
+                    for target, value in self._assigned(each):
+                        self._body.append(f"assign {target} = {value};")
                 self._fill(process.signals, bits)
                 return
         read = {id(signal) for each in process.statements for signal in each._rhs_signals()}
@@ -359,14 +360,26 @@ class _Writer:
                 name = self._names[id(signal)]
                 self._body.append(f"assign {name}[{k}] = {constant(signal.init >> k, 1)};")
 
+    def _assigned(self, assign: ast.Assign, *, at_once: bool = False) -> Iterator[tuple[str, str]]:
+        """Targets and values of an assignment: one for each part, unless all change at once."""
+        parts = [assign.lhs]
+        if not at_once and isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
+            parts = assign.lhs.parts
+        start = 0
+        for part in parts:
+            stop = start + len(part)
+            if stop > start:
+                value = self._expressions.bits(assign.rhs, start, stop)
+                yield self._expressions.target(part), value
+            start = stop
+
     def _statements(self, statements: Iterable[ast.Statement], sign: str) -> list[str]:
         """The lines of statements."""
         lines: list[str] = []
         for each in statements:
             if isinstance(each, ast.Assign):
-                if len(each.lhs):
-                    value = self._expressions.bits(each.rhs, 0, len(each.lhs))
-                    lines.append(f"{self._expressions.target(each.lhs)} {sign} {value};")
+                found = self._assigned(each, at_once=sign == "=")
+                lines += [f"{target} {sign} {value};" for target, value in found]
             elif isinstance(each, ast.Switch):
                 lines += self._switch(each, sign)
             else:
@@ -475,8 +488,11 @@ class _Writer:
             )
             pins.append(f".{key}({text})")
         given = f" #({', '.join(parameters)})" if parameters else ""
-        lines = [f"{module}{given} {name} (", *_indented([f"{pin}," for pin in pins[:-1]]),
-                 *_indented(pins[-1:]), ");"]  # fmt: skip
+        head, line = f"{module}{given} {name} (", ", ".join(pins)
+        if len(head) + len(line) < LINE and "\n" not in line:
+            self._body.append(f"{head}{line});")
+            return
+        lines = [head, *_indented([f"{pin}," for pin in pins[:-1]]), *_indented(pins[-1:]), ");"]
         self._body.append("\n".join(lines))
 
 
@@ -498,7 +514,9 @@ def _indented(lines: Iterable[str]) -> list[str]:
 def _guarded(head: str, lines: Sequence[str]) -> list[str]:
     """Lines behind a head; in a block, unless there is one statement of one line."""
     if len(lines) == 1 and "\n" not in lines[0]:
-        return [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < 90 else [head, f"  {lines[0]}"]
+        return (
+            [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
+        )
     return [f"{head} begin", *_indented(lines), "end"]
 
 
