@@ -422,6 +422,10 @@ class _Writer:
             wanted = "1" in pattern
             place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
             asked = self._expressions.bits(test, place, place + 1)
+            if asked == constant(wanted, 1):
+                return [*lines, *(_guarded("else", inner) if head else inner)]
+            if asked == constant(not wanted, 1):
+                continue
             asked = asked if wanted else f"!({asked})"
             lines += _guarded(f"{head}if ({asked})", inner)
             head = "else "
