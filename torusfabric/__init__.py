@@ -16,9 +16,10 @@ True
 Names are imported when they are first used, so that planning does not wait for what makes hardware.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .toolchain.exports import exported
+from .toolchain.extras import extras_named
 
 if TYPE_CHECKING:
     from .algorithms import Algorithm, Options
@@ -89,7 +90,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-__getattr__ = exported(
+_exported = exported(
     __name__,
     {
         ".algorithms": ("Algorithm", "Options"),
@@ -111,6 +112,11 @@ __getattr__ = exported(
         ".verilog": ("emit",),
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    with extras_named():
+        return _exported(name)
 
 
 def __dir__() -> list[str]:

@@ -156,7 +156,7 @@ def test_missing_tool(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
     status, _, err = run(capsys, "synth", "2x2", "allgather", "--target", "ice40-hx8k")
     assert status == 3
-    assert "pip install torusfabric[hardware]" in err
+    assert "pip install 'torusfabric[hardware]'" in err
 
 
 def test_text_takes_no_tool(capsys, tmp_path, monkeypatch):

@@ -57,14 +57,14 @@ def test_doctor_lists_what_is_there(capsys):
     assert tools.keys() == TOOLS.keys()
     assert tools["yosys"]["version"] == "yosys 1.2"
     assert not any(tool["required"] for tool in tools.values())
-    assert tools["yosys"]["install"] == "pip install torusfabric[hardware]"
+    assert tools["yosys"]["install"] == "pip install 'torusfabric[hardware]'"
     assert tools["iceprog"]["version"] == "installed"
     assert tools["iverilog"]["version"] is None
     assert tools["iverilog"]["install"] == "install the package iverilog of your system"
     assert tools["vcd2fst"]["problem"] == "Tool vcd2fst must be a program that runs"
     packages = {package["name"]: package for package in facts["packages"]}
     assert packages["numpy"]["required"]
-    assert packages["distributed"]["install"] == "pip install torusfabric[dask]"
+    assert packages["distributed"]["install"] == "pip install 'torusfabric[dask]'"
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
     assert "All that is required is installed" in said
@@ -115,7 +115,7 @@ def test_completion_without_the_library(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 3
     error = capsys.readouterr().err
-    assert "Package shtab was not found: pip install torusfabric[completion]" in error
+    assert "Package shtab was not found: pip install 'torusfabric[completion]'" in error
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
     script = WITHOUT.format(module=module, words=line.split())
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    install = f"Package {module} was not found: pip install torusfabric[{extra}]\n"
+    install = f"Package {module} was not found: pip install 'torusfabric[{extra}]'\n"
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.endswith(install)
     assert done.stderr.count("\n") == 1
@@ -157,7 +157,7 @@ def test_compare_without_hardware(collectives, monkeypatch, capsys):
     assert [row["cycles"] for row in rows[True]] == [row["cycles"] for row in rows[False]]
     assert {row["classes"] for row in rows[True]} == {None}
     assert main(words) == 0
-    assert "counted after pip install torusfabric[hardware]\n" in capsys.readouterr().out
+    assert "counted after pip install 'torusfabric[hardware]'\n" in capsys.readouterr().out
 
 
 def test_extras_are_those_of_the_package():

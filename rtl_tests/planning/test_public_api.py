@@ -55,6 +55,40 @@ def test_there_are_no_other_names():
         tf.plann  # noqa: B018
 
 
+#: Uses names as if packages of extras were not installed.
+WITHOUT = """
+import sys
+class Missing:
+    @staticmethod
+    def find_spec(name, *_):
+        if name in ("amaranth", "defusedxml"):
+            raise ModuleNotFoundError(name=name)
+sys.meta_path.insert(0, Missing)
+import torusfabric as tf
+for name in tf.__all__:
+    try:
+        getattr(tf, name)
+    except tf.MissingTool as error:
+        print(name, error.status, error)
+try:
+    tf.import_schedule("plan.xml", topology="2x2")
+except tf.MissingTool as error:
+    print("import_schedule", error.status, error)
+"""
+
+
+def test_a_name_without_its_extra(tmp_path):
+    """It is one error that says what to install; all that plans is there."""
+    (tmp_path / "plan.xml").write_text("<algo></algo>")
+    command = [sys.executable, "-c", WITHOUT]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    said = "3 Package {} was not found: pip install 'torusfabric[{}]'"
+    hardware = ("Fabric", "Job", "emit", "simulate", "synthesize")
+    expected = [f"{name} {said.format('amaranth', 'hardware')}" for name in hardware]
+    expected.append(f"import_schedule {said.format('defusedxml', 'foreign')}")
+    assert done.stdout.splitlines() == expected
+
+
 @pytest.mark.parametrize(
     ("words", "absent"),
     [

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from .. import __version__
-from ..errors import MissingTool
-from ..toolchain.extras import missing_package
+from ..toolchain.extras import extras_named
 from ..toolchain.processes import ending_signals
 from .command import CommandParser
 from .notices import notices_shown
@@ -95,14 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _with_extras(words: list[str]) -> int:
     """Do what a command line says; a package that is missing is named with what brings it."""
-    try:
+    commands = {name: command for group in PURPOSES.values() for name, command in group.items()}
+    extra = next((commands[word].extra for word in words if word in commands), "")
+    with extras_named(extra):
         return _run(words)
-    except ModuleNotFoundError as error:
-        commands = {name: command for group in PURPOSES.values() for name, command in group.items()}
-        extra = next((commands[word].extra for word in words if word in commands), "")
-        if missing := missing_package(error, extra):
-            raise MissingTool(missing) from None
-        raise
 
 
 def _run(words: list[str]) -> int:

@@ -4,7 +4,8 @@ import asyncio
 import concurrent.futures
 from collections.abc import Generator, Iterable
 
-from ..errors import InputError, MissingTool, WorkFailed
+from ..errors import InputError, WorkFailed
+from ..toolchain.extras import extras_named
 from .grid import Point, key
 from .results import Row
 from .work import contents_of, failed_row, work
@@ -30,12 +31,8 @@ def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, No
     WorkFailed
         If the scheduler is lost.
     """
-    try:
+    with extras_named():
         from distributed import Client, as_completed
-    except ImportError:
-        raise MissingTool(
-            "Package distributed was not found: pip install torusfabric[dask]"
-        ) from None
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

@@ -1,8 +1,12 @@
 """The extras of the package: what brings the modules and programs that only some commands need."""
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["EXTRAS", "MODULES", "how_to_install", "installed", "missing_package"]
+from ..errors import MissingTool
+
+__all__ = ["EXTRAS", "MODULES", "extras_named", "how_to_install", "installed", "missing_package"]
 
 #: What each extra is for. A package belongs to the first that asks for it.
 EXTRAS = {
@@ -42,9 +46,9 @@ def how_to_install(extra: str) -> str:
     Examples
     --------
     >>> how_to_install("hardware")
-    'pip install torusfabric[hardware]'
+    "pip install 'torusfabric[hardware]'"
     """
-    return f"pip install torusfabric[{extra}]"
+    return f"pip install 'torusfabric[{extra}]'"
 
 
 def installed(module: str) -> bool:
@@ -64,7 +68,7 @@ def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
     Examples
     --------
     >>> missing_package(ModuleNotFoundError("No module", name="amaranth"))
-    'Package amaranth was not found: pip install torusfabric[hardware]'
+    "Package amaranth was not found: pip install 'torusfabric[hardware]'"
     """
     name = error.name
     if name not in MODULES:
@@ -73,3 +77,22 @@ def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
     if extra and brought_by == "hardware":
         brought_by = extra
     return f"Package {name} was not found: {how_to_install(brought_by)}"
+
+
+@contextmanager
+def extras_named(extra: str = "") -> Iterator[None]:
+    """Say of a module that is not installed which extra brings it; see `missing_package`.
+
+    Examples
+    --------
+    >>> with extras_named():
+    ...     raise ModuleNotFoundError("No module", name="z3")
+    Traceback (most recent call last):
+    torusfabric.errors.MissingTool: Package z3 was not found: pip install 'torusfabric[prove]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if missing := missing_package(error, extra):
+            raise MissingTool(missing) from None
+        raise

@@ -5,10 +5,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from ..toolchain.extras import how_to_install
+
 __all__ = ["INSTALL", "Diagram", "can_render"]
 
 #: What makes pictures of diagrams.
-INSTALL = "pip install torusfabric[diagrams]"
+INSTALL = how_to_install("diagrams")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import InputError
+from ...toolchain.extras import extras_named
 from ...toolchain.reading import excerpt, read_bytes
 
 __all__ = ["RECEIVING", "SENDING", "MscclFile", "MscclStep", "ThreadBlock", "read_msccl"]
@@ -130,8 +131,9 @@ def _parse(raw: bytes) -> Any:
     """The outermost element; entities and document types are refused."""
     from xml.etree.ElementTree import ParseError
 
-    from defusedxml.common import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
+    with extras_named():
+        from defusedxml.common import DefusedXmlException
+        from defusedxml.ElementTree import fromstring
 
     try:
         return fromstring(raw, forbid_dtd=True)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
+from ...toolchain.extras import how_to_install
 from ...toolchain.folders import work_folder
 from ...verilog import ModuleText
 
@@ -216,5 +217,5 @@ def include_folder() -> Path:
             if (place / "cxxrtl" / "cxxrtl.h").is_file():
                 return place
     raise MissingTool(
-        f"Headers of CXXRTL were not found beside {path}: pip install torusfabric[hardware]"
+        f"Headers of CXXRTL were not found beside {path}: {how_to_install('hardware')}"
     )
