@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from ..analysis.facts import in_words
-from ..planning import announce, require_placements
+from ..planning import announce, require_results
 from ..toolchain.notices import say
 from .arguments import add_force, folder, positive
 from .command import Commands, add_command
@@ -124,7 +124,7 @@ def run_synth(arguments: Namespace) -> None:
     from ..fpga.synthesis.target import find_target
 
     find_target(arguments.target)
-    require_placements(arguments.seeds)
+    require_results("--seeds", arguments.seeds)
     made = make_fabric(arguments, any_root=True)
     with progress_bar("writing Verilog"):
         design = verilog.emit(made.fabric, command=made.command_line("synth"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import bound_in_words, in_words, steps_in_words
 from ..errors import InputError
-from ..planning import announce, require_jobs
+from ..planning import announce, require_results
 from .arguments import TRACE, check_output, check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
@@ -88,7 +88,7 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     if no_choice and arguments.jobs is None:
         return default_jobs(fabric)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
-    require_jobs(count)
+    require_results("--jobs", count)
     return jobs_with_drawn(fabric, count, seed=arguments.data_seed)
 
 

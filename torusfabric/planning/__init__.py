@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..program import Program, compile
     from .any_root import plan_any_root
     from .foreign import import_schedule
-    from .limits import announce, require_hardware, require_jobs, require_placements
+    from .limits import announce, require_hardware, require_results
     from .plans import plan, plan_selection, resolve
     from .selection import PlanOptions, Selection, select
 
@@ -29,8 +29,7 @@ __all__ = [
     "plan_any_root",
     "plan_selection",
     "require_hardware",
-    "require_jobs",
-    "require_placements",
+    "require_results",
     "resolve",
     "select",
 ]
@@ -41,7 +40,7 @@ __getattr__ = exported(
         "..program": ("Program", "compile"),
         ".any_root": ("plan_any_root",),
         ".foreign": ("import_schedule",),
-        ".limits": ("announce", "require_hardware", "require_jobs", "require_placements"),
+        ".limits": ("announce", "require_hardware", "require_results"),
         ".plans": ("plan", "plan_selection", "resolve"),
         ".selection": ("PlanOptions", "Selection", "select"),
     },

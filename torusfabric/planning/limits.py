@@ -1,43 +1,32 @@
 """Memory and time that work takes, estimated before it starts: what cannot fit is refused.
 
-The laws are of what is certainly kept, with factors as they were measured: they shall refuse
-nothing that would fit. Whatever grows with a number that a user chose is a `Need`, so that an error
-can say up to which number it would. Times are no more than a hint.
+The laws are of what any algorithm certainly keeps, with factors as they were measured: they shall
+refuse nothing that would fit. Times are no more than a hint.
 """
 
 import logging
-import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable
 
-from ..algorithms import Options
-from ..algorithms.arrowhead.spanning_tree import best_packets
 from ..collective import Collective
 from ..errors import NotEnoughMemory
 from ..toolchain.notices import LOGGER
 from ..toolchain.resources import available_memory, duration_text, memory_text
-from ..topology import Arrowhead, Topology
+from ..topology import Topology
 from .selection import Selection
 
 __all__ = [
-    "Need",
     "announce",
     "announce_plan",
-    "plan_needs",
+    "plan_memory",
     "plans_soon",
     "require_hardware",
-    "require_jobs",
     "require_memory",
-    "require_placements",
+    "require_results",
 ]
 
-#: Bytes for each port of each node while any algorithm plans, and what it planned is checked: the
-#: least that was measured. Those of `NEIGHBOURS` are of the table of neighbours of the whole torus.
-PER_PORT, NEIGHBOURS = 5, 24
-
-#: Bytes for each block that a node sends or receives, for each port in each step, and for a round
-#: of transfers.
-PER_BLOCK, PER_SLOT, PER_ROUND = 20, 16, 1000
+#: Bytes for each port of each node while any algorithm plans, and for each block that a node sends
+#: or receives: the least that was measured. Where groups are planned, their nodes have neighbours.
+PER_PORT, PER_BLOCK, NEIGHBOURS = 5, 20, 24
 
 #: Bytes for each port of each node of a netlist, for each address of a memory (while it is
 #: simulated, and while Yosys writes its text), and for each word that a simulation sends, receives
@@ -45,7 +34,7 @@ PER_BLOCK, PER_SLOT, PER_ROUND = 20, 16, 1000
 PER_PIN, PER_ADDRESS, PER_WRITTEN_ADDRESS, PER_WORD = 1000, 8, 800, 16
 
 #: Bytes for each placement or job, while it is waited for and then kept.
-PER_PLACEMENT, PER_JOB = 1000, 1000
+PER_RESULT = 1000
 
 #: Up to so many nodes, and blocks that a node sends or receives, every algorithm plans within about
 #: a second of a common machine; from so many nodes on, some take minutes.
@@ -58,57 +47,43 @@ LONG = 60.0
 SPARE, LITTLE = 2**28, 2**24
 
 
-class Need(NamedTuple):
-    """Memory that grows with a number that a user chose.
-
-    Parameters
-    ----------
-    size : int
-        Bytes. An integer, since a user may choose a number that no float holds.
-    name : str
-        What the number is called: ``--chunks``, or ``nodes``.
-    value : int
-        The number.
-    power : int
-        With which power of the number it grows: 1 or 2.
-    """
-
-    size: int
-    name: str
-    value: int
-    power: int = 1
-
-
-def require_memory(what: str, needs: Iterable[Need]) -> None:
+def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int]) -> None:
     """Refuse what cannot fit into this machine's memory.
 
     Parameters
     ----------
     what : str
         What is to be done, to begin the error with: ``Planning 8x8 allgather``.
-    needs : iterable of Need
+    numbers : dict of str to int
+        What a user chose, as it is called: ``--chunks``, or ``nodes``. Integers, since a user may
+        choose a number that no float holds.
+    size : function of these numbers
+        Bytes, growing with each of them.
 
     Raises
     ------
     NotEnoughMemory
-        If there is less memory; says how much it would take, and up to which number it would fit.
+        If there is less memory; says how much it would take, and up to which number it would fit:
+        the largest of them that is not too large by itself.
 
     Examples
     --------
-    >>> require_memory("Planning", [Need(10**20, "--chunks", 10**18)])  # doctest: +ELLIPSIS
+    >>> require_memory("Planning", {"--chunks": 10**18}, lambda n: 9 * n)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     torusfabric.errors.NotEnoughMemory: Planning must fit in memory, ... of which are free, ...
     """
-    merged: dict[tuple[str, int, int], int] = {}
-    for size, name, value, power in needs:
-        merged[name, value, power] = merged.get((name, value, power), 0) + size
-    total = sum(merged.values())
+    total = size(*numbers.values())
     LOGGER.debug("%s takes at least %s of memory", what, memory_text(total))
     if total <= LITTLE or total <= (free := max(available_memory() - SPARE, 0)):
         return
-    (name, value, power), size = max(merged.items(), key=lambda item: item[1])
-    fitting = value**power * max(free - (total - size), 0) // size
-    number = _rounded(math.isqrt(fitting) if power == 2 else fitting)
+    name = max(numbers, key=numbers.__getitem__)
+    fitting, beyond = 0, numbers[name]
+    while beyond - fitting > 1 + fitting // 1000:
+        middle = (fitting + beyond) // 2
+        fits = size(*(numbers | {name: middle}).values()) <= free
+        fitting, beyond = (middle, beyond) if fits else (fitting, middle)
+    unit = 10 ** max(len(str(fitting)) - 2, 0)
+    number = fitting // unit * unit
     advice = f"{name} {number}" if name.startswith("--") else f"{number} {name}"
     raise NotEnoughMemory(
         f"{what} must fit in memory, {memory_text(free)} of which are free, not take at least "
@@ -116,68 +91,35 @@ def require_memory(what: str, needs: Iterable[Need]) -> None:
     )
 
 
-def _rounded(value: int) -> int:
-    """A number cut to its first two digits.
-
-    Examples
-    --------
-    >>> _rounded(7), _rounded(123456)
-    (7, 120000)
-    """
-    unit: int = 10 ** max(len(str(value)) - 2, 0)
-    return value // unit * unit
-
-
 def announce(what: str, seconds: float) -> None:
-    """Say how long something may take, if that is long.
-
-    Parameters
-    ----------
-    what : str
-        What is to be done, to begin with: ``Planning 8x8 allgather``.
-    seconds : float
-    """
+    """Say how long something may take, if that is long."""
     level = logging.INFO if seconds >= LONG else logging.DEBUG
     LOGGER.log(level, "%s may take some %s", what, duration_text(max(seconds, 1)))
 
 
-def plan_needs(selection: Selection) -> list[Need]:
-    """What it takes to plan, at least.
-
-    Parameters
-    ----------
-    selection : Selection
-
-    Returns
-    -------
-    list of Need
+def plan_memory(selection: Selection) -> tuple[dict[str, int], Callable[[int, int], int]]:
+    """What `require_memory` asks of a plan.
 
     Examples
     --------
     >>> from torusfabric.planning import select
-    >>> sum(need.size for need in plan_needs(select("8x8", "allgather"))) < 1e6
-    True
+    >>> numbers, size = plan_memory(select("8x8", "allgather"))
+    >>> numbers, size(*numbers.values()) < 1e6
+    ({'nodes': 64, '--chunks': 1}, True)
     """
-    whole, options = selection.topology, selection.options
+    whole, options, collective = selection.topology, selection.options, selection.collective
     # In groups one of them is planned, and the whole is checked.
-    topology = selection.collective.groups(whole).torus
-    nodes, chunks = topology.nodes, options.chunks or 1
-    needs = [Need(PER_PORT * nodes * topology.ports, "nodes", nodes)]
-    if whole.nodes > nodes:
-        needs.append(Need(NEIGHBOURS * whole.nodes * whole.ports, "nodes", whole.nodes))
-    cut = "--chunks" if chunks > 1 else "nodes"
+    groups = collective.groups(whole)
+    per_port = NEIGHBOURS if groups.count > 1 else PER_PORT
     # The chunks of an all-reduce are those of all nodes together.
-    reduced = selection.collective.reducing and selection.collective.to_all
-    blocks = chunks if reduced else nodes * chunks
-    needs.append(Need(PER_BLOCK * blocks, cut, chunks if chunks > 1 else nodes))
-    if options.latency > 1:
-        waits = max(topology.diameter - 1, int(selection.collective.reducing))
-        steps = 1 + waits * options.latency
-        needs.append(Need(PER_SLOT * topology.ports * steps, "--latency", options.latency))
-    packets, option = _packets(topology, options)
-    if packets > 1:
-        needs.append(Need((PER_ROUND + PER_BLOCK * nodes) * packets, option, packets))
-    return needs
+    together = collective.reducing and collective.to_all
+
+    def size(nodes: int, chunks: int) -> int:
+        blocks = chunks if together else nodes // groups.count * chunks
+        return per_port * nodes * whole.ports + PER_BLOCK * blocks
+
+    cut = "--packets" if options.packets else "--chunks"
+    return {"nodes": whole.nodes, cut: options.packets or options.chunks or 1}, size
 
 
 def plans_soon(selection: Selection) -> bool:
@@ -194,24 +136,9 @@ def plans_soon(selection: Selection) -> bool:
 
 
 def announce_plan(what: str, topology: Topology) -> None:
-    """Say that planning may take long, if it may.
-
-    Parameters
-    ----------
-    what : str
-        What is planned, to begin with: ``Planning 8x8 allgather``.
-    topology : Topology
-    """
+    """Say that planning may take long, if it may."""
     if topology.nodes >= SLOW_NODES:
         LOGGER.info("%s, of %d nodes, may take minutes", what, topology.nodes)
-
-
-def _packets(topology: Topology, options: Options) -> tuple[int, str]:
-    """Into how many packets each tree's share of a message is cut, and which option says so."""
-    if options.times and isinstance(topology, Arrowhead):
-        trees = options.trees or 2
-        return best_packets(topology.order, *options.times, trees=trees), "packets"
-    return options.packets or 1, "--packets"
 
 
 def require_hardware(
@@ -239,45 +166,20 @@ def require_hardware(
     >>> from torusfabric.topology import Torus
     >>> require_hardware(Torus(4, 4), parse_collective("alltoall"), flits=64, runs=2)
     """
-    nodes, length = topology.nodes, flits or 1
-    needs = [Need(PER_PIN * nodes * topology.ports, "nodes", nodes)]
     layout = collective.layout(topology, 1)
-    words = nodes * (layout.send_words(length) + layout.recv_words(length))
-    numbers = {"nodes": nodes, "--flits": length, "--repeat": runs}
-    name = max(numbers, key=numbers.__getitem__)
-    power = 2 if name == "nodes" and words > 2 * nodes * length else 1
+    words = layout.send_words(1) + layout.recv_words(1)
+    squared = words > 2  # a block from, or for, each node
     per_address = PER_ADDRESS if runs else PER_WRITTEN_ADDRESS
-    size = PER_WORD * runs * words + per_address * words // nodes
-    needs.append(Need(size, name, numbers[name], power))
+
+    def size(nodes: int, flits: int, runs: int) -> int:
+        held = flits * (words * nodes // topology.nodes if squared else words)
+        return PER_PIN * nodes * topology.ports + (PER_WORD * runs * nodes + per_address) * held
+
     what = "Simulating" if runs else "Hardware of"
-    require_memory(f"{what} {topology} {collective}", needs)
+    numbers = {"nodes": topology.nodes, "--flits": flits or 1, "--repeat": runs}
+    require_memory(f"{what} {topology} {collective}", numbers, size)
 
 
-def require_jobs(count: int) -> None:
-    """Refuse more jobs of a simulation than results can be kept of.
-
-    Parameters
-    ----------
-    count : int
-
-    Raises
-    ------
-    NotEnoughMemory
-        If there is not enough memory.
-    """
-    require_memory("Jobs", [Need(PER_JOB * count, "--jobs", count)])
-
-
-def require_placements(seeds: int) -> None:
-    """Refuse more placements of a fabric than results can be kept of.
-
-    Parameters
-    ----------
-    seeds : int
-
-    Raises
-    ------
-    NotEnoughMemory
-        If there is not enough memory.
-    """
-    require_memory("Placements", [Need(PER_PLACEMENT * seeds, "--seeds", seeds)])
+def require_results(option: str, count: int) -> None:
+    """Refuse more jobs of a simulation, or placements of a fabric, than can be kept."""
+    require_memory("Results", {option: count}, lambda number: PER_RESULT * number)

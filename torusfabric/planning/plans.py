@@ -14,7 +14,7 @@ from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
 from ..toolchain.values import natural
 from ..topology import Topology
-from .limits import announce_plan, plan_needs, require_memory
+from .limits import announce_plan, plan_memory, require_memory
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
         return chosen.planned
     algorithm = chosen.chosen()
     what = f"Planning {chosen.topology} {chosen.collective}"
-    require_memory(what, plan_needs(chosen))
+    require_memory(what, *plan_memory(chosen))
     announce_plan(what, chosen.topology)
     return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
 

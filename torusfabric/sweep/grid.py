@@ -50,7 +50,7 @@ from ..collective import parse_collective
 from ..errors import InputError
 from ..fpga.synthesis.families import find_mapping
 from ..fpga.synthesis.target import find_target
-from ..planning import require_placements
+from ..planning import require_results
 from ..toolchain.cache import digest
 from ..toolchain.hints import no_such
 from ..toolchain.reading import listed_files, read_text
@@ -165,7 +165,7 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
         raise InputError(f"Key pnr of a sweep must be true or false, not {pnr!r}")
     if type(seeds) is not int or seeds < 1:
         raise InputError(f"Key seeds of a sweep must be a positive integer, not {seeds!r}")
-    require_placements(seeds)
+    require_results("seeds", seeds)
     grid |= {"pnr": pnr, "seeds": seeds}
     _check_names(grid)
     return grid

@@ -24,6 +24,9 @@ from ..oblivious import spanning_trees
 
 __all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
 
+#: More packets than these are asked for by a mistake in the times.
+MOST_PACKETS = 2**16
+
 
 def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A spanning tree from node 0, of depth 2^n - 1.
@@ -173,6 +176,8 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     if options.times and (options.packets or options.chunks):
         return "either --times or a number of packets"
     packets = _packet_count(topology.order, options)
+    if options.times and packets > MOST_PACKETS:
+        return f"--times for at most {MOST_PACKETS} packets"
     if options.chunks not in (None, trees * packets):
         return f"--chunks {trees * packets}, {packets} for each of {trees} trees"
     return None
