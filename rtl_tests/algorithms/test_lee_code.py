@@ -171,15 +171,6 @@ def test_proof_by_labels_agrees_on_damaged_schedules(data):
         assert verdict(damaged, check) == verdict(damaged, check_rounds)
 
 
-@SMALL
-@given(st.integers(0, 2**32), st.booleans())
-def test_wrong_hints_change_nothing(seed, large):
-    schedule = quotient(1, large)
-    focus = np.random.default_rng(seed).integers(0, 7, (7, 3))
-    misled = with_step(schedule, 1, focus=focus)
-    assert check(misled) == check(schedule)
-
-
 def test_paths_walked_backwards_collide():
     """The opposite path negates the hops and keeps their order."""
     schedule = quotient(1)

@@ -56,8 +56,7 @@ def random_step(random, labelling):
         if len(labels):
             hops = 2 if random.random() < 0.03 else 1
             moves.append(Send(labels, ((port, hops),), group))
-    focus = random.integers(0, 12, (modulus, len(sides)))
-    return QuotientRound(tuple(moves), grouping, focus if random.random() < 0.7 else None)
+    return QuotientRound(tuple(moves), grouping)
 
 
 def verdict(quotient, prove):
@@ -103,8 +102,8 @@ def test_labels_are_sums_of_weights_and_coordinates(labelling):
     quotient = schedule(labelling, [])
     coordinates = quotient.topology.coordinates(np.arange(quotient.topology.nodes))
     assert np.array_equal(quotient.labels, labelling[1] @ coordinates % labelling[2])
-    for label, node in enumerate(quotient.first_nodes):
-        assert node == np.flatnonzero(quotient.labels == label)[0]
+    for label, nodes in enumerate(quotient.nodes_of):
+        assert np.array_equal(nodes, np.flatnonzero(quotient.labels == label))
 
 
 def move(labels, runs, group=None):

@@ -62,15 +62,10 @@ class QuotientRound:
     sends : tuple of Send
     grouping : ndarray of int, shape (modulus,), or None
         The group of a block by the label of its origin; either every `Send` has groups, or none.
-    focus : ndarray of int, shape (modulus, axes), or None
-        A hint for the checker, which it need not believe: the displacement from an origin of each
-        label to a node from which, from this round on, the holders of its block look alike for
-        many labels.
     """
 
     sends: tuple[Send, ...]
     grouping: IntArray | None = None
-    focus: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,11 +113,10 @@ class Quotient(Schedule):
         return total.ravel()
 
     @cached_property
-    def first_nodes(self) -> IntArray:
-        """The smallest node of every label."""
-        first = np.empty(self.modulus, np.int32)
-        first[self.labels[::-1]] = np.arange(self.topology.nodes - 1, -1, -1, dtype=np.int32)
-        return first
+    def nodes_of(self) -> IntArray:
+        """The nodes of every label in ascending order, shape (modulus, nodes of a label)."""
+        order = np.argsort(self.labels, kind="stable").astype(np.int32)
+        return order.reshape(self.modulus, -1)
 
     def port_weight(self, port: int) -> int:
         """By how much the label changes along an out-port."""

@@ -136,7 +136,7 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
         raise ValueError(f"Torus must have three sides of 7^i, not {topology}")
     gather, steps = concentration(i)
     for j in range(i, 0, -1):
-        steps += [spread(i, j, SPREAD_A, gather[j]), spread(i, j, SPREAD_B)]
+        steps += [spread(i, j, SPREAD_A), spread(i, j, SPREAD_B)]
         steps += deliver_pieces(i, j, gather[j - 1]) if large else [deliver(i, j)]
     return Quotient(
         topology=topology,
@@ -215,14 +215,14 @@ def dilated(ports: Sequence[int], counts: Sequence[int], j: int) -> tuple[tuple[
     return tuple((port, count * 7 ** (j - 1)) for port, count in zip(ports, counts, strict=True))
 
 
-def spread(i: int, j: int, paths: Sequence[Path], focus: np.ndarray | None = None) -> QuotientRound:
+def spread(i: int, j: int, paths: Sequence[Path]) -> QuotientRound:
     """Every node of P_j sends all it holds along six paths."""
     senders, moves = np.arange(0, 7**i, 7**j), []
     for sign in (1, -1):
         for path in paths:
             ports = [2 * axis + (hops * sign < 0) for axis, hops in path]
             moves.append(Send(senders, dilated(ports, [abs(hops) for _, hops in path], j)))
-    return QuotientRound(tuple(moves), focus=focus)
+    return QuotientRound(tuple(moves))
 
 
 def deliver(i: int, j: int) -> QuotientRound:
