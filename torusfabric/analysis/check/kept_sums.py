@@ -13,9 +13,10 @@ import numpy as np
 from ...errors import InputError, ScheduleError
 from ...schedule import KeptSums, Schedule, SumTable, Transfers
 from ...topology import IntArray, IntLike
-from .fault import busy_arc, busy_node, fault, unfinished
+from .fault import fault, unfinished
 from .progress import Progress
 from .structure import ranks
+from .table import raise_busy
 from .traffic import Tally, Traffic
 
 __all__ = ["check_sum_table", "inspect_kept_sums", "inspect_sum_table", "keeps_sums",
@@ -195,7 +196,7 @@ def check_sum_table(schedule: SumTable, *, twice: bool = False) -> Traffic:
     arrived: dict[tuple[int, int], IntArray] = {}
     for step, (chunks, passed) in enumerate(zip(schedule.chunk, schedule.passed, strict=True)):
         ports = np.flatnonzero(chunks >= 0)
-        _check_ports(schedule, step, ports)
+        raise_busy(schedule, step, chunks)
         words = {}
         for port in ports.tolist():
             chunk, by = int(chunks[port]), int(passed[port])
@@ -236,15 +237,6 @@ def inspect_sum_table(schedule: SumTable) -> None:
         raise fault(schedule, None, "a table of sums that nodes keep must be an allreduce")
     for number, transfers in enumerate(schedule.rounds(), 1):
         inspect_kept_sums(schedule, number, transfers)
-
-
-def _check_ports(schedule: SumTable, step: int, ports: IntArray) -> None:
-    """Check that a step uses no more ports than it may, and in half duplex one way of a link."""
-    both = ports[np.isin(schedule.topology.opposite[ports], ports)]
-    if schedule.duplex == "half" and both.size:
-        raise busy_arc(schedule, step + 1, 0, both[0])
-    if len(ports) > schedule.ports:
-        raise busy_node(schedule, step + 1, "sends", 0, ports[schedule.ports])
 
 
 def _nothing(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...schedule import Duplex, Table
+from ...schedule import Duplex, Schedule, Table
 from ...topology import BoolArray, IntArray
 from .fault import busy_arc, busy_node, fault, unfinished
 from .traffic import Traffic
@@ -109,12 +109,14 @@ def _keys(schedule: Table, step: IntArray, port: IntArray) -> tuple[IntArray, In
     return key, _encode(schedule, previous, chunk, destination), previous == 0
 
 
-def raise_busy(schedule: Table, step: int) -> None:
-    """Raise a fault if a step uses both ways of a link in half duplex, or too many ports."""
-    topology = schedule.topology
-    used = schedule.offset[step] >= 0
+def raise_busy(schedule: Schedule, step: int, entries: IntArray) -> None:
+    """Raise a fault if a step uses both ways of a link in half duplex, or too many ports.
+
+    The entries of the step are one a port, -1 where that is idle.
+    """
+    used = entries >= 0
     ports = np.flatnonzero(used)
-    both = ports[used[topology.opposite[ports]]]
+    both = ports[used[schedule.topology.opposite[ports]]]
     if schedule.duplex == Duplex.HALF and both.size:
         raise busy_arc(schedule, step + 1, 0, both[0])
     if len(ports) > schedule.ports:
@@ -128,7 +130,7 @@ def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArr
     stop = schedule.round_count if not first.size else step[first[0]] + 1
     if schedule.duplex == Duplex.HALF or schedule.ports < topology.ports:
         for now in range(stop):
-            raise_busy(schedule, now)
+            raise_busy(schedule, now, schedule.offset[now])
     if not first.size:
         return
     now, bad = stop - 1, port[first[0]]

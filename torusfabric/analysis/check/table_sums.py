@@ -58,7 +58,7 @@ def check_sums_table(schedule: Table) -> Traffic:
     """
     topology, sums = schedule.topology, _Sums(schedule)
     for step in range(schedule.round_count):
-        raise_busy(schedule, step)
+        raise_busy(schedule, step, schedule.offset[step])
         ports = np.flatnonzero(schedule.offset[step] >= 0)
         target = schedule.offset[step, ports]
         sender = topology.subtract(target, topology.generators[ports])
