@@ -23,7 +23,6 @@ class Groups:
 
     Parameters
     ----------
-    topology : Topology
     axes : tuple of int or None
         The axes that span each group, ascending; None for one group of all nodes.
 
@@ -124,7 +123,6 @@ def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...
 
     Parameters
     ----------
-    topology : Topology
     axes : sequence of int or None
         All axes are the same as none.
 

@@ -48,7 +48,6 @@ def validate(topology: Topology, like: Callable[[], Topology] | None = None) -> 
 
     Parameters
     ----------
-    topology : Topology
     like : function of () -> Topology, optional
         The topology of a class of ours that algorithms take this one for, being of a subclass.
 
