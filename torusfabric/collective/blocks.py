@@ -35,12 +35,6 @@ class Blocks:
     one, ``(origin_index * nodes + destination) * chunks + chunk``. The origin index is the origin's
     position, or 0 where the root is the only origin.
 
-    Parameters
-    ----------
-    collective : Collective
-    groups : Groups
-    chunks : int
-
     Examples
     --------
     >>> from torusfabric.collective import parse_collective

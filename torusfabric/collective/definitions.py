@@ -28,8 +28,6 @@ class Definition:
 
     Parameters
     ----------
-    content : Content
-    target : Target
     aliases : tuple of str
         The names that papers use for it.
     """

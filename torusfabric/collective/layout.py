@@ -28,7 +28,6 @@ class Layout:
 
     Parameters
     ----------
-    blocks : Blocks
     shared : bool
         Whether a message that is reduced to a root is in shares too, as in an all-reduce.
 
@@ -119,7 +118,6 @@ class Layout:
 
         Parameters
         ----------
-        nodes : array of int
         index : array of int
             From 0 to `recv_blocks` - 1.
         """

@@ -150,10 +150,6 @@ class Operator:
         a, b : ndarray of uint64, or of Python integers if words are wider
         width : int
             Bits of a word.
-
-        Returns
-        -------
-        ndarray
         """
         return self.function(a, b, width)
 
@@ -163,7 +159,6 @@ class Operator:
         Parameters
         ----------
         words : ndarray, shape (rows, ..)
-        width : int
 
         Returns
         -------
@@ -183,10 +178,6 @@ def register_operator(operator: Operator) -> Operator:
 
     A package names its operators in entry points of the group ``torusfabric.operators``, so that
     commands find them.
-
-    Parameters
-    ----------
-    operator : Operator
 
     Returns
     -------

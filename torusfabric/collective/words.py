@@ -21,12 +21,10 @@ def random_messages(
 
     Parameters
     ----------
-    layout : Layout
     flits : int
         Flits of a message.
     width : int
         Bits of a flit.
-    seed : int
 
     Returns
     -------
@@ -64,7 +62,6 @@ def expected_words(
 
     Parameters
     ----------
-    layout : Layout
     messages : ndarray, shape (nodes, send words)
     operator : Operator, optional
         How a reduction combines words (default: it adds them).
