@@ -35,8 +35,6 @@ class Schedule(ABC):
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
     algorithm : str
         Name of the algorithm that made it.
     switching : Switching
@@ -105,7 +103,6 @@ class Schedule(ABC):
 
         Parameters
         ----------
-        path : str or Path
         force : bool
             Whether a file that is no schedule file is replaced.
 

@@ -19,11 +19,6 @@ class HeldBlocks:
     Carrying out rounds one after another lists the blocks of messages that carry all that their
     sender holds.
 
-    Parameters
-    ----------
-    topology : Topology
-    blocks : Blocks
-
     Attributes
     ----------
     held : ndarray of bool, shape (nodes, blocks)
@@ -64,7 +59,6 @@ class HeldBlocks:
 
         Parameters
         ----------
-        transfers : Transfers
         whole : ndarray of bool, optional
             Transfers that carry all their sender holds although the payload lists nothing for them.
 

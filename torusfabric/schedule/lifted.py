@@ -47,8 +47,6 @@ class Lifted(Schedule):
 
         Parameters
         ----------
-        part : Schedule
-        topology : Topology
         collective : Collective
             With the axes that span the groups.
         """

@@ -50,7 +50,6 @@ class Masked(Schedule):
 
         Parameters
         ----------
-        whole : Pattern or Table
         collective : Collective
             From or to a root.
         """

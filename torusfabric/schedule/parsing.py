@@ -46,10 +46,6 @@ def parse_schedule(data: Any) -> Rounds:
     data : object
         What `json.loads` makes of a file.
 
-    Returns
-    -------
-    Rounds
-
     Raises
     ------
     InputError
@@ -157,7 +153,6 @@ class _Round:
 
     Parameters
     ----------
-    topology : Topology
     number : int
         Its place in the file, the first being 0.
     entries : object

@@ -23,7 +23,6 @@ class Pattern(Schedule):
 
     Parameters
     ----------
-    steps : int
     feed : ndarray of int8, shape (nodes, ports)
         The in-port that feeds each out-port, -1 for none.
     inject : ndarray of int, shape (nodes, ports)

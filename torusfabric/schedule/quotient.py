@@ -59,7 +59,6 @@ class QuotientRound:
 
     Parameters
     ----------
-    sends : tuple of Send
     grouping : ndarray of int, shape (modulus,), or None
         The group of a block by the label of its origin; either every `Send` has groups, or none.
     """
@@ -79,8 +78,6 @@ class Quotient(Schedule):
     ----------
     weights : tuple of int
         One for each axis.
-    modulus : int
-    quotient_rounds : tuple of QuotientRound
     """
 
     form: ClassVar[str] = "quotient"

@@ -34,7 +34,6 @@ class Buffers:
     ----------
     collective : Collective
         Its root is a rank.
-    ranks : int
     chunks : int
         Of a message.
     in_place : bool

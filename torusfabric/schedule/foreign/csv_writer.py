@@ -29,7 +29,6 @@ def write_csv(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     ----------
     schedule : Schedule
         By store-and-forward.
-    path : str or Path
 
     Raises
     ------

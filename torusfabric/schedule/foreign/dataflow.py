@@ -31,7 +31,6 @@ class Message:
     ----------
     source, target : int
         Ranks.
-    channel : int
     values : tuple of (key, contributions)
         One for each chunk.
     round : int
@@ -54,10 +53,8 @@ class Dataflow:
 
     Parameters
     ----------
-    file : MscclFile
     buffers : Buffers
         They know the collective, and what keys of values stand for.
-    graph : StepGraph
     order : list of int
         All steps, each behind those that it waits for.
     messages : list of (Message or None)
@@ -84,7 +81,6 @@ def read_dataflow(path: str | os.PathLike[str], root: int | None = None) -> Data
 
     Parameters
     ----------
-    path : str or Path
     root : int, optional
         The rank that broadcasts, scatters, gathers or reduces, if the file does not say and it does
         not follow from the file.

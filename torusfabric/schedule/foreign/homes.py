@@ -19,10 +19,6 @@ class Homes:
     """The locations of blocks and sums at all nodes, as a schedule is carried out.
 
     A sum is known by the number of node 0's contribution to it.
-
-    Parameters
-    ----------
-    schedule : Schedule
     """
 
     def __init__(self, schedule: Schedule) -> None:

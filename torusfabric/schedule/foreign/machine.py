@@ -20,8 +20,6 @@ class Machine:
     ----------
     graph : StepGraph
         Is told of every step that reads what another one wrote.
-    buffers : Buffers
-    file : MscclFile
 
     Attributes
     ----------

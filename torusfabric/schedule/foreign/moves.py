@@ -38,7 +38,6 @@ def order_sums(
         All steps in an order in which they can be done.
     sent : sequence of tuple of Value
         What each step sends.
-    buffers : Buffers
 
     Raises
     ------

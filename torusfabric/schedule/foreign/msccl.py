@@ -40,8 +40,6 @@ class MscclStep(NamedTuple):
     ----------
     number : int
         Its number in the thread block.
-    type : str
-        One of `TYPES`.
     source, target : tuple of (str, int)
         Buffer and offset; an offset of -1 where there is none.
     chunks : int
@@ -82,17 +80,14 @@ class MscclFile(NamedTuple):
 
     Parameters
     ----------
-    name : str
     collective : str
         As written.
-    gpus : int
     in_place : bool
         Whether input and output are one memory.
     chunks : int
         ``nchunksperloop``; where that is missing, of the largest input or output.
     scratch : tuple of (int or None)
         The chunks of each GPU's scratch buffer.
-    blocks : tuple of ThreadBlock
     facts : dict of str to str
         What else stands in its first element, such as ``root``.
     """

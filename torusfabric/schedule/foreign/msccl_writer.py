@@ -40,7 +40,6 @@ def write_msccl(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     ----------
     schedule : Schedule
         By store-and-forward, of one group of all nodes.
-    path : str or Path
 
     Raises
     ------

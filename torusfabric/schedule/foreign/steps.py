@@ -24,7 +24,6 @@ class StepGraph:
 
     Parameters
     ----------
-    steps : list of (ThreadBlock, MscclStep)
     follows : list of list of int
         The steps that wait for each: for its end, but not for its message to arrive.
     received_by : dict of int to int
@@ -97,10 +96,6 @@ class StepGraph:
 
 def step_graph(file: MscclFile) -> StepGraph:
     """The graph of a file's steps.
-
-    Parameters
-    ----------
-    file : MscclFile
 
     Raises
     ------

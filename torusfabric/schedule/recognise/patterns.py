@@ -78,18 +78,8 @@ def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[
     """The in-port that feeds each out-port.
 
     Of several in-ports that would do it is the one straight ahead; else, as far as possible, one
-    that feeds no other out-port yet, the last of them.
-
-    Parameters
-    ----------
-    on_ports : iterable of (ndarray of int, ndarray of int), each of shape (nodes, ports)
-        What is on each out-port and on each in-port in each step, -1 for nothing.
-    opposite : ndarray of int, shape (ports,)
-
-    Raises
-    ------
-    Irregular
-        If an out-port is not always fed by the same in-port.
+    that feeds no other out-port yet, the last of them. Given is what is on each out-port and each
+    in-port in each step, -1 for nothing; `Irregular` if what feeds an out-port changes.
     """
     steps = iter(on_ports)
     sent, received = next(steps)
