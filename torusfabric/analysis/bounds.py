@@ -44,10 +44,6 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
         What `check` returned for it. Without it, a schedule in rounds of one hop is checked, since
         the length of its messages follows from the whole history.
 
-    Returns
-    -------
-    int
-
     Raises
     ------
     InputError
@@ -78,7 +74,6 @@ class Bound(NamedTuple):
 
     Parameters
     ----------
-    rounds : int
     where : str
         What restricts the schedules: "no block rests"; empty if it holds for all of the model.
     """
@@ -185,9 +180,6 @@ def lower_bound(
     ----------
     topology : Topology
         Where.
-    collective : Collective
-        What.
-    switching : Switching
     ports : int, optional
         How many messages a node may send, and receive, in a round; all ports by default.
     chunks : int
@@ -195,11 +187,6 @@ def lower_bound(
     blocks : int or None
         How many blocks a message may carry with store-and-forward switching, None for any number.
         With circuit switching a message may always carry any number.
-    duplex : Duplex
-
-    Returns
-    -------
-    int
 
     Examples
     --------
@@ -244,7 +231,6 @@ def spread_around(
 
     Parameters
     ----------
-    topology : Topology
     root : int or None
         Where data start, or come together; None where those of all nodes do.
     ports : int

@@ -26,9 +26,6 @@ class ScheduleCost:
 
     Parameters
     ----------
-    switching : Switching
-    rounds : int
-        Number of rounds.
     delta : int
         The sum over the rounds of the hops of their longest path.
     tau : Fraction
@@ -94,10 +91,6 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
         What `check` returned for it. Without it a pattern or a table is measured
         by closed counts; other schedules are checked, since the length of a message that carries
         all its sender holds follows from the whole history.
-
-    Returns
-    -------
-    ScheduleCost
 
     Raises
     ------

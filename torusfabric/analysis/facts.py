@@ -49,7 +49,6 @@ def schedule_facts(
 
     Parameters
     ----------
-    schedule : Schedule
     progress : function of (done, total), optional
     operators : sequence of Operator
         As of `check`.

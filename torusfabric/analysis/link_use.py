@@ -18,7 +18,6 @@ class LinkUse:
 
     Parameters
     ----------
-    topology : Topology
     of_arc : ndarray of int, shape (nodes, ports)
         In how many rounds each arc is busy.
     of_round : ndarray of int, shape (rounds,)
@@ -66,16 +65,7 @@ class LinkUse:
 
 
 def link_use(schedule: Schedule) -> LinkUse:
-    """How much of the links a schedule uses.
-
-    Parameters
-    ----------
-    schedule : Schedule
-
-    Returns
-    -------
-    LinkUse
-    """
+    """How much of the links a schedule uses."""
     topology = schedule.topology
     if isinstance(schedule, Lifted):
         return _lifted(schedule)
@@ -101,12 +91,7 @@ def _lifted(schedule: Lifted) -> LinkUse:
 
 
 def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
-    """Which arcs are busy in each round: arrays of shape (nodes, ports).
-
-    Parameters
-    ----------
-    schedule : Schedule
-    """
+    """Which arcs are busy in each round: arrays of shape (nodes, ports)."""
     topology = schedule.topology
     shape = topology.nodes, topology.ports
     if isinstance(schedule, Pattern):

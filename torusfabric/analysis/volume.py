@@ -29,12 +29,8 @@ def least_time(
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
-    switching : Switching
     ports : int, optional
         How many messages a node may send, and receive, at once; all ports by default.
-    duplex : Duplex
 
     Notes
     -----
@@ -83,8 +79,6 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
     flits : int
         Of a message.
 

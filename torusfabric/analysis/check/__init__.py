@@ -54,10 +54,6 @@ def check(
         contribution may be in a sum twice where nodes keep their sums.
     progress : function of (done, total), optional
 
-    Returns
-    -------
-    Traffic
-
     Raises
     ------
     InputError

@@ -57,10 +57,6 @@ def track_blocks(
         Whether to check at the end that every node holds all that must be delivered to it.
     progress : function of (done, total), optional
 
-    Returns
-    -------
-    Tally
-
     Raises
     ------
     ScheduleError

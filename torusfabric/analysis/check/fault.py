@@ -28,12 +28,8 @@ def fault(
         The round, counted from 1; None for what is in no round.
     text : str
         What is wrong: follows the location; ``{block}`` stands for the block.
-    node : int, optional
-        The node.
     port : int, optional
         The out-port or in-port.
-    block : int, optional
-        A block number.
     when : str, optional
         When it is, by default the round.
     """

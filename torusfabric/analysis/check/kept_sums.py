@@ -88,10 +88,6 @@ def track_kept_sums(
         Whether a contribution may be in a sum more than once, as by ``max``.
     progress : function of (done, total), optional
 
-    Returns
-    -------
-    Tally
-
     Raises
     ------
     InputError
@@ -181,7 +177,6 @@ def check_sum_table(schedule: SumTable, *, twice: bool = False) -> Traffic:
 
     Parameters
     ----------
-    schedule : SumTable
     twice : bool
         Whether a contribution may be in a sum more than once, as by ``max``.
 

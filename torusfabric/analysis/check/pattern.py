@@ -114,10 +114,6 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
         `pattern_is_static` holds.
     progress : function of (done, total), optional
 
-    Returns
-    -------
-    Traffic
-
     Raises
     ------
     ScheduleError

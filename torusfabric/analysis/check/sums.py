@@ -42,10 +42,6 @@ def track_sums(
         Whether to check at the end that every node holds the complete sums that it must.
     progress : function of (done, total), optional
 
-    Returns
-    -------
-    Tally
-
     Raises
     ------
     ScheduleError

@@ -62,10 +62,6 @@ def check_table(schedule: Table) -> Traffic:
     schedule : Table
         With entries that `inspect_table` accepts.
 
-    Returns
-    -------
-    Traffic
-
     Raises
     ------
     ScheduleError

@@ -47,10 +47,6 @@ def check_sums_table(schedule: Table) -> Traffic:
     schedule : Table
         With entries that `inspect_table` accepts, and chunks below `sums_per_owner`.
 
-    Returns
-    -------
-    Traffic
-
     Raises
     ------
     ScheduleError

@@ -11,8 +11,6 @@ class Traffic:
 
     Parameters
     ----------
-    rounds : int
-        Number of rounds.
     transfers : int
         Number of transfers of all rounds together.
     arcs_used : int
