@@ -141,7 +141,6 @@ class Algorithm:
 
     Parameters
     ----------
-    name : str
     source : str
         The paper and section.
     summary : str

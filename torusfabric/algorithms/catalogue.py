@@ -103,15 +103,9 @@ class Catalogue(Sequence[Algorithm]):
 
         Parameters
         ----------
-        algorithm : Algorithm
         before : str, optional
             The name of an algorithm that the new one is preferred to. By default it comes last, so
             that what `choose` returns stays the same wherever it returned something.
-
-        Returns
-        -------
-        Algorithm
-            The one given.
 
         Raises
         ------

@@ -252,14 +252,9 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
 def _arcs(
     topology: Arrowhead, root: int, index: int, latency: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The arcs of a tree by the step of their first packet.
+    """Senders and ports of a tree's arcs by the step t of the first packet, and their bounds.
 
-    Returns
-    -------
-    source, port : ndarray of int
-        The arcs of all steps, one step after another.
-    bounds : ndarray of int
-        Those of step t, counted from 1, are ``bounds[t - 1]`` to ``bounds[t]``.
+    Those of step t, counted from 1, are ``bounds[t - 1]`` to ``bounds[t]``.
     """
     port, depth = tree(topology, index)
     child = np.argsort(depth, kind="stable")[1:]

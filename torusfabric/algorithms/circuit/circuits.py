@@ -77,10 +77,6 @@ class Circuits:
 
     Messages to nodes that are informed, or that a message built before reaches in the same round,
     are left out.
-
-    Parameters
-    ----------
-    topology : Torus
     """
 
     def __init__(self, topology: Torus) -> None:

@@ -19,8 +19,6 @@ class Hops:
 
     Parameters
     ----------
-    dataflow : Dataflow
-    topology : Topology
     nodes : ndarray of int, shape (ranks,)
 
     Raises
@@ -71,7 +69,6 @@ class Circuits:
 
     Parameters
     ----------
-    topology : Topology
     nodes : ndarray of int, shape (ranks,)
     """
 

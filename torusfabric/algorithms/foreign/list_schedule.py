@@ -63,8 +63,6 @@ def list_schedule(
 
     Parameters
     ----------
-    dataflow : Dataflow
-    topology : Topology
     nodes : ndarray of int, shape (ranks,)
         The node of each rank.
     switching : Switching

@@ -36,7 +36,6 @@ def place_ranks(
 
     Parameters
     ----------
-    dataflow : Dataflow
     topology : Topology
         Of as many nodes as there are ranks.
     placement : {"identity", "gray", "auto"}

@@ -17,7 +17,6 @@ def chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
 
     Parameters
     ----------
-    dataflow : Dataflow
     nodes : ndarray of int, shape (ranks,)
 
     Returns

@@ -33,10 +33,6 @@ __all__ = ["disjoint_trees", "misfit", "plan", "shortest_tree"]
 def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
     """Spanning trees out of node 0, one for each port, that share no arc.
 
-    Parameters
-    ----------
-    torus : Torus
-
     Returns
     -------
     port, depth : ndarray of int, shape (ports, nodes)
@@ -113,7 +109,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Parameters
     ----------
-    topology : Torus
     collective : Collective
         Broadcast from any root, or reduction to it.
     options : Options

@@ -223,10 +223,6 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Table:
     options : Options
         ``chunks`` of a message and the ``seed`` of the search.
 
-    Returns
-    -------
-    Table
-
     Notes
     -----
     With M chunks, M (N - 1) / 4 steps on an odd square: the lower bound. Elsewhere at least

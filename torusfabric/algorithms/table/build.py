@@ -34,7 +34,6 @@ def build_table(
 
     Parameters
     ----------
-    topology : Topology
     collective : Collective
         All-gather, reduce-scatter, all-reduce or total exchange.
     columns : tuple of ndarray of int, shape (steps, ports)
@@ -48,10 +47,6 @@ def build_table(
         The chunks of what a node sends, or owns of an all-reduce.
     latency : int
         Steps from the arrival of a sum to its departure.
-
-    Returns
-    -------
-    Table
     """
     offset, chunk, *destination = columns
     table = Table(

@@ -28,10 +28,6 @@ def as_collective(table: Table, collective: Collective, latency: int = 1) -> Tab
         An allgather, a reduce-scatter or an allreduce.
     latency : int
         Steps from the arrival of a sum to its departure.
-
-    Returns
-    -------
-    Table
     """
     if not collective.reducing:
         return table

@@ -93,8 +93,6 @@ def refine(
         Where the round goes.
     grid : Grid
         The levels so far.
-    axis : int
-        Which axis.
     rounds : int
         How many rounds are left for this axis after this one.
     alpha : int

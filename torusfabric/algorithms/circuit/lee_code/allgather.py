@@ -122,10 +122,6 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
     large : bool
         Whether to deliver by pieces.
 
-    Returns
-    -------
-    Quotient
-
     Raises
     ------
     ValueError

@@ -22,7 +22,6 @@ class Network:
 
     Parameters
     ----------
-    topology : Topology
     broken_links : iterable of (int, int)
         Links out of order, each named by one of its arcs.
     """

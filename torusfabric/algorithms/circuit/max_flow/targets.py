@@ -17,7 +17,6 @@ class Repulsion:
 
     Parameters
     ----------
-    topology : Topology
     random : numpy Generator or None
         Where random changes come from.
     """

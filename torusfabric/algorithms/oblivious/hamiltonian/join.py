@@ -82,7 +82,6 @@ class Factors:
 
     Parameters
     ----------
-    sides : sequence of int
     colours : ndarray of int8, shape (nodes, axes)
         Changed in place.
 
@@ -187,7 +186,6 @@ def join(sides: Sequence[int], colours: np.ndarray) -> None:
 
     Parameters
     ----------
-    sides : sequence of int
     colours : ndarray of int8, shape (nodes, axes)
         Two links of each colour at every node.
 

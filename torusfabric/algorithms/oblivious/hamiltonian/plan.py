@@ -69,8 +69,6 @@ def pattern_of_colours(topology: Torus, collective: Collective, links: np.ndarra
 
     Parameters
     ----------
-    topology : Torus
-    collective : Collective
     links : ndarray of int8, shape (nodes, axes)
         The colour of the link in the positive direction of each axis, from each node.
     """

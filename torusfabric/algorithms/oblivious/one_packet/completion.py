@@ -27,7 +27,6 @@ def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndar
         Made for sides ``[sides[axis] for axis in axes]``.
     sides : sequence of int
         Of the torus that the result is for.
-    axes : sequence of int
     """
     ports = np.array([2 * axis + sign for axis in axes for sign in (0, 1)])
     named = np.empty_like(feed)
@@ -46,7 +45,6 @@ def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int 
 
     Parameters
     ----------
-    torus : Torus
     feed : ndarray of int, shape (nodes, ports)
     limit : int, optional
         Give up after this many steps; by default when messages must have come round.

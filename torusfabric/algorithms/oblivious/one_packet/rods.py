@@ -29,7 +29,6 @@ class Rods:
 
     Parameters
     ----------
-    torus : Torus
     phase : ndarray of int, shape (nodes,)
         Nodes with different phases look alike if the cycles are renumbered by the difference.
     exits : ndarray of int, shape (nodes, cycles)
@@ -136,7 +135,6 @@ def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | Non
 
     Parameters
     ----------
-    torus : Torus
     phase : ndarray of int, shape (nodes,)
         As of `Rods`; also the cycle of the rod that begins at a node.
     laps : ndarray of int, shape (rods, moves)

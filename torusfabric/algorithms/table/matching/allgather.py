@@ -101,26 +101,11 @@ def _nearest_first(
 def _urgency(
     topology: Topology, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
-    """In which order each port prefers deliveries.
+    """For each port the rank of each delivery, and the deliveries by rank.
 
     Delivery (d, c) has number ``d * chunks + c``. Ports take the chunks of a node in rotated
-    orders, so that the last chunks can come from different sides.
-
-    Parameters
-    ----------
-    topology : Topology
-        The network.
-    chunks : int
-        The chunks of a message.
-    rng : Generator or None
-        Where noise and ties come from, None for none.
-    noise : float
-        How many hops a delivery may be preferred to a nearer one.
-
-    Returns
-    -------
-    list of (list, list)
-        For each port: the rank of each delivery, and the deliveries by rank.
+    orders, so that the last chunks can come from different sides. Noise is how many hops a delivery
+    may be preferred to a nearer one.
     """
     number, near = np.arange(topology.nodes * chunks), nearness(topology)
     key, tie = near[number // chunks], number // chunks

@@ -196,15 +196,9 @@ class _Exchange(SmallRouter):
         return True
 
     def _moves(self) -> tuple[list[dict[int, Move]], set[int]]:
-        """What may leave in this step.
+        """What may leave in this step by each out-port, best first, and what cannot wait.
 
-        Returns
-        -------
-        list of dict
-            For each out-port, best first: a move by the in-port it comes from, or by ``ports`` +
-            block for one of the node's own.
-        must : set
-            In-ports and blocks that cannot wait.
+        Moves go by the in-port they come from, or by ``ports`` + block for the node's own.
         """
         moves: list[dict[int, Move]] = [{} for _ in range(self.ports)]
         must = set()

@@ -97,12 +97,9 @@ def scatter(
 def _climb(
     topology: Topology, last: np.ndarray, node: np.ndarray, blocks: np.ndarray
 ) -> list[np.ndarray]:
-    """The hops of blocks from their destinations back to node 0.
+    """The hops of blocks from their destinations back to node 0, an array for each distance.
 
-    Returns
-    -------
-    list of ndarray of int, shape (4, hops)
-        Step in which the block was launched, tail and port of the hop, block number.
+    Its rows are the step in which the block was launched, tail and port of the hop, and the block.
     """
     hops = []
     while len(node):
@@ -122,10 +119,6 @@ def _share(
     A tree must start its blocks for nodes at distance d or more within the first
     ``steps - (d - 1) * latency`` steps. For all d, these limits are the capacities of a chain of
     arcs, from far to near, so that a maximum flow finds the shares.
-
-    Returns
-    -------
-    ndarray of int, shape (nodes, ports)
     """
     # Imported here, since that takes longer than a plan that does without it.
     from scipy.sparse import coo_array
@@ -154,12 +147,7 @@ def _share(
 def _launches(
     topology: Topology, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Which block leaves by which tree in which step, counted from 0: far nodes first.
-
-    Returns
-    -------
-    destination, chunk, tree, step : ndarray of int, shape (blocks,)
-    """
+    """Destination, chunk, tree and step, counted from 0, of each block: far nodes first."""
     node, tree = np.nonzero(shares)
     count = shares[node, tree]
     before = np.cumsum(shares, axis=1) - shares

@@ -68,7 +68,6 @@ class Goal(NamedTuple):
 
     Parameters
     ----------
-    topology : Topology
     latency : int
         What arrives in step t leaves in step t + latency or later.
     steps : int
@@ -89,11 +88,6 @@ Row: TypeAlias = list[Move | None]
 
 class SmallRouter(ABC):
     """The state of a search.
-
-    Parameters
-    ----------
-    goal : Goal
-    patience : Patience
 
     Attributes
     ----------

@@ -13,12 +13,7 @@ __all__ = ["all_turns", "few_turns", "first_axes"]
 
 
 def all_turns(topology: Topology) -> list[list[int]]:
-    """By which out-ports may leave what came by each in-port, if anything may.
-
-    Returns
-    -------
-    list of list of int
-    """
+    """By which out-ports may leave what came by each in-port, if anything may."""
     return [list(range(topology.ports)) for _ in range(topology.ports)]
 
 
@@ -27,10 +22,6 @@ def few_turns(topology: Topology) -> list[list[int]] | None:
 
     Words turn from an axis to the next half of the others, the first following the last: from the
     first to the second on two axes, cyclically on three.
-
-    Parameters
-    ----------
-    topology : Topology
 
     Returns
     -------
