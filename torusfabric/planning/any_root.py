@@ -49,7 +49,6 @@ def plan_any_root(
 
     Parameters
     ----------
-    selection : Selection
     flits : int, optional
         Flits of a message, or the most; by default one for each chunk.
     any_length : bool

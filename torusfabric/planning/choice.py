@@ -45,7 +45,6 @@ class Candidate(NamedTuple):
 
     Parameters
     ----------
-    algorithm : str
     options : tuple of str
         What the options are that it chose for this length, such as ``trees=1``.
     flits : int
@@ -56,7 +55,6 @@ class Candidate(NamedTuple):
         Cycles that no hardware can do without.
     steps : int
         Steps or rounds.
-    schedule : Schedule
 
     Examples
     --------
@@ -227,8 +225,6 @@ def compare(
 
     Parameters
     ----------
-    topology : Topology or str
-    collective : Collective or str
     flits : int or sequence of int
         Flits of a message; of several lengths, each is compared.
     root : int or str, optional

@@ -43,7 +43,6 @@ def import_schedule(
 
     Parameters
     ----------
-    path : str or Path
     topology : Topology or str, optional
         Of as many nodes as the file has ranks; by default the one that a file of ours names.
     placement : {"identity", "gray", "auto"}, or path
@@ -114,10 +113,6 @@ def import_placed(
 
 def best_plan(schedule: Schedule) -> Schedule | None:
     """The best plan of our own for what a schedule does, of those that are planned soon.
-
-    Parameters
-    ----------
-    schedule : Schedule
 
     Returns
     -------

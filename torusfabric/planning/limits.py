@@ -148,8 +148,6 @@ def require_hardware(
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
     flits : int, optional
         Flits of a message; by default one.
     runs : int

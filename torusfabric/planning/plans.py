@@ -96,7 +96,6 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
 
     Parameters
     ----------
-    selection : Selection
     flits : int, optional
         Flits of a message, for which the algorithm and the latency are chosen where they are left
         open; without it, what is best for long messages.
@@ -143,17 +142,12 @@ def resolve(
 
     Parameters
     ----------
-    selection : Selection
     flits : int, optional
         Flits of a message, or the most; by default one for each chunk.
     any_length : bool
         Whether the length is chosen at the start of each run.
     root : {"any"}, optional
         Whether the root is, too.
-
-    Returns
-    -------
-    Selection
 
     Raises
     ------

@@ -56,11 +56,8 @@ class Selection:
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
     algorithm : Algorithm, optional
         By default one is chosen, see `resolve`.
-    options : Options
     any_latency : bool
         Whether sums may wait as many steps as make hardware the quickest.
     planned : Schedule, optional
@@ -101,7 +98,6 @@ def select(
 
     Parameters
     ----------
-    topology : Topology or str
     collective : Collective or str
         By name perhaps with axes and an algorithm, ``"alltoall@1:necklace"``.
     algorithm : Algorithm or str, optional
@@ -112,10 +108,6 @@ def select(
         The axes that span its groups, where the name does not say; by default all.
     **options
         See `PlanOptions`.
-
-    Returns
-    -------
-    Selection
 
     Raises
     ------
@@ -165,7 +157,6 @@ def parse_links(topology: Topology, links: Link | Iterable[Link]) -> tuple[tuple
 
     Parameters
     ----------
-    topology : Topology
     links : link, or iterable of links
         Each as `PlanOptions` has it; several in one text are separated by commas.
 
