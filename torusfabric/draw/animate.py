@@ -48,10 +48,6 @@ def animation(
     code : mapping of str to str, optional
         The code that makes the stages, by its ``file:line``.
 
-    Returns
-    -------
-    str
-
     Raises
     ------
     InputError

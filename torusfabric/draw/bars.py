@@ -25,8 +25,6 @@ def bar_charts(
 
     Parameters
     ----------
-    title : str
-    names : sequence of str
     charts : dict of str to sequence of (float or None)
         The values of each figure, by names; None where there is none.
     marked : int

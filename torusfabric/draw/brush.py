@@ -29,8 +29,6 @@ class Brush:
 
     Parameters
     ----------
-    svg : Svg
-    panel : Panel
     middle : pair of float
         Where the middle of the panel's box is on the page.
     letters : float

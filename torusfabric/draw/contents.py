@@ -30,10 +30,6 @@ def contents(schedule: Schedule) -> Picture:
     schedule : Schedule
         On at most 4096 nodes.
 
-    Returns
-    -------
-    Picture
-
     Raises
     ------
     InputError

@@ -25,7 +25,6 @@ def curve_chart(
 
     Parameters
     ----------
-    title : str
     lengths : sequence of int
         Flits, ascending.
     curves : dict of str to sequence of (int or None)

@@ -30,7 +30,6 @@ def layout_of(topology: Topology, root: int = 0) -> Layout:
 
     Parameters
     ----------
-    topology : Topology
     root : int
         The node in the middle, of an arrowhead torus.
     """

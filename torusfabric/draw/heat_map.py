@@ -28,10 +28,6 @@ KEYS = 170.0
 def heat_map(schedule: Schedule) -> str:
     """A picture with a row for each arc, a column for each round, and their sums as bars.
 
-    Parameters
-    ----------
-    schedule : Schedule
-
     Returns
     -------
     str
@@ -61,7 +57,6 @@ class _Page:
 
     Parameters
     ----------
-    schedule : Schedule
     busy : ndarray of bool, shape (ports, nodes, rounds)
     """
 

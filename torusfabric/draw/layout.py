@@ -61,12 +61,9 @@ class Layout:
 
     Parameters
     ----------
-    topology : Topology
     positions : ndarray of float, shape (2, nodes)
     steps : ndarray of float, shape (2, 1, ports) or (2, nodes, ports)
         One hop along each port, of all nodes alike or of each.
-    regions : tuple of Region
-    captions : tuple of (float, float, str)
     ghosts : bool
         Whether a single hop that cannot be drawn as a line leads to a second picture of its end,
         one hop away, instead of a stub.
@@ -143,7 +140,6 @@ def rows_and_layers(
 
     Parameters
     ----------
-    sides : tuple of int
     coordinates : ndarray of int, shape (axes, nodes)
     centre : int, optional
         The node that is drawn in the middle.

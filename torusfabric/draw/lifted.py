@@ -15,7 +15,6 @@ def draw_lifted(schedule: Lifted, part: Picture) -> Picture:
 
     Parameters
     ----------
-    schedule : Lifted
     part : Picture
         That of the schedule of a group.
     """

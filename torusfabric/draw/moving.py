@@ -52,13 +52,7 @@ def moving_picture(program: Program, node: int = 0) -> str:
 
 
 class _Film:
-    """Puts the picture together.
-
-    Parameters
-    ----------
-    program : Program
-    node : int
-    """
+    """Puts the picture together."""
 
     def __init__(self, program: Program, node: int) -> None:
         self.program, self.node, self.svg = program, node, Svg()

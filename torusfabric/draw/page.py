@@ -63,13 +63,7 @@ def _columns(count: int, width: float, height: float, *, stacked: bool) -> int:
 def _grid(
     sizes: np.ndarray, columns: int, title: float, letters: float
 ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """The middles of panels of the given sizes below their titles, and the corner after the last.
-
-    Returns
-    -------
-    middles : list of (float, float)
-    corner : (float, float)
-    """
+    """The middles of panels of these sizes below their titles, and the corner after the last."""
     widths = [sizes[k::columns, 0].max() for k in range(columns)]
     heights = [sizes[k : k + columns, 1].max() + title for k in range(0, len(sizes), columns)]
     lefts = MARGIN + np.cumsum([0, *widths]) + MARGIN * np.arange(columns + 1)

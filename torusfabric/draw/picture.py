@@ -18,11 +18,8 @@ class Stroke:
         Where it begins.
     ports : sequence of int
         The out-port of each hop.
-    colour : str
     offset : float
         How far beside the middle of a link it is drawn, to the right, in hops.
-    width : float
-    arrow : bool
     """
 
     node: int
@@ -39,9 +36,6 @@ class Panel:
 
     Parameters
     ----------
-    layout : Layout
-    title : str
-    strokes : list of Stroke
     fills : list of str
         The colour of each node.
     """
@@ -68,9 +62,6 @@ class Picture:
 
     Parameters
     ----------
-    title, subtitle : str
-    panels : list of Panel
-    keys : list of Key
     stacked : bool
         Whether the panels stand one below the other.
     """

@@ -77,12 +77,7 @@ def _uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
-    """The arcs that each chunk takes, and when first; chunks that do the same count as one.
-
-    Returns
-    -------
-    list of (list of chunks, arcs, steps)
-    """
+    """Chunks that do the same, the arcs that they take, and the step in which they first do."""
     arc, step, chunk = _uses(schedule)
     trees: dict[bytes, tuple[list[int], np.ndarray, np.ndarray]] = {}
     order = np.lexsort((step, arc, chunk))
