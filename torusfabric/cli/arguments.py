@@ -53,7 +53,6 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
     ----------
     arguments : Namespace
         Of a parser to which `add_force` added.
-    path : str
     beginning : str or bytes
         How all files of its format begin.
 

@@ -40,8 +40,6 @@ def add_command(
 
     Parameters
     ----------
-    commands : Commands
-    name : str
     run : function of (Namespace) -> int or None
         Does the work; returns the exit status.
 

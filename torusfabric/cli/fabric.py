@@ -25,7 +25,6 @@ class Made(NamedTuple):
 
     Parameters
     ----------
-    fabric : Fabric
     facts : dict
         What the check of the schedule found; of several, under ``modes``.
     chosen : tuple of Chosen

@@ -18,7 +18,6 @@ def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = ""
 
     Parameters
     ----------
-    schedule : Schedule
     flits : int, optional
         Flits of a message; by default one for each chunk.
     why : str

@@ -93,7 +93,6 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
 
     Parameters
     ----------
-    parser : ArgumentParser
     *tops : str
         Keys of `TOPS`; the first is the default.
     """

@@ -43,8 +43,6 @@ class Chosen:
 
     Parameters
     ----------
-    schedule : Schedule
-    words : tuple of str
     root : {"any"} or None
         Whether the root is chosen at the start of each run.
     latency : int or None

@@ -92,14 +92,12 @@ def add_selection(
 
     Parameters
     ----------
-    parser : ArgumentParser
     algorithm : bool
         Whether one algorithm is selected, not all that fit.
     plan : bool
         Whether a schedule file may be given instead.
     several : bool
         Whether there may be several collectives, or files.
-    topology_help : str
     """
     kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; followed by @ and "
     kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and "
