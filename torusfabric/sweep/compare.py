@@ -24,7 +24,6 @@ class Entry(Costs):
 
     Parameters
     ----------
-    algorithm, switching : str
     ports, chunks, rounds : int
         Of the schedule.
     unit : str
@@ -121,14 +120,9 @@ def compare(
     ----------
     selection : Selection
         One with an algorithm is planned by no other.
-    hardware : Hardware, optional
     files : dict of str to Schedule, optional
         Schedules from files for the same topology and collective, by the names of the files.
     progress : function of (done, total, what), optional
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------

@@ -48,7 +48,6 @@ def compare_together(
     ----------
     selections : sequence of Selection
         One for each collective; one with an algorithm is planned by no other.
-    hardware : Hardware
     progress : function of (done, total, what), optional
 
     Returns

@@ -53,7 +53,6 @@ def take_costs(program: Program, width: int, target: str | None) -> dict[str, An
 
     Parameters
     ----------
-    program : Program
     width : int
         Bits of a flit.
     target : str or None

@@ -43,8 +43,6 @@ def run(
 
     Parameters
     ----------
-    points : list of dict
-    results : Results
     workers : function of list of dict -> iterator of row
         Such as `on_cores` with its number of jobs.
     progress : function of (done, total, text), optional
@@ -102,7 +100,6 @@ def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
     Parameters
     ----------
-    point : dict
     plans : sequence of bytes, optional
         What its schedule files hold; by default they are read.
     """
