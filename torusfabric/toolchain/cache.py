@@ -118,7 +118,6 @@ class Cache:
 
         Parameters
         ----------
-        key : str
         sources : dict of str to path
             The files by the names under which they are kept.
 
@@ -181,7 +180,6 @@ class Cache:
 
         Parameters
         ----------
-        name : str
         waiting : function of (), optional
             Called if somebody else is in.
         """

@@ -36,13 +36,7 @@ _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,3})?) ?([kmgt]?)b?", re.IGNORECASE)
 
 
 class Usage(NamedTuple):
-    """What a cache holds.
-
-    Parameters
-    ----------
-    entries : int
-    bytes : int
-    """
+    """What a cache holds."""
 
     entries: int
     bytes: int

@@ -56,14 +56,7 @@ def status_of(path: AnyPath) -> os.stat_result | None:
 
 
 def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
-    """Whether a path is no regular file, or names a descriptor, whatever that is open on.
-
-    Parameters
-    ----------
-    path : path
-    status : os.stat_result or None
-        From `status_of`.
-    """
+    """Whether a path is no regular file, or names a descriptor, whatever that is open on."""
     if status is None:
         return False
     return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _links(Path(path))))
@@ -76,7 +69,6 @@ def require_plain(what: str, path: AnyPath) -> None:
     ----------
     what : str
         What the file is, to begin the error with.
-    path : path
 
     Raises
     ------

@@ -15,7 +15,6 @@ def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str]
 
     Parameters
     ----------
-    package : str
     homes : mapping of str to iterable of str
         The names in each module, named as in relative imports; ``name=inner`` where it
         is ``inner`` there.

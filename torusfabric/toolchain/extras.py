@@ -61,7 +61,6 @@ def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
 
     Parameters
     ----------
-    error : ModuleNotFoundError
     extra : str
         What the command needs in all, if that is more than the hardware of which this is a part.
 

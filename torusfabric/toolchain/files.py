@@ -154,7 +154,6 @@ def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") ->
     ----------
     path : path
         ``-`` is standard output.
-    text : str
     errors : str
         What becomes of bytes in names of files that are no UTF-8, as `str.encode` has it.
 
@@ -172,7 +171,6 @@ def copy_file(source: AnyPath, path: AnyPath) -> None:
 
     Parameters
     ----------
-    source : path
     path : path
         ``-`` is standard output.
 

@@ -75,10 +75,6 @@ def locked_folder(
 def made_folder(folder: AnyPath) -> Iterator[None]:
     """A folder, made with those above it if need be; after an error, empty ones go again.
 
-    Parameters
-    ----------
-    folder : path
-
     Raises
     ------
     InputError

@@ -23,7 +23,6 @@ class Found:
 
     Parameters
     ----------
-    name : str
     serves : str
         What it is needed for.
     version : str or None

@@ -47,7 +47,6 @@ def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool
 
     Parameters
     ----------
-    folder : Path
     maker : str
         What writes them: a command.
     names : iterable of str

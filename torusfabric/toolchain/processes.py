@@ -291,10 +291,6 @@ def run(
     look : function of (), optional
         Called every second while it runs; what that raises ends it.
 
-    Returns
-    -------
-    CompletedProcess
-
     Raises
     ------
     OSError

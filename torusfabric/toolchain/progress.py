@@ -81,12 +81,7 @@ def _bar(what: str) -> Iterator[Progress]:
 
 
 class _Watcher(threading.Thread):
-    """Says now and then how far something has come.
-
-    Parameters
-    ----------
-    what : str
-    """
+    """Says now and then how far something has come."""
 
     def __init__(self, what: str) -> None:
         super().__init__(daemon=True)

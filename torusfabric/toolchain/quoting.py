@@ -28,7 +28,6 @@ def visible(text: str, keep: str = "") -> str:
 
     Parameters
     ----------
-    text : str
     keep : str
         Characters that stay as they are.
 

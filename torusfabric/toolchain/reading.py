@@ -67,7 +67,6 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
 
     Parameters
     ----------
-    path : path
     what : str
         What the file is, to begin an error with: ``Schedule file``.
     most : int

@@ -47,7 +47,6 @@ def natural(what: str, value: object) -> int:
     ----------
     what : str
         What the number is called, to begin the message with.
-    value : object
 
     Raises
     ------
