@@ -1,0 +1,168 @@
+"""Entries of docstrings say more than the annotations, and private helpers have none."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "torusfabric"
+
+#: Rooms in which entries that say nothing have been looked for.
+ROOMS = ("algorithms", "analysis", "cli", "collective", "draw", "planning", "schedule", "sweep",
+         "toolchain", "topology")  # fmt: skip
+
+#: Words of a type or a description that say nothing by themselves.
+EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a an and are array as bool by callable dict file float for from function generator given
+        in int integer is it its iterable iterator list mapping ndarray none number of on one
+        optional or path sequence set str string that the this to tuple what which with
+        """,
+    )
+)
+
+
+class Entry(NamedTuple):
+    """An entry of a section: the first of its lines, how many there are, and what they say."""
+
+    section: str
+    first: int
+    lines: int
+    names: str
+    type: str
+    text: str
+
+
+Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def documented(path: Path) -> Iterator[tuple[Documented, list[str], int]]:
+    """What has a docstring, with its lines and the number of the first, from 0."""
+    lines = path.read_text("utf-8").splitlines()
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, Documented) and ast.get_docstring(node):
+            text = node.body[0]
+            assert text.end_lineno is not None
+            yield node, lines[text.lineno - 1 : text.end_lineno], text.lineno - 1
+
+
+def sections(lines: list[str]) -> Iterator[tuple[str, int, int]]:
+    """The sections of a docstring: the name, its line, and the line past the last of it."""
+    starts = [k - 1 for k, line in enumerate(lines) if re.fullmatch(r" *-{3,}", line)]
+    for start, end in zip(starts, [*starts, len(lines) - 1][1:], strict=False):
+        yield lines[start].strip(), start, end
+
+
+def entries(lines: list[str]) -> Iterator[Entry]:
+    """The entries of the parameters and of what is returned."""
+    for section, start, end in sections(lines):
+        if section not in ("Parameters", "Returns"):
+            continue
+        margin = len(lines[start]) - len(lines[start].lstrip())
+        body = [k for k in range(start + 2, end) if lines[k].strip()]
+        heads = [k for k in body if len(lines[k]) - len(lines[k].lstrip()) == margin]
+        for head, after in zip(heads, [*heads[1:], body[-1] + 1 if body else 0], strict=True):
+            names, colon, type_ = lines[head].strip().partition(" : ")
+            if section == "Returns" and not colon:
+                names, type_ = "", names
+            text = " ".join(line.strip() for line in lines[head + 1 : after])
+            yield Entry(section, head, after - head, names, type_, text)
+
+
+def words(text: str) -> set[str]:
+    """The words that say something, in lower case and in the singular."""
+    found = re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
+    return {word.rstrip("s") for word in found if word not in EMPTY}
+
+
+def annotation(node: Documented, entry: Entry) -> str:
+    """The annotations of what an entry is of."""
+    if isinstance(node, ast.ClassDef):
+        fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+        init = (each for each in node.body if getattr(each, "name", "") == "__init__")
+        found = {ast.unparse(each.target): ast.unparse(each.annotation) for each in fields}
+        for each in init:
+            found |= arguments(each)  # type: ignore[arg-type]
+    elif entry.section == "Returns":
+        return ast.unparse(node.returns) if node.returns else ""
+    else:
+        found = arguments(node)
+    return " ".join(found.get(name.strip(" *"), "") for name in entry.names.split(","))
+
+
+def arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
+    """The annotation of each argument."""
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return {each.arg: ast.unparse(each.annotation) for each in given if each.annotation}
+
+
+def says_nothing(node: Documented, entry: Entry) -> bool:
+    """Whether an entry has no word that is not in its name or in the annotation."""
+    known = (
+        words(entry.names) | words(annotation(node, entry)) | words(entry.names.replace("_", ""))
+    )
+    if entry.section == "Returns" and entry.names:
+        return False  # an annotation names no result
+    return words(entry.type) | words(entry.text) <= known
+
+
+def faults(path: Path) -> list[str]:
+    """The entries of a file that say nothing, and the private functions that have any."""
+    found = []
+    for node, lines, first in documented(path):
+        private = node.name.startswith("_") and not isinstance(node, ast.ClassDef)
+        for entry in entries(lines):
+            if private or says_nothing(node, entry):
+                where = f"{path.name}:{first + entry.first + 1}"
+                found.append(f"{where}: {node.name}: {entry.names or entry.type}")
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_entries_say_more_than_annotations(room: str) -> None:
+    """Neither the type again nor the name; a private function has a line in place of a section."""
+    assert [
+        fault for path in sorted((PACKAGE / room).rglob("*.py")) for fault in faults(path)
+    ] == []
+
+
+PLANTED = '''
+def count(nodes: int, seed: int, root: Topology) -> list[str]:
+    """Count.
+
+    Parameters
+    ----------
+    nodes : int
+    seed : int
+        The seed.
+    root : Topology
+        Where it starts.
+
+    Returns
+    -------
+    list of str
+    """
+
+def _line(nodes: int) -> None:
+    """Draw.
+
+    Parameters
+    ----------
+    nodes : int
+        In the order in which they are drawn.
+    """
+'''
+
+
+def test_planted_entries_are_found(tmp_path: Path) -> None:
+    """A type alone, a name again, and a section of a private function."""
+    path = tmp_path / "planted.py"
+    path.write_text(PLANTED)
+    assert [fault.split(": ", 1)[1] for fault in faults(path)] == [
+        "count: nodes", "count: seed", "count: list of str", "_line: nodes",
+    ]  # fmt: skip
