@@ -14,7 +14,7 @@ from torusfabric.verilog import text as text_module
 @pytest.fixture(autouse=True)
 def no_conversion(monkeypatch):
     """Modules without a text, for nobody reads it."""
-    empty = verilog.ModuleText("", (), {})
+    empty = verilog.ModuleText("", verilog.Structure({}), {})
     monkeypatch.setattr(
         text_module,
         "module_texts",

@@ -73,7 +73,7 @@ def test_words_are_those_of_the_memories(names, maps):
 @pytest.fixture
 def synthesized(monkeypatch):
     """Synthesis that takes no time, and the designs that it was given."""
-    empty = verilog.ModuleText("", (), {})
+    empty = verilog.ModuleText("", verilog.Structure({}), {})
     monkeypatch.setattr(
         text_module,
         "module_texts",

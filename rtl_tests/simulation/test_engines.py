@@ -29,7 +29,8 @@ from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
 from torusfabric.topology import parse_topology
-from torusfabric.verilog import ModuleText, module_texts
+from torusfabric.verilog import ModuleText, Port, Structure, module_texts
+from torusfabric.verilog.module_text import Memory
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 
@@ -237,6 +238,12 @@ endmodule
 """
 
 
+def passing(text):
+    """A module with an input and an output."""
+    ports = {"clk": Port("input"), "a": Port("input"), "y": Port("output")}
+    return ModuleText(text, Structure(ports), {})
+
+
 def ring_of_inverters(registered):
     """Two instances that read from each other."""
     text = COMB
@@ -249,7 +256,7 @@ def ring_of_inverters(registered):
     netlist.nets = {"p": 1, "q": 1}
     netlist.add("one", "pass", inputs={"a": netlist.whole("q")}, outputs={"y": ("p", 1)})
     netlist.add("two", "pass", inputs={"a": netlist.whole("p")}, outputs={"y": ("q", 1)})
-    return netlist.done(), {"pass": ModuleText(text, (), {})}
+    return netlist.done(), {"pass": passing(text)}
 
 
 @needs_compiler
@@ -263,7 +270,7 @@ def test_circles_without_a_register_are_refused():
 def test_ports_say_which_outputs_are_registers():
     ports = cxx_classes(ring_of_inverters(registered=True)[1])["pass"].ports
     assert ports["y"].registered
-    assert not cxx_classes({"pass": ModuleText(COMB, (), {})})["pass"].ports["y"].registered
+    assert not cxx_classes({"pass": passing(COMB)})["pass"].ports["y"].registered
     assert ports["a"].direction == "input"
 
 
@@ -324,9 +331,10 @@ def test_progress_is_reported_however_soon_a_task_is_over(monkeypatch):
 
 def test_contents_of_memories_are_in_files():
     """Those of each memory are a table; the text has them in no other form."""
+    held = Structure({}, memories={"one": Memory(7, (7, 69)), "two": Memory(7, (0, 0))})
     modules = {
-        "a": ModuleText("", (), {}, bare="module a;\nendmodule\n", tables={"one": (7, 69)}),
-        "b": ModuleText("module b;\nendmodule\n", (), {}),
+        "a": ModuleText("", held, {}, bare="module a;\nendmodule\n"),
+        "b": ModuleText("module b;\nendmodule\n", Structure({}), {}),
     }
     verilog, files = _with_files(modules)
     assert verilog == (

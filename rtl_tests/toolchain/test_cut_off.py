@@ -6,7 +6,7 @@ from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines.cxxrtl import cxx_classes
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache_size import usage
-from torusfabric.verilog import ModuleText
+from torusfabric.verilog import ModuleText, Port, Structure
 
 
 @pytest.fixture
@@ -23,6 +23,8 @@ def cut(monkeypatch, tmp_path):
 
 
 def test_classes(cut):
+    text = "module router (input clk);\nendmodule\n"
+    router = ModuleText(text, Structure({"clk": Port("input")}), {})
     with pytest.raises(WorkFailed, match=r"^Tool yosys must write all of modules\.cc, not a part"):
-        cxx_classes({"router": ModuleText("module router (input clk);\nendmodule\n", (), {})})
+        cxx_classes({"router": router})
     assert usage(cut).entries == 0

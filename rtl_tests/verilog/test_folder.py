@@ -19,7 +19,7 @@ RECORD = ".torusfabric-verilog.json"
 @pytest.fixture
 def no_conversion(monkeypatch):
     """Modules without a text, for nobody reads it."""
-    empty = verilog.ModuleText("", (), {})
+    empty = verilog.ModuleText("", verilog.Structure({}), {})
     monkeypatch.setattr(
         text_module,
         "module_texts",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ..rtl.cascade import branch_bits
@@ -77,8 +76,7 @@ def _harness(text: HarnessText, fabric: Fabric, design: Design) -> Harness:
     for parent in names:
         names += [child for child in design.instances.get(parent, {}) if child not in names]
     modules = "\n".join(design.modules[each] for each in names)
-    head = re.search(rf"^module {name}\s*\((.*?)\);", design.modules[name], re.M | re.S)
-    ports = set(re.findall(r"\w+", head[1])) if head else set()
+    ports = set(design.structures[name].ports)
     return Harness(text.module, text.text(name, ports), modules, text.properties, text.cycles)
 
 

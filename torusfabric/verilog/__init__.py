@@ -9,10 +9,12 @@ from ..toolchain.folders import made_folder
 from .design import MANIFEST, TEXT, Design, require_folder
 from .diagram import Diagram
 from .manifest import manifest
-from .modules import ModuleText, module_texts
+from .module_text import ModuleText, Port, Structure
+from .modules import module_texts
 from .text import emit
 
-__all__ = ["Design", "Diagram", "ModuleText", "emit", "manifest", "module_texts", "write"]
+__all__ = ["Design", "Diagram", "ModuleText", "Port", "Structure", "emit", "manifest",
+           "module_texts", "write"]  # fmt: skip
 
 
 def write(

@@ -17,13 +17,20 @@ __all__ = ["files_beside"]
 
 
 def files_beside(
-    fabric: Fabric, *, command: str, title: str, diagrams: Sequence[Diagram] | None = None
+    fabric: Fabric,
+    modules: Sequence[str],
+    *,
+    command: str,
+    title: str,
+    diagrams: Sequence[Diagram] | None = None,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
     Parameters
     ----------
     fabric : Fabric
+    modules : sequence of str
+        The names of all modules.
     command : str
         The command that makes them.
     title : str
@@ -33,7 +40,7 @@ def files_beside(
     """
     names = [TEXT, *_describing(fabric), *bench_names(_bench(fabric))]
     names += [] if diagrams is None else docs_names(diagrams)
-    said = manifest(fabric, command=command, files=names)
+    said = manifest(fabric, command=command, files=names, modules=modules)
     texts = bench_files(_bench(fabric), said["top"])
     if fabric.register_map:
         texts[SYSTEM_RDL] = system_rdl(fabric.register_map, said["top"], title)

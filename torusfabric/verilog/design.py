@@ -10,6 +10,7 @@ from ..toolchain.files import writable
 from ..toolchain.folders import locked_folder
 from ..toolchain.owned import owned_files, remove_owned, require_owned, write_owned
 from ..toolchain.values import path_of
+from .module_text import Structure
 
 __all__ = ["MANIFEST", "TEXT", "Design", "RomContents", "RouterShape", "as_json", "require_folder"]
 
@@ -106,6 +107,8 @@ class Design:
     instances : dict of str to dict
         Module -> {child module, or name of contents: how many instances}; modules without children
         may be left out.
+    structures : dict of str to Structure
+        Module -> what it is made of: its ports, signals and memories, by their names in the text.
     classes : list of (str, int)
         (Router module, number of nodes it serves), one entry a node class.
     outports : dict of str to tuple of str
@@ -143,6 +146,7 @@ class Design:
     modules: dict[str, str]
     top: str
     instances: dict[str, dict[str, int]]
+    structures: Mapping[str, Structure] = field(default_factory=dict)
     classes: list[tuple[str, int]] = field(default_factory=list)
     outports: dict[str, tuple[str, ...]] = field(default_factory=dict)
     inports: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -208,6 +212,7 @@ class Design:
             modules,
             next(name for name in reversed(modules) if name != self.rom),
             {name: children for name, children in self.instances.items() if name in wanted},
+            {name: self.structures[name] for name in modules if name in self.structures},
             [row for row in self.classes if row[0] in wanted],
             outports={name: self.outports[name] for name in chosen},
             inports={name: self.inports[name] for name in chosen},

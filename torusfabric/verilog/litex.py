@@ -6,7 +6,7 @@ needs to know of their addresses only, for ``csr.h``, ``csr.csv`` and the like.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class LiteXFabric(LiteXModule):
         self.specials += Instance(self.manifest["top"], name="the_fabric", **pins)
         for name in self.manifest["files"]:
             if name.endswith(".v"):
-                _add_source(platform, Path(folder).resolve() / name)
+                _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
 
     @property
     def csrs(self) -> list[Any]:
@@ -148,7 +148,7 @@ def _check_free(soc: Any, name: str, region: Any) -> None:
             )
 
 
-def _add_source(platform: Any, file: Path) -> None:
+def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
     """Give a platform Verilog, unless it has the same; names of modules are used only once."""
     text = file.read_text(encoding="utf-8")
     for path, language, *_ in platform.sources:
@@ -157,17 +157,13 @@ def _add_source(platform: Any, file: Path) -> None:
         other = Path(path).read_text(encoding="utf-8", errors="replace")
         if other == text:
             return
-        if both := _modules(text) & _modules(other):
+        # Of what others wrote, a platform knows the text alone.
+        if both := set(modules) & set(re.findall(r"^\s*module\s+(\w+)", other, re.M)):
             raise InputError(
                 f"Modules of {file} must have names that {path} has not, unlike {min(both)}: write "
                 "each fabric of a design with another --prefix"
             )
     platform.add_source(str(file))
-
-
-def _modules(text: str) -> set[str]:
-    """The names of the modules in Verilog."""
-    return set(re.findall(r"^\s*module\s+(\w+)", text, re.M))
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

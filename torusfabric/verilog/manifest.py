@@ -30,7 +30,9 @@ TOP = "fabric"
 MANIFEST_VERSION = 1
 
 
-def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any]:
+def manifest(
+    fabric: Fabric, *, command: str, files: list[str], modules: Sequence[str] = ()
+) -> dict[str, Any]:
     """What a user of the Verilog has to know, as plain data.
 
     Parameters
@@ -40,6 +42,8 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         The command that makes the files.
     files : list of str
         The files beside the manifest.
+    modules : sequence of str
+        The names of all modules that the files have.
     """
     program = fabric.program
     return {
@@ -48,6 +52,7 @@ def manifest(fabric: Fabric, *, command: str, files: list[str]) -> dict[str, Any
         "prefix": fabric.prefix,
         "interface": (fabric.bus or fabric.top).value,
         "files": files,
+        "modules": list(modules),
         "ports": port_facts(fabric),
         "nodes": fabric.nodes,
         "width": fabric.width,

@@ -12,9 +12,13 @@ from ..rtl.memories import LOOK_UP
 from ..rtl.netlist import ROM, Netlist
 from ..rtl.shared_modules import SharedModule
 from .ecp5 import ECP5, ecp5_body
-from .writer import Heading, ModuleText, write_module
+from .module_text import ModuleText, Port, Structure
+from .writer import Heading, write_module
 
-__all__ = ["ModuleText", "module_texts"]
+__all__ = ["module_texts"]
+
+#: The ports of what lies here as a file; how wide they are is said by parameters.
+TABLE = {"address": Port("input", 0), "data": Port("output", 0)}
 
 
 def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
@@ -39,18 +43,18 @@ def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
         shared = {each.name: each for module in own.values() for each in module.shared}
         inner = {prefix + name: _shared_text(shared[name], prefix) for name in sorted(shared)}
     if any(prefix + LOOK_UP in module.children for module in own.values()):
-        found = _written(prefix, LOOK_UP, ("address", "data"), inner=True)
+        found = _written(prefix, LOOK_UP, TABLE, inner=True)
         inner = {prefix + LOOK_UP: found} | inner
     if any(instance.module == ROM for instance in netlist.instances):
-        inner[prefix + ROM] = _written(prefix, ROM, ("clk", "address", "data"))
+        inner[prefix + ROM] = _written(prefix, ROM, {"clk": Port("input")} | TABLE)
     return inner | own
 
 
-def _written(prefix: str, name: str, ports: tuple[str, ...], *, inner: bool = False) -> ModuleText:
+def _written(prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False) -> ModuleText:
     """A module that lies here as a file."""
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
-    return ModuleText(text, ports, {}, (), inner)
+    return ModuleText(text, Structure(ports), {}, inner=inner)
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:

@@ -15,7 +15,8 @@ from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
 from .expressions import range_of
 from .manifest import TOP
-from .modules import ModuleText, module_texts
+from .module_text import ModuleText, Port, Structure
+from .modules import module_texts
 
 __all__ = ["emit"]
 
@@ -78,12 +79,14 @@ def emit(
         return {prefix + name: facts[name] for name in routers if name in facts}
 
     top = prefix + TOP
+    structures = {name: module.structure for name, module in modules.items()}
+    texts = {name: module.text for name, module in modules.items()}
     return Design(
-        modules={name: module.text for name, module in modules.items()}
-        | {top: _top_text(netlist, prefix, modules, names)},
+        modules=texts | {top: _top_text(netlist, prefix, structures, names)},
         top=top,
         instances={name: module.children for name, module in modules.items() if module.children}
         | {top: dict(counts)},
+        structures=structures | {top: _top_structure(netlist)},
         classes=[(prefix + name, counts[prefix + name]) for name in routers],
         outports=of_routers(dict.fromkeys(routers, OUTPORTS)),
         inports=of_routers(_inports(netlist, routers)),
@@ -97,7 +100,9 @@ def emit(
         instance_parts=_instance_parts(netlist),
         comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
         header=header(fabric, command),
-        files=files_beside(fabric, command=command, title=_title(fabric), diagrams=diagrams),
+        files=files_beside(
+            fabric, [*modules, top], command=command, title=_title(fabric), diagrams=diagrams
+        ),
     )
 
 
@@ -234,27 +239,29 @@ def _collective(mode: Mode) -> str:
     return f"{collective} from any root" if mode.any_root else str(collective)
 
 
+def _top_structure(netlist: Netlist) -> Structure:
+    """The ports and nets of the structural top."""
+    ports = {name: Port("input") for name in ("clk", "rst")}
+    ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
+    ports |= {name: Port("output", width) for name, width in netlist.outputs.items()}
+    return Structure(ports, {name: w for name, w in netlist.nets.items() if name not in ports})
+
+
 def _top_text(
-    netlist: Netlist, prefix: str, modules: dict[str, ModuleText], names: dict[RomContents, str]
+    netlist: Netlist, prefix: str, modules: dict[str, Structure], names: dict[RomContents, str]
 ) -> str:
     """The structural top of a netlist; contents of ROMs that are equal are there once."""
-    ports = [f"input {name}" for name in ("clk", "rst")]
-    for direction, nets in (("input", netlist.inputs), ("output", netlist.outputs)):
-        ports += [f"{direction} {range_of(width)}{name}" for name, width in nets.items()]
+    structure = _top_structure(netlist)
+    ports = [f"{p.direction} {range_of(p.width)}{name}" for name, p in structure.ports.items()]
     lines = [f"module {prefix}{TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
-    lines += [
-        f"  wire {range_of(width)}{name};"
-        for name, width in netlist.nets.items()
-        if name not in netlist.inputs and name not in netlist.outputs
-    ]
+    lines += [f"  wire {range_of(width)}{name};" for name, width in structure.signals.items()]
     for contents, name in names.items():
         constant = f"{name}_contents = {contents.constant}"
         lines.append(f"  localparam {range_of(contents.bits)}{constant};")
     for name, parts in netlist.wired.items():
         lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
-    ports_of = {name: frozenset(module.ports) for name, module in modules.items()}
     for instance in netlist.instances:
-        known = ports_of[prefix + instance.module]
+        known = modules[prefix + instance.module].ports
         pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
         pins += [
             f".{port}({_concatenation(netlist, parts)})"

@@ -8,12 +8,9 @@ under the same conditions.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal, Value
 from amaranth.hdl import _ast as ast
@@ -31,44 +28,16 @@ from .fragments import (
     plain_last,
     processes,
 )
+from .module_text import Memory, ModuleText, Port, Structure
 from .naming import Naming
 
-__all__ = ["Heading", "ModuleText", "write_module"]
+__all__ = ["Heading", "write_module"]
 
 #: Characters that a statement may have on a line.
 LINE = 96
 
 #: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
 BLOCK = 64
-
-
-class ModuleText(NamedTuple):
-    """A module as Verilog.
-
-    Parameters
-    ----------
-    text : str
-    ports : tuple of str
-        The names of its ports.
-    children : dict of str to int
-        How many instances of which other modules it has.
-    shared : tuple of SharedModule
-        Those of the children that many modules share.
-    inner : bool
-        Whether it counts as part of those that have instances of it.
-    bare : str
-        The text without what memories hold at first, if that is another.
-    tables : dict of str to (tuple of int)
-        The rows of the memories that hold anything but zeros at first.
-    """
-
-    text: str
-    ports: tuple[str, ...]
-    children: dict[str, int]
-    shared: tuple[SharedModule, ...] = ()
-    inner: bool = False
-    bare: str = ""
-    tables: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -151,10 +120,11 @@ class _Writer:
         self._naming = Naming()
         self._declared: list[str] = []
         self._registers: set[str] = set()
+        self._read: set[str | None] = set()
         self._joined: set[int] = set()
         self._body: list[str] = []
         self._contents: list[str] = []
-        self._tables: dict[str, tuple[int, ...]] = {}
+        self._memories: dict[str, Memory] = {}
         self._helpers: dict[str, str] = {}
         self._children = Counter[str]()
         self._shared: dict[str, SharedModule] = {}
@@ -163,8 +133,10 @@ class _Writer:
     # Names
 
     def of(self, signal: Signal) -> str | None:
-        """The name of a signal; None of one that nothing drives."""
-        return self._names.get(id(signal))
+        """The name of a signal that is read; None of one that nothing drives."""
+        name = self._names.get(id(signal))
+        self._read.add(name)
+        return name
 
     def helper(self, text: str, width: int, *, called: str) -> str:
         """The name of a wire that is assigned an expression; equal ones are one."""
@@ -225,16 +197,17 @@ class _Writer:
         self._join_outputs(fragment, {id(signal) for signal in driven})
         self._name_signals(fragment, "")
         self._write(fragment, "")
+        signals = {}
         for signal in driven:
             name = self._names[id(signal)]
             if name not in self._ports and len(signal):
                 kind = "reg" if name in self._registers else "wire"
                 declared = f"{kind} {range_of(len(signal))}{name};"
                 self._declared.append(_attributes(signal.attrs) + declared)
-        used = set(re.findall(r"\w+", "\n".join(self._body)))
-        heads = [
-            f"input {name}" for name in clocks if self._heading.clocked or name in used
-        ] + self._heads({id(signal) for signal in driven}, shown)
+                signals[name] = len(signal)
+        ports = {n: Port("input") for n in clocks if self._heading.clocked or n in self._read}
+        ports |= self._outer({id(signal) for signal in driven}, shown)
+        heads = [self._head(name, port) for name, port in ports.items()]
         name = self._heading.prefix + self._heading.name
         lines = [*self._heading.lines, f"module {name}" + (" (" if heads else ";")]
         if heads:
@@ -244,11 +217,10 @@ class _Writer:
         ends = ["`endif"] * (other is not None) + ["endmodule\n"]
         return ModuleText(
             "\n".join([*lines, *_indented(self._contents), *ends]),
-            tuple(head.split()[-1] for head in heads),
+            Structure(ports, signals, self._memories),
             dict(self._children),
             tuple(self._shared.values()),
             bare="\n".join([*lines, *ends]) if self._contents else "",
-            tables=self._tables,
         )
 
     def _name_ports(self) -> list[str]:
@@ -264,9 +236,9 @@ class _Writer:
                 clocks.append(signal.name)
         return clocks
 
-    def _heads(self, driven: set[int], shown: Collection[str]) -> list[str]:
-        """The declarations of ports; outputs that are not what is driven are assigned it."""
-        heads = []
+    def _outer(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
+        """The ports but for clocks; outputs that are not what is driven are assigned it."""
+        ports = {}
         for name, port in self._ports.items():
             known = self._names[id(port)]
             is_output = id(port) in driven or name in shown
@@ -274,10 +246,13 @@ class _Writer:
                 self._body.append(f"assign {name} = {constant(port.init, len(port))};")
             elif known != name:
                 self._body.append(f"assign {name} = {known};")
-            register = " reg" if known == name and name in self._registers else ""
-            direction = "output" if is_output else "input"
-            heads.append(f"{direction}{register} {range_of(len(port))}{name}")
-        return heads
+            ports[name] = Port("output" if is_output else "input", len(port))
+        return ports
+
+    def _head(self, name: str, port: Port) -> str:
+        """The declaration of a port."""
+        register = name in self._registers and self._names[id(self._ports[name])] == name
+        return f"{port.direction}{' reg' * register} {range_of(port.width)}{name}"
 
     def _write(self, fragment: Fragment, prefix: str) -> None:
         """Write what a fragment does, and what is inside it."""
@@ -307,9 +282,9 @@ class _Writer:
             for signal in process.signals
             if domain.rst is not None and not signal.reset_less
         ]
-        edge = f"{domain.clk_edge}edge {self._names[id(domain.clk)]}"
+        edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
         if cleared:
-            reset = self._names[id(domain.rst)]
+            reset = self.of(domain.rst)
             if domain.async_reset:
                 edge += f" or posedge {reset}"
                 lines = [f"if ({reset}) begin", *_indented(cleared), "end else begin",
@@ -441,8 +416,7 @@ class _Writer:
         )
         rows = tuple(memory._data.init)
         self._contents += _contents(name, rows, width, self._naming.new(f"{name}_row"))
-        if any(rows):
-            self._tables[name] = rows
+        self._memories[name] = Memory(width, rows)
         for port in memory._write_ports:
             size = len(port._data) // len(port._en)
             lines = []
@@ -472,8 +446,8 @@ class _Writer:
             self._clocked(memory.domains[port._domain], lines)
 
     def _clocked(self, domain: ClockDomain, lines: list[str]) -> None:
-        clock = self._names[id(domain.clk)]
-        self._body.append("\n".join(_guarded(f"always @({domain.clk_edge}edge {clock})", lines)))
+        edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
+        self._body.append("\n".join(_guarded(f"always @({edge})", lines)))
 
     def _write_instance(self, instance: Instance, name: str) -> None:
         """Write an instance of another module."""

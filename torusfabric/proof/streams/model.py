@@ -8,7 +8,6 @@ reset, and a reset may come at any time; the first cycle is one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,9 +20,6 @@ __all__ = ["Model", "by_value", "within"]
 
 #: Cycles that are searched for a counterexample that begins with a reset.
 DEPTH = 20
-
-#: A declaration of the text: direction or kind, range, name.
-DECLARED = r"^  (input|output|wire|reg) (?:reg )?(?:\[(\d+):0\] )?(\w+)[;,]?$"
 
 
 def by_value(values: Sequence[int], chosen: str) -> str:
@@ -72,11 +68,11 @@ class Model:
         self._driven: dict[str, str] = {}
         self._claims: list[str] = []
         self._properties = 0
-        kinds = re.findall(DECLARED, design.modules[module], re.M)
-        self.widths = {name: int(high or 0) + 1 for _, high, name in kinds}
-        ports = {name: kind for kind, _, name in kinds if kind in ("input", "output")}
-        self._inputs = [name for name, kind in ports.items() if kind == "input"]
-        self._ports = [*ports, *shows]
+        made = design.structures[module]
+        self.widths = {name: port.width for name, port in made.ports.items()}
+        self.widths |= made.signals
+        self._inputs = [name for name, port in made.ports.items() if port.direction == "input"]
+        self._ports = [*made.ports, *shows]
         self._constants = set(constants)
 
     def has(self, name: str) -> bool:

@@ -1,7 +1,6 @@
 """Modules as C++ classes, made by the CXXRTL backend of Yosys."""
 
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.extras import how_to_install
 from ...toolchain.folders import work_folder
-from ...verilog import ModuleText
+from ...verilog import ModuleText, Structure
 
 __all__ = ["CxxClass", "CxxPort", "cxx_classes", "include_folder"]
 
@@ -57,20 +56,6 @@ class CxxPort(NamedTuple):
     width: int
 
 
-class CxxBank(NamedTuple):
-    """A memory or register of a class.
-
-    Parameters
-    ----------
-    member : str
-    width, depth : int
-    """
-
-    member: str
-    width: int
-    depth: int
-
-
 class CxxClass(NamedTuple):
     """A module as a C++ class.
 
@@ -82,6 +67,9 @@ class CxxClass(NamedTuple):
     clocked : bool
     ports : dict of str to CxxPort
         By the names they have in Verilog.
+    banks : dict of (str, int, int) to str
+        The members that are memories, or registers, by their names in Verilog, their widths and
+        how many words they have.
     rom : bool
         Whether its objects take contents as data.
     """
@@ -90,20 +78,8 @@ class CxxClass(NamedTuple):
     text: str
     clocked: bool
     ports: dict[str, CxxPort]
+    banks: dict[tuple[str, int, int], str]
     rom: bool = False
-
-    @property
-    def banks(self) -> dict[str, CxxBank]:
-        """The memories, and registers, by the names they have in Verilog."""
-        memories = re.findall(r"^\s*memory<(\d+)> (memory_p_(\w+)) \{ (\d+)u \};", self.text, re.M)
-        words = re.findall(r"^\s*wire<(\d+)> (p_(\w+));", self.text, re.M)
-        found = {
-            name.replace("__", "_"): CxxBank(member, int(width), int(depth))
-            for width, member, name, depth in memories
-        }
-        return found | {
-            name.replace("__", "_"): CxxBank(member, int(width), 1) for width, member, name in words
-        }
 
     @property
     def outputs(self) -> dict[str, CxxPort]:
@@ -137,12 +113,40 @@ def cxx_classes(modules: Mapping[str, ModuleText]) -> dict[str, CxxClass]:
     kept = cache.get(key)
     if kept is None:
         kept = cache.put(key, _write_cxxrtl(modules))
-    found = {}
-    for name, text in kept.items():
-        # Identifiers get a prefix, and their underscores are doubled.
-        mangled = f"p_{name.replace('_', '__')}"
-        found[name] = CxxClass(mangled, text, "prev_p_clk" in text, _ports(text))
-    return found
+    return {name: _class(name, text, modules[name].structure) for name, text in kept.items()}
+
+
+def identifier(name: str) -> str:
+    """The name that Yosys gives in C++ to what has a name in Verilog.
+
+    Examples
+    --------
+    >>> identifier("bank_0")
+    'p_bank__0'
+    """
+    return f"p_{name.replace('_', '__')}"
+
+
+def _class(name: str, text: str, structure: Structure) -> CxxClass:
+    """The class of a module.
+
+    Which outputs Yosys makes registers, and which registers and memories it leaves out as those
+    that nothing needs, nobody else knows: those that are there are committed at the end of a cycle.
+    """
+
+    def changes(member: str) -> bool:
+        return f"({member}.commit(" in text
+
+    ports = {}
+    for port, (direction, width) in structure.ports.items():
+        member = identifier(port)
+        ports[port] = CxxPort(member, direction, changes(member), width)
+    banks = {
+        (bank, width, len(rows)): f"memory_{identifier(bank)}"
+        for bank, (width, rows) in structure.memories.items()
+    } | {(bank, width, 1): identifier(bank) for bank, width in structure.signals.items()}
+    kept = {key: member for key, member in banks.items() if changes(member)}
+    return CxxClass(identifier(name), text, f"prev_{identifier('clk')}" in text, ports, kept)
 
 
 def _write_cxxrtl(modules: Mapping[str, ModuleText]) -> dict[str, str]:
@@ -158,15 +162,15 @@ def _write_cxxrtl(modules: Mapping[str, ModuleText]) -> dict[str, str]:
     text, found, _ = text.rpartition("\n} // namespace cxxrtl_design")
     if not found:
         raise tools.cut_off("yosys", "modules.cc")
-    starts = [match.start() for match in re.finditer(r"^struct p_\w+ : public module", text, re.M)]
+    heads = {name: text.find(f"struct {identifier(name)} : public module") for name in modules}
     texts = {}
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        piece = re.sub(r"^\s*//.*\n", "", text[start:end], flags=re.M)
-        name = piece[len("struct p_") : piece.index(" :")].replace("__", "_")
-        if "bool converged = false" in piece:
+    for name, start in heads.items():
+        end = min((other for other in heads.values() if other > start), default=len(text))
+        lines = text[start:end].splitlines(keepends=True)
+        texts[name] = "".join(line for line in lines if not line.lstrip().startswith("//"))
+        if "bool converged = false" in texts[name]:
             raise WorkFailed(f"Module {name} must settle in one evaluation")
-        texts[name] = piece
-    return {name: texts[name] for name in modules}
+    return texts
 
 
 def _with_files(modules: Mapping[str, ModuleText]) -> tuple[str, dict[str, str]]:
@@ -179,21 +183,15 @@ def _with_files(modules: Mapping[str, ModuleText]) -> tuple[str, dict[str, str]]
     files: dict[str, str] = {}
     for module in modules.values():
         text, read = module.bare or module.text, ""
-        for memory, rows in module.tables.items():
+        tables = {name: made.rows for name, made in module.structure.memories.items()}
+        for memory, rows in tables.items():
+            if not any(rows):
+                continue
             name = f"table_{len(files)}.hex"
             files[name] = "".join(f"{row:x}\n" for row in rows)
             read += f'  initial $readmemh("{name}", {memory});\n'
         texts.append(text.removesuffix("endmodule\n") + f"{read}endmodule\n")
     return "\n".join(texts), files
-
-
-def _ports(text: str) -> dict[str, CxxPort]:
-    """The ports of a class by their Verilog names."""
-    declared = re.findall(r"/\*(input|output)\*/ (wire|value)<(\d+)> (p_(\w+))", text)
-    return {
-        name.replace("__", "_"): CxxPort(member, direction, kind == "wire", int(width))
-        for direction, kind, width, member, name in declared
-    }
 
 
 def include_folder() -> Path:

@@ -7,7 +7,7 @@ depends on it.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -87,8 +87,8 @@ class Model(NamedTuple):
         For each instance, what each of its inputs is made of.
     columns : dict of str to (list of Column)
         For each class.
-    banks : dict of str to (list of str)
-        Of each class, the names of the banks of endpoints that can be reached.
+    banks : dict of str to (dict of str to str)
+        Of each class, the banks of endpoints that can be reached, and which members they are.
     """
 
     library: Path
@@ -98,7 +98,7 @@ class Model(NamedTuple):
     groups: list[Group]
     sources: list[dict[str, list[Source]]]
     columns: dict[str, list[Column]]
-    banks: dict[str, list[str]]
+    banks: dict[str, dict[str, str]]
 
     def class_of(self, number: int) -> CxxClass:
         """The class of an instance."""
@@ -145,7 +145,7 @@ def build_model(netlist: Netlist, modules: Mapping[str, ModuleText], *, optimize
         members[group.name] += group.instances
     columns = {name: _columns(classes[name], [sources[k] for k in members[name]]) for name in used}
     banks = {name: _banks(netlist, name, classes[name]) for name in used}
-    texts = {name: _class_text(k, classes[name], columns[name], banks[name])
+    texts = {name: _class_text(k, classes[name], columns[name], banks[name].values())
              for k, name in enumerate(used)}  # fmt: skip
     units = _units([*texts.values()])
     library = cxx.build(
@@ -167,7 +167,7 @@ def _rom_class(rom: Instance) -> tuple[str, CxxClass]:
         "address": CxxPort("p_address", "input", registered=False, width=32),
         "data": CxxPort("p_data", "output", registered=True, width=rom.width),
     }
-    made = CxxClass(f"model::Rom<{rom.width}>", "", clocked=True, ports=ports, rom=True)
+    made = CxxClass(f"model::Rom<{rom.width}>", "", clocked=True, ports=ports, banks={}, rom=True)
     return f"rom {rom.width} {parts}", made
 
 
@@ -253,21 +253,18 @@ def _columns(made: CxxClass, rows: list[dict[str, list[Source]]]) -> list[Column
     return columns
 
 
-def _banks(netlist: Netlist, module: str, made: CxxClass) -> list[str]:
-    """The banks of an endpoint that the class has; a single word may be part of an output."""
+def _banks(netlist: Netlist, module: str, made: CxxClass) -> dict[str, str]:
+    """The members that are banks of an endpoint; a single word may be part of another."""
     if netlist.roles.get(module) is not Role.ENDPOINT:
-        return []
-    leaf, found = netlist.modules[module](), made.banks
+        return {}
+    leaf = netlist.modules[module]()
     assert isinstance(leaf, Endpoint)
-    banks = {bank.name: bank for banks in leaf.banks.values() for bank in banks}
-    return [
-        name
-        for name, bank in banks.items()
-        if name in found and (found[name].width, found[name].depth) == (bank.width, bank.depth)
-    ]
+    banks = {(bank.name, bank.width, bank.depth): bank.name
+             for banks in leaf.banks.values() for bank in banks}  # fmt: skip
+    return {name: made.banks[key] for key, name in banks.items() if key in made.banks}
 
 
-def _class_text(number: int, made: CxxClass, columns: list[Column], banks: Sequence[str]) -> str:
+def _class_text(number: int, made: CxxClass, columns: list[Column], banks: Iterable[str]) -> str:
     """The C++ of a class, and what lets the model work with it."""
     puts, row, shared = [], 0, 0
     for column in columns:
@@ -287,8 +284,7 @@ def _class_text(number: int, made: CxxClass, columns: list[Column], banks: Seque
         for k, port in enumerate(made.outputs.values())
     ]
     places = [
-        f"        case {k}: return model::bank(d.{made.banks[name].member}, copy);"
-        for k, name in enumerate(banks)
+        f"        case {k}: return model::bank(d.{member}, copy);" for k, member in enumerate(banks)
     ]
     clock = "d.p_clk = value<1>{1u}; d.prev_p_clk = value<1>{edge ? 0u : 1u};"
     reset = "d.p_rst = value<1>{on ? 1u : 0u};" if "rst" in made.ports else ""
