@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from .toolchain.exports import exported
 from .toolchain.extras import extras_named
+from .toolchain.version import __version__
 
 if TYPE_CHECKING:
     from .algorithms import Algorithm, Options
@@ -87,8 +88,6 @@ __all__ = [
     "simulate",
     "synthesize",
 ]
-
-__version__ = "0.1.0"
 
 _exported = exported(
     __name__,

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from .. import __version__
 from ..toolchain.extras import extras_named
 from ..toolchain.processes import ending_signals
+from ..toolchain.version import __version__
 from .command import CommandParser
 from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error

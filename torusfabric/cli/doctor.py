@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from .. import __version__
 from ..errors import MissingTool
 from ..toolchain.installation import Found, packages_found, tools_found
+from ..toolchain.version import __version__
 from .command import Commands, add_command
 from .output import print_facts, print_json, print_line, print_table
 

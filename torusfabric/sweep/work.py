@@ -19,11 +19,11 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import Any
 
-from .. import __version__
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain import processes
 from ..toolchain.folders import remove_work_folders, work_folder
+from ..toolchain.version import __version__
 from .grid import Point, key, plan_contents
 from .results import Results, Row
 

@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from .. import __version__
 from ..program import Mode
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
+from ..toolchain.version import __version__
 from .beside import files_beside
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram

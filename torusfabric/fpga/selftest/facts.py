@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ... import __version__
 from ...collective import Operator
 from ...errors import WorkFailed
+from ...toolchain.version import __version__
 from .jobs import choices_of
 
 if TYPE_CHECKING:
