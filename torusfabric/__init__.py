@@ -16,6 +16,7 @@ True
 Names are imported when they are first used, so that planning does not wait for what makes hardware.
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .toolchain.exports import exported
@@ -120,3 +121,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _show_schedules() -> None:
+    """Let a notebook show schedules, if this is one."""
+    if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
+        from .draw.notebook import register
+
+        register(shell)
+
+
+_show_schedules()

@@ -1,11 +1,14 @@
 """What values look like in a notebook."""
 
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
 import pytest
 
 import torusfabric as tf
+from torusfabric.draw.notebook import schedule_html, schedule_svg
 from torusfabric.toolchain.html import facts_table
 
 
@@ -21,8 +24,8 @@ from torusfabric.toolchain.html import facts_table
 def test_schedule(topology, collective, algorithm):
     """A picture, and a table of what is known."""
     schedule = tf.plan(topology, collective, algorithm=algorithm)
-    assert ElementTree.fromstring(schedule._repr_svg_()).tag.endswith("svg")
-    shown = schedule._repr_html_()
+    assert ElementTree.fromstring(schedule_svg(schedule)).tag.endswith("svg")
+    shown = schedule_html(schedule)
     assert f"{schedule.topology} {schedule.collective}, {algorithm}" in shown
     _, _, table = shown.rpartition("<table>")
     rows = {row[0].text: row[1].text for row in ElementTree.fromstring("<table>" + table)[1:]}
@@ -30,16 +33,32 @@ def test_schedule(topology, collective, algorithm):
     assert rows["checked"] == "True"
 
 
+def test_notebooks_know_how():
+    """From when the package is imported."""
+    pytest.importorskip("IPython")
+    script = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "import torusfabric as tf\n"
+        "shown, _ = shell.display_formatter.format(tf.plan('3x3', 'allgather'))\n"
+        "print(*shown)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert {"text/html", "image/svg+xml"} <= set(done.stdout.split())
+
+
 def test_large_schedule_is_a_table():
     """Nobody waits for a picture of thousands of nodes."""
     schedule = tf.plan("33x33", "allgather", algorithm="matching", check=False)
-    assert schedule._repr_svg_() is None
+    assert schedule_svg(schedule) is None
 
 
 def test_schedule_with_a_fault():
     """The table says where it is; the picture shows it."""
     schedule = tf.plan("3x3", "broadcast", algorithm="diagonal")
-    shown = replace(schedule, transfers=schedule.transfers[:1])._repr_html_()
+    shown = schedule_html(replace(schedule, transfers=schedule.transfers[:1]))
     assert "no: " in shown
     assert shown.startswith("<svg")
 

@@ -1,18 +1,32 @@
 """Schedules as notebooks show them: a picture, and what is known of them."""
 
+from typing import Any
+
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import ScheduleError
 from ..schedule import Schedule
 from ..toolchain.html import facts_table
 from . import draw
 
-__all__ = ["schedule_html", "schedule_svg"]
+__all__ = ["register", "schedule_html", "schedule_svg"]
 
 #: Larger networks are not drawn unless somebody asks for it.
 MOST_NODES = 1024
 
 #: What the title says already.
 _IN_TITLE = ("topology", "collective", "algorithm")
+
+
+def register(shell: Any) -> None:
+    """Let a shell of IPython show schedules.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+    """
+    formatters = shell.display_formatter.formatters
+    formatters["image/svg+xml"].for_type(Schedule, schedule_svg)
+    formatters["text/html"].for_type(Schedule, schedule_html)
 
 
 def schedule_svg(schedule: Schedule) -> str | None:

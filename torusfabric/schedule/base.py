@@ -15,16 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..collective import Blocks, Collective
-from ..collective.layout import Layout
+from ..collective import Blocks, Collective, Layout
 from ..topology import Topology
 from .model import Duplex, Switching
 from .transfers import Transfers
+from .writing import save_rounds
 
 __all__ = ["Schedule"]
 
@@ -111,17 +110,17 @@ class Schedule(ABC):
         InputError
             If there is such a file and may not be replaced, or the file cannot be written.
         """
-        from .file import save
-
-        save(self, path, force=force)
-
-    def _repr_svg_(self) -> str | None:
-        """The picture that a notebook shows."""
-        return _shown("schedule_svg", self)
-
-    def _repr_html_(self) -> str | None:
-        """The picture and the table that a notebook shows."""
-        return _shown("schedule_html", self)
+        head = {
+            "topology": self.topology.to_json(),
+            "collective": self.collective.to_json(),
+            "algorithm": self.algorithm,
+            "switching": self.switching,
+            "ports": int(self.ports),
+            "chunks": int(self.chunks),
+        }
+        if self.duplex is not Duplex.FULL:
+            head["duplex"] = self.duplex
+        save_rounds(path, head, self.blocks, self.rounds, force=force)
 
     @property
     def digest(self) -> str:
@@ -130,17 +129,6 @@ class Schedule(ABC):
         for item in fields(self):
             _update(digest, getattr(self, item.name))
         return digest.hexdigest()
-
-
-def _shown(how: str, schedule: Schedule) -> str | None:
-    """What the room that draws makes of a schedule.
-
-    It lies above this one, and is named here only, so that whoever never shows a schedule never
-    imports it.
-    """
-    drawing = import_module("torusfabric.draw.notebook")
-    shown: str | None = getattr(drawing, how)(schedule)
-    return shown
 
 
 def _update(digest: "hashlib._Hash", value: Any) -> None:

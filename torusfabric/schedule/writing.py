@@ -1,0 +1,106 @@
+"""The text of schedule files.
+
+A file lists the transfers of each round with their paths as nodes and, where two links join the
+same nodes, as out-ports too. Writing streams round by round and puts the file in place only once it
+is whole.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..collective import Blocks
+from ..toolchain.files import writing_text
+from ..toolchain.owned import require_like
+from .held_blocks import HeldBlocks
+from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
+
+__all__ = ["BEGINNING", "save_rounds"]
+
+FORMAT, VERSION = "torusfabric-schedule", 1
+
+#: How every schedule file begins.
+BEGINNING = '{"format": "torusfabric-schedule"'
+
+
+def save_rounds(
+    path: str | os.PathLike[str],
+    head: dict[str, Any],
+    blocks: Blocks,
+    rounds: Callable[[], Iterator[Transfers]],
+    *,
+    force: bool,
+) -> None:
+    """Write a schedule file: what is said of the whole, and the transfers of each round.
+
+    Raises
+    ------
+    InputError
+        If there is another file and may not be replaced, or the file cannot be written.
+    """
+    require_like(path, BEGINNING, force=force)
+    with writing_text(path) as file:
+        file.writelines(_pieces(head, blocks, rounds))
+
+
+def _pieces(
+    head: dict[str, Any], blocks: Blocks, rounds: Callable[[], Iterator[Transfers]]
+) -> Iterator[str]:
+    """The text of a schedule file, a line a round."""
+    # To list the blocks of groups takes to know what nodes hold.
+    grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
+    held_blocks = HeldBlocks(blocks.groups.topology, blocks) if grouped else None
+    yield json.dumps({"format": FORMAT, "version": VERSION} | head)[:-1] + ', "rounds": ['
+    for number, transfers in enumerate(rounds()):
+        if held_blocks is not None:
+            listed = held_blocks.carry_out(transfers)
+            if isinstance(transfers.payload, Grouped):
+                transfers = listed
+        yield ",\n" if number else "\n"
+        yield json.dumps(_entries(blocks, transfers))
+    yield "\n]}\n"
+
+
+def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
+    """The transfers of a round as in a file."""
+    topology = blocks.groups.topology
+    paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
+    _, same, many = np.unique(topology.generators, return_inverse=True, return_counts=True)
+    ambiguous = set(np.flatnonzero(many[same] > 1).tolist())
+    entries = []
+    for path, ports, length, carried in zip(
+        paths, hops, transfers.lengths.tolist(), _carried(blocks, transfers), strict=True
+    ):
+        entry = {"path": path[: length + 1]}
+        if ambiguous and not ambiguous.isdisjoint(ports[:length]):
+            entry["via"] = [topology.port_names[port] for port in ports[:length]]
+        entries.append(entry | carried)
+    return entries
+
+
+def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
+    """What each transfer carries as in a file."""
+    payload, names = transfers.payload, blocks.groups.topology.port_names
+    if not isinstance(payload, KeptSums):
+        return [{"blocks": named} for named in _block_entries(blocks, transfers)]
+    return [
+        {"sum": chunk, "passes": names[by]} if by >= 0 else {"sum": chunk}
+        for chunk, by in zip(payload.chunk.tolist(), payload.passed.tolist(), strict=True)
+    ]
+
+
+def _block_entries(blocks: Blocks, transfers: Transfers) -> list[Any]:
+    """The blocks of each transfer as in a file."""
+    payload = transfers.payload
+    if isinstance(payload, Everything):
+        return ["all"] * len(transfers)
+    assert isinstance(payload, Listed), "blocks of groups are listed first"
+    columns = [blocks.origin(payload.ids), blocks.chunk(payload.ids)]
+    if blocks.collective.personal:
+        columns.insert(1, blocks.destination(payload.ids))
+    names, cuts = np.stack(columns, axis=1).tolist(), np.asarray(payload.indptr).tolist()
+    return [names[low:high] for low, high in pairwise(cuts)]
