@@ -1,9 +1,8 @@
 """Collectives, the blocks they move, the memories of their nodes, and operators of reductions."""
 
-from .blocks import EVERY_NODE, Blocks
-from .collective import Collective, parse_collective
+from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .definitions import COLLECTIVES, Content, Definition, Target
-from .layout import Layout
+from .names import parse_collective
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, register_operator
 from .words import expected_words, random_messages
 

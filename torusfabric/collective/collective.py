@@ -1,24 +1,35 @@
-"""A collective communication, and how users name it."""
+"""A collective communication, the blocks that it moves, and where they lie in memories of nodes.
 
-import re
-from collections.abc import Sequence
+Blocks are the unit of data. They are numbered; `Blocks` maps the numbers to what they mean. A
+message is cut into ``chunks`` equal parts, so a block is (origin, chunk), or (origin, destination,
+chunk) where every destination gets a message of its own.
+
+A collective may run in several groups of nodes at once. Origins and destinations are positions in
+a group, and a block never leaves its group: which of several blocks of the same number is meant
+follows from the node that holds it. In one group of all nodes a position is a node number.
+
+A node has a send memory and a receive memory; `Layout` says how a host addresses them. Each
+consists of parts of equal size: a message each, or, where a message is cut into shares of which
+each node completes one, a share each.
+"""
+
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
-from ..topology import Groups, Topology, parse_axes
-from .blocks import Blocks
+from ..topology import Groups, IntArray, IntLike, Topology
 from .definitions import COLLECTIVES, Content, Definition, Target
-from .layout import Layout
 
-__all__ = ["Collective", "parse_collective"]
+__all__ = ["EVERY_NODE", "Blocks", "Collective", "Layout"]
 
-
-#: Axes as users give them.
-Axes: TypeAlias = Sequence[int] | int | str | None
+#: Stands for all nodes of a group in `Blocks.postcondition`.
+EVERY_NODE = -1
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,7 @@ class Collective:
 
     Examples
     --------
+    >>> from torusfabric.collective import parse_collective
     >>> scatter = parse_collective("scatter", root=3)
     >>> scatter.rooted, scatter.personal, scatter.single_origin
     (True, True, True)
@@ -98,7 +110,7 @@ class Collective:
         return self.kind if self.axes is None else f"{self.kind}@{'+'.join(map(str, self.axes))}"
 
     @property
-    def in_one_group(self) -> "Collective":
+    def in_one_group(self) -> Collective:
         """The same collective of one group alone."""
         return replace(self, axes=None)
 
@@ -127,93 +139,243 @@ class Collective:
         return self.name + (f" from {self.root}" if self.root else "")
 
 
-def parse_collective(
-    name: str,
-    *,
-    root: int | str | None = None,
-    axes: Sequence[int] | int | str | None = None,
-    topology: Topology | None = None,
-) -> Collective:
-    """The collective a user names.
+@dataclass(frozen=True)
+class Blocks:
+    """The numbered blocks of a collective, in each of its groups.
+
+    Without a destination, block (origin, chunk) has number ``origin_index * chunks + chunk``; with
+    one, ``(origin_index * nodes + destination) * chunks + chunk``. The origin index is the origin's
+    position, or 0 where the root is the only origin.
 
     Parameters
     ----------
-    name : str
-        Its name or an alias of it, in any case, with blanks or dashes; ``@`` and axes joined by
-        ``+`` may follow.
-    root : int or str, optional
-        The special node of a rooted collective (default 0): its position in its group.
-    axes : sequence of int, int or str, optional
-        The axes that span the groups in which it runs, if the name does not say: also ``"0+2"``.
-    topology : Topology, optional
-        The root must be one of its nodes, and the axes some of its axes.
-
-    Raises
-    ------
-    InputError
-        If there is no such collective, or the root or the axes do not fit.
+    collective : Collective
+    groups : Groups
+    chunks : int
 
     Examples
     --------
-    >>> parse_collective("All-to-all broadcast")
-    Collective(kind='allgather', root=None, axes=None)
+    >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
-    >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
-    Collective(kind='reduce', root=2, axes=(1,))
-    >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
-    Collective(kind='allreduce', root=None, axes=None)
+    >>> blocks = parse_collective("alltoall").blocks(Torus(4, 4), chunks=2)
+    >>> blocks.count
+    512
+    >>> block = blocks.encode(origin=3, chunk=1, destination=5)
+    >>> blocks.name(block)
+    (3, 5, 1)
+    >>> int(blocks.precondition(block)), int(blocks.postcondition(block))
+    (3, 5)
     """
-    kind, axes = _parse_name(name if isinstance(name, str) else repr(name), axes)
-    collective = Collective(kind, axes=_parse_axes(axes, topology))
-    if collective.rooted:
-        return replace(collective, root=_parse_root(root, collective, topology))
-    if root is not None:
-        raise InputError(f"Root must be left out for {kind}, which has none, not {root!r}")
-    return collective
+
+    collective: Collective
+    groups: Groups
+    chunks: int
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of a group."""
+        return self.groups.size
+
+    @property
+    def single_origin(self) -> bool:
+        """Whether the root is the only origin."""
+        return self.collective.single_origin
+
+    @property
+    def per_origin(self) -> int:
+        """Number of blocks of one origin."""
+        return self.chunks * (self.nodes if self.collective.personal else 1)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of blocks of a group."""
+        return self.per_origin * (1 if self.single_origin else self.nodes)
+
+    def encode(
+        self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
+    ) -> IntArray:
+        """Block numbers, elementwise."""
+        index: IntArray = np.asarray(origin)
+        if self.single_origin:
+            index = np.zeros_like(index)
+        if self.collective.personal:
+            index = index * self.nodes + np.asarray(destination)
+        return index * self.chunks + chunk
+
+    def origin(self, block: IntLike) -> IntArray:
+        """Origins of blocks, elementwise."""
+        if self.single_origin:
+            return np.full_like(np.asarray(block), self.collective.root)
+        return np.asarray(block) // self.per_origin
+
+    def destination(self, block: IntLike) -> IntArray:
+        """Destinations of personal blocks, elementwise."""
+        return np.asarray(block) // self.chunks % self.nodes
+
+    def chunk(self, block: IntLike) -> IntArray:
+        """Chunks of blocks, elementwise."""
+        return np.asarray(block) % self.chunks
+
+    def precondition(self, block: IntLike) -> IntArray:
+        """The position that holds each block before the collective, the only one: its origin."""
+        return self.origin(block)
+
+    def initial(self, block: IntArray) -> tuple[IntArray, IntArray]:
+        """Which nodes hold blocks before the collective: pairs of node and block, one a group."""
+        nodes = self.groups.members[:, self.precondition(block)]
+        return nodes.ravel(), np.tile(block, self.groups.count)
+
+    def postcondition(self, block: IntLike) -> IntArray:
+        """The position that must hold each block after the collective, or `EVERY_NODE`.
+
+        In a reduction it must hold the complete sum that the block is a contribution to.
+        """
+        if self.collective.personal:
+            return self.destination(block)
+        node = self.collective.root if self.collective.to_root else EVERY_NODE
+        return np.full_like(np.asarray(block), node)
+
+    def name(self, block: int) -> tuple[int, ...]:
+        """A block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
+        middle = (int(self.destination(block)),) if self.collective.personal else ()
+        return (int(self.origin(block)), *middle, int(self.chunk(block)))
+
+    def parse(self, entry: object) -> int:
+        """The number of a block written as in a schedule file.
+
+        Raises
+        ------
+        InputError
+            If the entry is no block of this collective.
+        """
+        size = 3 if self.collective.personal else 2
+        if (
+            not isinstance(entry, list | tuple)
+            or len(entry) != size
+            or not all(type(x) is int and x >= 0 for x in entry)
+        ):
+            form = "[origin, destination, chunk]" if size == 3 else "[origin, chunk]"
+            raise InputError(f"Block must be {form}, not {entry!r}")
+        origin, destination, chunk = entry[0], entry[1] if size == 3 else 0, entry[-1]
+        only_origin = self.collective.root if self.single_origin else None
+        if max(origin, destination) >= self.nodes or chunk >= self.chunks:
+            raise InputError(
+                f"Block must lie within {self.nodes} nodes and {self.chunks} chunks, not {entry!r}"
+            )
+        if only_origin is not None and origin != only_origin:
+            raise InputError(f"Block must have the root {only_origin} as its origin, not {entry!r}")
+        return int(self.encode(origin, chunk, destination))
 
 
-def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
-    """The kind of a collective, and its axes."""
-    base, at, text = name.partition("@")
-    key = base.strip().lower().replace(" ", "-").replace("_", "-")
-    for kind, definition in COLLECTIVES.items():
-        if key == kind or key in definition.aliases:
-            break
-    else:
-        aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
-        raise no_such("Collective", base, COLLECTIVES, ways=aliases)
-    if not at and not isinstance(axes, str):
-        return kind, axes
-    if at and axes is not None:
-        raise InputError(f"Axes must be given once, not by {name!r} and as {axes}")
-    text = text if at else str(axes)
-    if not re.fullmatch(r"[0-9]{1,9}(\+[0-9]{1,9})*", text.strip()):
-        raise InputError(f"Axes must be numbers joined by +, as in {kind}@0+2, not {text!r}")
-    return kind, [int(axis) for axis in text.split("+")]
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a node's memories, the same at every node.
 
+    Block ``k`` of a message, or of a share, is the ``k``-th of its part. A send memory has a part
+    for each destination where destinations get messages of their own, else one; a receive memory
+    has a part for each origin where a message of each is delivered, else one. In an all-reduce
+    whose message is cut into as many shares as there are nodes, both have a part for each share.
 
-def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
-    """The root of a rooted collective."""
-    root = int(root) if isinstance(root, str) and re.fullmatch(r"\d{1,4000}", root) else root
-    root = 0 if root is None else root
-    where = "a node" if collective.axes is None else "a position in a group"
-    number = "a node number" if collective.axes is None else where
-    if not isinstance(root, int | np.integer) or isinstance(root, bool):
-        raise InputError(f"Root must be {number}, not {root!r}")
-    nodes = None if topology is None else collective.groups(topology).size
-    if root < 0 or (nodes is not None and root >= nodes):
-        raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
-    return int(root)
+    A message may be of any number of flits. All blocks have as many as the longest needs; what the
+    last blocks have beyond the end of the message is carried along, and the host never sees it.
 
+    Parameters
+    ----------
+    blocks : Blocks
+    shared : bool
+        Whether a message that is reduced to a root is in shares too, as in an all-reduce.
 
-def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:
-    """The axes that span groups, ascending."""
-    if axes is None:
-        return None
-    if isinstance(axes, int | np.integer) and not isinstance(axes, bool):
-        axes = [int(axes)]
-    if isinstance(axes, np.ndarray):
-        axes = axes.tolist()
-    if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
-        raise InputError(f"Axes must be a list of axis numbers, not {axes!r}")
-    return tuple(sorted(axes)) if topology is None else parse_axes(topology, axes)
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> layout = parse_collective("scatter").layout(Torus(4, 4), chunks=2)
+    >>> layout.send_parts, layout.recv_parts, layout.part_chunks
+    (16, 1, 2)
+    >>> layout.blocks.name(layout.received_block(5, 1))
+    (0, 5, 1)
+    >>> layout.block_flits(7), layout.part_flits(7), layout.send_words(7)
+    (4, 7, 112)
+    """
+
+    blocks: Blocks
+    shared: bool = False
+
+    @property
+    def in_shares(self) -> bool:
+        """Whether a message is cut into shares, each of which another node completes."""
+        collective = self.blocks.collective
+        whole = self.blocks.chunks % self.blocks.nodes == 0
+        return collective.reducing and (collective.to_all or self.shared) and whole
+
+    @property
+    def part_chunks(self) -> int:
+        """Chunks of a part."""
+        return self.blocks.chunks // (self.blocks.nodes if self.in_shares else 1)
+
+    @property
+    def send_parts(self) -> int:
+        """Number of parts of a send memory."""
+        return self.blocks.nodes if self.in_shares or self.blocks.collective.personal else 1
+
+    @property
+    def recv_parts(self) -> int:
+        """Number of parts of a receive memory."""
+        return self.blocks.nodes if self.in_shares or self.blocks.collective.from_each else 1
+
+    @property
+    def send_blocks(self) -> int:
+        """Number of blocks in a send memory."""
+        return self.part_chunks * self.send_parts
+
+    @property
+    def recv_blocks(self) -> int:
+        """Number of blocks in a receive memory."""
+        return self.part_chunks * self.recv_parts
+
+    def block_flits(self, flits: int) -> int:
+        """Flits of a block, given those of a message."""
+        return -(-flits // self.blocks.chunks)
+
+    def part_flits(self, flits: int) -> int:
+        """Words of a part: those of a message, or of all blocks of a share."""
+        return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
+
+    def send_words(self, flits: int) -> int:
+        """Words that a node sends, given the flits of a message."""
+        return flits if self.in_shares else self.send_parts * flits
+
+    def recv_words(self, flits: int) -> int:
+        """Words that a node receives, given the flits of a message."""
+        return flits if self.in_shares else self.recv_parts * flits
+
+    def is_padded(self, flits: int) -> bool:
+        """Whether blocks have flits beyond the end of a message."""
+        return flits % self.blocks.chunks > 0
+
+    @property
+    def receivers(self) -> IntArray:
+        """The nodes at which anything is delivered."""
+        collective, groups = self.blocks.collective, self.blocks.groups
+        members = groups.members[:, collective.root] if collective.to_root else groups.members
+        return np.sort(members, axis=None)
+
+    def with_root(self, root: int) -> Layout:
+        """The layout of the same collective from, or to, another root."""
+        collective = replace(self.blocks.collective, root=root)
+        return replace(self, blocks=replace(self.blocks, collective=collective))
+
+    def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
+        """The block that lies at an index of the receive memory of nodes, elementwise.
+
+        In a reduction this is the contribution of position 0 to the sum that lies there.
+
+        Parameters
+        ----------
+        nodes : array of int
+        index : array of int
+            From 0 to `recv_blocks` - 1.
+        """
+        nodes, index = np.broadcast_arrays(nodes, index)
+        origin, chunk = np.divmod(index, self.blocks.chunks)
+        return self.blocks.encode(origin, chunk, self.blocks.groups.position[nodes])

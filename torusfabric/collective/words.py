@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .layout import Layout
+from .collective import Layout
 from .operators import ADD, Operator
 
 __all__ = ["expected_words", "random_messages"]

@@ -36,7 +36,7 @@ from ..topology import IntArray
 from .fields import Action, Loop, Order
 
 if TYPE_CHECKING:
-    from ..collective.layout import Layout
+    from ..collective import Layout
 
 __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
            "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS", "TOLD",

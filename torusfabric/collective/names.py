@@ -1,0 +1,112 @@
+"""How users name a collective communication."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import InputError
+from ..toolchain.hints import no_such
+from ..topology import Topology, parse_axes
+from .collective import Collective
+from .definitions import COLLECTIVES
+
+__all__ = ["parse_collective"]
+
+
+#: Axes as users give them.
+Axes: TypeAlias = Sequence[int] | int | str | None
+
+
+def parse_collective(
+    name: str,
+    *,
+    root: int | str | None = None,
+    axes: Sequence[int] | int | str | None = None,
+    topology: Topology | None = None,
+) -> Collective:
+    """The collective a user names.
+
+    Parameters
+    ----------
+    name : str
+        Its name or an alias of it, in any case, with blanks or dashes; ``@`` and axes joined by
+        ``+`` may follow.
+    root : int or str, optional
+        The special node of a rooted collective (default 0): its position in its group.
+    axes : sequence of int, int or str, optional
+        The axes that span the groups in which it runs, if the name does not say: also ``"0+2"``.
+    topology : Topology, optional
+        The root must be one of its nodes, and the axes some of its axes.
+
+    Raises
+    ------
+    InputError
+        If there is no such collective, or the root or the axes do not fit.
+
+    Examples
+    --------
+    >>> parse_collective("All-to-all broadcast")
+    Collective(kind='allgather', root=None, axes=None)
+    >>> from torusfabric.topology import Torus
+    >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
+    Collective(kind='reduce', root=2, axes=(1,))
+    >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
+    Collective(kind='allreduce', root=None, axes=None)
+    """
+    kind, axes = _parse_name(name if isinstance(name, str) else repr(name), axes)
+    collective = Collective(kind, axes=_parse_axes(axes, topology))
+    if collective.rooted:
+        return replace(collective, root=_parse_root(root, collective, topology))
+    if root is not None:
+        raise InputError(f"Root must be left out for {kind}, which has none, not {root!r}")
+    return collective
+
+
+def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
+    """The kind of a collective, and its axes."""
+    base, at, text = name.partition("@")
+    key = base.strip().lower().replace(" ", "-").replace("_", "-")
+    for kind, definition in COLLECTIVES.items():
+        if key == kind or key in definition.aliases:
+            break
+    else:
+        aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
+        raise no_such("Collective", base, COLLECTIVES, ways=aliases)
+    if not at and not isinstance(axes, str):
+        return kind, axes
+    if at and axes is not None:
+        raise InputError(f"Axes must be given once, not by {name!r} and as {axes}")
+    text = text if at else str(axes)
+    if not re.fullmatch(r"[0-9]{1,9}(\+[0-9]{1,9})*", text.strip()):
+        raise InputError(f"Axes must be numbers joined by +, as in {kind}@0+2, not {text!r}")
+    return kind, [int(axis) for axis in text.split("+")]
+
+
+def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
+    """The root of a rooted collective."""
+    root = int(root) if isinstance(root, str) and re.fullmatch(r"\d{1,4000}", root) else root
+    root = 0 if root is None else root
+    where = "a node" if collective.axes is None else "a position in a group"
+    number = "a node number" if collective.axes is None else where
+    if not isinstance(root, int | np.integer) or isinstance(root, bool):
+        raise InputError(f"Root must be {number}, not {root!r}")
+    nodes = None if topology is None else collective.groups(topology).size
+    if root < 0 or (nodes is not None and root >= nodes):
+        raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
+    return int(root)
+
+
+def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:
+    """The axes that span groups, ascending."""
+    if axes is None:
+        return None
+    if isinstance(axes, int | np.integer) and not isinstance(axes, bool):
+        axes = [int(axes)]
+    if isinstance(axes, np.ndarray):
+        axes = axes.tolist()
+    if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
+        raise InputError(f"Axes must be a list of axis numbers, not {axes!r}")
+    return tuple(sorted(axes)) if topology is None else parse_axes(topology, axes)
