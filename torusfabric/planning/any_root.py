@@ -10,7 +10,8 @@ from ..errors import InputError
 from ..program import compile
 from ..program.counts import estimated_luts
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
-from .plans import most_flits, plan_selection, resolve
+from .planned import most_flits
+from .plans import plan_selection, resolve
 from .selection import Selection
 
 __all__ = ["plan_any_root"]

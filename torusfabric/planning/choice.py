@@ -19,7 +19,7 @@ from ..analysis.volume import least_time, limit
 from ..errors import InputError
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import natural
-from .plans import most_flits, plan_selection, resolve
+from .planned import most_flits, planned, with_latency
 from .selection import Selection, select
 
 if TYPE_CHECKING:
@@ -121,15 +121,15 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
     best, fewest = None, None
     for candidate in _without_variants(selection):
         try:
-            schedule = plan_selection(replace(candidate, any_latency=False))
+            schedule = planned(replace(candidate, any_latency=False))
         except InputError:
             continue
         if root and sum_trees(schedule) is not None:
             continue  # of any root, sums do not stream
         times = schedule_cost(schedule).tau
         if fewest is None or times < fewest:
-            planned = None if candidate.any_latency else schedule
-            best, fewest = replace(candidate, planned=planned), times
+            known = None if candidate.any_latency else schedule
+            best, fewest = replace(candidate, planned=known), times
         if times <= (1 + TIMES_ALIKE) * least:
             break
     if best is None or fewest is None:
@@ -195,8 +195,8 @@ def _tried(
     fewest: int | None = None
     for candidate in serving(selection):
         try:
-            candidate = resolve(candidate, flits=flits, any_length=any_length)
-            schedule = plan_selection(candidate)
+            candidate = with_latency(candidate, flits, any_length=any_length)
+            schedule = planned(candidate)
             if prune and fewest is not None and _least(schedule, flits) > 2 * fewest:
                 continue
             lengths = most_flits(schedule, flits, any_length=any_length)

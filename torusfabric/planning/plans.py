@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
 from ..collective import Collective
-from ..errors import InputError
-from ..schedule import Schedule, Table
-from ..schedule.recognise import recognise
+from ..schedule import Schedule
 from ..toolchain.values import natural
 from ..topology import Topology
-from .limits import announce_plan, plan_memory, require_memory
+from .choice import choose_by_cycles, choose_by_times
+from .planned import planned, with_latency
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["most_flits", "plan", "plan_selection", "resolve"]
-
-#: What is tried; more steps of waiting have never been of use.
-LATENCIES = (1, 2, 3, 4)
+__all__ = ["plan", "plan_selection", "resolve"]
 
 #: On more arcs than this, not all algorithms are tried: the first of the catalogue is taken.
 MOST_ARCS = 2**14
@@ -116,14 +112,7 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
     >>> plan_selection(select("8x8", "broadcast")).algorithm
     'spanning-tree'
     """
-    chosen = resolve(selection, flits=flits)
-    if chosen.planned is not None:
-        return chosen.planned
-    algorithm = chosen.chosen()
-    what = f"Planning {chosen.topology} {chosen.collective}"
-    require_memory(what, *plan_memory(chosen))
-    announce_plan(what, chosen.topology)
-    return recognise(algorithm(chosen.topology, chosen.collective, chosen.options))
+    return planned(resolve(selection, flits=flits))
 
 
 def resolve(
@@ -134,11 +123,6 @@ def resolve(
     root: str | None = None,
 ) -> Selection:
     """Choose what a selection leaves open: the algorithm, and the latency.
-
-    Sums take a cycle to add and one to leave, and words for the same sum are added one after
-    another. A schedule that lets sums leave a few steps after they came keeps that pipeline full at
-    the price of some steps; which latency is best depends on the table and on the length of the
-    messages.
 
     Parameters
     ----------
@@ -165,25 +149,7 @@ def resolve(
         return selection
     if selection.algorithm is None:
         return _chosen(selection, flits, any_length=any_length, root=root)
-    if not selection.any_latency:
-        return selection
-    from ..program import compile  # here, since few selections need it and its import takes long
-
-    found: list[tuple[int, int, Selection]] = []
-    for latency in LATENCIES:
-        options = replace(selection.options, latency=latency)
-        candidate = replace(selection, options=options, any_latency=False)
-        try:
-            schedule = plan_selection(candidate)
-        except InputError:
-            if not found:
-                raise
-            break  # the algorithm knows no latency
-        if not (schedule.collective.reducing and schedule.form == Table.form):
-            return candidate
-        lengths = most_flits(schedule, flits, any_length=any_length)
-        found.append((compile(schedule, **lengths).cycles(), latency, candidate))
-    return min(found, key=lambda entry: entry[:2])[2]
+    return with_latency(selection, flits, any_length=any_length)
 
 
 def _chosen(
@@ -196,24 +162,8 @@ def _chosen(
     topology, options = selection.topology, selection.options
     first = replace(selection, algorithm=selection.chosen())
     if topology.nodes * topology.ports > MOST_ARCS or "seed" in options.given():
-        return resolve(first, flits=flits, any_length=any_length)
-    from .choice import choose_by_cycles, choose_by_times  # here, since it imports this module
-
+        return with_latency(first, flits, any_length=any_length)
     if flits is not None:
         return choose_by_cycles(selection, flits, any_length=any_length, root=root)
     chosen = choose_by_times(selection, root=root)
-    return resolve(chosen, any_length=any_length)
-
-
-def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
-    """The lengths to compile a schedule for: one, or all up to it; see `compile`.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> most_flits(tf.plan("3x3", "allgather"), 4, any_length=True)
-    {'max_flits': 4}
-    """
-    if not any_length:
-        return {"flits": flits}
-    return {"max_flits": schedule.chunks if flits is None else flits}
+    return with_latency(chosen, None, any_length=any_length)

@@ -1,0 +1,82 @@
+"""The schedule of a selection whose algorithm is known, and the latency of sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..errors import InputError
+from ..schedule import Schedule, Table
+from ..schedule.recognise import recognise
+from .limits import announce_plan, plan_memory, require_memory
+from .selection import Selection
+
+__all__ = ["most_flits", "planned", "with_latency"]
+
+#: What is tried; more steps of waiting have never been of use.
+LATENCIES = (1, 2, 3, 4)
+
+
+def planned(selection: Selection) -> Schedule:
+    """Plan what is selected, of which nothing is left open.
+
+    Raises
+    ------
+    InputError
+        If the algorithm does not serve, or this machine has not enough memory.
+    """
+    if selection.planned is not None:
+        return selection.planned
+    algorithm = selection.chosen()
+    what = f"Planning {selection.topology} {selection.collective}"
+    require_memory(what, *plan_memory(selection))
+    announce_plan(what, selection.topology)
+    return recognise(algorithm(selection.topology, selection.collective, selection.options))
+
+
+def with_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:
+    """Choose the latency, if that is left open.
+
+    Sums take a cycle to add and one to leave, and words for the same sum are added one after
+    another. A schedule that lets sums leave a few steps after they came keeps that pipeline full at
+    the price of some steps; which latency is best depends on the table and on the length of the
+    messages.
+
+    Raises
+    ------
+    InputError
+        If the algorithm does not serve.
+    """
+    if selection.planned is not None or not selection.any_latency:
+        return selection
+    from ..program import compile  # here, since few selections need it and its import takes long
+
+    found: list[tuple[int, int, Selection]] = []
+    for latency in LATENCIES:
+        options = replace(selection.options, latency=latency)
+        candidate = replace(selection, options=options, any_latency=False)
+        try:
+            schedule = planned(candidate)
+        except InputError:
+            if not found:
+                raise
+            break  # the algorithm knows no latency
+        if not (schedule.collective.reducing and schedule.form == Table.form):
+            return candidate
+        lengths = most_flits(schedule, flits, any_length=any_length)
+        found.append((compile(schedule, **lengths).cycles(), latency, candidate))
+    return min(found, key=lambda entry: entry[:2])[2]
+
+
+def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
+    """The lengths to compile a schedule for: one, or all up to it; see `compile`.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> most_flits(tf.plan("3x3", "allgather"), 4, any_length=True)
+    {'max_flits': 4}
+    """
+    if not any_length:
+        return {"flits": flits}
+    return {"max_flits": schedule.chunks if flits is None else flits}
