@@ -21,11 +21,9 @@ from ..topology import IntArray
 
 if TYPE_CHECKING:
     from ..topology import Topology
-    from .patterns import Route
-    from .program import Program
 
-__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap", "RouteMap",
-           "word_addresses"]  # fmt: skip
+__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap", "Route",
+           "RouteMap"]  # fmt: skip
 
 #: Memories and bases.
 Located: TypeAlias = tuple[IntArray, IntArray]
@@ -168,6 +166,42 @@ class NodeMap(AddressMap):
 
 
 @dataclass(frozen=True, eq=False)
+class Route:
+    """One way by which blocks of one chunk reach nodes.
+
+    Parameters
+    ----------
+    chunk : int
+    length : int
+        Length of the flow, or 0 where it does not close.
+    position : ndarray of int, shape (nodes,)
+        Index of a node's in-arc on the flow, -1 for none.
+    port : ndarray of int, shape (nodes,)
+        The in-port of that arc.
+    entry : ndarray of int, shape (nodes,)
+        Index of the arc by which an origin injects the chunk, -1 for none.
+    tail : ndarray of int, shape (nodes,)
+        Steps after which a node's in-arc carries the flow; before, it carries what was injected
+        on the way from the flow to the node.
+    """
+
+    chunk: int
+    length: int
+    position: IntArray
+    port: IntArray
+    entry: IntArray
+    tail: IntArray
+
+    def step(self, nodes: IntArray, origin: IntArray, chunk: IntArray) -> IntArray:
+        """The step in which blocks arrive, elementwise; 0 where they never do on this route."""
+        position, entry = self.position[nodes], self.entry[origin]
+        step = position - entry
+        step = step % self.length + 1 if self.length else step + 1
+        there = (position >= 0) & (entry >= 0) & (chunk == self.chunk)
+        return np.where(there & (step > self.tail[nodes]), step, 0)
+
+
+@dataclass(frozen=True, eq=False)
 class RouteMap(AddressMap):
     """By the positions of nodes and origins on the routes of an oblivious schedule.
 
@@ -249,71 +283,3 @@ class RenumberedMap(AddressMap):
     @override
     def memories(self, nodes: IntArray) -> set[int]:
         return {int(self.numbers[memory]) for memory in self.mapped.memories(nodes)}
-
-
-def word_addresses(
-    program: Program,
-    *,
-    received: bool,
-    mode: int | None = None,
-    length: int | None = None,
-    root: int | None = None,
-    nodes: ArrayLike | None = None,
-) -> Located:
-    """Memory and address of every word that nodes send, or receive, in the order of the host.
-
-    Parameters
-    ----------
-    received : bool
-        Whether of what nodes receive rather than send.
-    mode : int, optional
-        Which of several collectives (default 0).
-    length : int, optional
-        Flits of a message, for a program of any length; by default as many as there may be.
-    root : int, optional
-        For a program of any root, the root: a position in each group (default 0).
-    nodes : array of int, optional
-        Of these nodes; by default of all.
-
-    Returns
-    -------
-    memory, address : ndarray of int, shape (nodes, words)
-        The address is -1 where a node never has a word.
-
-    Examples
-    --------
-    What a node sends, two flits, lies in the last memory, and what comes from a neighbour in that
-    of the in-port by which it comes.
-
-    >>> import torusfabric as tf
-    >>> program = tf.compile(tf.plan("3", "allgather", algorithm="matching"), flits=2)
-    >>> memory, address = word_addresses(program, received=False)
-    >>> memory[0].tolist(), address[0].tolist()
-    ([2, 2], [0, 1])
-    >>> memory, address = word_addresses(program, received=True, nodes=[0])
-    >>> memory.tolist(), address.tolist()
-    ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
-    """
-    number = program.mode_number(mode)
-    part, merged = program.part(number), program.modes[number]
-    flits, root = program.length_of(length), root or 0
-    count = part.layout.recv_words(flits) if received else part.layout.send_words(flits)
-    of_part, chunk, flit = part.locate(np.arange(count), flits)
-    if received and merged.part_is_root:
-        of_part = np.full_like(of_part, root)
-    chosen = np.arange(program.topology.nodes) if nodes is None else np.asarray(nodes)
-    position = merged.groups.position[chosen]
-    mapped = merged.receive_map if received else merged.send_map
-    memory, base = np.broadcast_arrays(
-        *mapped.locate(position[:, None], of_part[None, :], chunk[None, :])
-    )
-    if received and merged.any_root:
-        collective, is_root = part.schedule.collective, (position == root)[:, None]
-        if collective.to_root:
-            base = np.where(is_root, base, -1)
-        elif collective.to_all:
-            # The root of a broadcast shows what it sends.
-            base = np.where(is_root, 0, base)
-    pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
-    address = np.where(base >= 0, base + pitch[memory] * flit, -1)
-    return np.broadcast_to(memory, address.shape), np.broadcast_to(address, (len(chosen), count))

@@ -14,15 +14,15 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.values import natural, positive
 from ..topology import IntArray
-from .address_map import word_addresses
+from .data import ProgramData
 from .fields import Action, Loop, Order
+from .host_words import word_addresses
 from .mode import block_flits
 from .timing import starts
 
 if TYPE_CHECKING:
     from ..collective import Operator
     from .mode import Mode
-    from .program import Program
 
 __all__ = ["Slot", "Slots", "execute", "variants_in"]
 
@@ -30,7 +30,7 @@ Words = np.ndarray
 
 
 def execute(
-    program: Program,
+    program: ProgramData,
     words: Words,
     *,
     mode: int | None = None,
@@ -67,7 +67,7 @@ def execute(
     return machine.received().astype(words.dtype, copy=False)
 
 
-def _root(program: Program, mode: int, root: int | None) -> int:
+def _root(program: ProgramData, mode: int, root: int | None) -> int:
     """The root of a run: a node, or a position in a group."""
     number, size = natural("Root", root or 0), program.modes[mode].groups.size
     if number >= size:
@@ -75,7 +75,7 @@ def _root(program: Program, mode: int, root: int | None) -> int:
     return number
 
 
-def _unsigned(words: Words, program: Program, width: int) -> Words:
+def _unsigned(words: Words, program: ProgramData, width: int) -> Words:
     """Words as operators take them: without a sign, and no wider than they may be."""
     if not program.operators or words.dtype.kind != "i":
         return words
@@ -126,7 +126,7 @@ class Slots:
         return self._slots[slot] if 0 <= slot < len(self._slots) else None
 
 
-def variants_in(program: Program, mode: Mode, root: int) -> IntArray:
+def variants_in(program: ProgramData, mode: Mode, root: int) -> IntArray:
     """The variant of each node in a run of a mode, with a root."""
     if not mode.by_offset:
         return program.variant_of
@@ -158,7 +158,9 @@ def _groups(loop: Loop, action: Action) -> list[_Group]:
 class _Machine:
     """All nodes of a fabric."""
 
-    def __init__(self, program: Program, mode: int, words: Words, run: _Run, width: int) -> None:
+    def __init__(
+        self, program: ProgramData, mode: int, words: Words, run: _Run, width: int
+    ) -> None:
         # What the host sees is that of the mode alone; memories and sources are the common ones.
         self.part, self.mode, self.number = program.part(mode), program.modes[mode], mode
         self.program, self.width = program, width

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.values import natural
-from .address_map import word_addresses
 from .execute import Slot, Slots, variants_in
 from .fields import IDLE, Action
+from .host_words import word_addresses
 from .trace import arrivals
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ which a block arrives is a difference of two numbers, one for the node and one f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..schedule.flows import Flows
 from ..topology import IntArray
-from .address_map import DirectMap, NodeMap, RouteMap
+from .address_map import DirectMap, NodeMap, Route, RouteMap
 from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of, number_equal
 from .mode import CycleCost, Mode, block_flits
 from .program import Program
@@ -243,42 +243,6 @@ def _alike(action: Action, values: IntArray, select: IntArray, delay: int) -> tu
     """Fields whose values are the same in all variants; the last axis is that of points."""
     shape = (*select.shape[:2], values.shape[-1])
     return fields_of(action, np.broadcast_to(values, shape), delay)
-
-
-@dataclass(frozen=True, eq=False)
-class Route:
-    """One way by which blocks of one chunk reach nodes.
-
-    Parameters
-    ----------
-    chunk : int
-    length : int
-        Length of the flow, or 0 where it does not close.
-    position : ndarray of int, shape (nodes,)
-        Index of a node's in-arc on the flow, -1 for none.
-    port : ndarray of int, shape (nodes,)
-        The in-port of that arc.
-    entry : ndarray of int, shape (nodes,)
-        Index of the arc by which an origin injects the chunk, -1 for none.
-    tail : ndarray of int, shape (nodes,)
-        Steps after which a node's in-arc carries the flow; before, it carries what was injected
-        on the way from the flow to the node.
-    """
-
-    chunk: int
-    length: int
-    position: IntArray
-    port: IntArray
-    entry: IntArray
-    tail: IntArray
-
-    def step(self, nodes: IntArray, origin: IntArray, chunk: IntArray) -> IntArray:
-        """The step in which blocks arrive, elementwise; 0 where they never do on this route."""
-        position, entry = self.position[nodes], self.entry[origin]
-        step = position - entry
-        step = step % self.length + 1 if self.length else step + 1
-        there = (position >= 0) & (entry >= 0) & (chunk == self.chunk)
-        return np.where(there & (step > self.tail[nodes]), step, 0)
 
 
 def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...program.address_map import word_addresses
+from ...program.host_words import word_addresses
 from ...rtl.fabric import Fabric
 from ...topology import IntArray
 from .base import Job, Messages
