@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..topology import IntArray
     from .loops import Loops
     from .run_length import RunLength
-    from .slots import OpenSlots
 
 __all__ = ["BlockCounter", "RowFacts"]
 
@@ -210,9 +209,8 @@ class BlockCounter:
             m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
             self._begin(self._next_row)
 
-    def show(self, slots: OpenSlots) -> None:
-        """What the slot is, a cycle later."""
-        m = self._m
-        slots.streams = delayed(m, ~self._pausing, 1, "streams")
-        slots.word, slots.begins = delayed(m, self.word, 1), delayed(m, self._begins, 1, "begins")
-        slots.ends_block = delayed(m, self._ends_block, 1, "ends_block")
+    def shown(self) -> dict[str, Value]:
+        """What the slot is, a cycle later, by the names of `Slots`."""
+        found = {"streams": ~self._pausing, "word": self.word, "begins": self._begins,
+                 "ends_block": self._ends_block}  # fmt: skip
+        return {name: delayed(self._m, value, 1, name) for name, value in found.items()}

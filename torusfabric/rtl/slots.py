@@ -174,7 +174,8 @@ class OpenSlots(Slots):
                 with m.If(counter.end_of_row):
                     m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
                     facts.follow()
-        counter.show(self)
+        for name, value in counter.shown().items():
+            setattr(self, name, value)
 
     def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
         """Whether the mode has one row only, and whether the next row is its last."""
