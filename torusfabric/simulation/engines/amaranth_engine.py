@@ -16,7 +16,8 @@ from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric
 from .amaranth_host import FreeClock, GatedClock, HostDriver
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
-from .waves import recording, wave_lines
+from .wave_lines import wave_lines
+from .waves import recording
 from .words import Words
 
 __all__ = ["AmaranthEngine", "Testbench", "wide_values"]

@@ -20,7 +20,8 @@ from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words
 from .host_port import CTask, PortRuns, measure_tasks
 from .model import Model, build_model
 from .model_objects import INPUTS, CDesign, CNet, CompiledCells, CWatch, Lists, Objects, Watches
-from .waves import WaveLine, recording, wave_lines
+from .wave_lines import WaveLine, wave_lines
+from .waves import recording
 from .words import Words
 
 __all__ = ["OUTPUTS", "CompiledEngine", "Session"]

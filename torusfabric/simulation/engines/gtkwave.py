@@ -3,14 +3,11 @@
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...errors import WorkFailed
 from ...toolchain.quoting import visible
 from ...topology import Topology
-
-if TYPE_CHECKING:
-    from .waves import WaveLine
+from .wave_lines import WaveLine
 
 __all__ = ["declared_signals", "gtkwave_text"]
 
@@ -105,7 +102,7 @@ def _prefix(signals: Iterable[str]) -> str:
     raise WorkFailed("File of waves must have a scope for each node, not none")
 
 
-def _alias(line: "WaveLine", topology: Topology) -> str:
+def _alias(line: WaveLine, topology: Topology) -> str:
     """A port as ``out +0`` or ``in +0``; otherwise the name by itself."""
     kind, _, port = line.name.partition("_")
     return f"{kind} {port}" if line.node is not None and port in topology.port_names else line.name

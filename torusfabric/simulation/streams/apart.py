@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from amaranth.hdl import Signal
     from amaranth.sim import SimulatorContext
 
-    from .amaranth_streams import StreamBench
+    from .bench import StreamBench
 
 __all__ = ["run_apart"]
 
