@@ -13,9 +13,10 @@ from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
 from .cones import analyse
-from .cost import Cost, measure
+from .cost import Cost
 from .families import Family, Mapping, Recipe
 from .harness import HARNESS, Ports, harness
+from .measure import measure
 from .placers import PlacerWatch
 from .roms import ROMS_TOP, roms_text
 from .slowest_path import slowest_path
