@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..rtl.bus import Bus
-from .streams.model import Model
+from .model import Model
 
 if TYPE_CHECKING:
     from ..verilog.design import Design

@@ -13,9 +13,9 @@ from .bridges import bridge_harness
 from .host import check_host
 from .host_tree import check_distribution, check_tree
 from .machine import WORDS
-from .modules import harnesses
 from .node_ports import check_core_ports, check_stream_ends
 from .roms import check_roms
+from .routers import router_harnesses
 from .slices import alike
 from .streams import stream_harnesses
 from .whole import Whole
@@ -121,7 +121,7 @@ def lemmas(subject: Subject) -> Iterator[Lemma]:
 
 def by_induction(subject: Subject) -> list[Harness]:
     """What is proved of a fabric by the solver."""
-    found = harnesses(subject.fabric, subject.design, subject.placement)
+    found = [*router_harnesses(subject.fabric, subject.design, subject.placement)]
     if subject.fabric.bus:
         name = f"{subject.fabric.prefix}bus_bridge"
         found.append(bridge_harness(subject.design, name, subject.fabric.bus))

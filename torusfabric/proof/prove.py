@@ -20,8 +20,8 @@ from ..verilog import emit
 from .faults import Refuted, refuted
 from .gates import read_gates
 from .lemmas import Lemma, Subject, by_induction, lemmas
-from .modules import operator_modules
 from .report import ModuleProof, Proof
+from .routers import operator_modules
 from .solver import Harness, solve
 
 if TYPE_CHECKING:

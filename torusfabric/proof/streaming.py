@@ -12,9 +12,9 @@ from ..topology import IntArray
 from ..verilog.manifest import interface
 from .accesses import Access, Steps
 from .messages import Run, owed_words, sent_words
-from .modules import SLICE
 from .runs import Meanwhile, Runs, run_refuted
 from .snapshot import Snapshot, of_all, spread
+from .sums import SLICE
 from .symbols import UNKNOWN, named
 
 if TYPE_CHECKING:

@@ -7,14 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..rtl.cascade import branch_bits
+from ..rtl.operator_unit import OperatorUnit
+from ..rtl.placement import combiner_name
 from ..topology import IntArray
 from .gates import Bit, GateText
 from .symbols import STANDS, UNKNOWN, multiplexed
 
-__all__ = ["NEUTRAL", "Adder", "Operand", "Sums"]
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+    from ..rtl.placement import OperandPlan, Placement
+
+__all__ = ["SLICE", "Adder", "Operand", "Sums", "adders"]
+
+#: The bit of each word that is carried out.
+SLICE = 0
 
 #: The bit of the word that changes nothing; it has the number of no other word.
 NEUTRAL = 2 * STANDS
@@ -208,3 +219,27 @@ class Adder:
             before = old[len(self.operands) + k]
             results.append(multiplexed(enable, before, old[port]))
         return np.stack(results)
+
+
+def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]:
+    """The operators behind in-ports, as `routers` has them proved to be."""
+    return {
+        fabric.prefix + combiner_name(placement, number): _adder(fabric, plan, sums)
+        for number, plan in enumerate(placement.operands)
+    }
+
+
+def _adder(fabric: Fabric, plan: OperandPlan, sums: Sums) -> Adder:
+    """The operators of a shape."""
+    sources, crossbar = fabric.program.loop.sources, plan.crossbar
+    operands = tuple(
+        tuple(
+            Operand(source, output.bits, tuple(branch_bits(len(output.sources), k)))
+            for k, source in enumerate(output.sources)
+        )
+        for output in crossbar.outputs
+    )
+    unit = OperatorUnit(fabric.program.operators)
+    codes = unit.codes if unit.bits else ()
+    count = len(next(iter(plan.injections.values())))
+    return Adder(operands, sources.delayed_results, count, fabric.width, SLICE, sums, codes)

@@ -19,14 +19,13 @@ from .host_access import HostAccess
 from .machine import WORDS, Machine
 from .memory_runs import MemoryRuns
 from .messages import Run, owed_words, received_places, sent_places
-from .modules import SLICE, adders
 from .runs import LANES, Runs
 from .snapshot import Snapshot, same, with_either
 from .starts import Starts
 from .stream_access import StreamAccess
 from .stream_runs import StreamRuns
 from .streaming import NoAccess, StreamingRuns
-from .sums import Sums
+from .sums import SLICE, Sums, adders
 from .waves import Recorder
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...rtl.run_choices import RunError
 from ...rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
-from .model import Model, by_value, within
+from ..model import Model, by_value, within
 from .runs import section_of
 
 if TYPE_CHECKING:

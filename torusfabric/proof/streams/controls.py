@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...rtl.run_choices import RunError
-from .model import Model, within
+from ..model import Model, within
 
 if TYPE_CHECKING:
     from ...verilog.design import Design

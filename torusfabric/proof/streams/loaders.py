@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .model import Model, by_value, within
+from ..model import Model, by_value, within
 from .runs import add_runs, section_of
 from .words import add_words
 

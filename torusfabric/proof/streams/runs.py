@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .model import Model, within
+from ..model import Model, within
 
 if TYPE_CHECKING:
     from ...rtl.streams.sections import Sections

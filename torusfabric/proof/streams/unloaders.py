@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .model import Model, by_value, within
+from ..model import Model, by_value, within
 from .runs import add_runs, keep_facts, section_of
 from .words import add_words, counts_places
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .model import Model
+from ..model import Model
 
 if TYPE_CHECKING:
     from ...rtl.streams.words import WordShape

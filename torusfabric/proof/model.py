@@ -3,7 +3,8 @@
 A model is a few registers that say in other words what the module has to remember: how many runs
 have begun, which word of which packet comes next. The surroundings are free, but for what is
 assumed of them; claims compare the module with the model. All registers of a model are 0 after a
-reset, and a reset may come at any time; the first cycle is one.
+reset, and a reset may come at any time; the first cycle is one. Where claims look back a few cycles
+and no further, nothing is said of resets.
 """
 
 from __future__ import annotations
@@ -11,15 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..solver import Harness
+from .solver import Harness
 
 if TYPE_CHECKING:
-    from ...verilog.design import Design
+    from ..verilog.design import Design
 
 __all__ = ["Model", "by_value", "within"]
 
 #: Cycles that are searched for a counterexample that begins with a reset.
 DEPTH = 20
+
+#: Whether there was a cycle before, and whether it was one without a reset.
+STEADY = ["reg past = 0, steady = 0;",
+          "always @(posedge clk) begin past <= 1; steady <= !rst; end"]  # fmt: skip
+
+#: For how many cycles there has been anything, up to the most that matter.
+AGE = ["reg [3:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
 
 
 def by_value(values: Sequence[int], chosen: str) -> str:
@@ -53,6 +61,9 @@ class Model:
         Registers that claims refer to, besides the ports.
     constants : sequence of str
         Inputs that never change.
+    resets : bool
+        Whether it begins with a reset, and nothing is claimed while there is one; else claims hold
+        at all times, as soon as there is what they look back to.
     """
 
     def __init__(
@@ -62,12 +73,14 @@ class Model:
         *,
         shows: Sequence[str] = (),
         constants: Sequence[str] = (),
+        resets: bool = True,
     ) -> None:
         self._design, self._module, self._shows = design, module, tuple(shows)
         self._lines: list[str] = []
         self._driven: dict[str, str] = {}
         self._claims: list[str] = []
-        self._properties = 0
+        self._pasts: dict[tuple[str, int], str] = {}
+        self._properties, self._resets, self._looks_back = 0, resets, 0
         made = design.structures[module]
         self.widths = {name: port.width for name, port in made.ports.items()}
         self.widths |= made.signals
@@ -82,6 +95,12 @@ class Model:
     def width(self, name: str) -> int:
         """Bits of a port or of a register; 0 where there is none."""
         return self.widths.get(name, 0)
+
+    def input(self, name: str, width: int) -> None:
+        """An input that is free; it is of no effect where the module has none of this name."""
+        if name not in self._ports:
+            self.free(name, width)
+            self.widths[name] = width
 
     def free(self, name: str, width: int = 1) -> str:
         """A value that is free in every cycle."""
@@ -121,13 +140,31 @@ class Model:
         self._lines.append(f"always @(posedge clk) {name} <= {value};")
         return name
 
+    def ago(self, value: str, cycles: int, width: int = 1) -> str:
+        """What a value was some cycles ago; ports have widths of their own."""
+        if not cycles:
+            return value
+        key = value, cycles
+        if key not in self._pasts:
+            before = self.ago(value, cycles - 1, width)
+            name = f"ago_{len(self._pasts)}"
+            self._pasts[key] = self.past(name, before, self.width(value) or width)
+        return self._pasts[key]
+
+    def word(self, port: str, number: int, width: int, *, ago: int = 0) -> str:
+        """A word of a port, now or some cycles ago."""
+        name = self.ago(port, ago)
+        return name if self.width(port) == 1 else f"{name}[{number * width} +: {width}]"
+
     def assume(self, condition: str) -> None:
         """Assume something of the surroundings, outside resets."""
         self._claims.append(f"if (!rst) assume ({condition});")
 
-    def claim(self, name: str, condition: str) -> None:
-        """Claim something of the module, outside resets."""
-        self._claims.append(f"if (past && !rst) {name}: assert ({condition});")
+    def claim(self, name: str, condition: str, *, ago: int = 0) -> None:
+        """Claim something of the module, by which nothing is meant that was longer ago."""
+        self._looks_back = max(self._looks_back, ago)
+        known = "past && !rst" if self._resets else f"age >= {ago}"
+        self._claims.append(f"if ({known}) {name}: assert ({condition});")
         self._properties += 1
 
     def claims(self, claims: Mapping[str, str]) -> None:
@@ -143,6 +180,7 @@ class Model:
         name : str
             Of what is proved.
         cycles : int
+            Where there are no resets, as many as claims look back and one more instead.
         """
         names = [self._module]
         for parent in names:
@@ -153,9 +191,9 @@ class Model:
             self._text(),
             "\n".join(self._design.modules[each] for each in names),
             self._properties,
-            cycles,
+            cycles if self._resets else self._looks_back + 1,
             shown=tuple(f"{self._module}/{each}" for each in self._shows),
-            depth=DEPTH,
+            depth=DEPTH * self._resets,
         )
 
     def _text(self) -> str:
@@ -174,12 +212,11 @@ class Model:
         pins = ", ".join(f".{name}({name})" for name in self._ports)
         lines += [
             f"{self._module} dut ({pins});",
-            "reg past = 0, steady = 0;",
-            "always @(posedge clk) begin past <= 1; steady <= !rst; end",
+            *(STEADY if self._resets else AGE),
             *self._lines,
             *(f"assign {name} = {value};" for name, value in self._driven.items()),
             "always @* begin",
-            "if (!past) assume (rst);",
+            *["if (!past) assume (rst);"] * self._resets,
             *self._claims,
             "end",
             "endmodule",
