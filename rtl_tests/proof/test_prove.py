@@ -8,7 +8,7 @@ import pytest
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.proof import prove
-from torusfabric.proof.refusals import refused_starts
+from torusfabric.proof.starts import refused_starts
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 

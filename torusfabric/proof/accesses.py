@@ -15,15 +15,16 @@ import numpy as np
 
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Run, sent_words
+from .messages import Run, listed_places, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
+    from ..rtl.placement import Placement
     from .machine import Machine, Override
     from .snapshot import Snapshot
 
-__all__ = ["Access", "Steps", "of_runs", "side_by_side"]
+__all__ = ["Access", "CoreAccess", "NoAccess", "Steps", "of_runs", "side_by_side"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,6 @@ class Steps:
 
     Parameters
     ----------
-    count : int
     numbers : dict of str to ndarray of int, shape (steps, nodes, runs)
         By port; -1 where it is not known.
     words : dict of str to ndarray of int, shape (steps, nodes, runs)
@@ -71,11 +71,6 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
 
 class Access(ABC):
     """How the nodes of a fabric are written and read.
-
-    Parameters
-    ----------
-    fabric : Fabric
-    machine : Machine
 
     Attributes
     ----------
@@ -172,6 +167,54 @@ class Access(ABC):
     def sent(self, runs: Sequence[Run]) -> IntArray:
         """The words of messages, shape (steps, nodes, runs)."""
         return of_runs([sent_words(self.program, run) for run in runs], ends_at_once=True)
+
+
+class NoAccess(Access):
+    """Nodes have no memories that could be written or read."""
+
+    answer = 0
+
+    def writes(self, runs: Sequence[Run]) -> Steps:
+        """None."""
+        return Steps(0, {})
+
+    reads = writes
+
+
+class CoreAccess(Access):
+    """Every node is written and read by itself, where the address map that is written says."""
+
+    def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
+        super().__init__(fabric, machine)
+        self.answer = 1 + placement.endpoints.answer
+        self._map = fabric.address_map()
+
+    def idle(self) -> dict[str, IntArray]:
+        """What drives nets of the top while nobody writes."""
+        return {name: np.array([[0]]) for name in self.machine.text.inputs
+                if name.startswith("write_enable_")}  # fmt: skip
+
+    def writes(self, runs: Sequence[Run]) -> Steps:
+        """Writes of what nodes send."""
+        places = [listed_places(self.program, run, self._map["sent"], sent=True) for run in runs]
+        address = of_runs([place.address for place in places], ends_at_once=True)
+        numbers = {
+            "write_enable": (address >= 0).astype(int),
+            "write_bank": of_runs([place.memory for place in places], ends_at_once=True),
+            "write_address": address,
+        }
+        return Steps(len(address), numbers, {"write_data": self.sent(runs)},
+                     otherwise={"write_enable": 0})  # fmt: skip
+
+    def reads(self, runs: Sequence[Run]) -> Steps:
+        """Reads of what nodes have received."""
+        listed = self._map["received"]
+        places = [listed_places(self.program, run, listed, sent=False) for run in runs]
+        numbers = {
+            "read_bank": of_runs([place.memory for place in places]),
+            "read_address": of_runs([place.address for place in places]),
+        }
+        return Steps(len(numbers["read_address"]), numbers)
 
 
 def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:

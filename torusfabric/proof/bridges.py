@@ -24,10 +24,8 @@ def bridge_harness(design: Design, module: str, bus: Bus) -> Harness:
 
     Parameters
     ----------
-    design : Design
     module : str
         Its name in the text.
-    bus : Bus
     """
     model = Model(design, module)
     model.assume("!access_done || access")

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .cones import cone
-from .gates import Bit, Gate, GateModule
+from .gates import Bit, Gate, GateModule, cone
 from .memories import Memory, memory_of
 from .sums import Sums
 from .symbols import UNKNOWN, both, either, multiplexed, negated, parity
@@ -53,7 +52,6 @@ class GateProgram:
 
     Parameters
     ----------
-    module : GateModule
     outputs : dict of str to (list of int)
         Of each output, the bits that are wanted.
     kept_as : type
@@ -178,7 +176,6 @@ class GateProgram:
 
         Parameters
         ----------
-        state : State
         inputs : dict of str to ndarray of int, shape (bits that matter, instances)
             What is left out is not known.
         """

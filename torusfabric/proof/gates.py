@@ -7,6 +7,7 @@ flattened; the ROM stays a black box whose contents are read where it is instant
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -92,7 +93,6 @@ class Ram:
 
     Parameters
     ----------
-    size, width : int
     initial : str
         What it holds at first, the last bit of the last word first; used where it is never written.
     reads : list of (list of Bit, list of int)
@@ -117,7 +117,6 @@ class GateModule:
 
     Parameters
     ----------
-    name : str
     inputs, outputs : dict of str to list of Bit
     gates : list of Gate
     flops : list of Flop
@@ -191,10 +190,8 @@ def read_gates(
 
     Parameters
     ----------
-    design : Design
     leaves : iterable of str
         The modules of which the top has instances, but for the ROM.
-    cache : Cache, optional
     closed : collection of str
         Modules of which nothing but the ports matters.
     units : collection of str
@@ -337,3 +334,54 @@ def _ram(cell: dict[str, Any]) -> Ram:
     collides = bool(_number(cell["attributes"].get("no_rw_check", 0)))
     initial = cell["parameters"]["INIT"]
     return Ram(number("SIZE"), width, initial, reads, writes, collides)
+
+
+class Cone(NamedTuple):
+    """What some bits depend on.
+
+    Parameters
+    ----------
+    bits : set of int
+    rams : dict of int to (set of int)
+        Of each memory, the positions in its word.
+    """
+
+    bits: set[int]
+    rams: dict[int, set[int]]
+
+
+def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True) -> Cone:
+    """What bits of a module depend on, at once or over time.
+
+    Parameters
+    ----------
+    wanted : collection of Bit
+    through_flops : bool
+        Whether also over time; else registers and memories are where it ends.
+    """
+    gate_of = {gate.y: gate for gate in module.gates}
+    flop_of = {flop.q: flop.d for flop in module.flops} if through_flops else {}
+    read_of = {
+        bit: (number, address, k)
+        for number, ram in enumerate(module.rams)
+        for address, data in ram.reads
+        for k, bit in enumerate(data)
+    }
+    found, left = Cone(set(), defaultdict(set)), list(wanted)
+    while left:
+        bit = left.pop()
+        if isinstance(bit, str) or bit in found.bits:
+            continue
+        found.bits.add(bit)
+        if bit in gate_of:
+            left += gate_of[bit][2:]
+        elif bit in flop_of:
+            left.append(flop_of[bit])
+        elif bit in read_of:
+            number, address, k = read_of[bit]
+            left += address
+            found.rams[number].add(k)
+            for at, data, enable in module.rams[number].writes:
+                left += [*at, enable[k]]
+                left += [data[k]] if through_flops else []
+    return found

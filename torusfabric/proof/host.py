@@ -16,10 +16,10 @@ from ..rtl.distribution import BY_GROUP, NodeGroups
 from ..rtl.host import merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .faults import refuted
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText
 from .messages import Run, received_places, sent_places
+from .report import refuted
 
 if TYPE_CHECKING:
     from ..program import Program

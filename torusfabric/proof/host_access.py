@@ -12,8 +12,8 @@ from ..rtl.distribution import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps, of_runs
-from .faults import refuted
 from .messages import Run, received_places, sent_places
+from .report import refuted
 from .snapshot import Snapshot, copied, holds_words, spread
 from .symbols import UNKNOWN, word
 
@@ -26,14 +26,7 @@ __all__ = ["HostAccess"]
 
 
 class HostAccess(Access):
-    """One port serves all nodes: each is told which is meant.
-
-    Parameters
-    ----------
-    fabric : Fabric
-    machine : Machine
-    placement : Placement
-    """
+    """One port serves all nodes: each is told which is meant."""
 
     def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
         super().__init__(fabric, machine)

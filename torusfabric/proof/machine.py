@@ -61,10 +61,8 @@ class Machine:
 
     Parameters
     ----------
-    text : GateText
     outputs : function of (module, port, bits) -> list of int
         Which bits of an output matter.
-    sums : Sums
     adders : dict of str to Adder
         The modules of operators, by what is proved of them.
     left_out : collection of str
@@ -217,7 +215,6 @@ class Machine:
 
         Parameters
         ----------
-        now : Snapshot
         driven : dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
             What drives inputs of the top, or nets that no instance drives.
         overrides : dict of str to Override

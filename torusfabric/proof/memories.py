@@ -71,7 +71,6 @@ def memory_of(
 
     Parameters
     ----------
-    ram : Ram
     bits : collection of int
         The positions in its words that matter.
     places : function of (bits) -> ndarray of int

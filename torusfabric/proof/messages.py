@@ -26,12 +26,7 @@ Listed: TypeAlias = list[list[list[int] | None]]
 
 @dataclass(frozen=True)
 class Run:
-    """What is chosen for a run.
-
-    Parameters
-    ----------
-    mode, length, root, operation : int
-    """
+    """What is chosen for a run."""
 
     mode: int
     length: int

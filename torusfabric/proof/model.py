@@ -54,7 +54,6 @@ class Model:
 
     Parameters
     ----------
-    design : Design
     module : str
         The name of the module in the text.
     shows : sequence of str

@@ -1,11 +1,11 @@
-"""What was proved of a fabric, and what was assumed."""
+"""What was proved of a fabric, what was assumed, and what does not hold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Counterexample", "ModuleProof", "Proof"]
+__all__ = ["Counterexample", "ModuleProof", "Proof", "Refuted", "refuted"]
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,6 @@ class Counterexample:
 
     Parameters
     ----------
-    module, signal : str
-    cycle : int
-    message : str
     wave : str
         It as the text of a VCD file; empty where there is none.
     """
@@ -89,3 +86,22 @@ class Proof:
             "counterexample": wrong
             and {name: value for name, value in vars(wrong).items() if name != "wave"},
         }
+
+
+class Refuted(Exception):
+    """Something does not hold.
+
+    Parameters
+    ----------
+    run : object
+        The run in which it does not, if it is one.
+    """
+
+    def __init__(self, counterexample: Counterexample, run: object = None) -> None:
+        super().__init__(counterexample.message)
+        self.counterexample, self.run = counterexample, run
+
+
+def refuted(module: str, signal: str, message: str, *, cycle: int = 0, wave: str = "") -> Refuted:
+    """The exception of something that does not hold."""
+    return Refuted(Counterexample(module, signal, cycle, message, wave))

@@ -12,9 +12,9 @@ import numpy as np
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
-from .faults import refuted
 from .gate_program import GateProgram
 from .gates import TO_GATES, GateModule, GateText, RomParameters, as_module
+from .report import refuted
 
 if TYPE_CHECKING:
     from ..verilog.design import Design

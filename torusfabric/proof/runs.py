@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .faults import Refuted, refuted
 from .messages import Run
-from .report import Counterexample
+from .report import Counterexample, Refuted, refuted
 from .snapshot import (
     Snapshot,
     picked,
@@ -55,7 +54,6 @@ class Variant(NamedTuple):
 
     Parameters
     ----------
-    number : int
     every : bool
         Whether all runs are carried out in it, or those of the shortest and longest messages.
     """
@@ -83,14 +81,7 @@ class Meanwhile(NamedTuple):
 
 
 class Runs(ABC):
-    """Runs of a fabric, several at once.
-
-    Parameters
-    ----------
-    program : Program
-    starts : Starts
-    access : Access
-    """
+    """Runs of a fabric, several at once."""
 
     def __init__(self, program: Program, starts: Starts, access: Access) -> None:
         self.machine, self.program = access.machine, program

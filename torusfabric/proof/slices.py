@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeAlias
 
-from .cones import cone
-from .faults import refuted
-from .gates import Bit, Gate, GateModule
+from .gates import Bit, Gate, GateModule, cone
+from .report import refuted
 
 __all__ = ["alike"]
 
@@ -26,7 +25,6 @@ def alike(module: GateModule, words: Collection[str], width: int) -> int:
 
     Parameters
     ----------
-    module : GateModule
     words : collection of str
         Its ports that bring or give away words.
     width : int

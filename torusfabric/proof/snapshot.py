@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -82,13 +83,25 @@ def forgetful(now: Snapshot) -> Snapshot:
     return now
 
 
+def _made(
+    registers: Callable[..., IntArray],
+    memories: Callable[..., IntArray],
+    now: Snapshot,
+    *others: Snapshot,
+) -> Snapshot:
+    """A state of which registers, and memories that are written, are made from those of some."""
+    given = zip(*map(arrays, (now, *others)), strict=True)
+    found = with_arrays(now, [registers(*values) for values in given])
+    for module, state in found.states.items():
+        rams = zip(state.rams, *(other.states[module].rams for other in others), strict=True)
+        made = [memories(*words) if words[0].flags.writeable else words[0] for words in rams]
+        found.states[module] = State(state.flops, made)
+    return found
+
+
 def copied(now: Snapshot) -> Snapshot:
     """A state whose memories can be changed while these stay."""
-    states = {
-        module: State(state.flops, [words.copy() for words in state.rams])
-        for module, state in now.states.items()
-    }
-    return Snapshot(states, now.roms, now.adders)
+    return _made(lambda values: values, np.copy, now)
 
 
 def holds_words(now: Snapshot, before: Snapshot) -> bool:
@@ -101,25 +114,17 @@ def holds_words(now: Snapshot, before: Snapshot) -> bool:
 
 def spread(rest: Snapshot, runs: int) -> Snapshot:
     """A state of one run as that of many; nothing is known of memories."""
-    found = with_arrays(rest, [np.repeat(values, runs, axis=-1) for values in arrays(rest)])
-    for module, state in found.states.items():
-        rams = []
-        for words in state.rams:
-            if words.flags.writeable:
-                shape = (*words.shape[:2], words.shape[2] * runs)
-                words = np.full(shape, UNKNOWN, np.int32)
-            rams.append(words)
-        found.states[module] = State(state.flops, rams)
-    return found
+
+    def unknown(words: IntArray) -> IntArray:
+        return np.full((*words.shape[:2], words.shape[2] * runs), UNKNOWN, np.int32)
+
+    return _made(lambda values: np.repeat(values, runs, axis=-1), unknown, rest)
 
 
 def repeated(now: Snapshot, count: int) -> Snapshot:
     """A state of some runs as that of so many copies of each, which follow one another."""
-    found = with_arrays(now, [np.repeat(values, count, axis=-1) for values in arrays(now)])
-    for module, state in found.states.items():
-        rams = [np.repeat(w, count, axis=-1) if w.flags.writeable else w for w in state.rams]
-        found.states[module] = State(state.flops, rams)
-    return found
+    repeat = partial(np.repeat, repeats=count, axis=-1)
+    return _made(repeat, repeat, now)
 
 
 def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
@@ -129,16 +134,7 @@ def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snap
         shape = *new.shape[:-1], -1, runs
         return np.where(which, new.reshape(shape), old.reshape(shape)).reshape(new.shape)
 
-    pairs = zip(arrays(now), arrays(before), strict=True)
-    found = with_arrays(now, [pick(new, old) for new, old in pairs])
-    for module, state in now.states.items():
-        older = before.states[module].rams
-        rams = [
-            pick(new, old) if new.flags.writeable else new
-            for new, old in zip(state.rams, older, strict=True)
-        ]
-        found.states[module] = State(found.states[module].flops, rams)
-    return found
+    return _made(pick, pick, now, before)
 
 
 def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
@@ -146,21 +142,12 @@ def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
 
     Of memories only what has not changed is known.
     """
-    found = with_arrays(
+    return _made(
+        lambda new, old: np.where((new > 1) & (new != old), UNKNOWN, new),
+        lambda new, old: np.where(new == old, new, UNKNOWN),
         now,
-        [
-            np.where((new > 1) & (new != old), UNKNOWN, new)
-            for new, old in zip(arrays(now), arrays(before), strict=True)
-        ],
+        before,
     )
-    for module, state in found.states.items():
-        older = before.states[module].rams
-        rams = [
-            np.where(new == old, new, UNKNOWN) if new.flags.writeable else new
-            for new, old in zip(state.rams, older, strict=True)
-        ]
-        found.states[module] = State(state.flops, rams)
-    return found
 
 
 def of_all(now: Snapshot, runs: int) -> Snapshot:

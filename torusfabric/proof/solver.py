@@ -131,7 +131,6 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
 
     Parameters
     ----------
-    harness : Harness
     cache : Cache, optional
         What was proved before; only proofs are kept.
 

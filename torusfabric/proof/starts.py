@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..topology import IntArray
-from .faults import refuted
-from .refusals import Refused, refused_starts
+from .report import refuted
 from .snapshot import Snapshot, forgetful, of_all, same, spread, with_either, with_numbers
 from .symbols import UNKNOWN
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from .accesses import Access
     from .messages import Run
 
-__all__ = ["RESET", "Starts"]
+__all__ = ["Starts", "refused_starts"]
 
 #: Clock edges for which a reset lasts.
 RESET = 16
@@ -31,14 +30,69 @@ STARTS = 256
 #: The inputs that are sampled with the start.
 CHOICES = ("mode", "length", "root", "operation")
 
+#: The numbers of errors, by what is wrong.
+MODE, ROOT, LENGTH, OPERATION = 1, 2, 3, 4
 
-class Starts:
-    """How runs of a fabric are started.
+
+class Refused(NamedTuple):
+    """A start that is refused.
 
     Parameters
     ----------
-    program : Program
-    access : Access
+    inputs : dict of str to int
+        What it asks for.
+    errors : frozenset of int
+        The errors of which it shows one.
+    """
+
+    inputs: dict[str, int]
+    errors: frozenset[int]
+
+
+def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
+    """All starts that are refused.
+
+    With a barrier among the modes it is commands that refuse those that there are not, and the
+    control that starts no run for a barrier: the sequencer is asked for no such mode.
+
+    Parameters
+    ----------
+    bits : dict of str to int
+        The inputs that are sampled with a start, and how wide they are.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=2)
+    >>> [(start.inputs, sorted(start.errors)) for start in refused_starts(program, {"length": 2})]
+    [({'length': 0}, [3]), ({'length': 3}, [3])]
+    """
+    values_of = {name: range(1 << width) for name, width in bits.items()}
+    if program.barrier and "mode" in bits:
+        values_of["mode"] = range(len(program.modes))
+    for values in product(*values_of.values()):
+        asked = dict(zip(bits, values, strict=True))
+        errors = frozenset(_errors(program, asked))
+        if errors:
+            yield Refused(asked, errors)
+
+
+def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
+    """What is wrong; a root, or an operator, counts in modes that have a choice of it."""
+    number = asked.get("mode", 0)
+    if number >= len(program.modes):
+        yield MODE
+    if "length" in asked and not 1 <= asked["length"] <= program.flits:
+        yield LENGTH
+    mode = program.modes[min(number, len(program.modes) - 1)]
+    if mode.any_root and asked.get("root", 0) >= mode.groups.size:
+        yield ROOT
+    if mode.operators and asked.get("operation", 0) >= len(mode.operators):
+        yield OPERATION
+
+
+class Starts:
+    """How runs of a fabric are started.
 
     Attributes
     ----------

@@ -28,11 +28,6 @@ __all__ = ["StreamAccess"]
 class StreamAccess(Access):
     """Every node has a loader and an unloader of its own.
 
-    Parameters
-    ----------
-    fabric : Fabric
-    machine : Machine
-
     Attributes
     ----------
     sections : Sections

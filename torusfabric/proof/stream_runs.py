@@ -9,9 +9,9 @@ import numpy as np
 
 from ..program.timing import WRITE
 from ..topology import IntArray
-from .faults import refuted
 from .memory_runs import MemoryRuns
 from .messages import Run
+from .report import refuted
 from .runs import Meanwhile, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
 from .symbols import UNKNOWN

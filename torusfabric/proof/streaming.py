@@ -10,7 +10,6 @@ import numpy as np
 
 from ..topology import IntArray
 from ..verilog.manifest import interface
-from .accesses import Access, Steps
 from .messages import Run, owed_words, sent_words
 from .runs import Meanwhile, Runs, run_refuted
 from .snapshot import Snapshot, of_all, spread
@@ -19,33 +18,16 @@ from .symbols import UNKNOWN, named
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
+    from .accesses import Access
     from .starts import Starts
 
-__all__ = ["NoAccess", "StreamingRuns"]
-
-
-class NoAccess(Access):
-    """Nodes have no memories that could be written or read."""
-
-    answer = 0
-
-    def writes(self, runs: Sequence[Run]) -> Steps:
-        """None."""
-        return Steps(0, {})
-
-    reads = writes
+__all__ = ["StreamingRuns"]
 
 
 class StreamingRuns(Runs):
     """Runs of a core whose nodes inject and receive words in cycles that are known.
 
     An injected word is known in the one cycle in which it counts.
-
-    Parameters
-    ----------
-    fabric : Fabric
-    starts : Starts
-    access : Access
     """
 
     def __init__(self, fabric: Fabric, starts: Starts, access: Access) -> None:

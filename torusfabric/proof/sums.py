@@ -130,10 +130,8 @@ class Adder:
         Of each in-port.
     delayed : tuple of int
         The in-ports whose results have a second register.
-    injections, width : int
     slice_of : int
         Which bit of words is shown.
-    sums : Sums
     codes : tuple of int
         The control bits of each operator; empty where there are none.
     """

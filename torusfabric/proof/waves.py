@@ -22,7 +22,6 @@ class Recorder:
 
     Parameters
     ----------
-    text : GateText
     number : dict of Bit to int
         Of each bit of the top, its place among the nets.
     width, position : int

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..rtl.operator_unit import OperatorUnit
-from .core_access import CoreAccess
-from .faults import Refuted
+from .accesses import CoreAccess, NoAccess
 from .gates import GateText
 from .host_access import HostAccess
 from .machine import WORDS, Machine
 from .memory_runs import MemoryRuns
 from .messages import Run, owed_words, received_places, sent_places
+from .report import Refuted
 from .runs import LANES, Runs
 from .snapshot import Snapshot, same, with_either
 from .starts import Starts
 from .stream_access import StreamAccess
 from .stream_runs import StreamRuns
-from .streaming import NoAccess, StreamingRuns
+from .streaming import StreamingRuns
 from .sums import SLICE, Sums, adders
 from .waves import Recorder
 
@@ -65,14 +65,7 @@ def _runs(fabric: Fabric, machine: Machine, placement: Placement) -> Runs:
 
 
 class Whole:
-    """The runs of a fabric.
-
-    Parameters
-    ----------
-    fabric : Fabric
-    placement : Placement
-    text : GateText
-    """
+    """The runs of a fabric."""
 
     def __init__(self, fabric: Fabric, placement: Placement, text: GateText) -> None:
         self._fabric, program = fabric, fabric.program

@@ -1,88 +1,129 @@
-"""The wires between instances, as the text has them, compared with the topology."""
+"""The wires between instances, as the text has them, compared with what they should be.
+
+Each check returns how many things were compared, and raises `Refuted` if one is wired to anything
+else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+from typing import TYPE_CHECKING, TypeAlias
 
+from ..rtl.distribution import BY_GROUP
+from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
-from .faults import refuted
-from .gates import Bit, GateText
+from .gates import Bit, Gate, GateText, cone
+from .report import refuted
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["check_wiring", "check_words"]
+__all__ = ["Check", "check_core_ports", "check_distribution", "check_stream_ends", "check_tree",
+           "check_wiring"]  # fmt: skip
+
+#: What compares the text of a fabric with what it should be.
+Check: TypeAlias = Callable[["Fabric", GateText], int]
+
+#: Instances and ports, with what is wired to them and what should be.
+Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
 
 #: The ports in which words come to instances.
 WORDS_IN = ("rx", "inject", "write_data")
+
+#: The ports of a node that has memories, less its number.
+PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
+         "read_data")  # fmt: skip
 
 
 def check_wiring(fabric: Fabric, text: GateText) -> int:
     """Compare the wires between nodes with the topology.
 
     Whatever has in-ports, at any node, must be given at in-port p exactly the word that the router
-    of the neighbour at p sends by the opposite port; and every node must know its own number.
-
-    Returns
-    -------
-    int
-        How many words and numbers were compared.
-
-    Raises
-    ------
-    Refuted
-        If a wire is not where it should be.
+    of the neighbour at p sends by the opposite port; and every node must know its own number. All
+    bits of a word must come from one word, in their order.
     """
+    return _compared(text, _of_topology(fabric, text), "wiring") + _check_words(fabric, text)
+
+
+def check_core_ports(fabric: Fabric, text: GateText) -> int:
+    """Check that each port of a node of a core is wired to that node."""
+    wires = _streams(fabric, text) if fabric.streaming else _memories(fabric, text)
+    return _compared(text, wires, "node ports")
+
+
+def check_stream_ends(fabric: Fabric, text: GateText) -> int:
+    """Check that the loader and the unloader of each node write and read that node."""
+    return _compared(text, _ends(fabric, text), "node ports")
+
+
+def check_distribution(fabric: Fabric, text: GateText) -> int:
+    """Check that nodes are given what the host port gives, one cycle later.
+
+    Of what it gives to groups, a node is to be given the bit that the upper bits of its number
+    choose: `write_node` has the others.
+    """
+    return _compared(text, _distributed(fabric, text), "wiring")
+
+
+def check_tree(fabric: Fabric, text: GateText) -> int:
+    """Check that the word of the one node that is asked comes to the host, while others show 0."""
+    return _compared(text, _merged(fabric, text), "read tree")
+
+
+def _compared(text: GateText, wires: Wires, what: str) -> int:
+    """How many wires there are, all of which are as they should be."""
     count = 0
-    for name, port, found, wanted in _expected(fabric, text):
+    for name, port, found, wanted in wires:
         count += 1
-        if found != wanted:
-            bit = next(k for k, (a, b) in enumerate(zip(found, wanted, strict=True)) if a != b)
-            message = (
-                f"Bit {bit} of {port} of {name} must be wired to {_named(text, wanted[bit])}, "
-                f"not to {_named(text, found[bit])}"
-            )
-            raise refuted("wiring", f"{name}.{port}", message)
+        for k, (bit, right) in enumerate(zip_longest(found, wanted)):
+            if bit != right:
+                message = (
+                    f"Bit {k} of {port} of {name} must be wired to {_named(text, right)}, "
+                    f"not to {_named(text, bit)}"
+                )
+                raise refuted(what, f"{name}.{port}", message)
     return count
 
 
-def _expected(fabric: Fabric, text: GateText) -> Iterator[tuple[str, str, list[Bit], list[Bit]]]:
-    """Instances and ports, with what drives them and what should."""
+def _named(text: GateText, bit: Bit | None) -> str:
+    """A bit of the top by its name."""
+    for name, bits in text.nets.items():
+        if bit in bits:
+            return f"{name}[{bits.index(bit)}]"
+    return "nothing" if bit is None else f"the constant {bit}"
+
+
+def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
+    """What should arrive at each node by each in-port."""
     topology, width = fabric.program.topology, fabric.width
-    node_of = {i.name: i.node for i in fabric.netlist.instances if i.node is not None}
-    router_at = {
-        i.node: text.instances[i.name].pins["tx"] for i in fabric.netlist.having(Role.ROUTER)
-    }
-    neighbours, opposite = topology.neighbours.tolist(), topology.opposite.tolist()
-    for name, instance in text.instances.items():
-        node = node_of.get(name)
+    sent = {i.node: text.instances[i.name].pins["tx"] for i in fabric.netlist.having(Role.ROUTER)}
+    opposite = topology.opposite.tolist()
+    return [
+        [sent[there][port * width : (port + 1) * width]
+         for there, port in zip(neighbours, opposite, strict=True)]
+        for neighbours in topology.neighbours.tolist()
+    ]  # fmt: skip
+
+
+def _of_topology(fabric: Fabric, text: GateText) -> Wires:
+    """What comes to whatever is at a node: words by its in-ports, and its number."""
+    arriving, width = _arriving(fabric, text), fabric.width
+    for instance in fabric.netlist.instances:
+        node, pins = instance.node, text.instances[instance.name].pins
         if node is None:
             continue
-        pins = instance.pins
-        for port in range(topology.ports) if "rx" in pins else ():
-            sent = router_at[neighbours[node][port]]
-            first = opposite[port] * width
+        for port, wanted in enumerate(arriving[node]) if "rx" in pins else ():
             found = pins["rx"][port * width : (port + 1) * width]
-            yield name, f"rx[{port}]", found, sent[first : first + width]
+            yield instance.name, f"rx[{port}]", [*found], wanted
         if "node" in pins:
             bits = pins["node"]
-            yield name, "node", bits, [str(node >> k & 1) for k in range(len(bits))]
+            number = [str(node >> k & 1) for k in range(len(bits))]
+            yield instance.name, "node", [*bits], [*number]
 
 
-def check_words(fabric: Fabric, text: GateText) -> int:
-    """Check that all bits of a word come from one word, in their order.
-
-    Returns
-    -------
-    int
-        How many words were compared.
-
-    Raises
-    ------
-    Refuted
-        If one is made of bits of several, or in another order.
-    """
+def _check_words(fabric: Fabric, text: GateText) -> int:
+    """Check that all bits of a word come from one word, in their order."""
     made = {name: each for name, each in text.instances.items() if each.rom is None}
     driver = {
         bit: (name, port, k)
@@ -107,9 +148,86 @@ def check_words(fabric: Fabric, text: GateText) -> int:
     return count
 
 
-def _named(text: GateText, bit: Bit) -> str:
-    """A bit of the top by its name."""
-    for name, bits in text.nets.items():
-        if bit in bits:
-            return f"{name}[{bits.index(bit)}]"
-    return f"the constant {bit}"
+def _memories(fabric: Fabric, text: GateText) -> Wires:
+    """Ports of nodes with memories."""
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        pins = text.instances[endpoint.name].pins
+        for port in PORTS:
+            name = f"{port}_{endpoint.node}"
+            if name in text.nets and port in pins:
+                yield endpoint.name, port, [*pins[port]], text.nets[name][: len(pins[port])]
+
+
+def _streams(fabric: Fabric, text: GateText) -> Wires:
+    """Ports of nodes without memories: a word of each in-port."""
+    for node, arriving in enumerate(_arriving(fabric, text)):
+        name = f"receive_{node}"
+        yield "the top", name, [*text.outputs[name]], [bit for word in arriving for bit in word]
+
+
+def _ends(fabric: Fabric, text: GateText) -> Wires:
+    """What endpoints are given by loaders and unloaders."""
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        given = {
+            port: bits
+            for end in ("loader", "unloader")
+            for port, bits in text.instances[f"{end}_at_{endpoint.node}"].pins.items()
+        }
+        for port, bits in text.instances[endpoint.name].pins.items():
+            if port.startswith(("write_", "read_")) and port in given:
+                yield endpoint.name, port, [*bits], given[port][: len(bits)]
+
+
+def _distributed(fabric: Fabric, text: GateText) -> Wires:
+    """What endpoints are given by the host port, bit by bit: each behind a register."""
+    host = text.instances["the_host"].pins
+    gives = text.modules[fabric.prefix + "host"].outputs
+    staged = _staged(fabric, text)
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        pins = text.instances[endpoint.name].pins
+        assert endpoint.node is not None
+        group = endpoint.node >> len(gives["write_node"])
+        for port in gives.keys() & pins.keys():
+            given = host[port][group:] if port in BY_GROUP else host[port]
+            for k, bit in enumerate(pins[port]):
+                yield endpoint.name, f"{port}[{k}]", [staged.get(bit)], [given[k]]
+
+
+def _staged(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
+    """Of each bit behind a register of the control tree, the bit before it."""
+    found: dict[Bit, Bit] = {}
+    for instance in fabric.netlist.having(Role.CONTROL):
+        module = text.modules[fabric.prefix + instance.module]
+        pins = text.instances[instance.name].pins
+        place = {bit: (p, k) for p, bits in module.inputs.items() for k, bit in enumerate(bits)}
+        flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
+        for port, bits in module.outputs.items():
+            for k, bit in enumerate(bits):
+                before = flop_of.get(bit)
+                if before in place:
+                    name, number = place[before]
+                    found[pins[port][k]] = pins[name][number]
+    return found
+
+
+def _merged(fabric: Fabric, text: GateText) -> Wires:
+    """Where each bit of a word comes to that nodes show, through all levels of the tree."""
+    arrives: dict[Bit, tuple[Bit, ...]] = {}
+    for instance in fabric.netlist.having(Role.READ_TREE):
+        module = text.modules[fabric.prefix + instance.module]
+        pins = text.instances[instance.name].pins
+        flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
+        gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates}
+        for k, out in enumerate(module.outputs["word"]):
+            d = flop_of.get(out)
+            reached = cone(module, [d], through_flops=False).bits if d is not None else set()
+            kinds = {gate_of[bit].kind for bit in reached if bit in gate_of}
+            for j, bit in enumerate(module.inputs["data"]):
+                if bit in reached and kinds <= {"OR"}:
+                    arrives[pins["data"][j]] = (*arrives.get(pins["data"][j], ()), pins["word"][k])
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        for k, bit in enumerate(text.instances[endpoint.name].pins["read_data"]):
+            at: tuple[Bit, ...] = (bit,)
+            for _ in merge_levels(fabric.nodes):
+                at = tuple(there for here in at for there in arrives.get(here, ()))
+            yield endpoint.name, f"read_data[{k}]", [*at], [text.nets["host_rdata"][k]]

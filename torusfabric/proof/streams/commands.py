@@ -32,10 +32,8 @@ def commands_harness(design: Design, module: str, shape: CommandShape) -> Harnes
 
     Parameters
     ----------
-    design : Design
     module : str
         Its name in the text.
-    shape : CommandShape
     """
     bare = Model(design, module)
     optional = [name for name in ("length_under_way", "operation_under_way", "run_idle",

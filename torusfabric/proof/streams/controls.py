@@ -1,4 +1,4 @@
-"""What is claimed of the control of streams, with the nodes and the tree between as a model.
+"""What is claimed of the control of streams, and of the tree that tells it of nodes.
 
 A node is any node: what it says of itself is free, but it stays ready until a run begins there. All
 other nodes are one free signal. The tree is so many registers deep, and a run begins at the nodes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...verilog.design import Design
     from ..solver import Harness
 
-__all__ = ["control_harness"]
+__all__ = ["control_harness", "tree_harness"]
 
 
 def control_harness(design: Design, module: str, *, levels: int) -> Harness:
@@ -25,7 +25,6 @@ def control_harness(design: Design, module: str, *, levels: int) -> Harness:
 
     Parameters
     ----------
-    design : Design
     module : str
         Its name in the text.
     levels : int
@@ -146,3 +145,49 @@ def _claim_facts(model: Model) -> None:
                                                f"{within('past_run_last', k, bits)}"),
             "keeps_the_last_length": "!steady || past_begins || run_last == past_run_last",
         })  # fmt: skip
+
+
+def tree_harness(design: Design, module: str) -> Harness:
+    """The harness around a node of the tree: it shows a cycle later what all below say together.
+
+    Parameters
+    ----------
+    module : str
+        Its name in the text.
+    """
+    model = Model(design, module)
+    inputs, bits = model.width("bad") // 2, model.width("any_length")
+    if model.has("good"):
+        for k in range(inputs):
+            good = f"good[{k}]" if inputs > 1 else "good"
+            model.assume(f"{good} == (bad[{2 * k + 1}:{2 * k}] == 0)")
+    for name in ("ready", "bad", "length", "sends"):
+        if model.has(name):
+            model.past(f"past_{name}", name, model.width(name))
+    sends = [f"past_sends[{k}]" if model.has("sends") else "1'b1" for k in range(inputs)]
+    if inputs == 1 and model.has("sends"):
+        sends = ["past_sends"]
+    lengths = [f"past_length[{k * bits} +: {bits}]" if bits * inputs > 1 else "past_length"
+               for k in range(inputs)]  # fmt: skip
+    wrong = ["|".join(f"past_bad[{2 * k + bit}]" for k in range(inputs)) for bit in (0, 1)]
+    if bits:
+        differs = [
+            f"({sends[a]} && {sends[b]} && {lengths[a]} != {lengths[b]})"
+            for a in range(inputs)
+            for b in range(a)
+        ]
+        wrong[0] = " || ".join([wrong[0], *differs])
+        for k in range(inputs):
+            model.claim(
+                f"shows_the_length_of_{k}",
+                f"!steady || any_bad[0] || !{sends[k]} || any_length == {lengths[k]}",
+            )
+        if model.has("sends"):
+            model.claim("shows_who_sends", f"!steady || any_sends == ({' || '.join(sends)})")
+    model.claims({
+        "ready_if_all_are": "all_ready == &past_ready",
+        "shows_that_none_is_bad": "!steady || none_bad == (any_bad == 0)",
+        "shows_bad_lengths": f"!steady || any_bad[0] == ({wrong[0]})",
+        "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",
+    })  # fmt: skip
+    return model.harness(module)

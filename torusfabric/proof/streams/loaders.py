@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..model import Model, by_value, within
-from .runs import add_runs, section_of
-from .words import add_words
+from .runs import add_runs, add_words, section_of
 
 if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape
@@ -30,10 +29,8 @@ def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
 
     Parameters
     ----------
-    design : Design
     module : str
         Its name in the text.
-    shape : LoaderShape
     """
     bare = Model(design, module)
     shows = [name for name in REGISTERS if bare.has(name)]

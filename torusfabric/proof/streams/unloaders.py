@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..model import Model, by_value, within
-from .runs import add_runs, keep_facts, section_of
-from .words import add_words, counts_places
+from .runs import add_runs, add_words, counts_places, keep_facts, section_of
 
 if TYPE_CHECKING:
     from ...rtl.streams.shapes import UnloaderShape
@@ -44,10 +43,8 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
 
     Parameters
     ----------
-    design : Design
     module : str
         Its name in the text.
-    shape : UnloaderShape
     """
     bare = Model(design, module)
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
