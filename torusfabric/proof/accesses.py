@@ -85,6 +85,10 @@ class Access(ABC):
     #: Steps of writes that are left when a run starts as early as it may.
     overlap = 0
 
+    #: What drives nets of the top besides, during a reset, and when a run begins.
+    resets: Mapping[str, int] = {}
+    begins: Mapping[str, int] = {}
+
     #: Cycles after a reset in which nothing can begin, as it has not come to the nodes yet.
     until_reset = 0
 
@@ -109,33 +113,13 @@ class Access(ABC):
         """What drives nets of the top while nobody writes."""
         return {}
 
-    def resets(self) -> dict[str, IntArray]:
-        """What drives nets of the top, besides, during a reset."""
-        return {}
-
-    def begins(self) -> dict[str, IntArray]:
-        """What drives nets of the top, besides, when a run begins."""
-        return {}
-
     def check_rest(self, rest: Snapshot) -> int:
-        """Check what else must be so at rest; returns how many things were compared.
-
-        Raises
-        ------
-        Refuted
-            If one is not so.
-        """
+        """Check what else must be so at rest; returns how many things were compared."""
         del rest
         return 0
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that writes for other nodes change nothing that a node holds.
-
-        Raises
-        ------
-        Refuted
-            If they do.
-        """
+        """Check that writes for other nodes change nothing that a node holds."""
         del begin
 
     def at(self, steps: Steps, step: int) -> dict[str, Override]:

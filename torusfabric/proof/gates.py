@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
@@ -19,7 +20,8 @@ from ..toolchain.folders import work_folder
 from ..verilog.design import Design
 
 __all__ = ["CHOSEN", "TO_GATES", "Bit", "Flop", "Gate", "GateModule", "GateText", "Ram",
-           "RomParameters", "TopInstance", "as_module", "read_gates"]  # fmt: skip
+           "RomParameters", "TopInstance", "as_module", "cone", "converted", "read_gates",
+           "worked_out"]  # fmt: skip
 
 #: From processes to gates, registers and memories; the first pass may turn a product into adders.
 TO_GATES = """\
@@ -58,6 +60,9 @@ module {name} #(
 endmodule
 """
 
+
+Thing = TypeVar("Thing")
+Made = TypeVar("Made")
 
 #: Bits from this number on are none of Yosys.
 FRESH = 1 << 32
@@ -133,6 +138,26 @@ class GateModule:
     rams: list[Ram] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
 
+    @cached_property
+    def gate_of(self) -> dict[Bit, Gate]:
+        """Of each bit that a gate gives, the gate."""
+        return {gate.y: gate for gate in self.gates}
+
+    @cached_property
+    def flop_of(self) -> dict[Bit, Bit]:
+        """Of each register, what it becomes."""
+        return {flop.q: flop.d for flop in self.flops}
+
+    @cached_property
+    def read_of(self) -> dict[Bit, tuple[int, int, int]]:
+        """Of each bit that is read: the memory, its port, and the position in its word."""
+        return {
+            bit: (number, port, k)
+            for number, ram in enumerate(self.rams)
+            for port, (_, data) in enumerate(ram.reads)
+            for k, bit in enumerate(data)
+        }
+
 
 class RomParameters(NamedTuple):
     """What an instance of the ROM is given."""
@@ -199,10 +224,14 @@ def read_gates(
     """
     script = SCRIPT.format(top=design.top, kept=" ".join([*leaves, *units])) + TO_GATES
     modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
-    text = "\n".join(modules.values())
+    return _parse(converted(script, "\n".join(modules.values()), cache), design, closed, units)
+
+
+def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
+    """What Yosys makes of a text, as it writes it."""
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get_file(key, "gates.json"):
-        return _parse(json.loads(kept.read_text(encoding="utf-8")), design, closed, units)
+        return dict(json.loads(kept.read_text(encoding="utf-8")))
     with work_folder("gates") as folder:
         (folder / "text.v").write_text(text, encoding="utf-8")
         (folder / "script.ys").write_text(script, encoding="utf-8")
@@ -210,8 +239,7 @@ def read_gates(
                   what="the emitted text", makes=["gates.json"])  # fmt: skip
         if cache:
             cache.put_file(key, "gates.json", folder / "gates.json")
-        found = json.loads((folder / "gates.json").read_text(encoding="utf-8"))
-        return _parse(found, design, closed, units)
+        return dict(json.loads((folder / "gates.json").read_text(encoding="utf-8")))
 
 
 def _parse(
@@ -359,14 +387,8 @@ def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = T
     through_flops : bool
         Whether also over time; else registers and memories are where it ends.
     """
-    gate_of = {gate.y: gate for gate in module.gates}
-    flop_of = {flop.q: flop.d for flop in module.flops} if through_flops else {}
-    read_of = {
-        bit: (number, address, k)
-        for number, ram in enumerate(module.rams)
-        for address, data in ram.reads
-        for k, bit in enumerate(data)
-    }
+    gate_of, read_of = module.gate_of, module.read_of
+    flop_of = module.flop_of if through_flops else {}
     found, left = Cone(set(), defaultdict(set)), list(wanted)
     while left:
         bit = left.pop()
@@ -378,10 +400,33 @@ def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = T
         elif bit in flop_of:
             left.append(flop_of[bit])
         elif bit in read_of:
-            number, address, k = read_of[bit]
-            left += address
+            number, port, k = read_of[bit]
+            left += module.rams[number].reads[port][0]
             found.rams[number].add(k)
             for at, data, enable in module.rams[number].writes:
                 left += [*at, enable[k]]
                 left += [data[k]] if through_flops else []
     return found
+
+
+def worked_out(
+    start: Thing,
+    needs: Callable[[Thing], Iterable[Thing]],
+    make: Callable[[Thing, list[Made]], Made],
+    known: dict[Thing, Made],
+    *,
+    most: int,
+) -> Made:
+    """Work out something from what it needs; a loop of more things is a `RecursionError`."""
+    stack = [start]
+    while stack:
+        top = stack[-1]
+        before = [] if top in known else [*needs(top)]
+        left = [other for other in before if other not in known]
+        if left and len(stack) > most:
+            raise RecursionError
+        stack += left
+        if not left:
+            known[top] = known[top] if top in known else make(top, [known[b] for b in before])
+            stack.pop()
+    return known[start]

@@ -17,7 +17,7 @@ from ..rtl.host import merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
-from .gates import Bit, Flop, Gate, GateModule, GateText
+from .gates import Bit, Flop, Gate, GateModule, GateText, worked_out
 from .messages import Run, received_places, sent_places
 from .report import refuted
 
@@ -49,11 +49,6 @@ def check_host(fabric: Fabric, text: GateText) -> int:
     -------
     int
         How many accesses were compared.
-
-    Raises
-    ------
-    Refuted
-        If one does not, or accesses can meet.
     """
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
@@ -89,42 +84,32 @@ def _answer(fabric: Fabric) -> int:
 
 def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
     """Check that all that an output follows from was there so many cycles ago."""
-    found: dict[int, frozenset[int]] = {}
+    found: dict[Bit, frozenset[int]] = {}
     inputs = {bit for name, bits in module.inputs.items() if name not in CONSTANT for bit in bits}
-    flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
-    gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates}
-    read_of: dict[Bit, list[Bit]] = {
-        bit: at for ram in module.rams for at, data in ram.reads for bit in data
-    }
 
     def needs(bit: Bit) -> list[Bit]:
-        if bit in gate_of:
-            return list(gate_of[bit][2:])
-        if bit in flop_of:
-            return [flop_of[bit]]
-        return list(read_of.get(bit, ()))
+        found: list[Bit] = []
+        if bit in module.gate_of:
+            found = list(module.gate_of[bit][2:])
+        elif bit in module.flop_of:
+            found = [module.flop_of[bit]]
+        elif bit in module.read_of:
+            number, port, _ = module.read_of[bit]
+            found = module.rams[number].reads[port][0]
+        return [other for other in found if not isinstance(other, str)]
+
+    def age_of(bit: Bit, below: list[frozenset[int]]) -> frozenset[int]:
+        later = int(bit in module.flop_of)
+        return frozenset({0} if bit in inputs else {age + later for of in below for age in of})
 
     def ages_of(bit: Bit) -> frozenset[int]:
-        stack: list[Bit] = [bit]
-        while stack:
-            top = stack[-1]
-            if isinstance(top, str) or top in found:
-                stack.pop()
-                continue
-            left = [b for b in needs(top) if not isinstance(b, str) and b not in found]
-            if left:
-                if len(stack) > len(module.names) + len(gate_of):
-                    raise refuted(module.name, module.names.get(top, ""), "Host port must be a "
-                                    "pipeline, not remember what was longer ago")  # fmt: skip
-                stack += left
-                continue
-            later = int(top in flop_of)
-            below = [found[b] for b in needs(top) if not isinstance(b, str)]
-            found[top] = frozenset({age + later for ages in below for age in ages})
-            if top in inputs:
-                found[top] = frozenset({0})
-            stack.pop()
-        return found.get(bit, frozenset()) if not isinstance(bit, str) else frozenset()
+        if isinstance(bit, str):
+            return frozenset()
+        try:
+            return worked_out(bit, needs, age_of, found, most=len(module.names) + len(module.gates))
+        except RecursionError:
+            message = "Host port must be a pipeline, not remember what was longer ago"
+            raise refuted(module.name, module.names.get(int(bit), ""), message) from None
 
     for name, age in ages.items():
         for k, bit in enumerate(module.outputs[name]):

@@ -91,23 +91,15 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
 
 def sent_places(program: Program, run: Run) -> Places:
     """Where the address map says that what a node sends lies."""
-    part, mode = program.part(run.mode), program.modes[run.mode]
-    of, chunk, flit = part.locate(np.arange(part.layout.send_words(run.length)), run.length)
-    memory, base = mode.send_map.locate(mode.groups.position[:, None], of[None], chunk[None])
-    return _places(program, run, memory, base, flit)
+    return _places(program, run, received=False)
 
 
 def received_places(program: Program, run: Run) -> Places:
     """Where the address map says that what a node has received lies, as the host asks for it."""
-    part, mode = program.part(run.mode), program.modes[run.mode]
-    of, chunk, flit = part.locate(np.arange(part.layout.recv_words(run.length)), run.length)
-    if mode.part_is_root:
-        of = np.full_like(of, run.root)
-    memory, base = mode.receive_map.locate(mode.groups.position[:, None], of[None], chunk[None])
-    mapped = mode.receive_map
+    mode = program.modes[run.mode]
+    places, mapped = _places(program, run, received=True), mode.receive_map
     if isinstance(mapped, RenumberedMap):
         mapped = mapped.mapped
-    places = _places(program, run, memory, base, flit)
     if mode.by_offset and isinstance(mapped, DirectMap) and mapped.base:
         return replace(places, bits=(mapped.base - 1).bit_length())
     return places
@@ -125,10 +117,15 @@ def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> 
     return Places(first[..., 0], np.where(base >= 0, base + flit, -1))
 
 
-def _places(program: Program, run: Run, memory: IntArray, base: IntArray, flit: IntArray) -> Places:
-    """Memories and addresses, given first addresses and flits."""
-    shape = program.topology.nodes, len(flit)
-    memory, base = (np.broadcast_to(values, shape) for values in (memory, base))
-    loop = program.modes[run.mode].loop
-    pitch = np.array([loop.pitch_of(k) for k in range(len(program.memories))])
+def _places(program: Program, run: Run, *, received: bool) -> Places:
+    """Where the address map says that words lie."""
+    part, mode = program.part(run.mode), program.modes[run.mode]
+    count = part.layout.recv_words(run.length) if received else part.layout.send_words(run.length)
+    of, chunk, flit = part.locate(np.arange(count), run.length)
+    if received and mode.part_is_root:
+        of = np.full_like(of, run.root)
+    mapped = mode.receive_map if received else mode.send_map
+    located = mapped.locate(mode.groups.position[:, None], of[None], chunk[None])
+    memory, base = (np.broadcast_to(v, (program.topology.nodes, count)) for v in located)
+    pitch = np.array([mode.loop.pitch_of(k) for k in range(len(program.memories))])
     return Places(memory, np.where(base >= 0, base + pitch[memory] * flit, -1))

@@ -9,7 +9,7 @@ and no further, nothing is said of resets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .solver import Harness
@@ -30,7 +30,7 @@ STEADY = ["reg past = 0, steady = 0;",
 AGE = ["reg [3:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
 
 
-def by_value(values: Sequence[int], chosen: str) -> str:
+def by_value(values: Iterable[int], chosen: str) -> str:
     """A constant for each value of an expression, in Verilog.
 
     Examples
@@ -38,10 +38,11 @@ def by_value(values: Sequence[int], chosen: str) -> str:
     >>> by_value([3, 3], "mode"), by_value([1, 2, 4], "mode")
     ('3', '(mode == 0 ? 1 : mode == 1 ? 2 : 4)')
     """
-    if len(set(values)) == 1:
-        return str(values[0])
-    cases = [f"{chosen} == {k} ? {value}" for k, value in enumerate(values[:-1])]
-    return f"({' : '.join([*cases, str(values[-1])])})"
+    *others, last = map(int, values)
+    if all(value == last for value in others):
+        return str(last)
+    cases = [f"{chosen} == {k} ? {value}" for k, value in enumerate(others)]
+    return f"({' : '.join([*cases, str(last)])})"
 
 
 def within(name: str, number: str, bits: int) -> str:
@@ -57,7 +58,7 @@ class Model:
     module : str
         The name of the module in the text.
     shows : sequence of str
-        Registers that claims refer to, besides the ports.
+        Registers that claims refer to, besides the ports, as far as the module has them.
     constants : sequence of str
         Inputs that never change.
     resets : bool
@@ -74,7 +75,7 @@ class Model:
         constants: Sequence[str] = (),
         resets: bool = True,
     ) -> None:
-        self._design, self._module, self._shows = design, module, tuple(shows)
+        self._design, self._module = design, module
         self._lines: list[str] = []
         self._driven: dict[str, str] = {}
         self._claims: list[str] = []
@@ -84,7 +85,8 @@ class Model:
         self.widths = {name: port.width for name, port in made.ports.items()}
         self.widths |= made.signals
         self._inputs = [name for name, port in made.ports.items() if port.direction == "input"]
-        self._ports = [*made.ports, *shows]
+        self._shows = tuple(name for name in shows if name in made.signals)
+        self._ports = [*made.ports, *self._shows]
         self._constants = set(constants)
 
     def has(self, name: str) -> bool:

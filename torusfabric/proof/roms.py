@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..toolchain import tools
-from ..toolchain.cache import Cache, digest
-from ..toolchain.folders import work_folder
 from .gate_program import GateProgram
-from .gates import TO_GATES, GateModule, GateText, RomParameters, as_module
+from .gates import TO_GATES, GateModule, GateText, RomParameters, as_module, converted
 from .report import refuted
 
 if TYPE_CHECKING:
+    from ..toolchain.cache import Cache
     from ..verilog.design import Design
 
 __all__ = ["check_roms"]
@@ -41,11 +38,6 @@ def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> in
     -------
     int
         How many rows were compared.
-
-    Raises
-    ------
-    Refuted
-        If one is not shown.
     """
     different = dict.fromkeys(i.rom for i in text.instances.values() if i.rom is not None)
     count, left = 0, iter(different)
@@ -60,18 +52,7 @@ def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> in
 def _converted(batch: list[RomParameters], design: Design, cache: Cache | None) -> GateModule:
     """Some ROMs side by side, as gates."""
     verilog = design.modules[design.rom] + "\n".join(_side_by_side(batch, design.rom))
-    key = digest("roms", SCRIPT, verilog, tools.version("yosys"))
-    found = cache.get(key) if cache else None
-    if found is None:
-        with work_folder("roms") as folder:
-            (folder / "text.v").write_text(verilog, encoding="utf-8")
-            (folder / "script.ys").write_text(SCRIPT, encoding="utf-8")
-            tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
-                      what="ROMs", makes=["gates.json"])  # fmt: skip
-            found = json.loads((folder / "gates.json").read_text(encoding="utf-8"))
-        if cache:
-            cache.put(key, found)
-    return as_module("roms", found["modules"]["roms"])
+    return as_module("roms", converted(SCRIPT, verilog, cache)["modules"]["roms"])
 
 
 def _side_by_side(batch: list[RomParameters], module: str) -> Iterator[str]:

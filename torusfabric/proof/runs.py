@@ -15,23 +15,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..program.timing import WRITE
 from ..topology import BoolArray, IntArray
-from .messages import Run
+from .accesses import side_by_side
+from .messages import Run, owed_words
 from .report import Counterexample, Refuted, refuted
 from .snapshot import (
     Snapshot,
+    arrays,
+    of_all,
     picked,
+    repeated,
     same,
+    spread,
+    unchanged,
+    with_arrays,
 )
 from .symbols import UNKNOWN, named
 
 if TYPE_CHECKING:
     from ..program import Program
-    from .accesses import Access
+    from .accesses import Access, Steps
     from .machine import Override
     from .starts import Starts
 
-__all__ = ["LANES", "Meanwhile", "Runs", "Variant", "run_refuted"]
+__all__ = ["LANES", "Meanwhile", "MemoryRuns", "Runs", "Variant", "run_refuted"]
 
 #: Nodes times runs that are carried out at once.
 LANES = 4096
@@ -114,11 +122,6 @@ class Runs(ABC):
         -------
         Snapshot
             What is known of the fabric whichever of the runs it has done.
-
-        Raises
-        ------
-        Refuted
-            If one of them is not as it should be.
         """
 
     def _prepare(self, runs: Sequence[Run]) -> IntArray:
@@ -198,3 +201,121 @@ class Runs(ABC):
             now = later
         message = f"A fabric that is done must come to rest within {RESTING} cycles, not go on"
         raise refuted("whole runs", "busy", message)
+
+
+class MemoryRuns(Runs):
+    """Runs of a fabric whose nodes have memories: written before, and read after.
+
+    They start at any time after all that was written is in the memories, or as early as they may.
+    """
+
+    variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
+
+    def prove(
+        self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
+    ) -> Snapshot:
+        """Carry out runs, in variant 1 as early as they may start."""
+        early = variant == 1
+        cycles = self._prepare(runs)
+        access, begin = self.access, spread(rest, len(runs))
+        writes = access.writes(runs)
+        # The step of writes in the cycle of the start.
+        first = writes.count - access.overlap if early else writes.count + WRITE
+        # All but the nodes is at rest.
+        self.machine.settle(begin, self.starts.given())
+        self.machine.forget_words()
+        for step in range(first):
+            written = access.at(writes, step)
+            self.machine.settle(begin, self.starts.given(), written, only=access.nodes)
+            begin = self.machine.after(begin)
+        if not early:
+            begin = self._settled(spread(rest, len(runs)), begin)
+            access.check_others(begin)
+        meanwhile = Meanwhile(overrides=lambda cycle: access.at(writes, first + 1 + cycle))
+        now, left = self._run(runs, cycles, begin, meanwhile)
+        if compares:
+            self._read(runs, cycles, now, left)
+        return of_all(left, len(runs))
+
+    def _settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
+        """The state at rest with the words that memories hold; some memories are of one word.
+
+        A register is one of them if it holds a word that stays, whatever else is at rest.
+        """
+        machine = self.machine
+        now = with_arrays(
+            written,
+            [np.where(w > 1, w, r) for w, r in zip(arrays(written), arrays(rest), strict=True)],
+        )
+        while True:
+            machine.settle(now, self.starts.given())
+            later = machine.after(now)
+            stays = [
+                np.where((a > 1) & (a != b), r, a)
+                for a, b, r in zip(arrays(now), arrays(later), arrays(rest), strict=True)
+            ]
+            settled = with_arrays(later, stays)
+            if same(settled, now):
+                return settled
+            now = settled
+
+    def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, left: Snapshot) -> None:
+        """Read what is owed at all nodes, and compare; what came after a run was done is too late.
+
+        Parameters
+        ----------
+        runs, cycles
+        now, left : Snapshot
+            The state in the end, and each run's when it was done.
+        """
+        machine, access = self.machine, self.access
+        reads: Steps = access.reads(runs)
+        now, owed = unchanged(self._rested(now), left), self._owed(runs)
+        # Reads are carried out side by side, with nothing known of those before and after.
+        most = max(1, LANES // (self.program.topology.nodes * len(runs)))
+        for first in range(0, reads.count, most):
+            count = min(most, reads.count - first)
+            machine.prepare(len(runs) * count)
+            each, asked = repeated(now, count), side_by_side(reads, first, count)
+            machine.settle(each, self.starts.given())
+            machine.forget_words()
+            for step in range(access.answer + 1):
+                given = access.at(asked, step)
+                machine.settle(each, self.starts.given(), given, only=access.nodes)
+                if step < access.answer:
+                    each = machine.after(each)
+            for at in range(first, first + count):
+                lanes = slice(at - first, None, count)
+                self._compare_step(runs, cycles, owed, at, lanes)
+
+    def _owed(self, runs: Sequence[Run]) -> list[tuple[IntArray, BoolArray]]:
+        """What each run owes, and whom."""
+        return [owed_words(self.program, run, self.machine.sums) for run in runs]
+
+    def _compare_step(
+        self,
+        runs: Sequence[Run],
+        cycles: IntArray,
+        owed: list[tuple[IntArray, BoolArray]],
+        at: int,
+        lanes: slice = slice(None),
+    ) -> None:
+        """Compare a word of each run; which lanes are theirs may be said."""
+        for k, (words, receives) in enumerate(owed):
+            if at < words.shape[1]:
+                wanted = np.where(receives, words[:, at], UNKNOWN)
+                self._compare(
+                    runs[k], range(self.machine.runs)[lanes][k], wanted, int(cycles[k]), at
+                )
+
+    def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
+        """Compare a word of all nodes that are owed it."""
+        for module, nodes in self.access.nodes.items():
+            shown = self.machine.output(module, "read_data")[0, :, k]
+            wrong = (shown != wanted[nodes]) & (wanted[nodes] != UNKNOWN)
+            if wrong.any():
+                place = int(np.nonzero(wrong)[0][0])
+                what = [named(int(bits)) for bits in (wanted[nodes[place]], shown[place])]
+                message = f"must be {what[0]}, not {what[1]}"
+                node = nodes[place]
+                raise run_refuted(run, cycle, f"received word {at}", message, node)

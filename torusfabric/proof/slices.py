@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeAlias
 
-from .gates import Bit, Gate, GateModule, cone
+from .gates import Bit, GateModule, cone, worked_out
 from .report import refuted
 
 __all__ = ["alike"]
+
+#: Bits that need one another; where there are loops, `GateProgram` says so.
+MOST = 10**9
 
 #: What tells bits apart.
 Colour: TypeAlias = int
@@ -34,11 +37,6 @@ def alike(module: GateModule, words: Collection[str], width: int) -> int:
     -------
     int
         How many bits of outputs were compared with one at position 0.
-
-    Raises
-    ------
-    Refuted
-        If it does not.
     """
     slices = [_Slice(module, words, width, position) for position in range(width)]
     known: dict[object, Colour] = {}
@@ -91,15 +89,7 @@ class _Slice:
         self._module, self._live = module, live
         self._leaves = self._inputs(words, width)
         self._flops = [flop for flop in module.flops if flop.q in live.bits]
-        self._gate_of: dict[Bit, Gate] = {
-            gate.y: gate for gate in module.gates if gate.y in live.bits
-        }
-        self._read_of: dict[Bit, tuple[int, int, int]] = {
-            bit: (number, port, k)
-            for number in live.rams
-            for port, (_, data) in enumerate(module.rams[number].reads)
-            for k, bit in enumerate(data)
-        }
+        self._gate_of, self._read_of = module.gate_of, module.read_of
         self.kept: dict[object, Colour] = dict.fromkeys((flop.q for flop in self._flops), -1)
         self.kept |= {(n, k): -1 for n, bits in live.rams.items() for k in bits}
         self.shown: list[Colour] = []
@@ -119,21 +109,11 @@ class _Slice:
         colours: dict[Bit, Colour] = {}
         number = lambda what: known.setdefault(what, len(known))
 
+        def form(bit: Bit, needs: list[Colour]) -> Colour:
+            return number(self._form(bit, needs))
+
         def of(bit: Bit) -> Colour:
-            stack = [bit]
-            while stack:
-                top = stack[-1]
-                if top in colours:
-                    stack.pop()
-                    continue
-                needs = self._needs(top)
-                left = [other for other in needs if other not in colours]
-                if left:
-                    stack += left
-                else:
-                    colours[top] = number(self._form(top, [colours[other] for other in needs]))
-                    stack.pop()
-            return colours[bit]
+            return worked_out(bit, self._needs, form, colours, most=MOST)
 
         self.shown = [of(bit) for bit in self._bits]
         later: dict[object, Colour] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,8 @@ __all__ = ["Starts", "refused_starts"]
 
 #: Clock edges for which a reset lasts.
 RESET = 16
+
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 #: Starts that are carried out at once.
 STARTS = 256
@@ -109,15 +111,18 @@ class Starts:
         # With streams it is a matter of the control what `error` says of a start.
         self.error = "start_error" if "start_error" in nets else "error"
 
-    def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
-        """What drives the fabric while nobody writes."""
+    def given(
+        self, *, rst: int = 0, start: int | IntArray = 0, besides: Mapping[str, int] = NONE
+    ) -> dict[str, IntArray]:
+        """What drives the fabric while nobody writes, and besides."""
         pulse = np.broadcast_to(np.asarray(start), (1, self._machine.runs))
-        return {"rst": np.array([[rst]]), "start": pulse} | self._access.idle()
+        given = {"rst": np.array([[rst]]), "start": pulse} | self._access.idle()
+        return given | {name: np.array([[bit]]) for name, bit in besides.items()}
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
         asked = {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
-        return self.given(start=1) | self._access.begins() | self._numbers(asked)
+        return self.given(start=1, besides=self._access.begins) | self._numbers(asked)
 
     def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
         """Numbers as the bits of inputs."""
@@ -133,7 +138,7 @@ class Starts:
         machine.prepare(1)
         now = machine.unknown()
         for _ in range(RESET):
-            machine.settle(now, self.given(rst=1, start=UNKNOWN) | self._access.resets())
+            machine.settle(now, self.given(rst=1, start=UNKNOWN, besides=self._access.resets))
             now = machine.after(now)
         for _ in range(self._access.until_reset):
             machine.settle(now, self.given())
@@ -155,11 +160,6 @@ class Starts:
             How many starts were carried out.
         left : Snapshot
             What is known of the fabric at rest or after any of them.
-
-        Raises
-        ------
-        Refuted
-            If one of them is not refused.
         """
         machine, numbered = self._machine, with_numbers(rest)
         bits = {name: len(machine.text.nets[name]) for name in self.chosen}
@@ -184,7 +184,7 @@ class Starts:
         runs: int,
         *,
         start: int = 0,
-        asked: Mapping[str, IntArray] = MappingProxyType({}),
+        asked: Mapping[str, IntArray] = NONE,
     ) -> Snapshot:
         """The state after the next edge, of so many runs."""
         self._machine.prepare(runs)

@@ -16,14 +16,12 @@ from .accesses import CoreAccess, NoAccess
 from .gates import GateText
 from .host_access import HostAccess
 from .machine import WORDS, Machine
-from .memory_runs import MemoryRuns
 from .messages import Run, owed_words, received_places, sent_places
 from .report import Refuted
-from .runs import LANES, Runs
+from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
 from .starts import Starts
-from .stream_access import StreamAccess
-from .stream_runs import StreamRuns
+from .stream_runs import StreamAccess, StreamRuns
 from .streaming import StreamingRuns
 from .sums import SLICE, Sums, adders
 from .waves import Recorder
@@ -143,13 +141,7 @@ class Whole:
         )
 
     def prove(self, progress: Progress) -> int:
-        """Carry out all runs; returns how many things were compared.
-
-        Raises
-        ------
-        Refutation
-            If one of them is not as it should be.
-        """
+        """Carry out all runs; returns how many things were compared."""
         rest = self._runs.starts.rest()
         # What runs leave is at rest too; a few of them show nearly all of it.
         few = [(self._few, variant.number) for variant in self._runs.variants if variant.every]

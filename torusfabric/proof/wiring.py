@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..rtl.distribution import BY_GROUP
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
-from .gates import Bit, Gate, GateText, cone
+from .gates import Bit, GateText, cone
 from .report import refuted
 
 if TYPE_CHECKING:
@@ -200,10 +200,9 @@ def _staged(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
         module = text.modules[fabric.prefix + instance.module]
         pins = text.instances[instance.name].pins
         place = {bit: (p, k) for p, bits in module.inputs.items() for k, bit in enumerate(bits)}
-        flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
         for port, bits in module.outputs.items():
             for k, bit in enumerate(bits):
-                before = flop_of.get(bit)
+                before = module.flop_of.get(bit)
                 if before in place:
                     name, number = place[before]
                     found[pins[port][k]] = pins[name][number]
@@ -216,12 +215,10 @@ def _merged(fabric: Fabric, text: GateText) -> Wires:
     for instance in fabric.netlist.having(Role.READ_TREE):
         module = text.modules[fabric.prefix + instance.module]
         pins = text.instances[instance.name].pins
-        flop_of: dict[Bit, Bit] = {flop.q: flop.d for flop in module.flops}
-        gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates}
         for k, out in enumerate(module.outputs["word"]):
-            d = flop_of.get(out)
+            d = module.flop_of.get(out)
             reached = cone(module, [d], through_flops=False).bits if d is not None else set()
-            kinds = {gate_of[bit].kind for bit in reached if bit in gate_of}
+            kinds = {module.gate_of[b].kind for b in reached if b in module.gate_of}
             for j, bit in enumerate(module.inputs["data"]):
                 if bit in reached and kinds <= {"OR"}:
                     arrives[pins["data"][j]] = (*arrives.get(pins["data"][j], ()), pins["word"][k])

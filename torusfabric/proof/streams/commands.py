@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["commands_harness"]
 
-#: Registers that claims refer to.
+#: Registers that claims refer to, as far as there are any.
 REGISTERS = ("there", "number", "odd", "promised", "statuses", "into", "out",
              "status_beat", "status_0", "status_1", "run_tag", "refusal", "tag_under_way",
-             "under_way", "has_begun", *(f"command_{name}" for name in COMMAND))  # fmt: skip
+             "under_way", "has_begun", "length_under_way", "operation_under_way", "run_idle",
+             "next_section", *(f"command_{name}" for name in COMMAND))  # fmt: skip
 
 
 def commands_harness(design: Design, module: str, shape: CommandShape) -> Harness:
@@ -35,10 +36,7 @@ def commands_harness(design: Design, module: str, shape: CommandShape) -> Harnes
     module : str
         Its name in the text.
     """
-    bare = Model(design, module)
-    optional = [name for name in ("length_under_way", "operation_under_way", "run_idle",
-                                  "next_section") if bare.has(name)]  # fmt: skip
-    model = Model(design, module, shows=[*REGISTERS, *optional])
+    model = Model(design, module, shows=REGISTERS)
     model.past("past_load_valid", "load_valid", 2)
     _add_runs(model, shape)
     _add_collection(model)

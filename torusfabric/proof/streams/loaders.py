@@ -32,9 +32,7 @@ def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
     module : str
         Its name in the text.
     """
-    bare = Model(design, module)
-    shows = [name for name in REGISTERS if bare.has(name)]
-    model = Model(design, module, shows=shows, constants=("sends", "position"))
+    model = Model(design, module, shows=REGISTERS, constants=("sends", "position"))
     add_runs(model, shape.facts.sections, begins_if="loaded")
     _add_message(model, shape)
     _add_position(model, shape)
@@ -69,7 +67,7 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
     sends = "sends[mode]"
     if any(shape.at_root):
-        sends = f"({by_value([*map(int, shape.at_root)], 'mode')} ? root == own : {sends})"
+        sends = f"({by_value(shape.at_root, 'mode')} ? root == own : {sends})"
     if shape.position_bits:
         model.wire("own", within("position", "mode", facts.position_bits), facts.position_bits)
     model.wire("waiting", f"{bits}'(filling - begun)", bits)
@@ -135,7 +133,7 @@ def _add_faults(model: Model, shape: LoaderShape) -> None:
         )
         # A destination with all bits set needs one bit more to be less than the number of them.
         unknown = f"{{1'b0, tdest}} >= {by_value(shape.packets, 'mode')}"
-        named = by_value([*map(int, shape.named)], "mode")
+        named = by_value(shape.named, "mode")
         bad_destination += f" || (ends_packet && {named} && ({unknown} || seen[tdest]))"
         model.claim("knows_its_destinations", f"sent == seen[{max(shape.packets) - 1}:0]")
     model.wire("bad_destination", bad_destination)
@@ -225,7 +223,7 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
     if shape.key_bits:
         claims["asks_for_the_row_of_the_word"] = f"!counts_word || key == {_key(shape)}"
     if shape.kept:
-        named = by_value([*map(int, shape.named)], "mode")
+        named = by_value(shape.named, "mode")
         mine = f"!{named} || tdest == own" if shape.dest_bits else "1'b1"
         model.past("kept_word", f"counts_word && ({mine})")
         model.past("was_at", "at", shape.words.most.bit_length())
@@ -238,7 +236,7 @@ def _key(shape: LoaderShape) -> str:
     """What the ROM is asked for."""
     fields = [f"{shape.facts.mode_bits}'(mode)"] if shape.facts.mode_bits else []
     if shape.dest_bits:
-        named = by_value([*map(int, shape.named)], "mode")
+        named = by_value(shape.named, "mode")
         fields.append(f"{shape.dest_bits}'({named} ? tdest : 0)")
     if shape.words.chunk_bits:
         fields.append(f"{shape.words.chunk_bits}'(word_chunk)")

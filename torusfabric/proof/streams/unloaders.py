@@ -46,10 +46,8 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
     module : str
         Its name in the text.
     """
-    bare = Model(design, module)
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
-    shows = [name for name in REGISTERS if bare.has(name)]
-    model = Model(design, module, shows=shows, constants=constants)
+    model = Model(design, module, shows=REGISTERS, constants=constants)
     add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
     model.wire("advance", "read_advance")
@@ -115,7 +113,7 @@ def _receives(shape: UnloaderShape, mode: str, root: str) -> str:
     receives = f"receives[{mode}]"
     if any(shape.at_root):
         own = within("position", mode, shape.facts.position_bits)
-        chosen = by_value([int(at) for at in shape.at_root], mode)
+        chosen = by_value(shape.at_root, mode)
         receives = f"({chosen} ? {root} == {own} : {receives})"
     return receives
 
@@ -166,7 +164,7 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
     """The tags of words that are asked for and not yet handed over, the oldest first."""
     origin = f"number | {by_value(shape.roots, 'mode')}"
     if any(shape.by_root):
-        origin = f"{by_value([int(by) for by in shape.by_root], 'mode')} ? root : {origin}"
+        origin = f"{by_value(shape.by_root, 'mode')} ? root : {origin}"
     model.wire("origin", origin, shape.id_bits)
     path = _path(shape)
     bits, stages = shape.id_bits + 1, len(path)
@@ -260,7 +258,7 @@ def _key(shape: UnloaderShape) -> str:
     if shape.packet_bits:
         packet = "number"
         if any(shape.by_root):
-            packet = f"({by_value([int(by) for by in shape.by_root], 'mode')} ? root : number)"
+            packet = f"({by_value(shape.by_root, 'mode')} ? root : number)"
         fields.append(f"{shape.packet_bits}'({packet})")
     if shape.words.chunk_bits:
         fields.append(f"{shape.words.chunk_bits}'(word_chunk)")
