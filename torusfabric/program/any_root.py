@@ -23,46 +23,23 @@ from ..errors import InputError
 from ..schedule import Masked, Pattern
 from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
 from .fields import Action, Field, Loop, Memory, Point
-from .mode import Mode, block_flits
-from .patterns import compile_pattern, tree_departures, tree_plan
-from .program import Program
+from .patterns import compile_pattern, tree_plan
+from .request import Request
 from .round_follower import BlockFollower, Message
 from .rounds import compile_rounds, cost_of, loop_of
 from .send_order import Location
 from .tables import compile_table
-from .timing import chunk_cycles, look_up_delay
 
 if TYPE_CHECKING:
-    from ..collective import Operator
-    from ..schedule import Schedule, Transfers
+    from ..schedule import Transfers
     from ..topology import IntArray
+    from .program import Program
 
 __all__ = ["compile_any_root", "send_banks"]
 
 
-def compile_any_root(
-    schedule: Schedule,
-    flits: int,
-    operators: tuple[Operator, ...] = (),
-    *,
-    any_length: bool = False,
-) -> Program:
-    """The program of a schedule from or to any root.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        Of a broadcast, scatter, gather or reduce from or to node 0.
-    flits : int
-        Flits of a message.
-    operators : tuple of Operator
-        Of a reduction.
-    any_length : bool
-        Whether messages may be shorter.
-
-    Returns
-    -------
-    Program
+def compile_any_root(request: Request) -> Program:
+    """The program of a schedule from or to any root; it is that for node 0.
 
     Raises
     ------
@@ -77,61 +54,54 @@ def compile_any_root(
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "gather")
-    >>> program = compile_any_root(schedule, 2)
+    >>> program = compile_any_root(Request(schedule, 2))
     >>> program.any_root, program.depth.min(axis=0).tolist()
     (True, [4, 4, 4, 4, 2])
     """
-    collective = schedule.collective
+    schedule, collective = request.schedule, request.schedule.collective
     if not collective.rooted:
         raise InputError(f"Root must be left out for {collective.kind}, which has none, not any")
     if collective.single_origin and collective.to_all:
-        return _broadcast(schedule, flits, any_length=any_length)
+        return _broadcast(request)
     if isinstance(schedule, Masked):
-        return _unmasked(schedule, flits, operators, any_length=any_length)
-    program = compile_rounds(schedule, flits, operators, any_length=any_length)
-    mode, layout = program.mode, program.layout
-    mode = replace(mode, any_root=True, by_offset=True, receive_map=_receive_map(program))
+        compiler = compile_pattern if isinstance(schedule.whole, Pattern) else compile_table
+        program = compiler(replace(request, schedule=schedule.whole))
+        return replace(program, modes=(replace(program.mode, schedule=schedule, any_root=True),))
+    program = compile_rounds(request)
+    mode = replace(program.mode, any_root=True, by_offset=True, receive_map=_receive_map(program))
     if collective.personal:
-        delay = look_up_delay(layout, flits, any_length=any_length)
-        mode = replace(mode, send_map=_send_map(program), write_delay=delay)
+        send_map = _send_map(program)
+        mode = replace(mode, send_map=send_map, write_delay=request.write_delay(send_map))
     depth = np.broadcast_to(program.depth.max(axis=0), program.depth.shape)
     opened = replace(program, modes=(mode,), depth=depth)
     return _banked(opened) if collective.personal else opened
 
 
-def _broadcast(schedule: Schedule, flits: int, *, any_length: bool) -> Program:
+def _broadcast(request: Request) -> Program:
     """The program of a broadcast in rounds, or over trees.
 
     Each chunk has a memory of two halves, the lower for what a node would send as the root, the
     upper for what it has received.
     """
-    topology, chunks, block = schedule.topology, schedule.chunks, block_flits(schedule, flits)
-    half = 1 << (block - 1).bit_length()
-    late = None
+    schedule, block = request.schedule, request.block
+    chunks, half = schedule.chunks, 1 << (block - 1).bit_length()
     if isinstance(schedule, Pattern) and schedule.streams:
-        plan, late = tree_plan(schedule, by_chunk=True), tree_departures(schedule)
+        plan = tree_plan(schedule, by_chunk=True)
     else:
         plan = _ChunkFollower(schedule).follow()
     loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
-    layout = schedule.collective.layout(topology, chunks)
-    mode = Mode(
-        schedule=schedule,
-        any_root=True,
-        by_offset=True,
-        loop=replace(loop, streams=late),
-        send_map=DirectMap(0, chunks, block, by_chunk=True),
-        receive_map=DirectMap(0, chunks, block, by_chunk=True, base=half),
-        write_delay=chunk_cycles(layout, flits, any_length=any_length),
+    send_map = DirectMap(0, chunks, block, by_chunk=True)
+    mode = request.mode(
+        loop,
+        send_map=send_map,
+        receive_map=replace(send_map, base=half),
         moving=cost_of(plan, block),
-        any_length=any_length,
         known_by="the root",
     )
     memory, source = plan.receipts.memory, plan.receipts.source
     ports = (tuple(np.unique(source[memory == chunk]).tolist()) for chunk in range(chunks))
-    return Program(
-        topology=topology,
-        flits=flits,
-        modes=(mode,),
+    return request.program(
+        replace(mode, any_root=True, by_offset=True),
         memories=tuple(Memory(used, own=True) for used in ports),
         depth=np.full((len(first), chunks), half + block),
         variant_of=variant_of,
@@ -165,19 +135,6 @@ class _ChunkFollower(BlockFollower):
     @override
     def _place(self, node: int, port: int, payload: Message) -> Location:
         return Location(payload[0], 1)
-
-
-def _unmasked(
-    schedule: Masked, flits: int, operators: tuple[Operator, ...], *, any_length: bool
-) -> Program:
-    """The program of a schedule that serves all roots alike: that of all of it."""
-    match schedule.whole:
-        case Pattern() as pattern:
-            program = compile_pattern(pattern, flits, any_length=any_length)
-        case table:
-            program = compile_table(table, flits, operators, any_length=any_length)
-    mode = replace(program.mode, schedule=schedule, any_root=True)
-    return replace(program, modes=(mode,))
 
 
 def _send_map(program: Program) -> AddressMap:

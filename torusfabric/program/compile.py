@@ -17,6 +17,7 @@ from .lift import lift
 from .merge import merge
 from .operator_demands import check_agreement, wait_for_operators
 from .patterns import compile_pattern
+from .request import Request
 from .rounds import compile_rounds
 from .tables import compile_table
 from .tree_sums import compile_tree_sums
@@ -117,7 +118,7 @@ def _compile(
         raise InputError(f"Flits must be left out with max_flits, not {flits}")
     most = next(n for n in (max_flits, flits, schedule.chunks) if n is not None)
     chosen = _operators(schedule, operators)
-    return _compile_one(schedule, most, chosen, root, any_length=max_flits is not None)
+    return _compile_one(Request(schedule, most, chosen, max_flits is not None), root)
 
 
 def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
@@ -131,21 +132,15 @@ def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Op
     return tuple(operators)
 
 
-def _compile_one(
-    schedule: Schedule,
-    flits: int,
-    operators: tuple[Operator, ...],
-    root: str | None,
-    *,
-    any_length: bool,
-) -> Program:
+def _compile_one(request: Request, root: str | None) -> Program:
     """The program of a schedule, by its form."""
+    schedule = request.schedule
     if root == "any":
         if schedule.collective.root:
             raise InputError(
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
-        return compile_any_root(schedule, flits, operators, any_length=any_length)
+        return compile_any_root(request)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
     if isinstance(schedule, Rounds) and keeps_sums(schedule):
@@ -158,17 +153,15 @@ def _compile_one(
             "Root must be any for a schedule that serves all roots alike, not left out"
         )
     if isinstance(schedule, Pattern):
-        return compile_pattern(schedule, flits, any_length=any_length)
-    if isinstance(schedule, SumTable) and not all(each.idempotent for each in operators):
+        return compile_pattern(request)
+    if isinstance(schedule, SumTable) and not all(each.idempotent for each in request.operators):
         from ..analysis.check import check  # a schedule may have been checked for others
 
         check(schedule)
     if isinstance(schedule, Table | SumTable):
-        return compile_table(schedule, flits, operators, any_length=any_length)
+        return compile_table(request)
     trees = sum_trees(schedule)
-    if trees is not None:
-        return compile_tree_sums(schedule, trees, flits, operators, any_length=any_length)
-    return compile_rounds(schedule, flits, operators, any_length=any_length)
+    return compile_rounds(request) if trees is None else compile_tree_sums(request, trees)
 
 
 def _compile_all(

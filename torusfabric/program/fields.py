@@ -20,7 +20,7 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
-           "Order", "Point", "Sources", "fields_of", "number_equal"]  # fmt: skip
+           "Order", "Point", "Sources", "fields_of", "memories_of", "number_equal"]  # fmt: skip
 
 #: A value that does not matter.
 IDLE = -1
@@ -170,6 +170,11 @@ class Memory:
     ports: tuple[int, ...]
     own: bool = False
     layout: int = 0
+
+
+def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
+    """A memory for what comes by each of some in-ports, and so many for what the node sends."""
+    return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
 @dataclass(frozen=True)

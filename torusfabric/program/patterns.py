@@ -16,49 +16,32 @@ which a block arrives is a difference of two numbers, one for the node and one f
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..schedule import Pattern
 from ..schedule.flows import Flows
 from ..topology import IntArray
-from .address_map import DirectMap, NodeMap, Route, RouteMap
-from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of, number_equal
-from .mode import CycleCost, Mode, block_flits
-from .program import Program
+from .address_map import DirectMap, Route, RouteMap
+from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
+from .mode import CycleCost
+from .request import Request
 from .round_follower import Bursts, Receipts, RoundPlan
-from .rounds import cost_of, loop_of
-from .timing import ADDRESS, SETTING, chunk_cycles, store_delay
+from .rounds import program_of
+from .timing import ADDRESS, SETTING, store_delay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..schedule import Pattern
     from ..topology import BoolArray
+    from .program import Program
 
-__all__ = ["Route", "compile_pattern", "routes_of", "tree_departures", "tree_plan"]
+__all__ = ["Route", "compile_pattern", "routes_of", "tree_plan"]
 
 
-def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -> Program:
+def compile_pattern(request: Request) -> Program:
     """The program of an oblivious schedule.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    flits : int
-        Flits of a message.
-    any_length : bool
-        Whether messages may be shorter.
-
-    Returns
-    -------
-    Program
-
-    Raises
-    ------
-    InputError
-        If a message of so many flits cannot be cut into equal chunks.
 
     Examples
     --------
@@ -66,13 +49,15 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
 
     >>> import torusfabric as tf
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
-    >>> program = compile_pattern(pattern, flits=2)
+    >>> program = compile_pattern(Request(pattern, flits=2))
     >>> pattern.chunks, program.loop.rows, len(program.memories)
     (2, 4, 6)
     """
+    pattern = request.schedule
+    assert isinstance(pattern, Pattern)
     if pattern.streams:
-        return _compile_trees(pattern, flits, any_length=any_length)
-    waves, steps = block_flits(pattern, flits), pattern.steps
+        return program_of(request, tree_plan(pattern))
+    waves, steps = request.block, pattern.steps
     ports, chunks = pattern.topology.ports, pattern.chunks
     inject = np.where(pattern.inject >= 0, ports + pattern.inject, IDLE)
     forward = np.where(pattern.feed >= 0, pattern.feed, IDLE)
@@ -99,56 +84,17 @@ def compile_pattern(pattern: Pattern, flits: int, *, any_length: bool = False) -
         pitch=(steps,) * ports,
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
     )
-    received = tuple(Memory((port,)) for port in range(ports))
-    own = tuple(Memory((), own=True) for _ in range(chunks))
-    routes = tuple(routes_of(pattern, Flows.of(pattern)))
-    layout = pattern.collective.layout(pattern.topology, chunks)
-    mode = Mode(
-        schedule=pattern,
-        loop=loop,
+    mode = request.mode(
+        loop,
         send_map=DirectMap(ports, chunks, waves, by_chunk=True),
-        receive_map=RouteMap(routes, steps, ports),
-        write_delay=chunk_cycles(layout, flits, any_length=any_length),
+        receive_map=RouteMap(tuple(routes_of(pattern, Flows.of(pattern))), steps, ports),
         moving=CycleCost(steps, 0, steps * waves),
-        any_length=any_length,
         known_by="position on the stream",
     )
-    return Program(
-        topology=pattern.topology,
-        flits=flits,
-        modes=(mode,),
-        memories=received + own,
+    return request.program(
+        mode,
+        memories=memories_of(range(ports), chunks),
         depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
-        variant_of=variant_of,
-    )
-
-
-def _compile_trees(pattern: Pattern, flits: int, *, any_length: bool) -> Program:
-    """The program of trees: every in-port has a memory, and at the root so has every chunk."""
-    topology, chunks, block = pattern.topology, pattern.chunks, block_flits(pattern, flits)
-    ports, plan = topology.ports, tree_plan(pattern)
-    loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
-    layout = pattern.collective.layout(topology, chunks)
-    memory, base = (
-        array.reshape(topology.nodes, 1, chunks) for array in (plan.memory, plan.slot * block)
-    )
-    mode = Mode(
-        schedule=pattern,
-        loop=replace(loop, streams=tree_departures(pattern)),
-        send_map=DirectMap(ports, chunks, block, by_chunk=True),
-        receive_map=NodeMap(memory, base, variant_of),
-        write_delay=chunk_cycles(layout, flits, any_length=any_length),
-        moving=cost_of(plan, block),
-        any_length=any_length,
-        known_by="the in-port",
-    )
-    received = tuple(Memory((port,)) for port in range(ports))
-    return Program(
-        topology=topology,
-        flits=flits,
-        modes=(mode,),
-        memories=(*received, *(Memory((), own=True) for _ in range(chunks))),
-        depth=plan.depth[first] * block,
         variant_of=variant_of,
     )
 
@@ -196,10 +142,11 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
         depth=depth,
         memory=located[0],
         slot=located[1],
+        streams=_departures(pattern),
     )
 
 
-def tree_departures(pattern: Pattern) -> IntArray:
+def _departures(pattern: Pattern) -> IntArray:
     """Hops from the root to each node that sends by a port, shape (nodes, ports)."""
     late = np.zeros(pattern.feed.shape, int)
     for hops, transfers in enumerate(pattern.rounds()):

@@ -79,11 +79,13 @@ class RoundPlan(NamedTuple):
         The longest path and the longest message of each round.
     bursts : Bursts
     receipts : Receipts
-    depth : ndarray of int, shape (nodes, ports + 1)
-        Blocks in the memory of each in-port, and in that of what a node sends.
+    depth : ndarray of int, shape (nodes, memories)
+        Blocks in the memory of each in-port, and in those of what a node sends.
     memory, slot : ndarray of int, shape (nodes, receive blocks)
         Where each node keeps each block that the host may ask for, in the host's order; the slot is
         -1 for none.
+    streams : ndarray of int, shape (nodes, ports), or None
+        As of a `Loop`.
     """
 
     select: IntArray
@@ -94,6 +96,7 @@ class RoundPlan(NamedTuple):
     depth: IntArray
     memory: IntArray
     slot: IntArray
+    streams: IntArray | None = None
 
 
 class BlockFollower:

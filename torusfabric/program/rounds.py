@@ -22,50 +22,30 @@ from .fields import (
     NEUTRAL,
     Action,
     Loop,
-    Memory,
     Order,
     Sources,
     fields_of,
+    memories_of,
     number_equal,
 )
-from .mode import CycleCost, Mode, block_flits
-from .program import Program
+from .mode import CycleCost
+from .request import Request
 from .round_follower import BlockFollower, RoundPlan, SumFollower
-from .timing import ADDRESS, ROUND_SETUP, SETTING, direct_write_delay, round_pause, store_delay
+from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:
-    from ..collective import Operator
     from ..schedule import Schedule
     from ..topology import IntArray
+    from .program import Program
 
-__all__ = ["RoundLoop", "compile_rounds", "loop_of"]
+__all__ = ["RoundLoop", "compile_rounds", "cost_of", "loop_of", "program_of"]
 
 #: More blocks at nodes (nodes times blocks) than this are not followed one by one.
 MAX_HELD_BLOCKS = 2**22
 
 
-def compile_rounds(
-    schedule: Schedule,
-    flits: int,
-    operators: tuple[Operator, ...] = (),
-    *,
-    any_length: bool = False,
-) -> Program:
+def compile_rounds(request: Request) -> Program:
     """The program of a schedule in rounds.
-
-    Parameters
-    ----------
-    schedule : Schedule
-    flits : int
-        Flits of a message.
-    operators : tuple of Operator
-        Of a reduction.
-    any_length : bool
-        Whether messages may be shorter.
-
-    Returns
-    -------
-    Program
 
     Raises
     ------
@@ -79,34 +59,35 @@ def compile_rounds(
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "broadcast", algorithm="diagonal")
-    >>> program = compile_rounds(schedule, schedule.chunks)
+    >>> program = compile_rounds(Request(schedule, schedule.chunks))
     >>> print(program.mode.cost)
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
-    block = block_flits(schedule, flits)
-    _check_size(schedule, sums=bool(operators))
-    plan = (SumFollower if operators else BlockFollower)(schedule).follow()
-    ports = schedule.topology.ports
+    schedule, sums = request.schedule, bool(request.operators)
+    _check_size(schedule, sums=sums)
+    return program_of(request, (SumFollower if sums else BlockFollower)(schedule).follow())
+
+
+def program_of(request: Request, plan: RoundPlan) -> Program:
+    """The program of a plan, in which every in-port has a memory.
+
+    What a node sends is in one memory in rounds, in one for each chunk where messages stream.
+    """
+    block, topology, layout = request.block, request.topology, request.layout
+    ports, streams = topology.ports, plan.streams is not None
     loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
-    layout = schedule.collective.layout(schedule.topology, schedule.chunks)
-    shape = (schedule.topology.nodes, layout.recv_parts, layout.part_chunks)
+    shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
     base = np.where(plan.slot >= 0, plan.slot * block, -1)
-    mode = Mode(
-        schedule=schedule,
-        operators=operators,
-        loop=loop,
-        send_map=DirectMap(ports, layout.part_chunks, block),
+    mode = request.mode(
+        loop,
+        send_map=DirectMap(ports, layout.part_chunks, block, by_chunk=streams),
         receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
-        write_delay=direct_write_delay(layout, flits, any_length=any_length),
         moving=cost_of(plan, block),
-        any_length=any_length,
-        known_by="round and address",
+        known_by="the in-port" if streams else "round and address",
     )
-    return Program(
-        topology=schedule.topology,
-        flits=flits,
-        modes=(mode,),
-        memories=(*(Memory((port,)) for port in range(ports)), Memory((), own=True)),
+    return request.program(
+        mode,
+        memories=memories_of(range(ports), plan.depth.shape[1] - ports),
         depth=plan.depth[first] * block,
         variant_of=variant_of,
     )
@@ -180,6 +161,7 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
             for field in fields_of(action, each[:, first], delay)
         ),
         departure=np.broadcast_to(departure[:, None], (len(departure), ports)),
+        streams=plan.streams,
     )
     return RoundLoop(loop, variant_of, first)
 

@@ -15,50 +15,24 @@ import numpy as np
 from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
-from .fields import IDLE, Action, Field, Loop, Memory, Order, Sources, fields_of
-from .mode import CycleCost, Mode, block_flits
+from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of
+from .mode import CycleCost
 from .node_plan import TablePlan
-from .program import Program
+from .request import Request
 from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_planner import plan_table
-from .timing import ADDRESS, LINK, SETTING, direct_write_delay, look_up_delay, store_delay
+from .timing import ADDRESS, LINK, SETTING, store_delay
 
 if TYPE_CHECKING:
-    from ..collective import Operator
     from .node_plan import NodePlan
+    from .program import Program
 
 __all__ = ["compile_table"]
 
 
-def compile_table(
-    table: Table | SumTable,
-    flits: int,
-    operators: tuple[Operator, ...] = (),
-    *,
-    any_length: bool = False,
-) -> Program:
+def compile_table(request: Request) -> Program:
     """The program of a table.
-
-    Parameters
-    ----------
-    table : Table or SumTable
-        With at least one step.
-    flits : int
-        Flits of a message.
-    operators : tuple of Operator
-        Of a table of sums.
-    any_length : bool
-        Whether messages may be shorter.
-
-    Returns
-    -------
-    Program
-
-    Raises
-    ------
-    InputError
-        If a message of so many flits cannot be cut into equal chunks.
 
     Examples
     --------
@@ -66,46 +40,35 @@ def compile_table(
 
     >>> import torusfabric as tf
     >>> table = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
-    >>> program = compile_table(table, 4)
+    >>> program = compile_table(Request(table, 4))
     >>> program.loop.variants, table.round_count, program.loop.slots(4)
     (1, 4, 16)
     """
-    block = block_flits(table, flits)
-    topology = table.topology
-    plan = _plan_of(table, block, operators, any_length=any_length)
-    loop = _sum_loop(plan, table) if isinstance(plan, SumPlan) else _loop(plan, block)
-    delay = _write_delay(table, plan, flits, any_length=any_length)
-    mode = Mode(
-        schedule=table,
-        operators=operators,
-        loop=loop,
+    table, block = request.schedule, request.block
+    assert isinstance(table, Table | SumTable)
+    plan = _plan_of(request, table)
+    receiving = [memory.port for memory in plan.receive_memories]
+    mode = request.mode(
+        _sum_loop(plan, table) if isinstance(plan, SumPlan) else _loop(plan, block),
         send_map=_send_map(table, plan, block),
-        receive_map=OffsetMap(topology, plan.result_memory, _words(plan.slot, block)),
-        write_delay=delay,
+        receive_map=OffsetMap(table.topology, plan.result_memory, _words(plan.slot, block)),
         moving=CycleCost(table.round_count, 0, table.round_count * block),
-        any_length=any_length,
         known_by="step and port",
     )
-    received = tuple(Memory((memory.port,)) for memory in plan.receive_memories)
-    own = tuple(Memory((), own=True) for _ in plan.send_memories)
-    return Program(
-        topology=topology,
-        flits=flits,
-        modes=(mode,),
-        memories=received + own,
+    return request.program(
+        mode,
+        memories=memories_of(receiving, len(plan.send_memories)),
         depth=np.array([[memory.depth * block for memory in plan.memories]]),
-        variant_of=np.zeros(topology.nodes, np.int32),
+        variant_of=np.zeros(table.topology.nodes, np.int32),
     )
 
 
-def _plan_of(
-    table: Table | SumTable, block: int, operators: tuple[Operator, ...], *, any_length: bool
-) -> SumPlan | TablePlan:
+def _plan_of(request: Request, table: Table | SumTable) -> SumPlan | TablePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
     if isinstance(table, Table) and not table.collective.reducing:
-        return plan_table(table, block, by_waves_only=any_length)
-    latency = max(operator.latency for operator in operators)
-    return (plan_sums_of_any_length if any_length else plan_sums)(table, block, latency)
+        return plan_table(table, request.block, by_waves_only=request.any_length)
+    plan = plan_sums_of_any_length if request.any_length else plan_sums
+    return plan(table, request.block, request.latency)
 
 
 def _words(slot: IntArray, block: int) -> IntArray:
@@ -123,14 +86,6 @@ def _send_map(table: Table | SumTable, plan: NodePlan, block: int) -> DirectMap 
         return DirectMap(len(plan.receive_memories), table.chunks, block)
     memory = plan.send_memory + len(plan.receive_memories)
     return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
-
-
-def _write_delay(table: Table | SumTable, plan: NodePlan, flits: int, *, any_length: bool) -> int:
-    """Cycles by which a word that the host writes arrives later than it could."""
-    layout = table.collective.layout(table.topology, table.chunks)
-    if isinstance(_send_map(table, plan, layout.block_flits(flits)), DirectMap):
-        return direct_write_delay(layout, flits, any_length=any_length)
-    return look_up_delay(layout, flits, any_length=any_length)
 
 
 class _Injections(NamedTuple):

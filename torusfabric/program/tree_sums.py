@@ -20,20 +20,20 @@ from .fields import (
     Action,
     Field,
     Loop,
-    Memory,
     Order,
     Sources,
     fields_of,
+    memories_of,
     number_equal,
 )
-from .mode import CycleCost, Mode, block_flits
-from .program import Program
-from .timing import ADDRESS, COMBINE, LINK, SETTING, chunk_cycles
+from .mode import CycleCost
+from .timing import ADDRESS, COMBINE, LINK, SETTING
 
 if TYPE_CHECKING:
-    from ..collective import Operator
     from ..schedule import Schedule
     from ..topology import IntArray
+    from .program import Program
+    from .request import Request
 
 __all__ = ["compile_tree_sums"]
 
@@ -102,30 +102,14 @@ def _times(schedule: Schedule, trees: IntArray, latency: int) -> _Times:
     return _Times(read - first, sent - first, after, last, -first)
 
 
-def compile_tree_sums(
-    schedule: Schedule,
-    trees: IntArray,
-    flits: int,
-    operators: tuple[Operator, ...],
-    *,
-    any_length: bool = False,
-) -> Program:
+def compile_tree_sums(request: Request, trees: IntArray) -> Program:
     """The program of a reduction along trees.
 
     Parameters
     ----------
-    schedule : Schedule
+    request : Request
     trees : ndarray of int, shape (chunks, nodes)
-        Its trees, see `sum_trees`.
-    flits : int
-        Flits of a message.
-    operators : tuple of Operator
-    any_length : bool
-        Whether messages may be shorter.
-
-    Returns
-    -------
-    Program
+        The trees of its schedule, see `sum_trees`.
 
     Examples
     --------
@@ -136,9 +120,9 @@ def compile_tree_sums(
     >>> tf.compile(schedule, flits=64).cycles()
     34
     """
-    topology, block = schedule.topology, block_flits(schedule, flits)
+    schedule, topology, block = request.schedule, request.topology, request.block
     root, chunks, ports = schedule.collective.root or 0, len(trees), topology.ports
-    times = _times(schedule, trees, max(operator.latency for operator in operators))
+    times = _times(schedule, trees, request.latency)
     results = np.unique(times.last[:, root])
     count, reader = _readers(times.read)
     sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)))
@@ -163,31 +147,21 @@ def compile_tree_sums(
         departure=np.zeros((1, ports), int),
         streams=_departures(trees, times, ports),
     )
-    layout = schedule.collective.layout(topology, schedule.chunks)
     memory, base = np.zeros((2, topology.nodes, 1, chunks), int)
     memory[root, 0], base[:] = place, -1
     base[root] = 0
-    mode = Mode(
-        schedule=schedule,
-        operators=operators,
-        loop=loop,
+    mode = request.mode(
+        loop,
         send_map=DirectMap(len(results), chunks, block, by_chunk=True),
         receive_map=NodeMap(memory, base, variant_of),
-        write_delay=chunk_cycles(layout, flits, any_length=any_length),
         moving=CycleCost(1, times.cycles - 1, block, alpha=1, hop_cycles=1),
-        any_length=any_length,
         known_by="the in-port",
     )
     depth = np.full((topology.nodes, len(results) + chunks), block)
     depth[:, : len(results)] = np.where(stored >= 0, block, 0)
-    return Program(
-        topology=topology,
-        flits=flits,
-        modes=(mode,),
-        memories=(
-            *(Memory((port,)) for port in results.tolist()),
-            *(Memory((), own=True) for _ in range(chunks)),
-        ),
+    return request.program(
+        mode,
+        memories=memories_of(results.tolist(), chunks),
         depth=depth[first],
         variant_of=variant_of,
     )

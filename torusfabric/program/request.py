@@ -1,0 +1,118 @@
+"""What is wanted of a program, and what all that are made of one schedule have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .address_map import AddressMap, DirectMap
+from .mode import CycleCost, Mode, block_flits
+from .program import Program
+from .timing import chunk_cycles, direct_write_delay, look_up_delay
+
+if TYPE_CHECKING:
+    from ..collective import Operator
+    from ..collective.layout import Layout
+    from ..schedule import Schedule
+    from ..topology import IntArray, Topology
+    from .fields import Loop, Memory
+
+__all__ = ["Request"]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A schedule, and what is wanted of its program.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        With at least one step.
+    flits : int
+        Of a message.
+    operators : tuple of Operator
+        Of a reduction.
+    any_length : bool
+        Whether messages may be shorter.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> Request(tf.plan("4x4", "broadcast", chunks=2), flits=3).block
+    2
+    """
+
+    schedule: Schedule
+    flits: int
+    operators: tuple[Operator, ...] = ()
+    any_length: bool = False
+
+    @cached_property
+    def block(self) -> int:
+        """Flits of a block.
+
+        Raises
+        ------
+        InputError
+            If a message of so many flits cannot be cut into equal chunks.
+        """
+        return block_flits(self.schedule, self.flits)
+
+    @property
+    def topology(self) -> Topology:
+        """That of the schedule."""
+        return self.schedule.topology
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The memory layout of a node as the host addresses it."""
+        return self.schedule.collective.layout(self.topology, self.schedule.chunks)
+
+    @property
+    def latency(self) -> int:
+        """Cycles that the hardware of operators takes by itself."""
+        return max(operator.latency for operator in self.operators)
+
+    def mode(
+        self,
+        loop: Loop,
+        *,
+        send_map: AddressMap,
+        receive_map: AddressMap,
+        moving: CycleCost,
+        known_by: str,
+    ) -> Mode:
+        """What a run does, given its rows and where data lie; see `Mode`."""
+        return Mode(
+            schedule=self.schedule,
+            operators=self.operators,
+            loop=loop,
+            send_map=send_map,
+            receive_map=receive_map,
+            write_delay=self.write_delay(send_map),
+            moving=moving,
+            any_length=self.any_length,
+            known_by=known_by,
+        )
+
+    def write_delay(self, send_map: AddressMap) -> int:
+        """Cycles by which a word that the host writes arrives later than it could."""
+        if not isinstance(send_map, DirectMap):
+            delay = look_up_delay
+        else:
+            delay = chunk_cycles if send_map.by_chunk else direct_write_delay
+        return delay(self.layout, self.flits, any_length=self.any_length)
+
+    def program(
+        self, mode: Mode, *, memories: tuple[Memory, ...], depth: IntArray, variant_of: IntArray
+    ) -> Program:
+        """What all nodes do in the only mode; see `Program`."""
+        return Program(
+            topology=self.topology,
+            flits=self.flits,
+            modes=(mode,),
+            memories=memories,
+            depth=depth,
+            variant_of=variant_of,
+        )
