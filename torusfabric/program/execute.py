@@ -7,6 +7,7 @@ a word goes and when follows from the rows of the program and from `Timing` alon
 from __future__ import annotations
 
 from collections import deque
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,9 +25,20 @@ if TYPE_CHECKING:
     from ..collective import Operator
     from .mode import Mode
 
-__all__ = ["Slot", "Slots", "execute", "variants_in"]
+__all__ = ["Holder", "Machine", "Run", "execute"]
 
 Words = np.ndarray
+
+
+class Holder(Enum):
+    """What holds a word after a clock edge; the number is that of a memory, reader or port."""
+
+    MEMORY = "memory"
+    READER = "word read"
+    LINK = "register of an out-port"
+    LATER = "register behind an in-port"
+    RESULT = "register of the operator at an in-port"
+    LATER_RESULT = "register behind the operator at an in-port"
 
 
 def execute(
@@ -52,7 +64,7 @@ def execute(
     """
     number, words = program.mode_number(mode), np.asarray(words)
     operator = program.modes[number].operator_of(operation)
-    run = _Run(program.length_of(length), _root(program, number, root), operator)
+    run = Run(program.length_of(length), _root(program, number, root), operator)
     shape = program.topology.nodes, program.part(number).layout.send_words(run.length)
     if words.shape != shape or words.dtype.kind not in "iuO":
         raise InputError(
@@ -62,7 +74,7 @@ def execute(
     width = positive("Width", width)
     if operator:
         operator.check_width(width)
-    machine = _Machine(program, number, _unsigned(words, program, width), run, width)
+    machine = Machine(program, number, _unsigned(words, program, width), run, width)
     machine.run()
     return machine.received().astype(words.dtype, copy=False)
 
@@ -82,7 +94,11 @@ def _unsigned(words: Words, program: ProgramData, width: int) -> Words:
     return words.astype(np.uint64) & np.uint64((1 << width) - 1) if width <= 64 else words
 
 
-class _Run(NamedTuple):
+#: The cycle before the first slot.
+BEFORE = -1
+
+
+class Run(NamedTuple):
     """What is chosen for a run."""
 
     length: int
@@ -155,12 +171,20 @@ def _groups(loop: Loop, action: Action) -> list[_Group]:
     return groups
 
 
-class _Machine:
-    """All nodes of a fabric."""
+class Machine:
+    """All nodes of a fabric.
 
-    def __init__(
-        self, program: ProgramData, mode: int, words: Words, run: _Run, width: int
-    ) -> None:
+    Parameters
+    ----------
+    program : Program
+    mode : int
+    words : ndarray, shape (nodes, send words)
+    run : Run
+    width : int
+        Bits of a word.
+    """
+
+    def __init__(self, program: ProgramData, mode: int, words: Words, run: Run, width: int) -> None:
         # What the host sees is that of the mode alone; memories and sources are the common ones.
         self.part, self.mode, self.number = program.part(mode), program.modes[mode], mode
         self.program, self.width = program, width
@@ -202,7 +226,9 @@ class _Machine:
         """Write what the nodes send into their memories."""
         address = self._addresses(received=False)
         node, index = np.nonzero(address >= 0)
-        self.memory[node, address[node, index]] = words[node, index]
+        memory = np.searchsorted(self.first, address[node, index], "right") - 1
+        held = self.hold(Holder.MEMORY, BEFORE, words[node, index], node, memory)
+        self.memory[node, address[node, index]] = held
 
     def received(self) -> Words:
         """What the host reads at each node."""
@@ -220,10 +246,21 @@ class _Machine:
             link = self._chosen(cycle, Action.SELECT, sources)
             read = self._read(cycle)
             self._store(cycle, sources)
-            self.read, self.link = read, link
-            self.later, self.later_result = arriving, self.result
+            self.read, self.link = read, self._registered(Holder.LINK, cycle, link)
+            self.later = self._registered(Holder.LATER, cycle, arriving)
             if result is not None:
-                self.result = result
+                self.later_result = self._registered(Holder.LATER_RESULT, cycle, self.result)
+                self.result = self._registered(Holder.RESULT, cycle, result)
+
+    def hold(
+        self, holder: Holder, cycle: int, words: Words, node: IntArray, number: IntArray
+    ) -> Words:
+        """What holders of words have after an edge, elementwise: these words."""
+        return words
+
+    def _registered(self, holder: Holder, cycle: int, words: Words) -> Words:
+        """What registers of ports have after an edge."""
+        return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
 
     def _of_nodes(self, group: _Group, row: int) -> IntArray:
         """The values of control points in a row, shape (nodes, points)."""
@@ -284,7 +321,9 @@ class _Machine:
             number = np.maximum(memory, 0)
             within = at.block * self.loop.flits + at.flit * self.pitch[number]
             address = np.where(there, self.first[number] + base + within, -1)
-            words[:, base_of.numbers] = np.take_along_axis(self.memory, address, axis=1)
+            word = np.take_along_axis(self.memory, address, axis=1)
+            word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], base_of.numbers)
+            words[:, base_of.numbers] = word
         return words
 
     def _store(self, cycle: int, sources: Words) -> None:
@@ -302,7 +341,8 @@ class _Machine:
                 source = self._of_nodes(source_of, at.row)[node, point]
                 within = at.block * self.loop.flits + at.flit * self.pitch[memory]
                 address = self.first[memory] + base[node, point] + within
-                self.memory[node, address] = sources[node, source]
+                word = self.hold(Holder.MEMORY, cycle, sources[node, source], node, memory)
+                self.memory[node, address] = word
 
 
 def _later(line: deque[Words], words: Words, cycles: int) -> Words:
