@@ -13,14 +13,15 @@ import enum
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..topology import IntArray
 
 __all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
-           "Order", "Point", "Sources", "fields_of", "memories_of", "number_equal"]  # fmt: skip
+           "Order", "Point", "Source", "Sources", "Stage", "fields_of", "memories_of",
+           "number_equal"]  # fmt: skip
 
 #: A value that does not matter.
 IDLE = -1
@@ -177,6 +178,24 @@ def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
+class Stage(enum.IntEnum):
+    """Where a node finds a word, in the order in which sources are numbered."""
+
+    #: An in-port, and the register behind it.
+    PORT = 0
+    LATER = 1
+    #: The operator behind an in-port, and the register behind that.
+    RESULT = 2
+    LATER_RESULT = 3
+    INJECTION = 4
+    #: The word that changes nothing.
+    IDENTITY = 5
+
+
+#: A source: the stage, and the in-port or injection port there, if not by its number by its name.
+Source: TypeAlias = tuple[Stage, Any]
+
+
 @dataclass(frozen=True)
 class Sources:
     """What out-ports, operators and memories of a node select from, by number.
@@ -237,6 +256,20 @@ class Sources:
     def readers(self) -> int:
         """Number of readers."""
         return sum(map(len, self.injections))
+
+    @cached_property
+    def listed(self) -> tuple[Source, ...]:
+        """What each number means."""
+        ports = range(self.ports)
+        numbered = (
+            (Stage.PORT, ports),
+            (Stage.LATER, self.delayed),
+            (Stage.RESULT, ports if self.results else ()),
+            (Stage.LATER_RESULT, self.delayed_results),
+            (Stage.INJECTION, range(len(self.injections))),
+            (Stage.IDENTITY, (0,)),
+        )
+        return tuple((stage, number) for stage, numbers in numbered for number in numbers)
 
 
 @dataclass(frozen=True, eq=False)

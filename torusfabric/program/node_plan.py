@@ -1,22 +1,26 @@
-"""The plan of a table: which memory of a node keeps what, and what feeds each out-port.
+"""The plan of a table: which memory of a node keeps what, and what feeds out-ports and operators.
 
-Plans of tables of blocks and of sums have memories and settings by row in common.
+Blocks and sums are planned alike: where nothing is combined there are no operands and no skews.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from heapq import heappop, heappush
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ..topology import IntArray
+from .fields import Source, Sources, Stage
 
-__all__ = ["FOREVER", "NodePlan", "PlannedMemory", "TablePlan"]
+__all__ = ["FOREVER", "NodePlan", "PlannedMemory", "number_sources", "slots_of"]
 
 #: Step until which a word is kept that the host may ask for.
 FOREVER = 1 << 60
+
+Word = TypeVar("Word", bound=Hashable)
 
 
 class PlannedMemory(NamedTuple):
@@ -44,27 +48,56 @@ class PlannedMemory(NamedTuple):
     sums: bool = False
 
 
-class NodePlan(ABC):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NodePlan:
     """What a node does that carries out a table, the same for all nodes.
 
-    Attributes
+    Parameters
     ----------
+    by_waves : bool
+        Whether the whole table is run for the first flit of each block, then for the second, ..;
+        else all flits of a block move in each row.
+    flits : int
+        Flits of a block.
+    sources : Sources
+        What out-ports and operators select from, as if each memory had an injection port.
     receive_memories, send_memories : tuple of PlannedMemory
-        Memories of what arrives, and of what the host writes.
+        Memories of what arrives or is combined, and of what the host writes.
     select : ndarray of int, shape (rows, ports)
         What feeds each out-port, -1 for nothing.
-    slot : ndarray of int, shape (nodes, chunks) or (1, chunks)
-        Where in its memory a block lies that is delivered.
+    operand : ndarray of int, shape (rows, ports), or None
+        What is combined with what arrives at each in-port, -1 where nothing arrives.
+    memory, slot : ndarray of int, shape (nodes, chunks) or (1, chunks)
+        Where a node keeps what is delivered to it, by its offset from the origin or owner.
     send_memory, send_slot : ndarray of int, shape (nodes, chunks) or (1, chunks)
-        Where a node keeps what it sends.
+        Where a node keeps what it sends, by the offset to its destination or owner if it has one;
+        memories are counted among `send_memories`.
+    departure : ndarray of int, shape (table steps, ports)
+        The row in which what leaves by a port in a step of the table does so; -1 for nothing.
+    period : int
+        The least cycles of a row of sums, at least `flits` unless by waves; where the length is
+        chosen at the start of a run, the least of any.
+    skew : tuple of int
+        By how many cycles words leave later by each out-port; none where nothing is combined.
+    padded : bool
+        Whether shorter blocks, too, are sent as such of `flits` flits.
     """
 
+    by_waves: bool
+    flits: int
+    sources: Sources
     receive_memories: tuple[PlannedMemory, ...]
     send_memories: tuple[PlannedMemory, ...]
     select: IntArray
+    operand: IntArray | None = None
+    memory: IntArray
     slot: IntArray
     send_memory: IntArray
     send_slot: IntArray
+    departure: IntArray
+    period: int = 1
+    skew: tuple[int, ...] = ()
+    padded: bool = False
 
     @property
     def memories(self) -> tuple[PlannedMemory, ...]:
@@ -72,14 +105,9 @@ class NodePlan(ABC):
         return self.receive_memories + self.send_memories
 
     @property
-    def first_result(self) -> int:
-        """The number of the result of the operator behind the first in-port, if there are any."""
-        return self.ports
-
-    @property
-    @abstractmethod
-    def result_memory(self) -> IntArray:
-        """The number among `memories` of that in which a node keeps what is delivered to it."""
+    def settings(self) -> tuple[IntArray, ...]:
+        """What feeds out-ports, and what operators combine if there are any."""
+        return (self.select,) if self.operand is None else (self.select, self.operand)
 
     @property
     def steps(self) -> int:
@@ -87,64 +115,67 @@ class NodePlan(ABC):
         return len(self.select)
 
     @property
-    def ports(self) -> int:
-        """Number of ports of a node."""
-        return int(self.select.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class TablePlan(NodePlan):
-    """What a node does, the same for all.
-
-    Parameters
-    ----------
-    by_waves : bool
-        Whether the whole table is run for the first flit of each block, then for the second, ..;
-        else all flits of a block move in each step.
-    flits : int
-        Flits of a block.
-    delayed : tuple of int
-        The in-ports with a register behind them.
-    receive_memories : tuple of PlannedMemory
-        What arrives is kept in the first `ports` of them, one for each in-port; those after that
-        keep words that wait.
-    send_memories : tuple of PlannedMemory
-        What a node sends.
-    select : ndarray of int, shape (steps, ports)
-        What feeds each out-port, -1 for nothing: an in-port; numbered after those, a register of
-        `delayed`; after those, one of `memories`.
-    memory, slot : ndarray of int, shape (nodes, chunks)
-        Where a node keeps what is delivered to it, by its offset from the origin; the memory of
-        what is its own is counted in `send_memories`.
-    send_memory, send_slot : ndarray of int, shape (destinations, chunks)
-        Where a node keeps what it sends, by the offset to its destination if it has one.
-    """
-
-    by_waves: bool
-    flits: int
-    delayed: tuple[int, ...]
-    receive_memories: tuple[PlannedMemory, ...]
-    send_memories: tuple[PlannedMemory, ...]
-    select: IntArray
-    memory: IntArray
-    slot: IntArray
-    send_memory: IntArray
-    send_slot: IntArray
-
-    @property
-    def period(self) -> int:
-        """Cycles of a step."""
-        return 1 if self.by_waves else self.flits
-
-    @property
-    def result_memory(self) -> IntArray:
-        """The number among `memories` of that in which a node keeps what is delivered to it."""
-        own = np.arange(len(self.memory)) == 0
-        return self.memory + np.where(own[:, None], len(self.receive_memories), 0)
-
-    @property
     def cost(self) -> tuple[int, int, int]:
         """What to keep small: look-up tables a bit, memories that are read, registers."""
         inputs = [len(np.unique(column[column >= 0])) for column in self.select.T]
         read = sum(bool((memory.read >= 0).any()) for memory in self.receive_memories)
-        return sum(-(-count // 2) for count in inputs if count > 1), read, len(self.delayed)
+        tables = sum(-(-count // 2) for count in inputs if count > 1)
+        return tables, read, len(self.sources.delayed)
+
+    @property
+    def duration(self) -> int:
+        """Cycles of all rows of sums, and by which the last word is written later."""
+        if self.by_waves:
+            return self.steps * self.period * self.flits + self.sources.latency
+        # Where lengths are chosen, the period is that of short blocks: long ones follow at once.
+        idle = max(self.period - self.flits, 0)
+        return self.steps * self.period + max(max(self.skew) + 1 + self.sources.latency - idle, 0)
+
+    def does_the_same(self, other: NodePlan) -> bool:
+        """Whether another plan of sums differs in nothing but its period."""
+        mine, others = (
+            [
+                *plan.settings, plan.memory, plan.slot, plan.send_memory, plan.send_slot,
+                *(array for memory in plan.memories for array in (memory.read, memory.write)),
+            ]
+            for plan in (self, other)
+        )  # fmt: skip
+        return self.sources == other.sources and all(map(np.array_equal, mine, others))
+
+
+def number_sources(sources: Sources, memories: Mapping[Hashable, int]) -> dict[Source, int]:
+    """The number of each source, given those of memories by the names that a planner has for them.
+
+    Examples
+    --------
+    >>> numbers = number_sources(Sources(4, delayed=(2,), injections=((0,), (1,))), {"own": 1})
+    >>> numbers[Stage.LATER, 2], numbers[Stage.INJECTION, "own"]
+    (4, 6)
+    """
+    number = {source: k for k, source in enumerate(sources.listed)}
+    first = sources.first_injection
+    return number | {(Stage.INJECTION, name): first + k for name, k in memories.items()}
+
+
+def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
+    """Give each word of a memory a slot, which is used again as soon as what it held has left.
+
+    Parameters
+    ----------
+    held : iterable of (word, int, int)
+        From when until when each is held, in the order in which they come.
+
+    Examples
+    --------
+    >>> slots_of([("a", 0, 2), ("b", 1, 9), ("c", 2, 9)])
+    {'a': 0, 'b': 1, 'c': 0}
+    """
+    slots: dict[Word, int] = {}
+    free: list[int] = []
+    leaving: list[tuple[int, int]] = []
+    for word, begin, end in held:
+        while leaving and leaving[0][0] <= begin:
+            heappush(free, heappop(leaving)[1])
+        slots[word] = heappop(free) if free else len(leaving)
+        heappush(leaving, (end, slots[word]))
+    return slots

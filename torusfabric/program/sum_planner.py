@@ -14,38 +14,23 @@ skews cannot be one.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..schedule import SumTable, Table
 from ..topology import IntArray
-from .node_plan import FOREVER, PlannedMemory
-from .sum_plan import SumPlan
+from .fields import Source, Sources, Stage
+from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
 from .sum_timing import Arrival, ByCycle, ByStep, Departure, SumKey, SumTiming, SumTransfers
-from .sum_words import (
-    Consumer,
-    FromAdder,
-    FromMemory,
-    FromPort,
-    FromSend,
-    Identity,
-    Kept,
-    Own,
-    Passed,
-    ReadWords,
-    SharedMemory,
-    Source,
-    Word,
-)
 from .timing import COMBINE, MEMORY_AGE
 
 __all__ = ["plan_sums", "plan_sums_of_any_length"]
 
 
-def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> SumPlan:
+def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan:
     """Plan what a node does.
 
     Parameters
@@ -59,7 +44,7 @@ def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> SumPlan:
 
     Returns
     -------
-    SumPlan
+    NodePlan
         The one that takes fewer cycles: by the cycle, or by the step.
 
     Examples
@@ -77,25 +62,17 @@ def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> SumPlan:
     return min(plans, key=lambda plan: plan.duration)
 
 
-def plan_sums_of_any_length(table: Table | SumTable, flits: int, latency: int = 0) -> SumPlan:
-    """Plan what a node does for blocks of any number of flits up to `flits`.
+def plan_sums_of_any_length(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan:
+    """Plan what a node does for blocks of any number of flits up to `flits`; else as `plan_sums`.
 
     From some length on nothing but the interval of the steps depends on it. Shorter blocks go by
     at the least interval at which all is as for long ones: the period of the plan. Where the
     longest blocks, in a plan of their own, take no more cycles than that, all are filled up to
     their length.
 
-    Parameters
-    ----------
-    table : Table
-        A reduction.
-    flits : int
-    latency : int
-        Cycles that the hardware of operators takes by itself.
-
     Returns
     -------
-    SumPlan
+    NodePlan
         By the step, unless `padded`, or if nodes keep their sums.
 
     Examples
@@ -114,7 +91,7 @@ def plan_sums_of_any_length(table: Table | SumTable, flits: int, latency: int = 
     return replace(longest, padded=True) if longest.duration <= plan.duration else plan
 
 
-def _plan_open_sums(table: Table, flits: int, latency: int) -> SumPlan:
+def _plan_open_sums(table: Table, flits: int, latency: int) -> NodePlan:
     """The plan by the step in which the length of a run changes nothing but the interval."""
     transfers = SumTransfers(table, latency)
     long = transfers.reach + latency + MEMORY_AGE
@@ -128,8 +105,40 @@ def _plan_open_sums(table: Table, flits: int, latency: int) -> SumPlan:
     return wanted
 
 
-#: What waits in memories, by in-port, and whether it is results that wait.
-_Waiting: TypeAlias = dict[tuple[int, bool], ReadWords[Arrival | Passed]]
+class _Consumer(NamedTuple):
+    """What takes a word a cycle at most: an out-port, or the adder behind an in-port."""
+
+    port: int
+    adds: bool
+
+
+class _Word(NamedTuple):
+    """A word that a consumer takes, and where it is to be found first.
+
+    Of an arrival, what the adder made of it, or at `Stage.PORT` the word as it came; of a sum, at
+    `Stage.INJECTION`, the node's own contribution.
+    """
+
+    stage: Stage
+    of: Arrival | SumKey = (0, 0)
+
+
+#: Where words are a cycle later, unless in memory.
+LATER = {Stage.PORT: Stage.LATER, Stage.RESULT: Stage.LATER_RESULT}
+
+#: What each consumer reads in each step.
+_Reads: TypeAlias = dict[_Consumer, dict[int, _Word]]
+
+
+class _SharedMemory(NamedTuple):
+    """A memory that several consumers read: what in each row, and with which skew.
+
+    Readers are names: each is a consumer, with what it reads the memory for.
+    """
+
+    readers: list[Hashable]
+    rows: dict[int, _Word]
+    skew: int
 
 
 class _Planner:
@@ -145,92 +154,97 @@ class _Planner:
         self.table, self.transfers, self.timing, self.flits = table, transfers, timing, flits
         self.ports, self.combine = table.topology.ports, transfers.combine
         self.opposite: list[int] = table.topology.opposite.tolist()
-        self.words: dict[Consumer, dict[int, Word]] = defaultdict(dict)
-        self.last_use: dict[Arrival | Passed, int] = defaultdict(int)
-        self.source: dict[tuple[Consumer, int], Source] = {}
-        self.complete: dict[SumKey, Arrival] = {}
-        self.memory_of: dict[FromMemory, int] = {}
-        self.send_memory_of: dict[FromSend, int] = {}
+        self.words: _Reads = defaultdict(dict)
+        self.last_use: dict[_Word, int] = defaultdict(int)
+        self.source: dict[tuple[_Consumer, int], Source] = {}
+        self.complete: dict[SumKey, _Word] = {}
+        self.memory_of: dict[Hashable, int] = {}
         self._follow()
 
-    def _arrives(self, arrival: Arrival) -> int:
-        """The cycle in which a word is at an in-port, and at the adder behind it."""
-        return self.timing.time(arrival.step, arrival.port)
-
-    def _link(self, consumer: Consumer) -> int:
+    def _link(self, consumer: _Consumer) -> int:
         """The out-port of the link in front of or behind a consumer."""
         return self.opposite[consumer.port] if consumer.adds else consumer.port
 
-    def _takes(self, consumer: Consumer, step: int) -> int:
+    def _takes(self, consumer: _Consumer, step: int) -> int:
         """The cycle in which a consumer takes a word."""
         return self.timing.time(step, self._link(consumer)) - (not consumer.adds)
 
-    def _read(self, consumer: Consumer, step: int) -> tuple[int, int]:
+    def _read(self, consumer: _Consumer, step: int) -> tuple[int, int]:
         """The row and skew in which a consumer reads a memory."""
         return self.timing.row(step, self._link(consumer), int(consumer.adds))
 
+    def _written(self, word: _Word) -> int:
+        """The cycle in which a word of an arrival can be taken or written."""
+        return self.timing.time(*word.of) + self.combine * (word.stage is Stage.RESULT)
+
     def _follow(self) -> None:
         """Find out what every consumer takes when."""
-        results: dict[SumKey, Arrival] = {}
+        results: dict[SumKey, _Word] = {}
         for key, arrivals in self.transfers.joins.items():
-            before: Word = Own(key)
-            for arrival in sorted(arrivals, key=self._arrives):
-                self._take(self._adder(arrival), arrival.step, before)
-                before = results[key] = arrival
-        for arrival in self.transfers.passes.values():
-            self._take(self._adder(arrival), arrival.step, Identity())
+            before = _Word(Stage.INJECTION, key)
+            for arrival in sorted(arrivals, key=lambda arrival: self.timing.time(*arrival)):
+                before = results[key] = self._add(arrival, before)
         self.complete = {key: word for key, word in results.items() if key[0] == 0}
-        self.complete |= self.transfers.passes
+        for key, arrival in self.transfers.passes.items():
+            self.complete[key] = self._add(arrival, _Word(Stage.IDENTITY))
         for leaving in self.transfers.departures:
-            word = Passed(leaving.passed) if leaving.passed else self._sum(leaving, results)
-            self._take(Consumer(leaving.port, adds=False), leaving.step, word)
+            self._take(
+                _Consumer(leaving.port, adds=False), leaving.step, self._sent(leaving, results)
+            )
 
-    def _sum(self, leaving: Departure, results: dict[SumKey, Arrival]) -> Word:
-        """The sum that leaves."""
+    def _sent(self, leaving: Departure, results: dict[SumKey, _Word]) -> _Word:
+        """The word that leaves."""
+        own = _Word(Stage.INJECTION, leaving.key)
+        if leaving.passed:
+            return _Word(Stage.PORT, leaving.passed)
         if self.transfers.kept:
-            before = self.transfers.feeding(leaving)
-            return max(before, key=self._arrives) if before else Own(leaving.key)
-        found = results if leaving.partial else self.complete
-        return found.get(leaving.key, Own(leaving.key))
+            before = [_Word(Stage.RESULT, a) for a in self.transfers.feeding(leaving)]
+            return max(before, key=self._written, default=own)
+        return (results if leaving.partial else self.complete).get(leaving.key, own)
 
-    def _adder(self, arrival: Arrival) -> Consumer:
-        return Consumer(self.opposite[arrival.port], adds=True)
+    def _add(self, arrival: Arrival, word: _Word) -> _Word:
+        """Combine an arrival with a word; the result."""
+        self._take(_Consumer(self.opposite[arrival.port], adds=True), arrival.step, word)
+        return _Word(Stage.RESULT, arrival)
 
-    def _take(self, consumer: Consumer, step: int, word: Word) -> None:
+    def _take(self, consumer: _Consumer, step: int, word: _Word) -> None:
         self.words[consumer][step] = word
-        if isinstance(word, Arrival | Passed):
-            self.last_use[word] = max(self.last_use[word], self._takes(consumer, step))
+        self.last_use[word] = max(self.last_use[word], self._takes(consumer, step))
 
-    def plan(self) -> SumPlan:
+    def plan(self) -> NodePlan:
         """The plan."""
-        passed, delayed, waiting = self._bypass()
-        receive, location = self._receive_memories(waiting)
-        send, send_memory, send_slot = self._send_memories()
-        select, operand = self._sources(passed, delayed, len(receive), len(send))
+        receive, location = self._receive_memories(self._waiting())
+        send, send_memory, send_slot = self._send_memories(len(receive))
+        later = {stage: {port for at, port in self.source.values() if at is stage}
+                 for stage in LATER.values()}  # fmt: skip
+        sources = Sources(
+            self.ports,
+            tuple(sorted(later[Stage.LATER])),
+            results=True,
+            delayed_results=tuple(sorted(later[Stage.LATER_RESULT])),
+            injections=tuple((k,) for k in range(len(receive) + len(send))),
+            latency=self.combine - COMBINE,
+        )
+        select, operand = self._settings(number_sources(sources, self.memory_of))
         memory, slot = np.full((2, *send_memory.shape), -1)
         for (offset, chunk), word in self.complete.items():
             memory[offset, chunk], slot[offset, chunk] = location[word]
-        if self.table.collective.personal or self.transfers.kept:
-            memory, slot = memory[:1], slot[:1]
-        if self.transfers.kept:
-            send_memory, send_slot = send_memory[:1], send_slot[:1]
-        return SumPlan(
+        alike = self.table.collective.personal or self.transfers.kept
+        return NodePlan(
             by_waves=isinstance(self.timing, ByCycle),
             flits=self.flits,
-            period=self.timing.period,
-            skew=self.timing.skew,
-            departure=self._departure(),
-            passed=passed,
-            delayed=delayed,
+            sources=sources,
             receive_memories=receive,
             send_memories=send,
             select=select,
             operand=operand,
-            memory=memory,
-            slot=slot,
-            send_memory=send_memory,
-            send_slot=send_slot,
-            latency=self.combine - COMBINE,
+            memory=memory[:1] if alike else memory,
+            slot=slot[:1] if alike else slot,
+            send_memory=send_memory[:1] if self.transfers.kept else send_memory,
+            send_slot=send_slot[:1] if self.transfers.kept else send_slot,
+            departure=self._departure(),
+            period=self.timing.period,
+            skew=tuple(self.timing.skew.tolist()),
         )
 
     def _departure(self) -> IntArray:
@@ -240,198 +254,127 @@ class _Planner:
             row[step, port], _ = self.timing.row(step, port)
         return row
 
-    def _sources(
-        self, passed: tuple[int, ...], delayed: tuple[int, ...], receiving: int, sending: int
-    ) -> tuple[IntArray, IntArray]:
-        """What feeds each out-port and adder in each row, as numbers."""
-        every = range(self.ports)
-        known: list[Source] = [FromPort(q, later=False) for q in every]
-        known += [FromPort(q, later=True) for q in passed]
-        known += [FromAdder(q, later=False) for q in every]
-        known += [FromAdder(q, later=True) for q in delayed]
-        number: dict[Source, int] = {source: k for k, source in enumerate(known)}
-        first = len(known)
-        number |= {source: first + k for source, k in self.memory_of.items()}
-        first += receiving
-        number |= {source: first + k for source, k in self.send_memory_of.items()}
-        number |= {Identity(): first + sending}
-        select, operand = np.full((2, self.timing.rows, self.ports), -1)
+    def _settings(self, number: dict[Source, int]) -> IntArray:
+        """What feeds each out-port and adder in each row, shape (2, rows, ports)."""
+        settings = np.full((2, self.timing.rows, self.ports), -1)
         for (consumer, step), source in self.source.items():
             row, _ = self.timing.row(step, self._link(consumer))
-            (operand if consumer.adds else select)[row, consumer.port] = number[source]
-        return select, operand
+            settings[int(consumer.adds), row, consumer.port] = number[source]
+        return settings
 
-    def _bypass(self) -> tuple[tuple[int, ...], tuple[int, ...], _Waiting]:
-        """Choose what does not wait in a memory; the rest by in-port and consumer.
-
-        Returns
-        -------
-        passed, delayed : tuple of int
-            The in-ports, and adders, with a register more.
-        waiting : dict of (int, bool) to ReadWords
-            What waits, by in-port, and whether it is a result.
-        """
-        waiting: _Waiting = defaultdict(lambda: defaultdict(dict))
-        registers: dict[bool, set[int]] = {False: set(), True: set()}
+    def _waiting(self) -> dict[tuple[int, Stage], _Reads]:
+        """Choose where consumers take words; what waits in memories, by in-port and stage."""
+        waiting: dict[tuple[int, Stage], _Reads] = defaultdict(lambda: defaultdict(dict))
         for consumer, words in self.words.items():
             for step, word in words.items():
-                if isinstance(word, Own):
-                    chunk = word.key[1] if self.transfers.kept else 0
-                    self.source[consumer, step] = FromSend(consumer, chunk)
-                elif isinstance(word, Identity):
-                    self.source[consumer, step] = word
-                else:
-                    self._pass_by(consumer, step, word, waiting, registers)
-        return tuple(sorted(registers[False])), tuple(sorted(registers[True])), waiting
+                self.source[consumer, step] = self._taken_from(consumer, step, word)
+                stage, name = self.source[consumer, step]
+                if word.stage in LATER and stage is Stage.INJECTION:
+                    waiting[name[1:]][consumer][step] = word
+        return waiting
 
-    def _pass_by(
-        self,
-        consumer: Consumer,
-        step: int,
-        word: Arrival | Passed,
-        waiting: _Waiting,
-        registers: dict[bool, set[int]],
-    ) -> None:
-        """Choose where a consumer takes a word that has arrived, or what was made of it."""
-        sums = isinstance(word, Arrival)
-        port = self.opposite[_arrival(word).port]
+    def _taken_from(self, consumer: _Consumer, step: int, word: _Word) -> Source:
+        """Where a consumer takes a word; a memory is known by the consumer and what it keeps."""
+        if word.stage is Stage.IDENTITY:
+            return word.stage, 0
+        if word.stage is Stage.INJECTION:
+            return word.stage, (consumer, word.of[1] if self.transfers.kept else 0)
+        port = self.opposite[word.of[1]]
         age = self._takes(consumer, step) - self._written(word)
         if age >= MEMORY_AGE - COMBINE:
-            waiting[port, sums][consumer][step] = word
-            self.source[consumer, step] = FromMemory(consumer, port, sums)
-        else:
-            self.source[consumer, step] = (FromAdder if sums else FromPort)(port, later=age > 0)
-            registers[sums] |= {port} if age > 0 else set()
+            return Stage.INJECTION, (consumer, port, word.stage)
+        return (LATER[word.stage] if age else word.stage), port
 
-    def _written(self, word: Arrival | Passed) -> int:
-        """The cycle in which a word, or what was made of it, can be taken or written."""
-        made = self.combine if isinstance(word, Arrival) else 0
-        return self._arrives(_arrival(word)) + made
-
-    def _share(self, reads: ReadWords[Kept]) -> list[SharedMemory[Kept]]:
+    def _share(self, reads: _Reads, *facts: Hashable) -> list[_SharedMemory]:
         """Put consumers together that can share a memory, those that read most first."""
-        groups: list[SharedMemory[Kept]] = []
+        groups: list[_SharedMemory] = []
         for consumer, words in sorted(reads.items(), key=lambda item: -len(item[1])):
             rows = {self._read(consumer, step)[0]: word for step, word in words.items()}
             skew = self._read(consumer, next(iter(words)))[1]
             for group in groups:
                 clash = any(group.rows.get(row, word) != word for row, word in rows.items())
                 if skew == group.skew and not clash:
-                    group.consumers.append(consumer)
+                    group.readers.append((consumer, *facts))
                     group.rows.update(rows)
                     break
             else:
-                groups.append(SharedMemory([consumer], dict(rows), skew))
+                groups.append(_SharedMemory([(consumer, *facts)], rows, skew))
         return groups
 
     def _receive_memories(
-        self, waiting: _Waiting
-    ) -> tuple[tuple[PlannedMemory, ...], dict[Arrival, tuple[int, int]]]:
-        """Memories for results.
-
-        Returns
-        -------
-        memories : tuple of PlannedMemory
-        location : dict of Arrival to (int, int)
-            Memory and slot of each complete sum.
-        """
-        kept: dict[int, set[Arrival]] = defaultdict(set)
-        for word in self.complete.values():
-            kept[self.opposite[word.port]].add(word)
+        self, waiting: dict[tuple[int, Stage], _Reads]
+    ) -> tuple[tuple[PlannedMemory, ...], dict[_Word, tuple[int, int]]]:
+        """Memories of results, and of what is passed on; memory and slot of each complete sum."""
         memories: list[PlannedMemory] = []
-        location: dict[Arrival, tuple[int, int]] = {}
+        location: dict[_Word, tuple[int, int]] = {}
         for port in range(self.ports):
-            groups = self._share(waiting[port, True])
-            if kept[port] and not groups:
-                groups = [SharedMemory([], {}, 0)]
-            raw = self._share(waiting[port, False])
+            kept = {w for w in self.complete.values() if self.opposite[w.of[1]] == port}
+            groups = self._share(waiting[port, Stage.RESULT], port, Stage.RESULT)
+            if kept and not groups:
+                groups = [_SharedMemory([], {}, 0)]
+            raw = self._share(waiting[port, Stage.PORT], port, Stage.PORT)
             for number, group in enumerate(groups + raw):
-                sums = number < len(groups)
-                self.memory_of |= {
-                    FromMemory(consumer, port, sums): len(memories) for consumer in group.consumers
-                }
-                stay = set() if number else kept[port]
+                self.memory_of |= dict.fromkeys(group.readers, len(memories))
+                stay = set() if number else kept
                 slots, memory = self._fill(port, group, stay)
                 location |= {word: (len(memories), slots[word]) for word in stay}
-                memories.append(memory._replace(sums=sums))
+                memories.append(memory._replace(sums=number < len(groups)))
         return tuple(memories), location
 
     def _fill(
-        self, port: int, group: SharedMemory[Arrival | Passed], stay: set[Arrival]
-    ) -> tuple[dict[Arrival | Passed, int], PlannedMemory]:
-        """Give each word of a memory a slot, which is used again once the word is not needed."""
+        self, port: int, group: _SharedMemory, stay: set[_Word]
+    ) -> tuple[dict[_Word, int], PlannedMemory]:
+        """Give each word of a memory a slot; it may be written just after the last read there."""
+        words = sorted({*group.rows.values(), *stay}, key=self._written)
+        until = {word: FOREVER if word in stay else self.last_use[word] for word in words}
+        slots = slots_of((word, self._written(word), until[word]) for word in words)
         write, read = np.full((2, self.timing.rows), -1)
-        slots: dict[Arrival | Passed, int] = {}
-        free: list[int] = []
-        leaving: list[tuple[int, int]] = []
-        for word in sorted({*group.rows.values(), *stay}, key=self._written):
-            # A word may be written just after the last read of another from its slot.
-            while leaving and leaving[0][0] <= self._written(word):
-                heappush(free, heappop(leaving)[1])
-            slots[word] = heappop(free) if free else len(leaving)
-            end = FOREVER if word in stay else self.last_use[word]
-            heappush(leaving, (end, slots[word]))
-            write[self.timing.row(*_arrival(word))[0]] = slots[word]
+        for word, slot in slots.items():
+            write[self.timing.row(*word.of)[0]] = slot
         for row, word in group.rows.items():
             read[row] = slots[word]
         depth = max(slots.values(), default=-1) + 1
         return slots, PlannedMemory(port, depth, write, read, group.skew)
 
-    def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
-        """Memories for what a node contributes.
+    def _send_memories(self, first: int) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
+        """Memories of what a node contributes, and where each contribution lies, by node and chunk.
 
-        Returns
-        -------
-        memories : tuple of PlannedMemory
-        memory, slot : ndarray of int, shape (nodes, chunks)
-            Where each contribution lies; each is read.
+        All contributions are read.
         """
         topology, chunks = self.table.topology, 1 + int(self.table.chunk.max())
-        reads: ReadWords[SumKey] = defaultdict(dict)
+        reads: _Reads = defaultdict(dict)
         for consumer, words in self.words.items():
-            for step, word in words.items():
-                if isinstance(word, Own):
-                    reads[consumer][step] = word.key
+            own = {step: w for step, w in words.items() if w.stage is Stage.INJECTION}
+            reads |= {consumer: own} if own else {}
         memory, slot = np.empty((2, topology.nodes, chunks), int)
         memories: list[PlannedMemory] = []
-        if self.transfers.kept:
-            groups = self._share_copies(reads)
-        else:
-            groups = [(list(map(FromSend, group.consumers)), group) for group in self._share(reads)]
-        for sources, group in groups:
-            self.send_memory_of |= dict.fromkeys(sources, len(memories))
+        for group in self._share_copies(reads) if self.transfers.kept else self._share(reads, 0):
+            self.memory_of |= dict.fromkeys(group.readers, first + len(memories))
             write, read = np.full((2, self.timing.rows), -1)
-            slots: dict[SumKey, int] = {}
-            for row, key in sorted(group.rows.items()):
-                read[row] = slots.setdefault(key, len(slots))
-            for (offset, chunk), number in slots.items():
+            slots: dict[_Word, int] = {}
+            for row, word in sorted(group.rows.items()):
+                read[row] = slots.setdefault(word, len(slots))
+            for (_, (offset, chunk)), number in slots.items():
                 goal = int(topology.subtract(0, offset))
                 memory[goal, chunk], slot[goal, chunk] = len(memories), number
             memories.append(PlannedMemory(-1, len(slots), write, read, group.skew))
         return tuple(memories), memory, slot
 
-    def _share_copies(
-        self, reads: ReadWords[SumKey]
-    ) -> list[tuple[list[FromSend], SharedMemory[SumKey]]]:
+    def _share_copies(self, reads: _Reads) -> Iterable[_SharedMemory]:
         """Put contributions together that several consumers take, and that can share a memory."""
-        found: dict[SumKey, tuple[list[FromSend], SharedMemory[SumKey]]] = {}
+        found: dict[_Word, _SharedMemory] = {}
         for consumer, words in reads.items():
-            for step, key in words.items():
-                sources, memory = found.setdefault(key, ([], SharedMemory([], {}, 0)))
-                sources.append(FromSend(consumer, key[1]))
-                memory.rows[self._read(consumer, step)[0]] = key
-        groups: list[tuple[list[FromSend], SharedMemory[SumKey]]] = []
-        for sources, memory in found.values():
-            for others, group in groups:
+            for step, word in words.items():
+                memory = found.setdefault(word, _SharedMemory([], {}, 0))
+                memory.readers.append((consumer, word.of[1]))
+                memory.rows[self._read(consumer, step)[0]] = word
+        groups: list[_SharedMemory] = []
+        for memory in found.values():
+            for group in groups:
                 if group.rows.keys().isdisjoint(memory.rows):
-                    others += sources
+                    group.readers.extend(memory.readers)
                     group.rows.update(memory.rows)
                     break
             else:
-                groups.append((sources, memory))
+                groups.append(memory)
         return groups
-
-
-def _arrival(word: Arrival | Passed) -> Arrival:
-    """The arrival of a word."""
-    return word.arrival if isinstance(word, Passed) else word

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..topology import IntArray
-from .node_plan import FOREVER, PlannedMemory, TablePlan
+from .fields import Source, Sources, Stage
+from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
 from .timing import MEMORY_AGE
 
 if TYPE_CHECKING:
@@ -101,34 +100,7 @@ class NodeTransfers:
             yield Forwarding(step, port, before[-1] if latest else before[0])
 
 
-@dataclass(frozen=True)
-class FromPort:
-    """The word that arrives at an in-port, or, if later, in the register behind it."""
-
-    port: int
-    later: bool
-
-
-@dataclass(frozen=True)
-class FromMemory:
-    """The word that is read from a receive memory of an in-port: its first, or a further one."""
-
-    port: int
-    number: int
-
-
-@dataclass(frozen=True)
-class FromSend:
-    """The word that is read from a send memory."""
-
-    number: int
-
-
-#: What feeds an out-port.
-Source: TypeAlias = FromPort | FromMemory | FromSend
-
-
-def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> TablePlan:
+def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> NodePlan:
     """Plan what a node does.
 
     Parameters
@@ -142,7 +114,7 @@ def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> Tabl
 
     Returns
     -------
-    TablePlan
+    NodePlan
         The cheapest of all orders in which words can move without a pause.
 
     Examples
@@ -185,7 +157,7 @@ class _Planner:
         self.sources: dict[int, set[Source]] = defaultdict(set)  # of each out-port
         self.chosen: dict[Departure, Source] = {}
 
-    def plan(self) -> TablePlan:
+    def plan(self) -> NodePlan:
         """The plan."""
         send, send_memory, send_slot = self._send_memories()
         delayed = self._bypass()
@@ -193,30 +165,28 @@ class _Planner:
         kept = self._kept()
         slots, receive = self._receive_memories(reads, kept)
         memory, slot = np.full((2, self.table.topology.nodes, send_slot.shape[1]), -1)
-        memory[0], slot[0] = send_memory[0], send_slot[0]
+        memory[0], slot[0] = len(receive) + send_memory[0], send_slot[0]
         for (offset, chunk), arrival in kept.items():
             memory[offset, chunk] = arrival.port
             slot[offset, chunk] = slots[(arrival.port, 0), arrival]
-        return TablePlan(
+        names = {name: number for number, name in enumerate([*receive, *range(len(send))])}
+        sources = Sources(self.ports, delayed, injections=tuple((k,) for k in names.values()))
+        return NodePlan(
             by_waves=self.by_waves,
             flits=self.flits,
-            delayed=delayed,
+            sources=sources,
             receive_memories=tuple(receive.values()),
             send_memories=send,
-            select=self._select(delayed, list(receive), len(send)),
+            select=self._select(number_sources(sources, names)),
             memory=memory,
             slot=slot,
             send_memory=send_memory,
             send_slot=send_slot,
+            departure=np.broadcast_to(np.arange(self.steps)[:, None], (self.steps, self.ports)),
         )
 
-    def _select(self, delayed: tuple[int, ...], receive: list[MemoryKey], sending: int) -> IntArray:
+    def _select(self, number: dict[Source, int]) -> IntArray:
         """What feeds each out-port in each step, as numbers."""
-        first = self.ports + len(delayed)
-        number: dict[Source, int] = {FromPort(q, later=False): q for q in range(self.ports)}
-        number |= {FromPort(q, later=True): self.ports + k for k, q in enumerate(delayed)}
-        number |= {FromMemory(*key): first + k for k, key in enumerate(receive)}
-        number |= {FromSend(k): first + len(receive) + k for k in range(sending)}
         select = np.full((self.steps, self.ports), -1)
         for (step, port), source in self.chosen.items():
             select[step, port] = number[source]
@@ -257,7 +227,7 @@ class _Planner:
         for block, departures in sent.items():
             for step, port in departures:
                 read[memory[block], step] = slot[block]
-                self._choose(step, port, FromSend(int(memory[block])))
+                self._choose(step, port, (Stage.INJECTION, int(memory[block])))
         none = np.full(self.steps, -1)
         memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
         return memories, memory, slot
@@ -267,10 +237,10 @@ class _Planner:
         for forwarding in self.forwardings:
             age = self._age(forwarding)
             if age < MEMORY_AGE:
-                source = FromPort(forwarding.arrival.port, later=age > 1)
-                self._choose(forwarding.step, forwarding.port, source)
+                stage = Stage.LATER if age > 1 else Stage.PORT
+                self._choose(forwarding.step, forwarding.port, (stage, forwarding.arrival.port))
         chosen = set().union(*self.sources.values())
-        return tuple(sorted(s.port for s in chosen if isinstance(s, FromPort) and s.later))
+        return tuple(sorted(port for stage, port in chosen if stage is Stage.LATER))
 
     def _rest(self) -> dict[MemoryKey, ReadSteps]:
         """Give each word that rests a memory to be read from in each step."""
@@ -289,7 +259,7 @@ class _Planner:
                 used.add(number)
                 reads[in_port, number][arrival].append(step)
                 for port in ports:
-                    self._choose(step, port, FromMemory(in_port, number))
+                    self._choose(step, port, (Stage.INJECTION, (in_port, number)))
         return reads
 
     def _cheapest(
@@ -298,7 +268,8 @@ class _Planner:
         """The memory that costs least: its word is in it, or its out-ports are connected to it."""
 
         def cost(number: int) -> tuple[int, bool, int]:
-            source, known = FromMemory(arrival.port, number), reads[arrival.port, number]
+            key = arrival.port, number
+            source, known = (Stage.INJECTION, key), reads[key]
             unconnected = sum(source not in self.sources[port] for port in ports)
             return unconnected, arrival not in known, number
 
@@ -328,17 +299,12 @@ class _Planner:
         first = [(port, 0) for port in range(self.ports)]
         for key in first + sorted(key for key in until if key[1]):
             write, read = np.full((2, self.steps), -1)
-            depth = 0
-            free: list[int] = []
-            leaving: list[tuple[int, int]] = []
-            for arrival, end in sorted(until[key].items(), key=lambda item: item[0].step):
-                while leaving and leaving[0][0] <= arrival.step:
-                    heappush(free, heappop(leaving)[1])
-                slot = heappop(free) if free else depth
-                depth = max(depth, slot + 1)
-                heappush(leaving, (end, slot))
+            held = sorted(until[key].items(), key=lambda item: item[0].step)
+            here = slots_of((arrival, arrival.step, end) for arrival, end in held)
+            for arrival, slot in here.items():
                 slots[key, arrival] = write[arrival.step] = slot
                 read[reads[key].get(arrival, [])] = slot
+            depth = max(here.values(), default=-1) + 1
             memories[key] = PlannedMemory(key[0], depth, write, read)
         return slots, memories
 

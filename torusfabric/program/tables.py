@@ -8,6 +8,7 @@ steps. Blocks are forwarded as `table_planner` says, sums as `sum_planner` says.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,11 +16,9 @@ import numpy as np
 from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
-from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of
+from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of
 from .mode import CycleCost
-from .node_plan import TablePlan
 from .request import Request
-from .sum_plan import SumPlan
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_planner import plan_table
 from .timing import ADDRESS, LINK, SETTING, store_delay
@@ -49,9 +48,9 @@ def compile_table(request: Request) -> Program:
     plan = _plan_of(request, table)
     receiving = [memory.port for memory in plan.receive_memories]
     mode = request.mode(
-        _sum_loop(plan, table) if isinstance(plan, SumPlan) else _loop(plan, block),
+        _loop(plan, table.topology.opposite),
         send_map=_send_map(table, plan, block),
-        receive_map=OffsetMap(table.topology, plan.result_memory, _words(plan.slot, block)),
+        receive_map=OffsetMap(table.topology, plan.memory, _words(plan.slot, block)),
         moving=CycleCost(table.round_count, 0, table.round_count * block),
         known_by="step and port",
     )
@@ -63,7 +62,7 @@ def compile_table(request: Request) -> Program:
     )
 
 
-def _plan_of(request: Request, table: Table | SumTable) -> SumPlan | TablePlan:
+def _plan_of(request: Request, table: Table | SumTable) -> NodePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
     if isinstance(table, Table) and not table.collective.reducing:
         return plan_table(table, request.block, by_waves_only=request.any_length)
@@ -105,20 +104,20 @@ class _Injections(NamedTuple):
     settings: tuple[IntArray, ...]
 
 
-def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int) -> _Injections:
-    """Number the memories that are read as injection ports; the first memory is source `first`."""
-    end = first + len(plan.memories)
-    used = np.unique(np.concatenate(settings, axis=None))
+def _injections(plan: NodePlan) -> _Injections:
+    """Number the memories that are read as injection ports."""
+    first, end = plan.sources.first_injection, plan.sources.identity
+    used = np.unique(np.concatenate(plan.settings, axis=None))
     read = used[(used >= first) & (used < end)]
     fields: list[Field] = []
     for reader, number in enumerate((read - first).tolist()):
         memory = plan.memories[number]
-        base, delay = _words(memory.read, block)[:, None, None], ADDRESS + memory.skew
+        base, delay = _words(memory.read, plan.flits)[:, None, None], ADDRESS + memory.skew
         chosen = np.where(base >= 0, number, IDLE)
         fields += fields_of(Action.MEMORY, chosen, delay, first=reader)
         fields += fields_of(Action.READ, base, delay, first=reader)
     numbered = []
-    for setting in settings:
+    for setting in plan.settings:
         injected = first + np.searchsorted(read, np.maximum(setting, first))
         # What follows the memories is the word that changes nothing.
         source = np.where(setting >= end, first + len(read), injected)
@@ -127,73 +126,43 @@ def _injections(plan: NodePlan, first: int, settings: list[IntArray], block: int
     return _Injections(len(read), tuple(fields), tuple(numbered))
 
 
-def _stores(plan: NodePlan, block: int, delays: list[int]) -> list[Field]:
-    """What the memories for arrivals store, given the delay of each in-port, and of each result."""
+def _stores(plan: NodePlan, skews: list[int]) -> list[Field]:
+    """What the memories for arrivals store, given the skew of each in-port."""
     fields: list[Field] = []
     for number, memory in enumerate(plan.receive_memories):
-        base = _words(memory.write, block)[:, None, None]
-        late = delays[memory.port + (plan.ports if memory.sums else 0)]
-        source = memory.port + (plan.first_result if memory.sums else 0)
+        base = _words(memory.write, plan.flits)[:, None, None]
+        latency = plan.sources.latency if memory.sums else None
+        late = store_delay(skew=skews[memory.port], latency=latency)
+        source = memory.port + (plan.sources.first_result if memory.sums else 0)
         for action, value in (Action.WRITE, base), (Action.SOURCE, source), (Action.TAP, 1):
             values = np.where(base >= 0, value, IDLE)
             fields += fields_of(action, values, late, first=number)
     return fields
 
 
-def _loop(plan: TablePlan, block: int) -> Loop:
-    """The rows of a table of blocks: its steps."""
-    first, ports = plan.ports + len(plan.delayed), plan.ports
-    count, reads, (select,) = _injections(plan, first, [plan.select], block)
+def _loop(plan: NodePlan, opposite: IntArray) -> Loop:
+    """The rows: the steps of the table, or cycles in which sums move."""
+    count, reads, settings = _injections(plan)
+    skew = plan.skew or (0,) * plan.sources.ports
+    near = [skew[port] for port in opposite.tolist()]
+    points = (Action.SELECT, SETTING, skew), (Action.OPERAND, LINK, near)
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
-        flits=block,
-        pause=np.zeros(plan.steps, int),
-        blocks=np.ones(plan.steps, int),
-        sources=Sources(ports, plan.delayed, injections=tuple((k,) for k in range(count))),
-        fields=(
-            *fields_of(Action.SELECT, select, SETTING),
-            *reads,
-            *_stores(plan, block, [store_delay()] * ports),
-        ),
-        departure=np.broadcast_to(np.arange(plan.steps)[:, None], plan.select.shape),
-    )
-
-
-def _sum_loop(plan: SumPlan, table: Table | SumTable) -> Loop:
-    """The rows of a table of sums."""
-    block = plan.flits
-    settings = [plan.select, plan.operand]
-    count, reads, (select, operand) = _injections(plan, plan.first_memory, settings, block)
-    near = plan.skew[table.topology.opposite].tolist()
-    return Loop(
-        order=Order.FLIT if plan.by_waves else Order.ROW,
-        flits=block,
-        pause=np.full(plan.steps, 0 if plan.by_waves else max(plan.period - block, 0)),
+        flits=plan.flits,
+        pause=np.full(plan.steps, 0 if plan.by_waves else max(plan.period - plan.flits, 0)),
         blocks=np.ones(plan.steps, int),
         least=plan.period,
         padded=plan.padded,
-        sources=Sources(
-            plan.ports,
-            plan.passed,
-            results=True,
-            delayed_results=plan.delayed,
-            injections=tuple((k,) for k in range(count)),
-            latency=plan.latency,
-        ),
+        sources=replace(plan.sources, injections=tuple((k,) for k in range(count))),
         fields=(
-            *fields_of(Action.SELECT, select, [SETTING + skew for skew in plan.skew.tolist()]),
-            *fields_of(Action.OPERAND, operand, [LINK + skew for skew in near]),
-            *reads,
-            *_stores(
-                plan,
-                block,
-                [
-                    store_delay(skew=skew, latency=latency)
-                    for latency in (None, plan.latency)
-                    for skew in near
-                ],
+            *(
+                field
+                for (action, delay, late), setting in zip(points, settings, strict=False)
+                for field in fields_of(action, setting, [delay + cycles for cycles in late])
             ),
+            *reads,
+            *_stores(plan, near),
         ),
         departure=plan.departure,
-        departure_skew=tuple(plan.skew.tolist()),
+        departure_skew=plan.skew,
     )
