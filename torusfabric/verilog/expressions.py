@@ -199,7 +199,7 @@ class Expressions:
         """What an assignment has on its left."""
         match value:
             case ast.Concat():
-                return joined([self.target(part) for part in reversed(value.parts)])
+                return joined([self.target(part) for part in reversed(value.parts) if len(part)])
             case ast.Part(value=ast.Signal()):
                 start = self._scaled(value.offset, value.stride)
                 return f"{self.target(value.value)}[{start} +: {value.width}]"
