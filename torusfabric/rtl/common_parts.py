@@ -137,15 +137,16 @@ def add_sequencer(
     build: FabricBuilder,
     given: Mapping[str, Parts],
     *,
-    kind: type[Sequencer] = Sequencer,
+    soon: int = 0,
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add the sequencer, given what drives inputs that depend on the top."""
-    make = lambda: kind(
+    make = lambda: Sequencer(
         [mode.timing for mode in build.program.modes],
         build.placement,
         build.choices,
         address_bits=build.address_bits,
+        soon=soon,
     )
     starts = {name: build.low(name, bits) for name, bits in
               {"start": 1, **build.choices.inputs}.items()}  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Out
 
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION, Timing
@@ -20,6 +20,9 @@ from .run_length import RunLength
 from .slots import FixedSlots, OpenSlots, Slots
 
 __all__ = ["Sequencer"]
+
+#: The members for runs that may begin in the last cycle of others.
+FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
 
 
 class Sequencer(Leaf):
@@ -38,8 +41,9 @@ class Sequencer(Leaf):
     choices : RunChoices
     address_bits : int
         Bits of an address.
-    members : mapping of str to Member, optional
-        What a special kind of sequencer has besides.
+    soon : int
+        Where a run may begin in the last cycle of another: the cycles before that one in which its
+        end is said; else 0.
 
     Members
     -------
@@ -76,6 +80,16 @@ class Sequencer(Leaf):
         Addresses of readers.
     write_k, store_k : Out
         Where, and whether, to store what arrives.
+    over : In(1)
+        High for a cycle when a run has ended in which nodes do nothing. This and the following are
+        there if runs may begin in the last cycle of another. In that cycle `busy` is low, and
+        `done` is high; `cycles` are those of the run that has ended.
+    idle : Out(1)
+        Whether a start is accepted: no run is under way, or it is the last cycle of one.
+    ending : Out(1)
+        High in the cycle before the last one of a run.
+    run_ends : Out(1)
+        High for a cycle when such a run has ended, and `soon` cycles before the last of another.
 
     Examples
     --------
@@ -96,11 +110,11 @@ class Sequencer(Leaf):
         choices: RunChoices,
         *,
         address_bits: int,
-        members: Mapping[str, Member] | None = None,
+        soon: int = 0,
     ) -> None:
         self._timings, self._placement = tuple(timings), placement
         self._loops = Loops([timing.loop for timing in timings])
-        self._bits, self._choices = address_bits, choices
+        self._bits, self._choices, self._soon = address_bits, choices, soon
         endpoints, lengths, operators = placement.endpoints, choices.lengths, choices.operators
         most = max(loop.rows for loop in self._loops.loops)
         windows = endpoints.windows
@@ -128,8 +142,10 @@ class Sequencer(Leaf):
                 name: Out(address_bits if column.shown is Shown.ADDRESS else column.bits)
                 for name, column in placement.columns.items()
             }
-            | dict(members or {})
+            | (FOLLOWED if soon else {})
         )
+        if soon:
+            self.idle = Signal(init=1, name="idle")
         self._has = {name for name, bits in optional.items() if bits}
         self._run_mode: Value = Const(0, 1)
 
@@ -145,7 +161,7 @@ class Sequencer(Leaf):
         go = self._go(m, begin)
         slots = self._slots(m, begin, go)
         stages = self._stages(m, last, go | slots.running)
-        self._end(m, last, stages)
+        self._end(m, begin, last, stages)
         slots.valid = stages[1]
         for k, column in enumerate(self._placement.selects):
             shown = self._shown(m, slots, column)
@@ -169,9 +185,15 @@ class Sequencer(Leaf):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
 
-    def _end(self, m: Module, last: Signal, stages: Value) -> None:
-        """Find out the last cycle of a run: its last slot has left the last stage."""
+    def _end(self, m: Module, begin: Value, last: Signal, stages: Value) -> None:
+        """Find out when a run ends: its last slot has left the last stage."""
         m.d.comb += last.eq(self._ended(stages, 0))
+        if self._soon:
+            m.d.comb += self.run_ends.eq(self._ended(stages, self._soon) | self.value("over"))
+            m.d.sync += [
+                self.ending.eq(self._ended(stages, 2)),
+                self.idle.eq((self.idle | self.ending) & ~begin),
+            ]
 
     def _ended(self, stages: Value, early: int) -> Value:
         """High in the cycle that is so many cycles before the last one of a run."""
@@ -204,7 +226,8 @@ class Sequencer(Leaf):
             High in the cycle in which a start is accepted.
         """
         start = self.value("start")
-        refusals = [*self._choices.refusals(self.value), (RunError.BUSY, ~self._free())]
+        free = self.idle if self._soon else ~self.busy
+        refusals = [*self._choices.refusals(self.value), (RunError.BUSY, ~free)]
         wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
         m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
         m.d.comb += begin.eq(start & ~wrong.any())
@@ -223,18 +246,14 @@ class Sequencer(Leaf):
         self._show_run(m, begin, last)
         return begin
 
-    def _free(self) -> Value:
-        """Whether a start is accepted."""
-        return ~self.busy
-
     def _show_run(self, m: Module, begin: Value, last: Value) -> None:
-        """Show whether a run is under way, and its cycles."""
-        self._count_cycles(m, begin, last)
+        """Show whether a run is under way, and its cycles.
 
-    def _count_cycles(self, m: Module, begin: Value, last: Value, *, counted: int = 0) -> None:
-        """Count the cycles of a run, so many of which are over."""
-        with m.If(begin):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(counted)]
+        Those of a run that may end as another begins are shown a cycle longer.
+        """
+        late = int(self._soon > 0)
+        with m.If(pulsed(m, begin, late, name="begun")):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(late)]
         with m.Elif(self.busy):
             m.d.sync += self._count.eq(self._count + 1)
             with m.If(last):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.lib.wiring import In, Out
 
+from ...program.timing import DISTRIBUTION
 from ..common_parts import add_sequencer, add_single
 from ..endpoint_parts import EndpointWiring, endpoint_settings
 from ..netlist import Fixed, Part, Parts, Role
@@ -20,7 +21,6 @@ from .loader import Loader
 from .plan import StreamPlan, plan_streams
 from .ports import Clocks
 from .readiness import RADIX, ReadinessMerge, levels
-from .sequencer import StreamSequencer
 from .stream_control import StreamControl
 from .unloader import Unloader
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["add_stream_top"]
 
+#: Cycles before the last one of a run in which nodes have to be told of its end, to unload the
+#: first word as soon as the last has been stored: those on the way to them, and two in the unloader
+#: of which one follows the run.
+SOON = DISTRIBUTION + 1
+
 
 def add_stream_top(build: FabricBuilder, clocks: Clocks) -> Built:
     """Every node has a stream of what it sends, and one of what it receives."""
@@ -43,7 +48,7 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks) -> Built:
     given: dict[str, Parts] = {
         "idle_address": (Fixed(0, build.address_bits),), "over": (Part("over", 0, 1),)
     }  # fmt: skip
-    add_sequencer(build, given, kind=StreamSequencer, renamed={"error": "start_error"})
+    add_sequencer(build, given, soon=SOON, renamed={"error": "start_error"})
     routers = add_inside(build, lambda build: _add_nodes(build, streams))
     for name, width in (("busy", 1), ("done", 1), ("cycles", 32), ("error", ERROR_BITS)):
         build.add_output(name, width)
