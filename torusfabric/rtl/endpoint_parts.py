@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from .memories import address_width
 from .netlist import Fixed, Parts, Role
 
 if TYPE_CHECKING:
+    from amaranth.lib.wiring import SignatureMembers
+
     from ..program import Mode
     from .operator_unit import OperatorUnit
 
@@ -60,7 +63,7 @@ def add_endpoints(build: FabricBuilder) -> None:
         modules.append(EndpointWiring(build, number, make()))
     for node, variant in enumerate(build.variant_of):
         number = int(endpoints.shape_of[0 if build.program.by_offset else variant])
-        modules[number].add(node)
+        modules[number].add(node, *_outside(build, node, modules[number].members))
 
 
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
@@ -127,30 +130,41 @@ class EndpointWiring:
     number : int
         Of the module.
     module : Endpoint
+
+    Attributes
+    ----------
+    members : SignatureMembers
+        Of the module.
     """
 
     def __init__(self, build: FabricBuilder, number: int, module: Endpoint) -> None:
         self._build, self._number = build, number
         self._shape = build.placement.endpoints.shapes[number]
-        self._members = module.signature.members
-        self._inject_bits = len(module.inject) if "inject" in self._members else 0
+        self.members = module.signature.members
+        self._inject_bits = len(module.inject) if "inject" in self.members else 0
         # What is the same for all nodes, and what gives it; a row is read from a ROM.
-        self._common = [name for name in build.sequenced if name in self._members and name != "row"]
+        self._common = [name for name in build.sequenced if name in self.members and name != "row"]
         if build.top is Top.HOST:
-            self._common += [name for name in build.from_host if name in self._members]
-        self._mode = "mode" in self._members
+            self._common += [name for name in build.from_host if name in self.members]
+        self._mode = "mode" in self.members
 
-    def add(self, node: int) -> None:
-        """Add the endpoint of a node, and its ROMs."""
-        build, members = self._build, self._members
-        inputs = {
-            name: build.distribution.near(name, node, self._members[name].shape)
-            for name in self._common
-        }
-        inputs |= {"rx": build.incoming(node)}
+    def add(
+        self, node: int, inputs: Mapping[str, Parts], outputs: Mapping[str, tuple[str, int]]
+    ) -> None:
+        """Add the endpoint of a node, and its ROMs.
+
+        Parameters
+        ----------
+        node : int
+        inputs, outputs : dict
+            What is not the fabric's: by what the node's memories are written and read.
+        """
+        build, members = self._build, self.members
+        inputs, outputs = {**inputs, "rx": build.incoming(node)}, dict(outputs)
+        for name in self._common:
+            inputs[name] = build.distribution.near(name, node, members[name].shape)
         if self._mode:
             inputs["mode"] = build.distribution.near("run_mode", node)
-        outputs: dict[str, tuple[str, int]] = {}
         if "offset" in members:
             inputs["offset"] = build.offset(node)
         if "row" in members:
@@ -159,30 +173,31 @@ class EndpointWiring:
             inputs["row"] = build.whole(f"row_{node}")
         if self._inject_bits:
             outputs["inject"] = (f"inject_{node}", self._inject_bits)
-        self._connect(node, inputs, outputs)
         name, module = f"endpoint_at_{node}", f"endpoint_{self._number}"
         build.add(name, module, inputs=inputs, outputs=outputs, node=node)
 
-    def _connect(
-        self, node: int, inputs: dict[str, Parts], outputs: dict[str, tuple[str, int]]
-    ) -> None:
-        """Connect what is not the fabric's: by what the node's memories are written and read."""
-        number: Parts = (Fixed(node, address_width(self._build.nodes)),)
-        inputs["node"] = number
-        outputs["read_data"] = (self._build.read_net(node), self._build.width)
-        if self._build.top is Top.CORE:
-            inputs |= self._private(node) | {"write_node": number, "read_node": number}
 
-    def _private(self, node: int) -> dict[str, Parts]:
-        """Ports for one node: it writes its send memory, and reads its memories."""
-        build, members = self._build, self._members
-        names = ["write_address", "write_data", "write_enable", "read_bank", "read_address"]
-        ports: dict[str, Parts] = {}
-        if sum(memory.own for memory in self._build.program.memories) > 1:
-            names.insert(0, "write_bank")
-        else:
-            ports["write_bank"] = (Fixed(0, 1),)
-        for name in names:
-            ports[name] = build.add_input(name, members[name].shape, node=node)
-        build.add_output("read_data", self._build.width, node=node)
-        return ports
+def _outside(
+    build: FabricBuilder, node: int, members: SignatureMembers
+) -> tuple[dict[str, Parts], dict[str, tuple[str, int]]]:
+    """By what the memories of a node are written and read: the host port, or ports of its own."""
+    number: Parts = (Fixed(node, address_width(build.nodes)),)
+    inputs: dict[str, Parts] = {"node": number}
+    outputs = {"read_data": (build.read_net(node), build.width)}
+    if build.top is Top.CORE:
+        inputs |= _private(build, node, members) | {"write_node": number, "read_node": number}
+    return inputs, outputs
+
+
+def _private(build: FabricBuilder, node: int, members: SignatureMembers) -> dict[str, Parts]:
+    """Ports for one node: it writes its send memory, and reads its memories."""
+    names = ["write_address", "write_data", "write_enable", "read_bank", "read_address"]
+    ports: dict[str, Parts] = {}
+    if sum(memory.own for memory in build.program.memories) > 1:
+        names.insert(0, "write_bank")
+    else:
+        ports["write_bank"] = (Fixed(0, 1),)
+    for name in names:
+        ports[name] = build.add_input(name, members[name].shape, node=node)
+    build.add_output("read_data", build.width, node=node)
+    return ports

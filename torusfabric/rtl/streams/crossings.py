@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
 from ..netlist import Part, Parts, Role
-from .ports import stream_ports
 
 if TYPE_CHECKING:
     from ..fabric_builder import FabricBuilder
-    from .plan import StreamPlan
+    from .ports import StreamPort
 
 __all__ = ["Crossing", "QUEUE", "add_crossings"]
 
@@ -88,25 +87,23 @@ class Crossing(Leaf):
         return m
 
 
-def add_crossings(build: FabricBuilder, streams: StreamPlan) -> None:
-    """Add the ports of all streams, in domains of the nodes, and their ways into the fabric."""
-    ports = stream_ports(build.program, build.width, streams.clocks)
+def add_crossings(build: FabricBuilder, ports: Iterable[StreamPort]) -> None:
+    """Bring the streams of all nodes, in domains of their own, into the fabric.
+
+    There the nets have the names of the ports, and `_here` behind.
+    """
+    widths = {port.name: port.width for port in ports}
     for node in range(build.nodes):
-        clock: dict[str, Parts] = {
-            f"node_{name}": build.add_input(name, node=node) for name in ("clk", "rst")
-        }
+        clock = {f"node_{name}": build.whole(f"{name}_{node}") for name in ("clk", "rst")}
         for side in ("s_axis", "m_axis"):
             prefix = f"{side}_{node}_"
-            widths = {
-                port.name.removeprefix(prefix): port.width
-                for port in ports
-                if port.name.startswith(prefix)
-            }
-            _add_crossing(build, node, side, widths, clock)
+            found = {name.removeprefix(prefix): bits for name, bits in widths.items()
+                     if name.startswith(prefix)}  # fmt: skip
+            _add_crossing(build, side, node, found, clock)
 
 
 def _add_crossing(
-    build: FabricBuilder, node: int, side: str, widths: dict[str, int], clock: dict[str, Parts]
+    build: FabricBuilder, side: str, node: int, widths: dict[str, int], clock: Mapping[str, Parts]
 ) -> None:
     """Add a stream of a node, and its way between the domains."""
     inward = side == "s_axis"
@@ -115,15 +112,10 @@ def _add_crossing(
     build.add_module(module, partial(Crossing, fields, inward=inward), role=Role.STREAM)
     inputs, outputs = dict(clock), {}
     for name, bits in widths.items():
-        # Whether the node gives it, and not the fabric.
-        given = inward == (name != "tready")
-        port, here = f"{side}_{node}_{name}", f"{side}_{node}_{name}_here"
-        comes, goes = ("in_", "out_") if name != "tready" else ("out_", "in_")
-        if given:
-            inputs[comes + name] = build.add_input(f"{side}_{{}}_{name}", bits, node=node)
-            outputs[goes + name] = here, bits
-        else:
-            build.add_output(f"{side}_{{}}_{name}", bits, node=node)
-            inputs[comes + name] = (Part(here, 0, bits),)
-            outputs[goes + name] = port, bits
+        forth, port = name != "tready", f"{side}_{node}_{name}"
+        here = f"{port}_here"
+        source, target = (port, here) if inward == forth else (here, port)
+        comes, goes = ("in", "out") if forth else ("out", "in")
+        inputs[f"{comes}_{name}"] = (Part(source, 0, bits),)
+        outputs[f"{goes}_{name}"] = target, bits
     build.add(f"{module}_{node}", module, inputs=inputs, outputs=outputs, node=node)

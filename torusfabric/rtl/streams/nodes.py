@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,14 +13,13 @@ from ...program.timing import DISTRIBUTION
 from ..common_parts import add_sequencer, add_single
 from ..endpoint_parts import EndpointWiring, endpoint_settings
 from ..netlist import Fixed, Part, Parts, Role
-from ..run_choices import ERROR_BITS
 from ..tops import Built, add_inside
-from .commands import Commands, CommandShape
+from .commands import Commands
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint
 from .loader import Loader
 from .plan import StreamPlan, plan_streams
-from .ports import Clocks
+from .ports import Clocks, stream_ports
 from .readiness import RADIX, ReadinessMerge, levels
 from .stream_control import StreamControl
 from .unloader import Unloader
@@ -27,10 +27,11 @@ from .unloader import Unloader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from amaranth.lib.wiring import SignatureMembers
+
     from ..fabric_builder import FabricBuilder
     from ..leaf import Leaf
     from .packets import Packets
-    from .shapes import LoaderShape, UnloaderShape
 
 __all__ = ["add_stream_top"]
 
@@ -42,82 +43,65 @@ SOON = DISTRIBUTION + 1
 
 def add_stream_top(build: FabricBuilder, clocks: Clocks) -> Built:
     """Every node has a stream of what it sends, and one of what it receives."""
-    streams = plan_streams(build, clocks)
+    streams, ports = plan_streams(build), stream_ports(build.program, build.width, clocks)
+    for port in ports:
+        # In the name of a port of a node, the number is not always at the end.
+        name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)
+        add = build.add_input if port.direction == "in" else build.add_output
+        add(name, port.width, node=port.node)
     _add_control(build, streams)
     # It is not the sequencer that finds out why a run cannot be carried out.
     given: dict[str, Parts] = {
         "idle_address": (Fixed(0, build.address_bits),), "over": (Part("over", 0, 1),)
     }  # fmt: skip
     add_sequencer(build, given, soon=SOON, renamed={"error": "start_error"})
-    routers = add_inside(build, lambda build: _add_nodes(build, streams))
-    for name, width in (("busy", 1), ("done", 1), ("cycles", 32), ("error", ERROR_BITS)):
-        build.add_output(name, width)
+    inner = "" if clocks is Clocks.ONE else "_here"
+    routers = add_inside(build, lambda build: _add_nodes(build, streams, inner))
+    if inner:
+        add_crossings(build, ports)
     return Built(routers)
 
 
 def _add_control(build: FabricBuilder, streams: StreamPlan) -> None:
     """Add what starts runs, and what takes commands if they need any."""
-    loader, depth = streams.loader, levels(build.nodes)
-    length_bits = build.choices.inputs.get("length", 0)
+    top = levels(build.nodes) - 1
     make = partial(
         StreamControl,
         # To the nodes, into their registers, and up the tree.
-        depth + 1,
-        sections=streams.settings.sections,
-        length_bits=length_bits,
-        last_bits=loader.length_bits,
+        top + 2,
+        sections=streams.sections,
+        length_bits=build.choices.inputs.get("length", 0),
+        last_bits=streams.loader.length_bits,
         commanded=streams.commands is not None,
         barrier=streams.commands is not None and streams.commands.barrier,
     )
-    widths = {
-        f"ready_{depth - 1}_0": ("ready", 1),
-        f"bad_{depth - 1}_0": ("bad", 2),
-        f"good_{depth - 1}_0": ("good", 1),
-        f"length_{depth - 1}_0": ("last", loader.length_bits),
-        "busy": ("busy", 1),
-        "idle": ("idle", 1),
-        "ending": ("ending", 1),
-        "may_begin": ("may_begin", 1),
-        "wanted": ("wanted", length_bits),
-        "barrier": ("barrier", 1),
-    }
-    members = make().signature.members
-    inputs: dict[str, Parts] = {
-        port: (Part(net, 0, width),) for net, (port, width) in widths.items() if port in members
-    }
-    add_single(build, "stream_control", Role.STREAM, make, inputs)
+    heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
+    nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
+    _add_one(build, "stream_control", make, nets)
     if streams.commands:
-        _add_commands(build, streams.commands)
+        make_commands = partial(Commands, streams.commands)
+        streamed = {name: f"s_axis_cmd_{name}" for name in ("tdata", "tvalid", "tready", "tlast")}
+        status = {f"status_{name}": f"m_axis_status_{name}" for name in streamed}
+        _add_one(build, "commands", make_commands, streamed | status)
 
 
-def _add_commands(build: FabricBuilder, shape: CommandShape) -> None:
-    """Add what takes commands."""
-    make = partial(Commands, shape)
-    members = make().signature.members
+def _add_one(
+    build: FabricBuilder, name: str, make: Callable[[], Leaf], nets: Mapping[str, str]
+) -> None:
+    """Add a module of which there is one, by the nets that do not have the names of members."""
     inputs: dict[str, Parts] = {
-        name: build.add_input(_port_of(name), members[name].shape)
-        for name in members
-        if members[name].flow is In and _port_of(name)
+        member: (Part(nets.get(member, member), 0, each.shape),)
+        for member, each in make().signature.members.items()
+        if each.flow is In
     }
-    for name, width in (("run_begins", 1), ("run_over", 1), ("error", ERROR_BITS), ("cycles", 32)):
-        inputs[name] = (Part(name, 0, width),)
-    renamed = {
-        name: _port_of(name) for name in members if members[name].flow is Out and _port_of(name)
-    }
-    for name, port in renamed.items():
-        build.add_output(port, members[name].shape)
-    add_single(build, "commands", Role.STREAM, make, inputs, renamed)
+    add_single(build, name, Role.STREAM, make, inputs, nets)
 
 
-def _port_of(name: str) -> str:
-    """The port of the whole that a member of the commands is, if it is one."""
-    if name.startswith("status_"):
-        return f"m_axis_{name}"
-    return f"s_axis_cmd_{name}" if name in ("tdata", "tvalid", "tready", "tlast") else ""
+def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
+    """Add loaders, unloaders and endpoints, and the tree.
 
-
-def _add_nodes(build: FabricBuilder, streams: StreamPlan) -> None:
-    """Add loaders, unloaders and endpoints, and the tree."""
+    The nets of their streams have the names of ports, and `inner` behind.
+    """
     settings = endpoint_settings(build)
     build.add_module("loader", partial(Loader, streams.loader), role=Role.STREAM)
     build.add_module("unloader", partial(Unloader, streams.unloader), role=Role.STREAM)
@@ -125,104 +109,80 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan) -> None:
     for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
         make = partial(StreamEndpoint, shape, settings, streams.settings, kept=kept)
         build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        wirings.append(_StreamWiring(build, number, make(), streams))
+        wirings.append(EndpointWiring(build, number, make()))
     for node in range(build.nodes):
         for end in _ends(streams, node):
-            _add_end(build, streams, node, end)
-        wirings[streams.shape_of[node]].add(node)
+            _add_end(build, node, end, inner)
+        wiring = wirings[streams.shape_of[node]]
+        inputs = _accesses(build, node, wiring.members)
+        bits = wiring.members["read_data"].shape
+        wiring.add(node, inputs, {"read_data": (f"m_axis_{node}_tdata{inner}", bits)})
     _add_tree(build, streams)
-    if streams.clocks is Clocks.PER_NODE:
-        add_crossings(build, streams)
 
 
-class _StreamWiring(EndpointWiring):
-    """Adds instances of one endpoint module of nodes with streams."""
-
-    def __init__(
-        self, build: FabricBuilder, number: int, module: StreamEndpoint, streams: StreamPlan
-    ) -> None:
-        super().__init__(build, number, module)
-        self._streams = streams
-
-    def _connect(
-        self, node: int, inputs: dict[str, Parts], outputs: dict[str, tuple[str, int]]
-    ) -> None:
-        """Connect what the loader writes, and the unloader reads."""
-        for name in ("run_begins", "clear"):
-            inputs[name] = self._build.distribution.near(name, node)
-        for name, member in self._members.items():
-            if name.startswith(("write_", "read_")) and name not in inputs and name != "read_data":
-                inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
-        bits = self._members["read_data"].shape
-        outputs["read_data"] = (
-            _stream_output(self._build, self._streams, node, "tdata", bits),
-            bits,
-        )
-
-
-#: The two streams of a node: of what it sends, and of what it receives.
-SENT, RECEIVED = "s_axis", "m_axis"
-
-
-def _stream_input(
-    build: FabricBuilder, streams: StreamPlan, side: str, node: int, name: str, bits: int
-) -> Parts:
-    """A signal of a stream that the fabric is given: a port, or a net of the crossing."""
-    if streams.clocks is Clocks.ONE:
-        return build.add_input(f"{side}_{{}}_{name}", bits, node=node)
-    return (Part(f"{side}_{node}_{name}_here", 0, bits),)
-
-
-def _stream_output(
-    build: FabricBuilder, streams: StreamPlan, node: int, name: str, bits: int, side: str = RECEIVED
-) -> str:
-    """The net of a signal of a stream that the fabric gives: a port, or one for the crossing."""
-    if streams.clocks is not Clocks.ONE:
-        return f"{side}_{node}_{name}_here"
-    build.add_output(f"{side}_{{}}_{name}", bits, node=node)
-    return f"{side}_{node}_{name}"
-
-
-def _stream_inputs(
-    build: FabricBuilder, streams: StreamPlan, side: str, leaf: Leaf, node: int
-) -> dict[str, Parts]:
-    """The signals of a stream that are inputs of a leaf."""
-    return {
-        name: _stream_input(build, streams, side, node, name, member.shape)
-        for name, member in leaf.signature.members.items()
-        if name.startswith("t") and member.flow is In
+def _accesses(build: FabricBuilder, node: int, members: SignatureMembers) -> dict[str, Parts]:
+    """What an endpoint is given of control, by what the loader writes, and the unloader reads."""
+    inputs: dict[str, Parts] = {
+        name: build.distribution.near(name, node) for name in ("run_begins", "clear")
     }
+    for name, member in members.items():
+        # Columns of the sequencer have numbers.
+        column = name.rpartition("_")[2].isdecimal()
+        if name.startswith(("write_", "read_")) and member.flow is In and not column:
+            inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
+    return inputs
 
 
-def _outputs(
-    build: FabricBuilder, streams: StreamPlan, side: str, leaf: Leaf, node: int
-) -> dict[str, tuple[str, int]]:
-    """The nets that the outputs of a leaf drive."""
+class _End(NamedTuple):
+    """A loader or an unloader of a node: its stream, its ROM, and in which modes anything passes.
+
+    `passes` is the name of the input that says so.
+    """
+
+    verb: str
+    side: str
+    leaf: Loader | Unloader
+    rows: Sequence[int]
+    passes: str
+    packets: Sequence[Packets]
+
+
+def _ends(streams: StreamPlan, node: int) -> tuple[_End, _End]:
+    """The loader of a node, and its unloader."""
+    load, unload = Loader(streams.loader), Unloader(streams.unloader)
+    return (
+        _End("load", "s_axis", load, streams.loads[node], "sends", streams.sent),
+        _End("unload", "m_axis", unload, streams.unloads[node], "receives", streams.received),
+    )
+
+
+def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
+    """Add the loader of a node, or its unloader, and its ROM."""
+    shape, verb = end.leaf.shape, end.verb
+    inputs: dict[str, Parts] = {
+        end.passes: tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in end.packets)
+    }
     outputs = {}
-    for name, member in leaf.signature.members.items():
+    for name, member in end.leaf.signature.members.items():
+        streamed = name.startswith("t")
+        net = f"{end.side}_{node}_{name}{inner}" if streamed else f"{name}_{node}"
         if member.flow is Out:
-            bits, net = member.shape, f"{name}_{node}"
-            if name.startswith("t"):
-                net = _stream_output(build, streams, node, name, bits, side)
-            outputs[name] = (net, bits)
-    return outputs
-
-
-def _row(
-    build: FabricBuilder, name: str, node: int, rows: Sequence[int], *, bits: int, key: int
-) -> Parts:
-    """What a ROM of a node shows; a single row is a constant."""
-    if not key:
-        return (Fixed(rows[0], bits),)
-    net = f"{name}_row_{node}"
-    address = (Part(f"{name}_key_{node}", 0, key),)
-    build.add_rom(f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node)
-    return build.whole(net)
-
-
-def _flags(packets: Sequence[Packets], node: int) -> Parts:
-    """Of each mode, whether a node has any packets in it."""
-    return tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in packets)
+            outputs[name] = net, member.shape
+        elif streamed:
+            inputs[name] = (Part(net, 0, member.shape),)
+        elif name.startswith(("clear", "run_", "load_", "unload_")):
+            inputs[name] = build.distribution.near(name, node)
+    if shape.position_bits:
+        inputs["position"] = _positions(build, node, shape.facts.position_bits)
+    if shape.key_bits:
+        key, row = f"{verb}_key_{node}", f"{verb}_row_{node}"
+        outputs["key"] = key, shape.key_bits
+        build.add_rom(f"rom_{row}", rows=end.rows, width=shape.row_bits,
+                      address=build.low(key, shape.key_bits), output=row, node=node)  # fmt: skip
+        inputs["row"] = build.whole(row)
+    elif shape.row_bits:
+        inputs["row"] = (Fixed(end.rows[0], shape.row_bits),)
+    build.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
 
 
 def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
@@ -232,82 +192,22 @@ def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
     return tuple(Fixed(each, bits) for each in positions + [0] * program.barrier)
 
 
-def _nearby(build: FabricBuilder, node: int, leaf: Leaf) -> dict[str, Parts]:
-    """What the control gives to a leaf of a node."""
-    return {
-        name: build.distribution.near(name, node)
-        for name in leaf.signature.members
-        if name.startswith(("clear", "run_", "load_", "unload_"))
-    }
-
-
-class _End(NamedTuple):
-    """A loader or an unloader of a node.
-
-    Parameters
-    ----------
-    verb : str
-        What it does.
-    side : str
-        Its stream.
-    leaf : Leaf
-    shape : LoaderShape or UnloaderShape
-        Of the leaf.
-    rows : sequence of int
-        Of its ROM.
-    flags : dict of str to Parts
-        The input that says in which modes anything passes.
-    """
-
-    verb: str
-    side: str
-    leaf: Leaf
-    shape: LoaderShape | UnloaderShape
-    rows: Sequence[int]
-    flags: dict[str, Parts]
-
-
-def _ends(streams: StreamPlan, node: int) -> tuple[_End, _End]:
-    """The loader of a node, and its unloader."""
-    load, loads = streams.loader, streams.loads[node]
-    sends = {"sends": _flags(streams.sent, node)}
-    unload, unloads = streams.unloader, streams.unloads[node]
-    receives = {"receives": _flags(streams.received, node)}
-    return (
-        _End("load", SENT, Loader(load), load, loads, sends),
-        _End("unload", RECEIVED, Unloader(unload), unload, unloads, receives),
-    )
-
-
-def _add_end(build: FabricBuilder, streams: StreamPlan, node: int, end: _End) -> None:
-    """Add the loader of a node, or its unloader, and its ROM."""
-    verb, side, leaf, shape, rows, flags = end
-    inputs = _stream_inputs(build, streams, side, leaf, node) | _nearby(build, node, leaf) | flags
-    if shape.position_bits:
-        inputs["position"] = _positions(build, node, shape.facts.position_bits)
-    if shape.row_bits:
-        inputs["row"] = _row(build, verb, node, rows, bits=shape.row_bits, key=shape.key_bits)
-    outputs = _outputs(build, streams, side, leaf, node)
-    if "key" in outputs:
-        outputs["key"] = (f"{verb}_key_{node}", shape.key_bits)
-    build.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
-
-
 def _add_tree(build: FabricBuilder, streams: StreamPlan) -> None:
     """Add the tree that brings what nodes say to the control."""
-    bits = streams.loader.length_bits
-    some = streams.loader.some
-    words: list[dict[str, Parts]] = []
-    for node in range(build.nodes):
-        word: dict[str, Parts] = {
-            "ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1)),
-            "bad": (Part(f"bad_{node}", 0, 2),),
+    bits, some = streams.loader.length_bits, streams.loader.some
+    widths = {"ready": 1, "bad": 2, "good": 1, "length": bits, "sends": int(some and bits > 0)}
+    widths = {name: width for name, width in widths.items() if width}
+    shown = {"ready": "all_ready", "good": "none_bad"}
+    of_node = {"bad": "bad", "length": "length", "sends": "counts"}
+    words: list[dict[str, Parts]] = [
+        {"ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1))}
+        | {
+            name: (Part(f"{net}_{node}", 0, widths[name]),)
+            for name, net in of_node.items()
+            if name in widths
         }
-        if bits:
-            word["length"] = (Part(f"length_{node}", 0, bits),)
-            if some:
-                word["sends"] = (Part(f"counts_{node}", 0, 1),)
-        words.append(word)
+        for node in range(build.nodes)
+    ]
     for level in range(levels(build.nodes)):
         groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
         words = []
@@ -315,23 +215,12 @@ def _add_tree(build: FabricBuilder, streams: StreamPlan) -> None:
             module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
             make = partial(ReadinessMerge, len(group), bits, branches=level > 0, some=some)
             build.add_module(module, make, role=Role.STREAM)
-            inputs = {
-                name: tuple(part for word in group for part in word[name]) for name in group[0]
-            }
             at = f"{level}_{number}"
-            outputs = {
-                "all_ready": (f"ready_{at}", 1),
-                "any_bad": (f"bad_{at}", 2),
-                "none_bad": (f"good_{at}", 1),
-            }
-            word = {
-                "ready": (Part(f"ready_{at}", 0, 1),),
-                "good": (Part(f"good_{at}", 0, 1),),
-                "bad": (Part(f"bad_{at}", 0, 2),),
-            }
-            for name, width in (("length", bits), ("sends", int(bool(bits) and some))):
-                if width:
-                    outputs[f"any_{name}"] = (f"{name}_{at}", width)
-                    word[name] = (Part(f"{name}_{at}", 0, width),)
-            build.add(f"readiness_{at}", module, inputs=inputs, outputs=outputs)
-            words.append(word)
+            build.add(
+                f"readiness_{at}",
+                module,
+                inputs={name: tuple(p for word in group for p in word[name]) for name in group[0]},
+                outputs={shown.get(name, f"any_{name}"): (f"{name}_{at}", width)
+                         for name, width in widths.items()},
+            )  # fmt: skip
+            words.append({name: build.whole(f"{name}_{at}") for name in widths})

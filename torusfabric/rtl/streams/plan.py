@@ -21,8 +21,8 @@ from .packets import (
     packets_received,
     packets_sent,
 )
-from .ports import Clocks, needs_commands, stream_ports
-from .sections import sections_of
+from .ports import needs_commands, stream_ports
+from .sections import Sections, sections_of
 from .shapes import LoaderShape, RunFacts, UnloaderShape
 from .words import WordShape
 
@@ -58,8 +58,6 @@ class StreamPlan:
         The rows of the ROMs of each node.
     commands : CommandShape or None
         What commands choose, if runs need any.
-    clocks : Clocks
-        Of the streams of nodes.
     """
 
     sent: tuple[Packets, ...]
@@ -73,10 +71,14 @@ class StreamPlan:
     loads: Rows
     unloads: Rows
     commands: CommandShape | None
-    clocks: Clocks
+
+    @property
+    def sections(self) -> Sections:
+        """Of memories."""
+        return self.loader.facts.sections
 
 
-def plan_streams(build: FabricBuilder, clocks: Clocks) -> StreamPlan:
+def plan_streams(build: FabricBuilder) -> StreamPlan:
     """Plan how nodes load and unload."""
     program, endpoints = build.program, build.placement.endpoints
     modes = range(len(program.modes))
@@ -106,7 +108,7 @@ def plan_streams(build: FabricBuilder, clocks: Clocks) -> StreamPlan:
     )
     commands = _commands(build, facts) if facts.commanded else None
     return StreamPlan(sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads,
-                      unloads, commands, clocks)  # fmt: skip
+                      unloads, commands)  # fmt: skip
 
 
 def _keeps(received: Sequence[Packets], shape_of: tuple[int, ...], shapes: int) -> tuple[bool, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schedule.model import Choice
@@ -119,23 +118,17 @@ def stream_ports(
     >>> [port.name for port in ports if port.node is None]
     ['busy', 'done', 'cycles', 'error']
     """
-    nodes, personal = (
-        program.topology.nodes,
-        any(mode.schedule.collective.personal for mode in program.modes),
-    )
+    nodes = program.topology.nodes
+    personal = any(mode.schedule.collective.personal for mode in program.modes)
+    own_clocks = Clocks(clocks) is Clocks.PER_NODE
     ports: list[StreamPort] = []
     for node in range(nodes):
-        of_node = [
-            *_sent(node, width, address_width(nodes) if personal else 0),
-            *_received(node, width, address_width(nodes)),
-        ]
-        if Clocks(clocks) is Clocks.PER_NODE:
-            of_node = [port._replace(clock=f"clk_{node}") for port in of_node]
-            ports += _clock(node)
-        ports += of_node
+        ports += _of_node(
+            node, width, address_width(nodes), personal=personal, own_clock=own_clocks
+        )
     if needs_commands(program):
-        ports += _stream("s_axis_cmd", COMMAND_BITS, "in", None, "a command", COMMAND)
-        ports += _stream("m_axis_status", COMMAND_BITS, "out", None, "a status", STATUS)
+        ports += _stream("s_axis_cmd", "in", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
+        ports += _stream("m_axis_status", "out", COMMAND_BITS, f"a status: {', '.join(STATUS)}")
     return ports + [
         StreamPort(name, "out", bits, None, LEVEL, meaning)
         for name, bits, meaning in (
@@ -147,53 +140,40 @@ def stream_ports(
     ]
 
 
-def _clock(node: int) -> list[StreamPort]:
-    """The clock of a node, and its reset."""
-    of_clock = f"clock of the streams of node {node}"
-    of_reset = f"reset of the streams of node {node}, together with that of the fabric"
-    return [
-        StreamPort(f"clk_{node}", "in", 1, node, CLOCK, of_clock, None),
-        StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, f"clk_{node}"),
-    ]
-
-
-def _sent(node: int, width: int, dest_bits: int) -> Iterator[StreamPort]:
-    """What a node sends."""
-    prefix = f"s_axis_{node}"
-    what = "a packet for each destination" if dest_bits else "its message"
-    yield from _data(prefix, "in", node, width, f"what node {node} sends, {what}")
-    if dest_bits:
-        meaning = "the destination of the packet, where the collective has several"
-        yield StreamPort(f"{prefix}_tdest", "in", dest_bits, node, AXI_STREAM, meaning)
-
-
-def _received(node: int, width: int, id_bits: int) -> Iterator[StreamPort]:
-    """What a node receives."""
-    prefix = f"m_axis_{node}"
-    yield from _data(prefix, "out", node, width, f"what node {node} receives")
-    meaning = "the origin of the packet, ascending; 0 where words are combined"
-    yield StreamPort(f"{prefix}_tid", "out", id_bits, node, AXI_STREAM, meaning)
-
-
-def _data(
-    prefix: str, direction: str, node: int | None, width: int, meaning: str
+def _of_node(
+    node: int, width: int, number_bits: int, *, personal: bool, own_clock: bool
 ) -> list[StreamPort]:
+    """The ports of a node: its clock, if it has one, what it sends, and what it receives."""
+    clock, of_node = f"clk_{node}", f"of the streams of node {node}"
+    of_reset = f"reset {of_node}, together with that of the fabric"
+    clocks = [
+        StreamPort(clock, "in", 1, node, CLOCK, f"clock {of_node}", None),
+        StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, clock),
+    ]
+    what = "a packet for each destination" if personal else "its message"
+    sent = _stream(f"s_axis_{node}", "in", width, f"what node {node} sends, {what}")
+    if personal:
+        meaning = "the destination of the packet, where the collective has several"
+        sent.append(_signal(f"s_axis_{node}_tdest", "in", number_bits, meaning))
+    received = _stream(f"m_axis_{node}", "out", width, f"what node {node} receives")
+    meaning = "the origin of the packet, ascending; 0 where words are combined"
+    received.append(_signal(f"m_axis_{node}_tid", "out", number_bits, meaning))
+    domain = clock if own_clock else "clk"
+    streams = [port._replace(node=node, clock=domain) for port in (*sent, *received)]
+    return clocks * own_clock + streams
+
+
+def _stream(prefix: str, direction: str, width: int, meaning: str) -> list[StreamPort]:
     """The data and the handshake of a stream; data are whole bytes."""
     back = "out" if direction == "in" else "in"
-    signals = (
-        ("tdata", direction, 8 * -(-width // 8), f"a word of {meaning}"),
-        ("tvalid", direction, 1, "a word is there"),
-        ("tready", back, 1, "it is taken with this edge, if it is there"),
-        ("tlast", direction, 1, "it is the last of its packet"),
-    )
     return [
-        StreamPort(f"{prefix}_{signal}", flow, bits, node, AXI_STREAM, text)
-        for signal, flow, bits, text in signals
+        _signal(f"{prefix}_tdata", direction, 8 * -(-width // 8), f"a word of {meaning}"),
+        _signal(f"{prefix}_tvalid", direction, 1, "a word is there"),
+        _signal(f"{prefix}_tready", back, 1, "it is taken with this edge, if it is there"),
+        _signal(f"{prefix}_tlast", direction, 1, "it is the last of its packet"),
     ]
 
 
-def _stream(
-    prefix: str, width: int, direction: str, node: int | None, what: str, beats: tuple[str, ...]
-) -> list[StreamPort]:
-    """A stream of packets of words that are named."""
-    return _data(prefix, direction, node, width, f"{what}: {', '.join(beats)}")
+def _signal(name: str, direction: str, width: int, meaning: str) -> StreamPort:
+    """A signal of a stream."""
+    return StreamPort(name, direction, width, None, AXI_STREAM, meaning)

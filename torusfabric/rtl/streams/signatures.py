@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Const, Module, Value
@@ -9,8 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Member, Out
 
-from ..memories import address_width
-from .ports import COMMAND_BITS, needs_commands
+from .ports import COMMAND_BITS, needs_commands, stream_ports
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -40,21 +40,21 @@ def stream_members(program: Program, width: int) -> dict[str, Member]:
     >>> fabric.node[8].receive.payload.shape()
     StructLayout({'data': 12, 'last': 1, 'origin': 4})
     """
-    id_bits = address_width(program.topology.nodes)
-    personal = any(mode.schedule.collective.personal for mode in program.modes)
-    send = {"data": width, "last": 1} | ({"destination": id_bits} if personal else {})
-    receive = {"data": width, "last": 1, "origin": id_bits}
-    node = wiring.Signature({"send": In(_stream(send)), "receive": Out(_stream(receive))})
+    ports = {port.name: port.width for port in stream_ports(program, width)}
+    send, receive = (_stream(ports, f"{side}_0", width) for side in ("s_axis", "m_axis"))
+    node = wiring.Signature({"send": In(send), "receive": Out(receive)})
     members = {"node": Out(node).array(program.topology.nodes)}
     if needs_commands(program):
-        word = _stream({"data": COMMAND_BITS, "last": 1})
+        word = _stream(ports, "s_axis_cmd", COMMAND_BITS)
         members |= {"command": In(word), "status": Out(word)}
     return members
 
 
-def _stream(fields: dict[str, int]) -> stream.Signature:
-    """A stream of payloads with fields of so many bits."""
-    return stream.Signature(StructLayout(fields))
+def _stream(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
+    """A stream whose payload has a field for each of its ports; data are so many bits."""
+    bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in SIGNALS.items()}
+    fields = {field: size for field, size in bits.items() if size}
+    return stream.Signature(StructLayout(fields | {"data": width}))
 
 
 def is_stream(port: str) -> bool:
