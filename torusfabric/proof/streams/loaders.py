@@ -126,8 +126,8 @@ def _add_faults(model: Model, shape: LoaderShape) -> None:
     )
     model.register("length_so_far", "ends_message ? 0 : beat ? bad_length : length_so_far")
     bad_destination = "destination_so_far"
-    if shape.dest_bits:
-        seen = 1 << shape.dest_bits
+    if shape.packet_bits:
+        seen = 1 << shape.packet_bits
         model.register(
             "seen", f"ends_message ? 0 : ends_packet ? seen | ({seen}'d1 << tdest) : seen", seen
         )
@@ -203,7 +203,7 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
         ("was_data", f"tdata[{shape.width - 1}:0]", shape.width),
     ):
         model.past(name, value, bits)
-    base = f"row >> {shape.bank_bits}" if shape.base_bits else "0"
+    base = f"row >> {shape.memory_bits}" if shape.base_bits else "0"
     claims = {
         "writes_what_it_accepts_once": "write_enable == (steady && wrote)",
         "writes_the_word": "!write_enable || write_data == was_data",
@@ -216,15 +216,15 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
         "writes_into_the_two_next_runs":
             f"!write_enable || {sections.number_bits}'(write_section - begun) < 2",
     }  # fmt: skip
-    if shape.bank_bits:
+    if shape.memory_bits:
         claims["writes_into_the_right_memory"] = (
-            f"!write_enable || write_bank == row[{shape.bank_bits - 1}:0]"
+            f"!write_enable || write_bank == row[{shape.memory_bits - 1}:0]"
         )
     if shape.key_bits:
         claims["asks_for_the_row_of_the_word"] = f"!counts_word || key == {_key(shape)}"
     if shape.kept:
         named = by_value(shape.named, "mode")
-        mine = f"!{named} || tdest == own" if shape.dest_bits else "1'b1"
+        mine = f"!{named} || tdest == own" if shape.packet_bits else "1'b1"
         model.past("kept_word", f"counts_word && ({mine})")
         model.past("was_at", "at", shape.words.most.bit_length())
         claims["keeps_what_is_its_own"] = "write_kept == (steady && kept_word)"
@@ -235,9 +235,9 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
 def _key(shape: LoaderShape) -> str:
     """What the ROM is asked for."""
     fields = [f"{shape.facts.mode_bits}'(mode)"] if shape.facts.mode_bits else []
-    if shape.dest_bits:
+    if shape.packet_bits:
         named = by_value(shape.named, "mode")
-        fields.append(f"{shape.dest_bits}'({named} ? tdest : 0)")
+        fields.append(f"{shape.packet_bits}'({named} ? tdest : 0)")
     if shape.words.chunk_bits:
         fields.append(f"{shape.words.chunk_bits}'(word_chunk)")
     return "{" + ", ".join(fields) + "}"

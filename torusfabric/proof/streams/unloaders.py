@@ -209,12 +209,12 @@ def _add_memory(model: Model, shape: UnloaderShape) -> None:
     if shape.kept and counts_places(shape.words):
         place = f"({row}[0] ? sought_index : sought_within)"
     if shape.base_bits:
-        base = f"({row} >> {low + shape.code_bits})"
+        base = f"({row} >> {low + shape.memory_bits})"
         # What a node has from itself lies in a memory of its own, word by word.
         model.assume(f"!{row}[0] || {base} == 0" if shape.kept else "1")
-    if shape.code_bits:
-        code = f"{row}[{low + shape.code_bits - 1}:{low}]"
-        model.register("wanted_code", f"advance ? {code} : wanted_code", shape.code_bits)
+    if shape.memory_bits:
+        code = f"{row}[{low + shape.memory_bits - 1}:{low}]"
+        model.register("wanted_code", f"advance ? {code} : wanted_code", shape.memory_bits)
         model.claim("reads_the_right_memory", "!waiting || read_code == wanted_code")
     bits = shape.address_bits
     model.register("wanted_address", f"advance ? {base} + {place} : wanted_address", bits)

@@ -12,48 +12,47 @@ from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_shape import EndpointMemory, EndpointShape
-from ..memories import ReadPort, WritePort, add_memory, address_width, memory_cell
+from ..memories import ReadPort, WritePort, add_memory, memory_cell
 from ..reader import Reader
 from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections, in_section, section_bits
+from .shapes import LoaderShape, UnloaderShape
 
-__all__ = ["AT_ONCE", "StreamEndpoint", "StreamSettings", "sectioned"]
+__all__ = ["AT_ONCE", "StreamEndpoint", "StreamEnds", "sectioned"]
 
 #: Memories among which one is chosen in a cycle; the choice among more takes another.
 AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class StreamSettings:
-    """What all endpoints with streams have in common, besides what others have.
+class StreamEnds:
+    """What endpoints with streams are written and read by.
 
     Parameters
     ----------
-    data_bits : int
-        Bits of the data of a stream.
-    most : int
-        Words of the longest packet.
+    loader : LoaderShape
+    unloader : UnloaderShape
     own : tuple of int
         The numbers of the memories of what is sent.
-    late : bool
-        Whether the choice of the memory that is unloaded takes two cycles: any endpoint has more
-        than `AT_ONCE` of them.
-    code_bits, address_bits, bank_bits : int
-        Bits of the select bits of what is read, of addresses, and of the number of a memory of what
-        is sent; 0 where there is no choice.
-    sections : Sections
-        Of each memory.
     """
 
-    data_bits: int
-    most: int
+    loader: LoaderShape
+    unloader: UnloaderShape
     own: tuple[int, ...]
-    late: bool
-    code_bits: int
-    address_bits: int
-    bank_bits: int
-    sections: Sections
+
+    @property
+    def sections(self) -> Sections:
+        """Of each memory."""
+        return self.loader.facts.sections
+
+    @property
+    def late(self) -> bool:
+        """Whether the choice of the memory that is unloaded takes two cycles.
+
+        It does if any endpoint has more than `AT_ONCE` of them.
+        """
+        return self.unloader.late
 
 
 def sectioned(shape: EndpointShape) -> EndpointShape:
@@ -80,7 +79,7 @@ class StreamEndpoint(Endpoint):
     ----------
     shape : EndpointShape
     settings : EndpointSettings
-    streams : StreamSettings
+    streams : StreamEnds
     kept : bool
         Whether any node gets anything from itself.
 
@@ -102,13 +101,13 @@ class StreamEndpoint(Endpoint):
         self,
         shape: EndpointShape,
         settings: EndpointSettings,
-        streams: StreamSettings,
+        streams: StreamEnds,
         *,
         kept: bool,
     ) -> None:
         self.streams, self.kept = streams, kept
         super().__init__(shape, settings)
-        self.read_data = Signal(streams.data_bits, reset_less=True, name="read_data")
+        self.read_data = Signal(streams.loader.data_bits, reset_less=True, name="read_data")
 
     @property
     def unloaded(self) -> tuple[int, ...]:
@@ -117,13 +116,14 @@ class StreamEndpoint(Endpoint):
 
     def _always(self) -> dict[str, Member]:
         """Members that all endpoints have."""
-        streams = self.streams
+        loader, unloader = self.streams.loader, self.streams.unloader
+        number_bits = self.streams.sections.number_bits
         code = bit_count(len(self.unloaded)) if self.unloaded else 0
         optional = {
             "write_kept": int(self.kept),
-            "write_index": address_width(streams.most) if self.kept else 0,
-            "write_bank": streams.bank_bits,
-            "read_code": code and streams.code_bits,
+            "write_index": loader.words.index_bits if self.kept else 0,
+            "write_bank": loader.memory_bits,
+            "read_code": code and unloader.memory_bits,
         }
         return {
             "rx": In(self.settings.words * self.settings.width),
@@ -131,13 +131,13 @@ class StreamEndpoint(Endpoint):
             "clear": In(1),
             "run_begins": In(1),
             "write_enable": In(1),
-            "write_address": In(streams.address_bits),
+            "write_address": In(loader.address_bits),
             "write_data": In(self.settings.width),
-            "write_section": In(streams.sections.number_bits),
+            "write_section": In(number_bits),
             "read_advance": In(1),
-            "read_address": In(streams.address_bits),
-            "read_section": In(streams.sections.number_bits),
-            "read_data": Out(streams.data_bits),
+            "read_address": In(loader.address_bits),
+            "read_section": In(number_bits),
+            "read_data": Out(loader.data_bits),
         } | {name: In(bits) for name, bits in optional.items() if bits}
 
     def elaborate(self, platform: object) -> Module:
@@ -236,13 +236,10 @@ class StreamEndpointBuilder(EndpointBuilder):
     def _loaded(self, memory: EndpointMemory) -> WritePort:
         """What the loader writes into a memory."""
         enable = self._value("write_enable")
-        if self._streams.bank_bits:
-            enable = enable & (self._value("write_bank") == self._bank(memory))
+        if self._streams.loader.memory_bits:
+            bank = self._streams.own.index(memory.number)
+            enable = enable & (self._value("write_bank") == bank)
         return WritePort(self._value("write_address"), self._value("write_data"), enable)
-
-    def _bank(self, memory: EndpointMemory) -> int:
-        """The number of a memory among those of what is sent."""
-        return self._streams.own.index(memory.number)
 
     def _read(
         self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
@@ -290,7 +287,7 @@ class StreamEndpointBuilder(EndpointBuilder):
     def _kept(self) -> Value:
         """What a node gets from itself: of all messages from that which is loaded to that which is
         unloaded, which are more than those on one side."""
-        most, value = self._streams.most, self._value
+        most, value = self._streams.loader.words.most, self._value
         write = in_section(value("write_index"), most, value("write_section"))
         read = in_section(value("read_address"), most, value("read_section"))
         words = most + ((2 * self._sections.count - 1) << section_bits(most))

@@ -69,11 +69,11 @@ class Loader(Leaf):
     def __init__(self, shape: LoaderShape) -> None:
         self._shape, self._sections = shape, shape.facts.sections
         optional = {
-            "tdest": In(shape.dest_bits),
+            "tdest": In(shape.packet_bits),
             "position": In(shape.position_bits),
             "row": In(shape.row_bits),
             "key": Out(shape.key_bits),
-            "write_bank": Out(shape.bank_bits),
+            "write_bank": Out(shape.memory_bits),
             "write_kept": Out(int(shape.kept)),
             "write_index": Out(shape.words.index_bits if shape.kept else 0),
             "length": Out(shape.length_bits),
@@ -224,11 +224,11 @@ class Loader(Leaf):
         that of the word which ends a packet, and matters for no other.
         """
         shape = self._shape
-        if not shape.dest_bits:
+        if not shape.packet_bits:
             return Const(0)
         sent, dest = state(max(shape.packets), name="sent"), self.value("tdest")
         gaps = any(
-            count != 1 << shape.dest_bits
+            count != 1 << shape.packet_bits
             for count, named in zip(shape.packets, shape.named, strict=True)
             if named
         )
@@ -253,15 +253,15 @@ class Loader(Leaf):
         base: Value = Const(0)
         if shape.row_bits:
             row = self.value("row")
-            base = row[shape.bank_bits :]
-            if shape.bank_bits:
-                m.d.comb += self.write_bank.eq(row[: shape.bank_bits])
+            base = row[shape.memory_bits :]
+            if shape.memory_bits:
+                m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
         if shape.key_bits:
             m.d.comb += self.key.eq(self._key(counter))
         m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
         if shape.kept:
             mine: Value = Const(1)
-            if shape.dest_bits:
+            if shape.packet_bits:
                 mine = (self.value("tdest") == self._position()) | ~self._named()
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
             cleared(m, self.value("clear"), self.write_kept)
@@ -275,8 +275,8 @@ class Loader(Leaf):
         """What the ROM is asked for."""
         shape = self._shape
         key = [counter.chunk] if shape.words.chunk_bits else []
-        if shape.dest_bits:
-            key.append(Mux(self._named(), self.value("tdest"), 0)[: shape.dest_bits])
+        if shape.packet_bits:
+            key.append(Mux(self._named(), self.value("tdest"), 0)[: shape.packet_bits])
         return Cat(*key, self._mode) if shape.facts.mode_bits else Cat(*key)
 
     def _queue(

@@ -69,9 +69,9 @@ def _add_control(build: FabricBuilder, streams: StreamPlan) -> None:
         StreamControl,
         # To the nodes, into their registers, and up the tree.
         top + 2,
-        sections=streams.sections,
+        sections=streams.ends.sections,
         length_bits=build.choices.inputs.get("length", 0),
-        last_bits=streams.loader.length_bits,
+        last_bits=streams.ends.loader.length_bits,
         commanded=streams.commands is not None,
         barrier=streams.commands is not None and streams.commands.barrier,
     )
@@ -103,11 +103,11 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
     The nets of their streams have the names of ports, and `inner` behind.
     """
     settings = endpoint_settings(build)
-    build.add_module("loader", partial(Loader, streams.loader), role=Role.STREAM)
-    build.add_module("unloader", partial(Unloader, streams.unloader), role=Role.STREAM)
+    build.add_module("loader", partial(Loader, streams.ends.loader), role=Role.STREAM)
+    build.add_module("unloader", partial(Unloader, streams.ends.unloader), role=Role.STREAM)
     wirings = []
     for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
-        make = partial(StreamEndpoint, shape, settings, streams.settings, kept=kept)
+        make = partial(StreamEndpoint, shape, settings, streams.ends, kept=kept)
         build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         wirings.append(EndpointWiring(build, number, make()))
     for node in range(build.nodes):
@@ -149,7 +149,7 @@ class _End(NamedTuple):
 
 def _ends(streams: StreamPlan, node: int) -> tuple[_End, _End]:
     """The loader of a node, and its unloader."""
-    load, unload = Loader(streams.loader), Unloader(streams.unloader)
+    load, unload = Loader(streams.ends.loader), Unloader(streams.ends.unloader)
     return (
         _End("load", "s_axis", load, streams.loads[node], "sends", streams.sent),
         _End("unload", "m_axis", unload, streams.unloads[node], "receives", streams.received),
@@ -194,7 +194,7 @@ def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
 
 def _add_tree(build: FabricBuilder, streams: StreamPlan) -> None:
     """Add the tree that brings what nodes say to the control."""
-    bits, some = streams.loader.length_bits, streams.loader.some
+    bits, some = streams.ends.loader.length_bits, streams.ends.loader.some
     widths = {"ready": 1, "bad": 2, "good": 1, "length": bits, "sends": int(some and bits > 0)}
     widths = {name: width for name, width in widths.items() if width}
     shown = {"ready": "all_ready", "good": "none_bad"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ...topology import IntArray
 from ..cascade import bit_count, select_code
 from ..memories import address_width
 from .commands import CommandShape
-from .endpoint import AT_ONCE, StreamSettings, sectioned, unloaded
+from .endpoint import AT_ONCE, StreamEnds, sectioned, unloaded
 from .packets import (
     KEPT,
     NOWHERE,
@@ -22,8 +22,8 @@ from .packets import (
     packets_sent,
 )
 from .ports import needs_commands, stream_ports
-from .sections import Sections, sections_of
-from .shapes import LoaderShape, RunFacts, UnloaderShape
+from .sections import sections_of
+from .shapes import EndShape, LoaderShape, RunFacts, UnloaderShape
 from .words import WordShape
 
 if TYPE_CHECKING:
@@ -50,10 +50,8 @@ class StreamPlan:
         Of each of these shapes, whether any node gets anything from itself.
     shape_of : tuple of int
         The shape of each node.
-    loader : LoaderShape
-    unloader : UnloaderShape
-    settings : StreamSettings
-        Of endpoints.
+    ends : StreamEnds
+        What all loaders have in common, and all unloaders.
     loads, unloads : tuple of (tuple of int)
         The rows of the ROMs of each node.
     commands : CommandShape or None
@@ -65,17 +63,10 @@ class StreamPlan:
     shapes: tuple[EndpointShape, ...]
     keeps: tuple[bool, ...]
     shape_of: tuple[int, ...]
-    loader: LoaderShape
-    unloader: UnloaderShape
-    settings: StreamSettings
+    ends: StreamEnds
     loads: Rows
     unloads: Rows
     commands: CommandShape | None
-
-    @property
-    def sections(self) -> Sections:
-        """Of memories."""
-        return self.loader.facts.sections
 
 
 def plan_streams(build: FabricBuilder) -> StreamPlan:
@@ -84,9 +75,9 @@ def plan_streams(build: FabricBuilder) -> StreamPlan:
     modes = range(len(program.modes))
     sent = tuple(packets_sent(program, mode) for mode in modes)
     received = tuple(packets_received(program, mode) for mode in modes)
+    own = tuple(number for number, memory in enumerate(program.memories) if memory.own)
     if program.barrier:
-        first_own = next(number for number, memory in enumerate(program.memories) if memory.own)
-        sent += (barrier_packets(program, first_own),)
+        sent += (barrier_packets(program, own[0]),)
         received += (barrier_packets(program, KEPT),)
     shapes = tuple(map(sectioned, endpoints.shapes))
     variants = [0] * build.nodes if program.by_offset else build.variant_of
@@ -94,21 +85,11 @@ def plan_streams(build: FabricBuilder) -> StreamPlan:
     keeps = _keeps(received, shape_of, len(shapes))
     orders = [unloaded(shape, kept=k) for shape, k in zip(shapes, keeps, strict=True)]
     facts = _facts(build)
-    loader, loads = _loaders(build, facts, sent, kept=any(keeps))
+    loader, loads = _loaders(build, facts, sent, own, kept=any(keeps))
     unloader, unloads = _unloaders(build, facts, received, [orders[s] for s in shape_of])
-    settings = StreamSettings(
-        data_bits=loader.data_bits,
-        most=program.flits,
-        own=tuple(number for number, memory in enumerate(program.memories) if memory.own),
-        late=unloader.late,
-        code_bits=unloader.code_bits,
-        address_bits=loader.address_bits,
-        bank_bits=loader.bank_bits,
-        sections=facts.sections,
-    )
     commands = _commands(build, facts) if facts.commanded else None
-    return StreamPlan(sent, received, shapes, keeps, shape_of, loader, unloader, settings, loads,
-                      unloads, commands)  # fmt: skip
+    ends = StreamEnds(loader, unloader, own)
+    return StreamPlan(sent, received, shapes, keeps, shape_of, ends, loads, unloads, commands)
 
 
 def _keeps(received: Sequence[Packets], shape_of: tuple[int, ...], shapes: int) -> tuple[bool, ...]:
@@ -146,51 +127,55 @@ def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
     )
 
 
-def _address_bits(build: FabricBuilder) -> int:
-    """Bits of the address of a memory, or of what a node gets from itself."""
-    return max(build.address_bits, address_width(build.program.flits))
-
-
-def _words(build: FabricBuilder, packets: Sequence[Packets]) -> WordShape:
-    """How the words of packets are divided into chunks."""
-    return WordShape(
-        most=build.program.flits,
-        chunks=tuple(each.chunks for each in packets),
-        block=max(each.flits for each in packets),
-        in_turn=packets[0].in_turn,
-        pitch=tuple(each.pitch for each in packets),
-    )
+def _common(
+    build: FabricBuilder, facts: RunFacts, packets: Sequence[Packets], bases: Sequence[IntArray]
+) -> dict[str, Any]:
+    """What the shape of loaders and that of unloaders have by the same names."""
+    flits = build.program.flits
+    pairs = zip(packets, bases, strict=True)
+    return {
+        "words": WordShape(
+            most=flits,
+            chunks=tuple(each.chunks for each in packets),
+            block=max(each.flits for each in packets),
+            in_turn=build.program.any_length,
+            pitch=tuple(each.pitch for each in packets),
+        ),
+        "facts": facts,
+        "packets": tuple(each.count for each in packets),
+        "at_root": tuple(each.at_root for each in packets),
+        "base_bits": max(int(base[:, :, : p.chunks].max()).bit_length() for p, base in pairs),
+        # Of a memory, or of what a node gets from itself.
+        "address_bits": max(build.address_bits, address_width(flits)),
+    }
 
 
 def _loaders(
-    build: FabricBuilder, facts: RunFacts, sent: tuple[Packets, ...], *, kept: bool
+    build: FabricBuilder,
+    facts: RunFacts,
+    sent: tuple[Packets, ...],
+    own: tuple[int, ...],
+    *,
+    kept: bool,
 ) -> tuple[LoaderShape, Rows]:
     """The shape of loaders, and the rows of their ROMs."""
-    program, words = build.program, _words(build, sent)
-    ports = {port.name: port.width for port in stream_ports(program, build.width)}
-    own = [number for number, memory in enumerate(program.memories) if memory.own]
-    bank_of = np.zeros(len(program.memories) + 1, int)
-    bank_of[own] = np.arange(len(own))
-    bank_bits, dest_bits = (len(own) - 1).bit_length(), ports.get("s_axis_0_tdest", 0)
-    values = [bank_of[each.memory] | each.base << bank_bits for each in sent]
+    ports = {port.name: port.width for port in stream_ports(build.program, build.width)}
+    bank_of = np.zeros(len(build.program.memories) + 1, int)
+    bank_of[list(own)] = np.arange(len(own))
+    bank_bits = (len(own) - 1).bit_length()
     some = any(each.at_root or not each.there.all() for each in sent)
     shape = LoaderShape(
+        **_common(build, facts, sent, [each.base for each in sent]),
+        packet_bits=ports.get("s_axis_0_tdest", 0),
+        memory_bits=bank_bits,
+        kept=kept,
         width=build.width,
         data_bits=ports["s_axis_0_tdata"],
-        words=words,
-        facts=facts,
-        packets=tuple(each.count for each in sent),
         named=tuple(each.named for each in sent),
-        at_root=tuple(each.at_root for each in sent),
-        any_length=program.any_length,
-        some=some and program.any_length,
-        dest_bits=dest_bits,
-        bank_bits=bank_bits,
-        base_bits=_base_bits(sent, [each.base for each in sent]),
-        address_bits=_address_bits(build),
-        kept=kept,
+        some=some and build.program.any_length,
     )
-    return shape, _rows(sent, values, chunk_bits=words.chunk_bits, packet_bits=dest_bits)
+    values = [bank_of[each.memory] | each.base << bank_bits for each in sent]
+    return shape, _rows(shape, sent, values)
 
 
 def _unloaders(
@@ -201,44 +186,29 @@ def _unloaders(
 ) -> tuple[UnloaderShape, Rows]:
     """The shape of unloaders, and the rows of their ROMs.
 
-    Parameters
-    ----------
-    build, facts, received
-    orders : list of (tuple of int)
-        Of each node, the memories among which it chooses.
+    Of each node, `orders` has the memories among which it chooses.
     """
-    words = _words(build, received)
-    code_bits = max(bit_count(len(order)) for order in orders if order)
-    packet_bits = (max(each.memory.shape[1] for each in received) - 1).bit_length()
-    any_kept = any(KEPT in order for order in orders)
     bases = [
         # What is kept is read word by word, which is the same where chunks follow one another.
         np.where((each.memory == KEPT) | (each.memory == NOWHERE), 0, each.base)
         for each in received
     ]
-    values = [
-        _codes(each.memory, orders) << any_kept
-        | base << (code_bits + any_kept)
-        | ((each.memory == KEPT) if any_kept else 0)
-        for each, base in zip(received, bases, strict=True)
-    ]
     shape = UnloaderShape(
-        words=words,
-        facts=facts,
-        packets=tuple(each.count for each in received),
-        at_root=tuple(each.at_root for each in received),
+        **_common(build, facts, received, bases),
+        packet_bits=(max(each.memory.shape[1] for each in received) - 1).bit_length(),
+        memory_bits=max(bit_count(len(order)) for order in orders if order),
+        kept=any(KEPT in order for order in orders),
         by_root=tuple(each.by_root for each in received),
         roots=tuple(each.root or 0 for each in received),
-        any_length=build.program.any_length,
         id_bits=address_width(build.nodes),
-        packet_bits=packet_bits,
-        code_bits=code_bits,
-        base_bits=_base_bits(received, bases),
-        address_bits=_address_bits(build),
-        kept=any_kept,
         late=max(map(len, orders)) > AT_ONCE,
     )
-    return shape, _rows(received, values, chunk_bits=words.chunk_bits, packet_bits=packet_bits)
+    kept, base_at = shape.kept_bits, shape.kept_bits + shape.memory_bits
+    values = [
+        (each.memory == KEPT) * kept | _codes(each.memory, orders) << kept | base << base_at
+        for each, base in zip(received, bases, strict=True)
+    ]
+    return shape, _rows(shape, received, values)
 
 
 def _codes(memory: IntArray, orders: list[tuple[int, ...]]) -> IntArray:
@@ -250,21 +220,13 @@ def _codes(memory: IntArray, orders: list[tuple[int, ...]]) -> IntArray:
     return code
 
 
-def _base_bits(packets: Sequence[Packets], bases: Sequence[IntArray]) -> int:
-    """Bits of the address at which a chunk begins."""
-    pairs = zip(packets, bases, strict=True)
-    return max(int(base[:, :, : each.chunks].max()).bit_length() for each, base in pairs)
-
-
-def _rows(
-    packets: Sequence[Packets], values: Sequence[IntArray], *, chunk_bits: int, packet_bits: int
-) -> Rows:
+def _rows(shape: EndShape, packets: Sequence[Packets], values: Sequence[IntArray]) -> Rows:
     """The rows of the ROM of each node: by mode, by packet, and then by chunk."""
     found = []
     for each, value in zip(packets, values, strict=True):
         chosen = value[:, :, : each.chunks]
-        missing = [(1 << bits) - size for bits, size in
-                   zip((packet_bits, chunk_bits), chosen.shape[1:], strict=True)]  # fmt: skip
+        _, packets_there, chunks = chosen.shape
+        missing = (1 << shape.packet_bits) - packets_there, (1 << shape.words.chunk_bits) - chunks
         found.append(np.pad(chosen, [(0, 0), (0, missing[0]), (0, missing[1])]))
     joined = np.stack(found, axis=1)
     return tuple(tuple(map(int, row)) for row in joined.reshape(len(joined), -1).tolist())

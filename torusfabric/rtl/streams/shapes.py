@@ -14,7 +14,7 @@ from ..leaf import Leaf
 from .sections import Sections
 from .words import WordShape
 
-__all__ = ["LoaderShape", "RunFacts", "UnloaderShape", "of_run"]
+__all__ = ["EndShape", "LoaderShape", "RunFacts", "UnloaderShape", "of_run"]
 
 
 @dataclass(frozen=True)
@@ -62,137 +62,52 @@ def of_run(leaf: Leaf, name: str, number: Value, bits: int, *, otherwise: int = 
     return leaf.value(name).word_select(number, bits)
 
 
-@dataclass(frozen=True)
-class LoaderShape:
-    """What all loaders of a fabric have in common.
+@dataclass(frozen=True, kw_only=True)
+class EndShape:
+    """What all loaders of a fabric have in common, or all unloaders.
 
     Parameters
     ----------
-    width, data_bits : int
-        Bits of a flit, and of the data of a stream.
     words : WordShape
         How the words of a packet are divided into chunks.
     facts : RunFacts
         What commands say of a run.
     packets : tuple of int
-        Packets of a message in each mode.
-    named : tuple of bool
-        Of each mode, whether packets have destinations.
+        Packets of a message in each mode, or that a node receives.
     at_root : tuple of bool
-        Of each mode, whether the root of the run alone sends.
-    any_length : bool
-        Whether packets may be shorter.
-    some : bool
-        Whether any nodes send nothing in any mode.
-    dest_bits : int
-        Bits of a destination; 0 where no message has several.
-    bank_bits, base_bits : int
-        Bits of the number of a memory, and of the address at which a chunk begins, as a ROM gives
-        them; 0 where there is nothing to look up.
+        Of each mode, whether the root of the run alone sends, or receives.
+    packet_bits : int
+        Bits of what a packet is known by: of its destination; or of its number, or of a root by
+        which rows are found. 0 where there is only one.
+    memory_bits, base_bits : int
+        Bits of a row of the ROM: of the number of a memory of what is sent, or of the select bits
+        of one that is unloaded; and of the address at which a chunk begins. 0 where there is
+        nothing to look up.
     address_bits : int
         Bits of the address of a memory.
     kept : bool
         Whether any node gets anything from itself.
     """
 
-    width: int
-    data_bits: int
-    words: WordShape
-    facts: RunFacts
-    packets: tuple[int, ...]
-    named: tuple[bool, ...]
-    at_root: tuple[bool, ...]
-    any_length: bool
-    some: bool
-    dest_bits: int
-    bank_bits: int
-    base_bits: int
-    address_bits: int
-    kept: bool
-
-    @property
-    def row_bits(self) -> int:
-        """Bits of a row of the ROM."""
-        return self.bank_bits + self.base_bits
-
-    @property
-    def key_bits(self) -> int:
-        """Bits of the address of the ROM: chunk, destination, mode; 0 for a single row."""
-        bits = self.words.chunk_bits + self.dest_bits + self.facts.mode_bits
-        return bits * (self.row_bits > 0)
-
-    @property
-    def position_bits(self) -> int:
-        """Bits of the positions of a node in the groups of each mode, where they matter."""
-        needed = self.dest_bits or any(self.at_root)
-        return self.facts.position_bits * len(self.packets) if needed else 0
-
-    @property
-    def length_bits(self) -> int:
-        """Bits of the number of the last word of a packet, where that is to be found out."""
-        return self.words.index_bits if self.any_length else 0
-
-
-@dataclass(frozen=True)
-class UnloaderShape:
-    """What all unloaders of a fabric have in common.
-
-    Parameters
-    ----------
-    words : WordShape
-        How the words of a packet are divided into chunks.
-    facts : RunFacts
-        What commands say of a run.
-    packets : tuple of int
-        Packets that a node receives in each mode.
-    at_root : tuple of bool
-        Of each mode, whether the root of the run alone receives.
-    by_root : tuple of bool
-        Of each mode, whether there is one packet, of the root of the run, and its row that of the
-        root's number.
-    roots : tuple of int
-        The origin of the first packet in each other mode.
-    any_length : bool
-        Whether packets may be shorter.
-    id_bits : int
-        Bits of an origin.
-    packet_bits : int
-        Bits of the number of a packet, or of a root by which rows are found; 0 for only one.
-    code_bits, base_bits : int
-        Bits of a row of the ROM: of the select bits of a memory, and of the address at which a
-        chunk begins.
-    address_bits : int
-        Bits of the address of a memory.
-    kept : bool
-        Whether the lowest bit of a row says that the node has it from itself, word by word.
-    late : bool
-        Whether a word comes three cycles after its address, and not two.
-    """
-
     words: WordShape
     facts: RunFacts
     packets: tuple[int, ...]
     at_root: tuple[bool, ...]
-    by_root: tuple[bool, ...]
-    roots: tuple[int, ...]
-    any_length: bool
-    id_bits: int
     packet_bits: int
-    code_bits: int
+    memory_bits: int
     base_bits: int
     address_bits: int
     kept: bool
-    late: bool
 
     @property
-    def kept_bits(self) -> int:
-        """Bits of a row that say that the node has something from itself."""
-        return int(self.kept)
+    def any_length(self) -> bool:
+        """Whether packets may be shorter; then their words go to chunks in turn."""
+        return self.words.in_turn
 
     @property
     def row_bits(self) -> int:
         """Bits of a row of the ROM."""
-        return self.kept_bits + self.code_bits + self.base_bits
+        return self.memory_bits + self.base_bits
 
     @property
     def key_bits(self) -> int:
@@ -203,4 +118,70 @@ class UnloaderShape:
     @property
     def position_bits(self) -> int:
         """Bits of the positions of a node in the groups of each mode, where they matter."""
-        return self.facts.position_bits * len(self.packets) if any(self.at_root) else 0
+        return self.facts.position_bits * len(self.packets) * self._by_position
+
+    @property
+    def _by_position(self) -> bool:
+        return any(self.at_root)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderShape(EndShape):
+    """What all loaders of a fabric have in common.
+
+    Parameters
+    ----------
+    width, data_bits : int
+        Bits of a flit, and of the data of a stream.
+    named : tuple of bool
+        Of each mode, whether packets have destinations.
+    some : bool
+        Whether any nodes send nothing in any mode, which matters where packets may be shorter.
+    """
+
+    width: int
+    data_bits: int
+    named: tuple[bool, ...]
+    some: bool
+
+    @property
+    def _by_position(self) -> bool:
+        return self.packet_bits > 0 or any(self.at_root)
+
+    @property
+    def length_bits(self) -> int:
+        """Bits of the number of the last word of a packet, where that is to be found out."""
+        return self.words.index_bits if self.any_length else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnloaderShape(EndShape):
+    """What all unloaders of a fabric have in common.
+
+    Parameters
+    ----------
+    by_root : tuple of bool
+        Of each mode, whether there is one packet, of the root of the run, and its row that of the
+        root's number.
+    roots : tuple of int
+        The origin of the first packet in each other mode.
+    id_bits : int
+        Bits of an origin.
+    late : bool
+        Whether a word comes three cycles after its address, and not two.
+    """
+
+    by_root: tuple[bool, ...]
+    roots: tuple[int, ...]
+    id_bits: int
+    late: bool
+
+    @property
+    def kept_bits(self) -> int:
+        """The lowest bits of a row: whether the node has it from itself, word by word."""
+        return int(self.kept)
+
+    @property
+    def row_bits(self) -> int:
+        """Bits of a row of the ROM."""
+        return self.kept_bits + super().row_bits

@@ -68,7 +68,7 @@ class Unloader(Leaf):
             "position": In(shape.position_bits),
             "key": Out(shape.key_bits),
             "row": In(shape.row_bits),
-            "read_code": Out(shape.code_bits),
+            "read_code": Out(shape.memory_bits),
             **{name: In(bits) for name, bits in shape.facts.unload_widths.items()},
         }
         super().__init__(
@@ -243,14 +243,14 @@ class Unloader(Leaf):
         base = Const(0)
         if shape.row_bits:
             row = self._held_row(m, advance)
-            base = row[shape.kept_bits + shape.code_bits :]
+            base = row[shape.kept_bits + shape.memory_bits :]
             if by_word:
                 within = Mux(row[0], index, within)
         with m.If(advance):
             m.d.sync += self.read_address.eq(self._sum(base, within))
             m.d.sync += self.read_section.eq(section)
-            if shape.code_bits:
-                m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.code_bits])
+            if shape.memory_bits:
+                m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.memory_bits])
 
     def _sum(self, base: Value, within: Value) -> Value:
         """An address; where words lie farther apart than bases, no carry is needed for it."""
