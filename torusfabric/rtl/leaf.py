@@ -18,7 +18,7 @@ class Leaf(wiring.Component):
 
     On its own it has the ports of its signature. Inside an `Assembly` its inputs are bound to what
     drives them, so that the simulator has no wires between instances to evaluate: `value` and
-    `words` give what drives an input in either case.
+    `words` give what drives an input in either case. Members of no bits are left out.
     """
 
     # Many leaves are made to be asked for their ports only, and so never elaborated.
@@ -29,7 +29,7 @@ class Leaf(wiring.Component):
 
     def __init__(self, signature: Mapping[str, wiring.Member]) -> None:
         self._bound: dict[str, list[Value]] = {}
-        super().__init__(signature)
+        super().__init__({name: each for name, each in signature.items() if each.shape})
 
     def bind(self, name: str, parts: list[Value]) -> None:
         """Let an input be driven by the concatenation of values."""

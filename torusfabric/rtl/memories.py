@@ -21,6 +21,7 @@ __all__ = [
     "add_rom",
     "address_width",
     "choose",
+    "fitting",
     "look_up",
     "memory_cell",
     "recorded_memories",
@@ -153,7 +154,7 @@ def add_rom(
     if alone and len(rows) in LOOKED_UP:
         return _looked_up(m, name, rows, width, address)
     m.submodules[name], port = rom_and_port(name, rows, width)
-    port.addr = _fitting(address, len(port.addr))
+    port.addr = fitting(address, len(port.addr))
     return port.data
 
 
@@ -184,7 +185,7 @@ def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: V
         p_WIDTH=width,
         p_ADDRESS=bits,
         p_CONTENTS=Const(contents, len(rows) * width),
-        i_address=_fitting(address, bits),
+        i_address=fitting(address, bits),
         o_data=found,
     )
     m.d.sync += row.eq(found)
@@ -314,8 +315,8 @@ def _add_ram(
         bits = [bit.replicate(copies) for bit in into.en]
         into.en = Signal(len(bits) * copies, name=f"{name}_enable")
         m.d.comb += into.en.eq(Cat(*bits))
-    into.addr, into.data = _fitting(write.address, len(into.addr)), write.data[:width]
-    out.addr, out.en = _fitting(read.address, len(out.addr)), read.enable
+    into.addr, into.data = fitting(write.address, len(into.addr)), write.data[:width]
+    out.addr, out.en = fitting(read.address, len(out.addr)), read.enable
     return out.data
 
 
@@ -343,7 +344,7 @@ def _enable_bits(part: int, parts: int) -> int | None:
     return next((n for n in divisors if part // n + n * parts < DEEPEST), None)
 
 
-def _fitting(value: Value, width: int) -> Value:
+def fitting(value: Value, width: int) -> Value:
     """A value cut or filled up to a width."""
     missing = width - len(value)
     return Cat(value, Const(0, missing)) if missing > 0 else value[:width]

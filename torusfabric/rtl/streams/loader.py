@@ -11,10 +11,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..cascade import keeper
-from ..leaf import Leaf
 from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
-from .shapes import LoaderShape, of_run
+from .shapes import LoaderShape, StreamEnd
 from .words import WordCounter, by_mode
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
@@ -26,7 +25,7 @@ WRITES = ("write_enable", "write_kept", "write_index", "write_data", "write_sect
 BAD_LENGTH, BAD_DESTINATION = 0, 1
 
 
-class Loader(Leaf):
+class Loader(StreamEnd):
     """Takes the messages of a node.
 
     Parameters
@@ -66,57 +65,54 @@ class Loader(Leaf):
         Whether it has any words, if some nodes send nothing.
     """
 
+    verb, side, passes = "load", "s_axis", "sends"
+
+    shape: LoaderShape
+
     def __init__(self, shape: LoaderShape) -> None:
-        self._shape, self._sections = shape, shape.facts.sections
-        optional = {
-            "tdest": In(shape.packet_bits),
-            "position": In(shape.position_bits),
-            "row": In(shape.row_bits),
-            "key": Out(shape.key_bits),
-            "write_bank": Out(shape.memory_bits),
-            "write_kept": Out(int(shape.kept)),
-            "write_index": Out(shape.words.index_bits if shape.kept else 0),
-            "length": Out(shape.length_bits),
-            "counts": Out(int(shape.some)),
-            **{name: In(bits) for name, bits in shape.facts.load_widths.items()},
-        }
+        self._sections = sections = shape.facts.sections
         super().__init__(
+            shape,
             {
                 "tdata": In(shape.data_bits),
                 "tvalid": In(1),
                 "tready": Out(1),
                 "tlast": In(1),
+                "tdest": In(shape.packet_bits),
                 "sends": In(len(shape.packets)),
+                "position": In(shape.position_bits),
                 "clear": In(1),
+                **{name: In(bits) for name, bits in shape.facts.load_widths.items()},
                 "run_begins": In(1),
-                **({"run_ends": In(1)} if self._sections.two else {}),
+                "run_ends": In(int(sections.two)),
+                "row": In(shape.row_bits),
+                "key": Out(shape.key_bits),
                 "write_enable": Out(1),
+                "write_kept": Out(int(shape.kept)),
+                "write_bank": Out(shape.memory_bits),
                 "write_address": Out(shape.address_bits),
+                "write_index": Out(shape.words.index_bits if shape.kept else 0),
                 "write_data": Out(shape.width),
-                "write_section": Out(self._sections.number_bits),
+                "write_section": Out(sections.number_bits),
                 "loaded": Out(1),
                 "bad": Out(2),
-            }
-            | {name: member for name, member in optional.items() if member.shape}
+                "length": Out(shape.length_bits),
+                "counts": Out(int(shape.some)),
+            },
         )
         registered_outputs(self, *WRITES)
         self._mode: Value = Const(0, 1)
 
-    @property
-    def shape(self) -> LoaderShape:
-        """What it is made for."""
-        return self._shape
-
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
-        m, shape = Module(), self._shape
+        m, shape = Module(), self.shape
         both, section = state(name="both"), state(self._sections.number_bits, name="section")
         ends, both_next = Signal(name="ends_message"), Signal(name="both_next")
-        self._mode = of_run(self, "load_mode", section[0], shape.facts.mode_bits)
+        self._mode = self._mode_of(section[0])
         sends, beat, last = Signal(name="sends_now"), Signal(name="beat"), self.value("tlast")
         may, may_end = self._room(m, section, ends, (both, both_next))
         m.d.comb += [
-            sends.eq(self._sends(section[0])),
+            sends.eq(self._takes_part(section[0])),
             self.tready.eq(may & sends & ~self.value("clear")),
             # What is taken in the cycle of a reset is forgotten with all else.
             beat.eq(self.value("tvalid") & may & sends),
@@ -161,27 +157,14 @@ class Loader(Leaf):
         # Synthesis would share a level of logic with what every word changes, and put another one
         # behind it; it cannot share what comes from a register of its own.
         ends_full = apart(m, following, name="ends_full", alone=self.alone, clear=clear)
-        commanded = of_run(self, "load_valid", section[0], 1, otherwise=1)
+        commanded = self._said("valid", section[0], 1, otherwise=1)
         may = Signal(name="may_load")
         m.d.comb += may.eq(~full & commanded)
         return may, ~ends_full & commanded
 
-    def _sends(self, odd: Value) -> Value:
-        """Whether the node sends anything of a message."""
-        shape = self._shape
-        sends = self.value("sends").bit_select(self._mode, 1)
-        if not any(shape.at_root):
-            return sends
-        root = of_run(self, "load_root", odd, shape.facts.root_bits)
-        return Mux(by_mode(shape.at_root, self._mode), root == self._position(), sends)
-
-    def _position(self) -> Value:
-        """The position of the node in its group."""
-        return self.value("position").word_select(self._mode, self._shape.facts.position_bits)
-
     def _limits(self, m: Module, counter: WordCounter, beat: Value) -> tuple[Signal, Signal]:
         """Whether a word is beyond the longest packet, and whether it is the last of that."""
-        end = self._shape.words.most - 1
+        end = self.shape.words.most - 1
         full, at_last = state(name="full"), state(name="at_last", init=not end)
         with m.If(beat):
             m.d.sync += [
@@ -193,7 +176,7 @@ class Loader(Leaf):
 
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
         """Whether a packet is the first of its message, and whether it is the last."""
-        packets = self._shape.packets
+        packets = self.shape.packets
         if max(packets) == 1:
             return Const(1), Const(1)
         count = state((max(packets) - 1).bit_length(), name="packet")
@@ -207,7 +190,7 @@ class Loader(Leaf):
         self, m: Module, counter: WordCounter, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
         """The length of the first packet of a message, and whether that of another is wrong."""
-        shape = self._shape
+        shape = self.shape
         if not shape.any_length:
             return Const(0, 1), ~at_last
         if max(shape.packets) == 1:
@@ -223,7 +206,7 @@ class Loader(Leaf):
         `ends` says that a packet ends, `last` that it is the last of its message. The answer is
         that of the word which ends a packet, and matters for no other.
         """
-        shape = self._shape
+        shape = self.shape
         if not shape.packet_bits:
             return Const(0)
         sent, dest = state(max(shape.packets), name="sent"), self.value("tdest")
@@ -242,7 +225,7 @@ class Loader(Leaf):
 
     def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""
-        shape = self._shape
+        shape = self.shape
         within = Signal(shape.words.within_bits, name="within_here", reset_less=True)
         m.d.sync += [
             self.write_enable.eq(beat),
@@ -257,33 +240,26 @@ class Loader(Leaf):
             if shape.memory_bits:
                 m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
         if shape.key_bits:
-            m.d.comb += self.key.eq(self._key(counter))
+            dest = Mux(self._named(), self.value("tdest"), 0) if shape.packet_bits else Const(0, 0)
+            m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._mode))
         m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
         if shape.kept:
             mine: Value = Const(1)
             if shape.packet_bits:
-                mine = (self.value("tdest") == self._position()) | ~self._named()
+                mine = (self.value("tdest") == self._position(self._mode)) | ~self._named()
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
             cleared(m, self.value("clear"), self.write_kept)
         cleared(m, self.value("clear"), self.write_enable)
 
     def _named(self) -> Value:
         """Whether packets have destinations."""
-        return by_mode(self._shape.named, self._mode)
-
-    def _key(self, counter: WordCounter) -> Value:
-        """What the ROM is asked for."""
-        shape = self._shape
-        key = [counter.chunk] if shape.words.chunk_bits else []
-        if shape.packet_bits:
-            key.append(Mux(self._named(), self.value("tdest"), 0)[: shape.packet_bits])
-        return Cat(*key, self._mode) if shape.facts.mode_bits else Cat(*key)
+        return by_mode(self.shape.named, self._mode)
 
     def _queue(
         self, m: Module, ends: Value, both: tuple[Signal, Signal], known: Value, length: Value
     ) -> None:
         """Keep what is known of the messages that wait, the oldest first; and whether two do."""
-        bits = self._shape.length_bits
+        bits = self.shape.length_bits
         new = Cat(known, length) if bits else known
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)
@@ -305,7 +281,7 @@ class Loader(Leaf):
         m.d.sync += [waits.eq(stays | (waits & two) | ends), two.eq(two_next)]
         cleared(m, self.value("clear"), waits, two)
         m.d.comb += [self.loaded.eq(waits), self.bad.eq(first[:2])]
-        if self._shape.some:
+        if self.shape.some:
             m.d.comb += self.counts.eq(first[2])
         if bits:
             m.d.comb += self.length.eq(first[3:])

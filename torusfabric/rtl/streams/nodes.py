@@ -111,7 +111,10 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
         build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         wirings.append(EndpointWiring(build, number, make()))
     for node in range(build.nodes):
-        for end in _ends(streams, node):
+        for end in (
+            _End(Loader(streams.ends.loader), streams.loads[node], streams.sent),
+            _End(Unloader(streams.ends.unloader), streams.unloads[node], streams.received),
+        ):
             _add_end(build, node, end, inner)
         wiring = wirings[streams.shape_of[node]]
         inputs = _accesses(build, node, wiring.members)
@@ -134,38 +137,23 @@ def _accesses(build: FabricBuilder, node: int, members: SignatureMembers) -> dic
 
 
 class _End(NamedTuple):
-    """A loader or an unloader of a node: its stream, its ROM, and in which modes anything passes.
+    """A loader or an unloader of a node: the rows of its ROM, and the packets of each mode."""
 
-    `passes` is the name of the input that says so.
-    """
-
-    verb: str
-    side: str
     leaf: Loader | Unloader
     rows: Sequence[int]
-    passes: str
     packets: Sequence[Packets]
-
-
-def _ends(streams: StreamPlan, node: int) -> tuple[_End, _End]:
-    """The loader of a node, and its unloader."""
-    load, unload = Loader(streams.ends.loader), Unloader(streams.ends.unloader)
-    return (
-        _End("load", "s_axis", load, streams.loads[node], "sends", streams.sent),
-        _End("unload", "m_axis", unload, streams.unloads[node], "receives", streams.received),
-    )
 
 
 def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
     """Add the loader of a node, or its unloader, and its ROM."""
-    shape, verb = end.leaf.shape, end.verb
+    leaf, shape, verb = end.leaf, end.leaf.shape, end.leaf.verb
     inputs: dict[str, Parts] = {
-        end.passes: tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in end.packets)
+        leaf.passes: tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in end.packets)
     }
     outputs = {}
-    for name, member in end.leaf.signature.members.items():
+    for name, member in leaf.signature.members.items():
         streamed = name.startswith("t")
-        net = f"{end.side}_{node}_{name}{inner}" if streamed else f"{name}_{node}"
+        net = f"{leaf.side}_{node}_{name}{inner}" if streamed else f"{name}_{node}"
         if member.flow is Out:
             outputs[name] = net, member.shape
         elif streamed:

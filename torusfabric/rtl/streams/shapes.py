@@ -6,15 +6,18 @@ What unloaders are given is of a run in each section of the memories.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Cat, Const, Mux, Value
+from amaranth.lib.wiring import Member
 
 from ..leaf import Leaf
+from ..memories import fitting
 from .sections import Sections
-from .words import WordShape
+from .words import WordShape, by_mode
 
-__all__ = ["EndShape", "LoaderShape", "RunFacts", "UnloaderShape", "of_run"]
+__all__ = ["EndShape", "LoaderShape", "RunFacts", "StreamEnd", "UnloaderShape"]
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,6 @@ class RunFacts:
         """Names and widths of what is said of so many runs."""
         bits = others | {"mode": self.mode_bits, "root": self.root_bits}
         return {f"{prefix}_{name}": runs * width for name, width in bits.items() if width}
-
-
-def of_run(leaf: Leaf, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
-    """What is said of a run, by as many bits of its number; something else if nothing is."""
-    if not bits or name not in leaf.signature.members:
-        return Const(otherwise, 1)
-    return leaf.value(name).word_select(number, bits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,3 +181,51 @@ class UnloaderShape(EndShape):
     def row_bits(self) -> int:
         """Bits of a row of the ROM."""
         return self.kept_bits + super().row_bits
+
+
+class StreamEnd(Leaf):
+    """A loader or an unloader.
+
+    Parameters
+    ----------
+    shape : EndShape
+    signature : dict of str to Member
+    """
+
+    #: What it does, by what stream, and the input that says of each mode whether anything passes.
+    verb, side, passes = "", "", ""
+
+    def __init__(self, shape: EndShape, signature: Mapping[str, Member]) -> None:
+        self.shape = shape
+        super().__init__(signature)
+
+    def _said(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
+        """What is said of a run, by as many bits of its number; something else if nothing is."""
+        name = f"{self.verb}_{name}"
+        if name not in self.signature.members:
+            return Const(otherwise, 1)
+        return self.value(name).word_select(number, bits)
+
+    def _mode_of(self, number: Value) -> Value:
+        return self._said("mode", number, self.shape.facts.mode_bits)
+
+    def _root_of(self, number: Value) -> Value:
+        return self._said("root", number, self.shape.facts.root_bits)
+
+    def _position(self, mode: Value) -> Value:
+        """The position of the node in its group."""
+        return self.value("position").word_select(mode, self.shape.facts.position_bits)
+
+    def _takes_part(self, number: Value) -> Value:
+        """Whether anything of a run passes at the node."""
+        mode, at_root = self._mode_of(number), self.shape.at_root
+        passes = self.value(self.passes).bit_select(mode, 1)
+        if not any(at_root):
+            return passes
+        return Mux(by_mode(at_root, mode), self._root_of(number) == self._position(mode), passes)
+
+    def _key(self, chunk: Value, packet: Value, mode: Value) -> Value:
+        """What the ROM is asked for, as far as it matters."""
+        shape = self.shape
+        bits = shape.words.chunk_bits, shape.packet_bits, shape.facts.mode_bits
+        return Cat(fitting(*each) for each in zip((chunk, packet, mode), bits, strict=True))

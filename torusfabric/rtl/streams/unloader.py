@@ -11,17 +11,16 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..leaf import Leaf
 from ..registers import apart
 from .clearing import cleared, registered_outputs, state
 from .run_queue import RunQueue
-from .shapes import UnloaderShape, of_run
+from .shapes import StreamEnd, UnloaderShape
 from .words import WordCounter, by_mode
 
 __all__ = ["Unloader"]
 
 
-class Unloader(Leaf):
+class Unloader(StreamEnd):
     """Sends on what a node has received.
 
     Parameters
@@ -60,49 +59,45 @@ class Unloader(Leaf):
         Whether there is room for what another run brings.
     """
 
+    verb, side, passes = "unload", "m_axis", "receives"
+
+    shape: UnloaderShape
+
     def __init__(self, shape: UnloaderShape) -> None:
-        self._shape, self._sections = shape, shape.facts.sections
-        last_bits = self._sections.count * shape.words.index_bits
-        optional = {
-            "run_last": In(last_bits if shape.any_length else 0),
-            "position": In(shape.position_bits),
-            "key": Out(shape.key_bits),
-            "row": In(shape.row_bits),
-            "read_code": Out(shape.memory_bits),
-            **{name: In(bits) for name, bits in shape.facts.unload_widths.items()},
-        }
+        self._sections = sections = shape.facts.sections
         super().__init__(
+            shape,
             {
                 "tvalid": Out(1),
                 "tready": In(1),
                 "tlast": Out(1),
                 "tid": Out(shape.id_bits),
                 "receives": In(len(shape.packets)),
+                "position": In(shape.position_bits),
                 "clear": In(1),
                 "run_begins": In(1),
                 "run_ends": In(1),
-                "run_empty": In(self._sections.count),
+                "run_empty": In(sections.count),
+                **{name: In(bits) for name, bits in shape.facts.unload_widths.items()},
+                "run_last": In(sections.count * shape.words.index_bits if shape.any_length else 0),
+                "row": In(shape.row_bits),
+                "key": Out(shape.key_bits),
                 "read_advance": Out(1),
+                "read_code": Out(shape.memory_bits),
                 "read_address": Out(shape.address_bits),
-                "read_section": Out(self._sections.number_bits),
+                "read_section": Out(sections.number_bits),
                 "free": Out(1),
-            }
-            | {name: member for name, member in optional.items() if member.shape}
+            },
         )
         registered_outputs(self, "read_code", "read_address", "read_section")
         self._mode: Value = Const(0, 1)
-
-    @property
-    def shape(self) -> UnloaderShape:
-        """What it is made for."""
-        return self._shape
 
     def elaborate(self, platform: object) -> Module:
         """Build what counts words, and the pipeline that reads them.
 
         What the receiver says decides only whether words go on, and never where they go.
         """
-        m, shape = Module(), self._shape
+        m, shape = Module(), self.shape
         runs = RunQueue(m, self, self._sections)
         there, section = runs.there, runs.section
         shows, advance = Signal(name="shows"), Signal(name="advance")
@@ -121,7 +116,8 @@ class Unloader(Leaf):
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
         if shape.key_bits:
-            m.d.comb += self.key.eq(self._key(counter.chunk, packet, section))
+            known_by = self._of_root(section, packet)
+            m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._mode))
         tags = Cat(finishes, ends_packet, self._id(packet, section))
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, runs.run)
@@ -165,29 +161,12 @@ class Unloader(Leaf):
     def _brought(self, section: int) -> Value:
         """Whether a run in a section brings anything."""
         number = Const(section, self._sections.bits)
-        return self._receives(number) & ~self.value("run_empty")[section]
-
-    def _mode_of(self, section: Value) -> Value:
-        """The mode of a run."""
-        return of_run(self, "unload_mode", section, self._shape.facts.mode_bits)
-
-    def _root_of(self, section: Value) -> Value:
-        """The root of a run."""
-        return of_run(self, "unload_root", section, self._shape.facts.root_bits)
-
-    def _receives(self, section: Value) -> Value:
-        """Whether the node receives anything of a run."""
-        shape, mode = self._shape, self._mode_of(section)
-        receives = self.value("receives").bit_select(mode, 1)
-        if not any(shape.at_root):
-            return receives
-        position = self.value("position").word_select(mode, shape.facts.position_bits)
-        return Mux(by_mode(shape.at_root, mode), self._root_of(section) == position, receives)
+        return self._takes_part(number) & ~self.value("run_empty")[section]
 
     def _last(self, section: Value) -> Value:
         """The number of the last word of the packets of a run."""
-        words = self._shape.words
-        if not self._shape.any_length:
+        words = self.shape.words
+        if not self.shape.any_length:
             return Const(words.most - 1)
         return self.value("run_last").word_select(section, words.index_bits)
 
@@ -195,7 +174,7 @@ class Unloader(Leaf):
         self, m: Module, goes_on: Value, there: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
         """The packet, and whether that of the next word is the last of its run."""
-        packets = self._shape.packets
+        packets = self.shape.packets
         if max(packets) == 1:
             return Const(0, 1), Const(1)
         packet = state((max(packets) - 1).bit_length(), name="packet")
@@ -217,26 +196,19 @@ class Unloader(Leaf):
 
     def _id(self, packet: Value, section: Value) -> Value:
         """The origin of a packet; modes of a root have but one."""
-        shape = self._shape
-        number = packet | by_mode(shape.roots, self._mode)
-        if any(shape.by_root):
-            number = Mux(by_mode(shape.by_root, self._mode), self._root_of(section), number)
-        return number[: shape.id_bits]
+        number = packet | by_mode(self.shape.roots, self._mode)
+        return self._of_root(section, number)[: self.shape.id_bits]
 
-    def _key(self, chunk: Value, packet: Value, section: Value) -> Value:
-        """What the ROM is asked for."""
-        shape, mode = self._shape, self._mode_of(section)
-        key = [chunk] if shape.words.chunk_bits else []
-        if any(shape.by_root):
-            packet = Mux(by_mode(shape.by_root, mode), self._root_of(section), packet)
-        if shape.packet_bits:
-            missing = Const(0, max(shape.packet_bits - len(packet), 0))
-            key.append(Cat(packet, missing)[: shape.packet_bits])
-        return Cat(*key, mode) if shape.facts.mode_bits else Cat(*key)
+    def _of_root(self, section: Value, number: Value) -> Value:
+        """The root of a run, in modes in which a packet is of that; in others a number."""
+        by_root = self.shape.by_root
+        if not any(by_root):
+            return number
+        return Mux(by_mode(by_root, self._mode), self._root_of(section), number)
 
     def _address(self, m: Module, advance: Value, counter: WordCounter, run: Value) -> None:
         """Ask for a word: where its chunk begins, and how far it is from there."""
-        shape = self._shape
+        shape = self.shape
         by_word = bool(shape.kept and shape.row_bits) and counter.within is not counter.index
         known = Cat(run, counter.within, counter.index if by_word else Const(0, 0))
         section, within, index = self._place(m, advance, known, len(counter.within))
@@ -254,7 +226,7 @@ class Unloader(Leaf):
 
     def _sum(self, base: Value, within: Value) -> Value:
         """An address; where words lie farther apart than bases, no carry is needed for it."""
-        shape = self._shape
+        shape = self.shape
         if not shape.base_bits:
             return within
         apart = all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch)
@@ -272,7 +244,7 @@ class Unloader(Leaf):
     def _held_row(self, m: Module, advance: Value) -> Value:
         """The row of a word, as long as it waits; the ROM shows it for the first cycle of that."""
         row = self.value("row")
-        if not self._shape.key_bits:
+        if not self.shape.key_bits:
             return row
         fresh, held = state(name="fresh"), Signal(len(row), name="held_row", reset_less=True)
         m.d.sync += fresh.eq(advance)
