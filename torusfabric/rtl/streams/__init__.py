@@ -8,7 +8,7 @@ How the parts fit:
   `plan` makes of it the shapes of the modules, and what the ROMs of nodes hold.
 - Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
   section that the run under way uses and others for the loader and the unloader; and an `unloader`,
-  which reads what the node has received, run by run as its `run_queue` says. Both count with
+  which reads what the node has received, run by run. Both count with
   `words` and tallies; `shapes` says what all of them share, and `sections` how many messages a node
   holds on each side. `clearing` is how they are reset.
 - `commands` takes what is chosen for each run, if anything but the length is, and reports what

@@ -96,10 +96,7 @@ class Commands(Leaf):
     """
 
     def __init__(self, shape: CommandShape) -> None:
-        self._shape = shape
-        facts = shape.facts
-        chosen = {"mode": facts.mode_bits, "root": facts.root_bits,
-                  "operation": shape.operation_bits}  # fmt: skip
+        self._shape, facts = shape, shape.facts
         super().__init__(
             {
                 "tdata": In(COMMAND_BITS),
@@ -114,13 +111,15 @@ class Commands(Leaf):
                 "run_over": In(1),
                 "error": In(ERROR_BITS),
                 "cycles": In(32),
+                "mode": Out(facts.mode_bits),
+                "root": Out(facts.root_bits),
+                "operation": Out(shape.operation_bits),
                 "wanted": Out(shape.bits["length"]),
+                "barrier": Out(int(shape.barrier)),
                 "may_begin": Out(1),
+                **{name: Out(bits) for name, bits in facts.load_widths.items()},
+                **{name: Out(bits) for name, bits in facts.unload_widths.items()},
             }
-            | {name: Out(bits) for name, bits in chosen.items() if bits}
-            | ({"barrier": Out(1)} if shape.barrier else {})
-            | {name: Out(bits) for name, bits in facts.load_widths.items()}
-            | {name: Out(bits) for name, bits in facts.unload_widths.items()}
         )
         self._next_section = Signal(facts.sections.bits, name="next_section")
 

@@ -20,7 +20,7 @@ from .endpoint import StreamEndpoint
 from .loader import Loader
 from .plan import StreamPlan, plan_streams
 from .ports import Clocks, stream_ports
-from .readiness import RADIX, ReadinessMerge, levels
+from .readiness import add_tree, levels
 from .stream_control import StreamControl
 from .unloader import Unloader
 
@@ -120,7 +120,7 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
         inputs = _accesses(build, node, wiring.members)
         bits = wiring.members["read_data"].shape
         wiring.add(node, inputs, {"read_data": (f"m_axis_{node}_tdata{inner}", bits)})
-    _add_tree(build, streams)
+    add_tree(build, streams.ends.loader.length_bits, some=streams.ends.loader.some)
 
 
 def _accesses(build: FabricBuilder, node: int, members: SignatureMembers) -> dict[str, Parts]:
@@ -178,37 +178,3 @@ def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
     program = build.program
     positions = [int(mode.groups.position[node]) for mode in program.modes]
     return tuple(Fixed(each, bits) for each in positions + [0] * program.barrier)
-
-
-def _add_tree(build: FabricBuilder, streams: StreamPlan) -> None:
-    """Add the tree that brings what nodes say to the control."""
-    bits, some = streams.ends.loader.length_bits, streams.ends.loader.some
-    widths = {"ready": 1, "bad": 2, "good": 1, "length": bits, "sends": int(some and bits > 0)}
-    widths = {name: width for name, width in widths.items() if width}
-    shown = {"ready": "all_ready", "good": "none_bad"}
-    of_node = {"bad": "bad", "length": "length", "sends": "counts"}
-    words: list[dict[str, Parts]] = [
-        {"ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1))}
-        | {
-            name: (Part(f"{net}_{node}", 0, widths[name]),)
-            for name, net in of_node.items()
-            if name in widths
-        }
-        for node in range(build.nodes)
-    ]
-    for level in range(levels(build.nodes)):
-        groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
-        words = []
-        for number, group in enumerate(groups):
-            module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
-            make = partial(ReadinessMerge, len(group), bits, branches=level > 0, some=some)
-            build.add_module(module, make, role=Role.STREAM)
-            at = f"{level}_{number}"
-            build.add(
-                f"readiness_{at}",
-                module,
-                inputs={name: tuple(p for word in group for p in word[name]) for name in group[0]},
-                outputs={shown.get(name, f"any_{name}"): (f"{name}_{at}", width)
-                         for name, width in widths.items()},
-            )  # fmt: skip
-            words.append({name: build.whole(f"{name}_{at}") for name in widths})

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
+from typing import TYPE_CHECKING
 
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..leaf import Leaf
+from ..netlist import Part, Parts, Role
 
-__all__ = ["RADIX", "ReadinessMerge", "levels"]
+if TYPE_CHECKING:
+    from ..fabric_builder import FabricBuilder
+
+__all__ = ["ReadinessMerge", "add_tree", "levels"]
 
 #: Nodes, or branches, that a node of the tree combines.
 RADIX = 4
@@ -41,7 +46,7 @@ class ReadinessMerge(Leaf):
     length_bits : int
         Bits of the length of the messages; 0 where it is fixed.
     some : bool
-        Whether some nodes send nothing.
+        Whether some nodes send nothing, where there is a length.
 
     Members
     -------
@@ -63,20 +68,20 @@ class ReadinessMerge(Leaf):
     """
 
     def __init__(self, inputs: int, length_bits: int, *, branches: bool, some: bool) -> None:
-        self._branches = branches
-        self._inputs, self._length_bits, self._some = inputs, length_bits, some
-        bits = {"length": length_bits, "sends": min(int(some), length_bits)}
+        self._length_bits, self._branches, self._some = length_bits, branches, some
         super().__init__(
             {
                 "ready": In(inputs if branches else 2 * inputs),
-                **({"good": In(inputs)} if branches else {}),
+                "good": In(inputs * branches),
                 "bad": In(2 * inputs),
+                "length": In(inputs * length_bits),
+                "sends": In(inputs * some),
                 "all_ready": Out(1),
                 "any_bad": Out(2),
                 "none_bad": Out(1),
+                "any_length": Out(length_bits),
+                "any_sends": Out(int(some)),
             }
-            | {name: In(inputs * width) for name, width in bits.items() if width}
-            | {f"any_{name}": Out(width) for name, width in bits.items() if width}
         )
         # After a reset the control waits until all of these say what nodes say.
         self.all_ready = Signal(reset_less=True, name="all_ready")
@@ -110,3 +115,45 @@ class ReadinessMerge(Leaf):
         differ = reduce(or_, differs, Const(0))
         m.d.sync += [self.any_bad.eq(bad | differ), self.none_bad.eq(good & ~differ)]
         return m
+
+
+def add_tree(build: FabricBuilder, bits: int, *, some: bool) -> None:
+    """Add the tree that brings what nodes say to the control.
+
+    Parameters
+    ----------
+    build : FabricBuilder
+    bits : int
+        Of the length of the messages.
+    some : bool
+        As of `ReadinessMerge`.
+    """
+    widths = {"ready": 1, "bad": 2, "good": 1, "length": bits, "sends": int(some)}
+    widths = {name: width for name, width in widths.items() if width}
+    shown = {"ready": "all_ready", "good": "none_bad"}
+    of_node = {"bad": "bad", "length": "length", "sends": "counts"}
+    words: list[dict[str, Parts]] = [
+        {"ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1))}
+        | {
+            name: (Part(f"{net}_{node}", 0, widths[name]),)
+            for name, net in of_node.items()
+            if name in widths
+        }
+        for node in range(build.nodes)
+    ]
+    for level in range(levels(build.nodes)):
+        groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
+        words = []
+        for number, group in enumerate(groups):
+            module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
+            make = partial(ReadinessMerge, len(group), bits, branches=level > 0, some=some)
+            build.add_module(module, make, role=Role.STREAM)
+            at = f"{level}_{number}"
+            build.add(
+                f"readiness_{at}",
+                module,
+                inputs={name: tuple(p for word in group for p in word[name]) for name in group[0]},
+                outputs={shown.get(name, f"any_{name}"): (f"{name}_{at}", width)
+                         for name, width in widths.items()},
+            )  # fmt: skip
+            words.append({name: build.whole(f"{name}_{at}") for name in widths})

@@ -22,10 +22,9 @@ class StreamControl(Leaf):
         Cycles from the start of a run until nodes have said whether they are ready for the next.
     sections : Sections
         Of memories.
-    length_bits : int
-        Bits of the length of a run, where that is found out from packets; else 0.
-    last_bits : int
-        Bits of the number of the last word of a packet.
+    length_bits, last_bits : int
+        Bits of the length of a run, and of the number of the last word of a packet, where they are
+        found out from packets; else 0.
     commanded, barrier : bool
         Whether runs need commands, and whether some of them are barriers.
 
@@ -79,30 +78,30 @@ class StreamControl(Leaf):
         commanded: bool = False,
         barrier: bool = False,
     ) -> None:
-        self._round_trip, self._bits = round_trip, last_bits if length_bits else 0
-        self._commanded, self._barrier, self._sections = commanded, barrier, sections
-        of_command = {"may_begin": In(1), "wanted": In(length_bits), "run_over": Out(1)}
-        of_command = of_command if commanded else {}
-        of_length = {"last": In(last_bits), "length": Out(length_bits),
-                     "run_last": Out(sections.count * last_bits)}  # fmt: skip
+        self._round_trip, self._bits, self._sections = round_trip, last_bits, sections
+        self._commanded, self._barrier = commanded, barrier
         super().__init__(
             {
                 "ready": In(1),
                 "bad": In(2),
                 "good": In(1),
+                "last": In(last_bits),
                 "busy": In(1),
                 "idle": In(1),
                 "ending": In(1),
+                "may_begin": In(int(commanded)),
+                "wanted": In(length_bits if commanded else 0),
+                "barrier": In(int(barrier)),
                 "start": Out(1),
+                "length": Out(length_bits),
                 "clear": Out(1),
                 "run_begins": Out(1),
                 "over": Out(1),
+                "run_over": Out(int(commanded)),
                 "run_empty": Out(sections.count),
+                "run_last": Out(sections.count * last_bits),
                 "error": Out(ERROR_BITS),
             }
-            | (of_length if length_bits else {})
-            | {name: member for name, member in of_command.items() if member.shape}
-            | ({"barrier": In(1)} if barrier else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -115,9 +114,10 @@ class StreamControl(Leaf):
         is_open, section = Signal(name="is_open"), Signal(self._sections.bits, name="section")
         other, barrier = self._other_length(), self.value("barrier") if self._barrier else Const(0)
         bad = self.value("bad") | (other << BAD_LENGTH)
+        allowed = self.value("may_begin") if self._commanded else Const(1)
         may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
         m.d.comb += [
-            may.eq(self.value("ready") & is_open & self._allowed()),
+            may.eq(self.value("ready") & is_open & allowed),
             fine.eq(self.value("good") & ~other & ~barrier),
             self.start.eq(may & fine),
             # What is over at once waits until a run that is under way has ended.
@@ -149,10 +149,6 @@ class StreamControl(Leaf):
         if self._bits:
             m.d.comb += self.length.eq(self.value("last") + Const(1))
         return m
-
-    def _allowed(self) -> Value:
-        """Whether a command lets a run begin."""
-        return self.value("may_begin") if self._commanded else Const(1)
 
     def _other_length(self) -> Value:
         """Whether the length is another than the command says."""
