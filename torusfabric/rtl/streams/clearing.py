@@ -31,10 +31,8 @@ def cleared(m: Module, clear: Value, *registers: Signal) -> None:
 
     Parameters
     ----------
-    m : Module
     clear : Value
         High in the cycle before.
-    *registers : Signal
 
     Examples
     --------
@@ -56,12 +54,10 @@ def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tupl
 
     Parameters
     ----------
-    m : Module
     up, down : Value
         Whether the count grows with the next edge, and whether it shrinks.
     clear : Value
         Whether it is 0 from there on.
-    name : str
 
     Returns
     -------

@@ -65,10 +65,6 @@ class CommandShape:
 class Commands(Leaf):
     """Takes commands, has their messages loaded, and reports what became of them.
 
-    Parameters
-    ----------
-    shape : CommandShape
-
     Members
     -------
     tdata, tvalid, tlast : In
@@ -96,7 +92,7 @@ class Commands(Leaf):
     """
 
     def __init__(self, shape: CommandShape) -> None:
-        self._shape, facts = shape, shape.facts
+        self.shape, facts = shape, shape.facts
         super().__init__(
             {
                 "tdata": In(COMMAND_BITS),
@@ -122,11 +118,6 @@ class Commands(Leaf):
             }
         )
         self._next_section = Signal(facts.sections.bits, name="next_section")
-
-    @property
-    def shape(self) -> CommandShape:
-        """What it is made for."""
-        return self._shape
 
     def elaborate(self, platform: object) -> Module:
         """Build what takes commands, what is known of those under way, and the statuses."""
@@ -171,7 +162,7 @@ class Commands(Leaf):
 
     def _error(self, command: dict[str, Value]) -> Value:
         """Why a command cannot be carried out, a `RunError`."""
-        shape = self._shape
+        shape = self.shape
         mode = command["mode"][: max(shape.facts.mode_bits, 1)]
         error: Value = Const(RunError.NONE, ERROR_BITS)
         if shape.operation_bits:
@@ -205,12 +196,12 @@ class Commands(Leaf):
         m.d.sync += begun.eq(begins)
         with m.If(begins):
             m.d.sync += self.load_valid.bit_select(following, 1).eq(0)
-            m.d.sync += section.eq(self._shape.facts.sections.following(section))
+            m.d.sync += section.eq(self.shape.facts.sections.following(section))
         with m.If(put):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
         idle: Value = Const(0)
         waits: Value = Const(0)
-        for name, bits in self._shape.bits.items():
+        for name, bits in self.shape.bits.items():
             if not bits:
                 continue
             both = Signal(2 * bits, name=f"{name}_under_way", reset_less=True)
@@ -221,8 +212,8 @@ class Commands(Leaf):
                 with m.If(begun):
                     m.d.sync += tag.eq(both.word_select(~following, bits))
                 continue
-            if name == "mode" and self._shape.barrier:
-                waits, idle = chosen == len(self._shape.roots) - 1, Signal(name="run_idle")
+            if name == "mode" and self.shape.barrier:
+                waits, idle = chosen == len(self.shape.roots) - 1, Signal(name="run_idle")
                 m.d.sync += self.barrier.eq(waits)
                 with m.If(begins):
                     m.d.sync += idle.eq(waits)

@@ -77,9 +77,6 @@ class StreamEndpoint(Endpoint):
 
     Parameters
     ----------
-    shape : EndpointShape
-    settings : EndpointSettings
-    streams : StreamEnds
     kept : bool
         Whether any node gets anything from itself.
 
@@ -151,12 +148,7 @@ def unloaded(shape: EndpointShape, *, kept: bool) -> tuple[int, ...]:
 
 
 class StreamEndpointBuilder(EndpointBuilder):
-    """Builds an endpoint of a node with streams.
-
-    Parameters
-    ----------
-    endpoint : StreamEndpoint
-    """
+    """Builds an endpoint of a node with streams."""
 
     def __init__(self, endpoint: StreamEndpoint) -> None:
         super().__init__(endpoint)

@@ -28,10 +28,6 @@ BAD_LENGTH, BAD_DESTINATION = 0, 1
 class Loader(StreamEnd):
     """Takes the messages of a node.
 
-    Parameters
-    ----------
-    shape : LoaderShape
-
     Members
     -------
     tdata, tvalid, tlast, tdest : In
@@ -221,7 +217,7 @@ class Loader(StreamEnd):
         with m.If(ends & last):
             m.d.sync += sent.eq(0)
         cleared(m, self.value("clear"), sent)
-        return (unknown | sent.bit_select(dest, 1)) & by_mode(shape.named, self._mode)
+        return (unknown | sent.bit_select(dest, 1)) & self._named()
 
     def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""

@@ -173,13 +173,7 @@ def packets_received(program: Program, mode: int) -> Packets:
 
 
 def barrier_packets(program: Program, memory: int) -> Packets:
-    """What nodes send in a barrier, or receive: a word, from the memory of what they send or kept.
-
-    Parameters
-    ----------
-    program : Program
-    memory : int
-    """
+    """A word that nodes send in a barrier, or receive: of a memory of what they send, or kept."""
     nodes = program.topology.nodes
     shape = nodes, 1, 1
     return Packets(

@@ -95,7 +95,6 @@ def stream_ports(
 
     Parameters
     ----------
-    program : Program
     width : int
         Bits of a flit.
     clocks : Clocks

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
+from ..host import RADIX, merge_levels
 from ..leaf import Leaf
 from ..netlist import Part, Parts, Role
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from ..fabric_builder import FabricBuilder
 
 __all__ = ["ReadinessMerge", "add_tree", "levels"]
-
-#: Nodes, or branches, that a node of the tree combines.
-RADIX = 4
 
 
 def levels(nodes: int) -> int:
@@ -29,10 +27,7 @@ def levels(nodes: int) -> int:
     >>> levels(2), levels(16), levels(17)
     (1, 2, 3)
     """
-    count, nodes = 1, -(-nodes // RADIX)
-    while nodes > 1:
-        count, nodes = count + 1, -(-nodes // RADIX)
-    return count
+    return max(len(merge_levels(nodes)), 1)
 
 
 class ReadinessMerge(Leaf):
@@ -40,9 +35,8 @@ class ReadinessMerge(Leaf):
 
     Parameters
     ----------
-    inputs : int
     branches : bool
-        Whether they are branches; else nodes, which have a message, and room, or not.
+        Whether its inputs are of branches; else of nodes, which have a message, and room, or not.
     length_bits : int
         Bits of the length of the messages; 0 where it is fixed.
     some : bool
@@ -122,7 +116,6 @@ def add_tree(build: FabricBuilder, bits: int, *, some: bool) -> None:
 
     Parameters
     ----------
-    build : FabricBuilder
     bits : int
         Of the length of the messages.
     some : bool

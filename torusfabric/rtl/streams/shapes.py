@@ -184,13 +184,7 @@ class UnloaderShape(EndShape):
 
 
 class StreamEnd(Leaf):
-    """A loader or an unloader.
-
-    Parameters
-    ----------
-    shape : EndShape
-    signature : dict of str to Member
-    """
+    """A loader or an unloader."""
 
     #: What it does, by what stream, and the input that says of each mode whether anything passes.
     verb, side, passes = "", "", ""

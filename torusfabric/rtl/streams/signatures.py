@@ -27,7 +27,6 @@ def stream_members(program: Program, width: int) -> dict[str, Member]:
 
     Parameters
     ----------
-    program : Program
     width : int
         Bits of a flit.
 

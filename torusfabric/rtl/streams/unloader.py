@@ -27,10 +27,6 @@ __all__ = ["Unloader"]
 class Unloader(StreamEnd):
     """Sends on what a node has received.
 
-    Parameters
-    ----------
-    shape : UnloaderShape
-
     Members
     -------
     tvalid, tlast, tid : Out
@@ -275,11 +271,8 @@ class RunQueue:
 
     Parameters
     ----------
-    m : Module
     leaf : Leaf
         With the inputs `clear`, `run_begins` and `run_ends`.
-    sections : Sections
-        Of memories.
 
     Attributes
     ----------

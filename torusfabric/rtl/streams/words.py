@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..memories import address_width, choose
+from ..memories import address_width, choose, fitting
 from .clearing import state
 
 __all__ = ["WordCounter", "WordShape", "by_mode"]
@@ -91,8 +91,6 @@ class WordCounter:
 
     Parameters
     ----------
-    m : Module
-    shape : WordShape
     mode : Value
         Whose packet it is.
     beat : Value
@@ -147,9 +145,9 @@ class WordCounter:
         shape = self._shape
         low, high = self.index[:bits], self.index[bits:]
         chunk, within = (low, high) if shape.in_turn else (high, low)
-        pad = lambda value, width: Cat(value, Const(0, max(width - len(value), 0)))[:width]
-        self.chunk = pad(chunk, shape.chunk_bits)
-        self.within = pad(Cat(Const(0, shape.pitch[0].bit_length() - 1), within), shape.within_bits)
+        self.chunk = fitting(chunk, shape.chunk_bits)
+        apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), within)
+        self.within = fitting(apart, shape.within_bits)
 
     def _divide(self, mode: Value) -> None:
         """Count chunks, and words within them."""
