@@ -4,7 +4,7 @@
 import pytest
 
 import torusfabric as tf
-from torusfabric.rtl.locators import node
+from torusfabric.rtl.locators import locator_of, table
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from torusfabric.rtl.locators import node
 @pytest.mark.parametrize("by_offset", [False, True])
 def test_tables_of_nodes(topology, collective, algorithm, by_offset, monkeypatch):
     """Large tables have a row for each variant and offset, which takes a subtraction more."""
-    monkeypatch.setattr(node, "DIRECT_ROWS", 0 if by_offset else 4096)
+    monkeypatch.setattr(table, "DIRECT_ROWS", 0 if by_offset else 4096)
     program = tf.compile(tf.plan(topology, collective, algorithm=algorithm), max_flits=2)
-    assert node.NodeLocator(program).latency == (4 if by_offset else 2)
+    assert locator_of(program)().latency == (4 if by_offset else 2)
     assert tf.simulate(tf.Fabric(program, width=8), jobs=[tf.Job(length=2)]).passed

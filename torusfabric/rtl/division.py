@@ -6,8 +6,7 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import TABLE_BITS, table_digits
-from .columns import Columns
-from .memories import look_up
+from .memories import Columns, look_up
 from .registers import delayed
 
 __all__ = ["divide", "divided"]

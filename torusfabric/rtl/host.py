@@ -9,12 +9,11 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION, STORE, WRITE
-from .columns import Columns
 from .distribution import NodeGroups
 from .division import divide
 from .host_layout import HostLayout
-from .locators.base import Locator
-from .memories import address_width, choose
+from .locators import Locator
+from .memories import Columns, address_width, choose
 from .netlist import Leaf
 from .registers import delayed, pulsed
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from ..program.fields import Loop, Order
 from .block_counter import BlockCounter, RowFacts
-from .columns import Columns
 from .loops import Loops
-from .memories import look_up
+from .memories import Columns, look_up
 from .registers import delayed
 from .run_length import RunLength
 
@@ -77,13 +76,7 @@ class Slots:
 
     def address(self, base: np.ndarray) -> Value:
         """First addresses of rows, plus the word."""
-        bits = len(self.word)
-        base = np.maximum(base, 0)
-        if (base == 0).all():
-            return self.word
-        if not (base & ((1 << bits) - 1)).any():
-            return Cat(self.word, self.rom.read(base >> bits))
-        return self.rom.read(base) + self.word
+        return self.rom.address(base, self.word)
 
     def _per_row(self, values: list[int]) -> Value:
         """A value that depends on the row, with the counters."""

@@ -9,56 +9,110 @@ their positions in their group.
 
 from collections.abc import Callable
 
-import numpy as np
+from amaranth.hdl import Fragment, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-from ...program import DirectMap, NodeMap, OffsetMap, Program, RouteMap
+from ...program import DirectMap, Program, RouteMap
 from ...program.timing import direct_write_delay
-from .base import Locator
-from .direct import ChunkLocator, DirectLocator
-from .node import NodeLocator
-from .offset import OffsetLocator
-from .route import RouteLocator
+from ..memories import Columns, address_width
 
 __all__ = ["Locator", "locator_of", "write_locator_of"]
+
+
+class Locator(wiring.Component):
+    """What every locator has.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from a question to its answer; a question may be put in every cycle.
+
+    Members
+    -------
+    node, origin, chunk, flit : In
+        The question: node and origin are positions in a group, a flit counts within its chunk.
+    bank, address : Out
+        The answer.
+    """
+
+    latency: int
+
+    def __init__(self, *, nodes: int, chunks: int, flits: int, memories: int, depth: int) -> None:
+        super().__init__(
+            {
+                "node": In(address_width(nodes)),
+                "origin": In(address_width(nodes)),
+                "chunk": In(address_width(chunks)),
+                "flit": In(address_width(flits)),
+                "bank": Out(address_width(memories)),
+                "address": Out(address_width(depth)),
+            }
+        )
+        self._tables: list[Columns] = []
+
+    def columns(self, address: Value) -> Columns:
+        """A ROM of this locator."""
+        self._tables.append(Columns(address))
+        return self._tables[-1]
+
+    def rom_bits(self) -> int:
+        """Bits of all its ROMs."""
+        self._tables.clear()
+        Fragment.get(self, None)
+        return sum(table.bits for table in self._tables)
+
+
+class ChunkLocator(Locator):
+    """Finds chunks, each in a memory of its own: the memory is the chunk, the address the flit.
+
+    Parameters
+    ----------
+    program : Program
+        With a `DirectMap` by chunk.
+    """
+
+    latency = 1
+
+    def __init__(self, program: Program) -> None:
+        nodes, chunks = program.groups.size, program.schedule.chunks
+        flits = program.block_flits
+        super().__init__(nodes=nodes, chunks=chunks, flits=flits, memories=chunks, depth=flits)
+
+    def elaborate(self, platform: object) -> Module:
+        """Register the answer."""
+        m = Module()
+        m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
+        return m
 
 
 def locator_of(program: Program) -> Callable[[], Locator]:
     """How to make the locator of what nodes have received."""
     match program.mode.receive_map:
         case RouteMap():
+            from .route import RouteLocator
+
             return lambda: RouteLocator(program)
-        case NodeMap():
-            return lambda: NodeLocator(program)
-        case OffsetMap() as mapped:
-            memory = np.where(mapped.base >= 0, mapped.memory, 0)
-            return lambda: OffsetLocator(
-                mapped.topology,
-                memory,
-                np.maximum(mapped.base, 0) // program.block_flits,
-                flits=program.block_flits,
-                memories=len(program.memories),
-                ahead=mapped.ahead,
-            )
-        case _:
+        case DirectMap():
             return lambda: ChunkLocator(program)
+        case mapped:
+            from .table import TableLocator, block_table
+
+            table, memories = block_table(mapped, program), len(program.memories)
+            return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
 
 
 def write_locator_of(program: Program) -> Callable[[], Locator] | None:
     """How to make the locator of what nodes send; None where the host's order is that of memory."""
     mapped = program.mode.send_map
-    if isinstance(mapped, DirectMap):
-        if mapped.by_chunk or not direct_write_delay(
-            program.layout, program.flits, any_length=program.any_length
-        ):
-            return None
-        return lambda: DirectLocator(program)
-    assert isinstance(mapped, OffsetMap)
+    if isinstance(mapped, DirectMap) and (
+        mapped.by_chunk
+        or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
+    ):
+        return None
+    from .table import TableLocator, block_table
+
     own = [number for number, memory in enumerate(program.memories) if memory.own]
-    return lambda: OffsetLocator(
-        mapped.topology,
-        np.maximum(mapped.memory - own[0], 0),
-        mapped.base // program.block_flits,
-        flits=program.block_flits,
-        memories=len(own),
-        ahead=mapped.ahead,
-    )
+    memories = 1 if isinstance(mapped, DirectMap) else len(own)
+    table = block_table(mapped, program, first=own[0])
+    return lambda: TableLocator(table, flits=program.block_flits, memories=memories)

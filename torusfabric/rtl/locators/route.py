@@ -8,9 +8,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ...program import Program, RouteMap
 from ...program.patterns import Route
 from ...topology import IntArray
-from ..columns import Columns
+from ..memories import Columns
 from ..registers import delayed
-from .base import Locator
+from . import Locator
 
 __all__ = ["RouteLocator", "affine"]
 
