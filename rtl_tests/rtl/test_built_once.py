@@ -1,15 +1,16 @@
 """What is equal is built once, and what must differ is not: parts of hardware that are shared."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from torusfabric.rtl.endpoint_plan import _rivals, _shift, _size
+from torusfabric.rtl.endpoint_plan import _rivals, _size
 from torusfabric.rtl.netlist import Fixed, Part
 from torusfabric.rtl.netlist_builder import _low_parts
-from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table
+from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table, _free_bits
 
 
 def test_equal_values_lie_in_one_place():
@@ -37,17 +38,18 @@ def test_nodes_that_know_no_mode():
     assert table.place(values) == Location(1, (0, 0), start=0)
     assert [table.rows(member) for member in range(2)] == [(1, 1, 0, 0), (1, 1, 0, 1)]
     columns = ColumnSet()
-    given = table.place(values, columns=columns, delays=(4, 4), given=[True, False])
+    place = partial(table.place, columns=columns, given=[True, False])
+    given = place(values, column=Column(values[0], (4, 4)))
     assert given == Location(1, (0, 0), start=1, column=0)
     assert [column.values.tolist() for column in columns.all] == [[1, 1, 0, 0]]
     assert [row >> 1 for row in table.rows(1)] == [0, 0, 0, 1]
-    everywhere = table.place(values[:1], columns=columns, delays=(4, 4), given=[True, False])
+    everywhere = place(values[:1], column=Column(values[0], (4, 4)))
     assert everywhere == Location(1, (0, 0), column=0)
 
 
 def test_columns_that_are_shown_in_different_ways():
     columns, shown = ColumnSet(), (Shown.VALUE, Shown.STROBE, Shown.VALUE)
-    assert [columns.add(np.array([1, 0]), (4,), shown=way) for way in shown] == [0, 1, 0]
+    assert [columns.add(Column(np.array([1, 0]), (4,), way)) for way in shown] == [0, 1, 0]
     assert [column.shown for column in columns.all] == [Shown.VALUE, Shown.STROBE]
 
 
@@ -75,7 +77,7 @@ def test_columns_that_may_be_one():
     ],
 )
 def test_bases_that_need_no_adder(bases, length, bits):
-    assert _shift(np.array(bases), length) == bits
+    assert _free_bits(np.array(bases), length) == bits
 
 
 def test_low_bits_of_a_value():

@@ -36,7 +36,7 @@ def test_no_select_bits_for_one_memory():
     """So memories may be one, and rows stay short."""
     found = readers("3x4", "gather", "max-flow", flits=4)
     assert {len(reader.memories) > 1 for reader in found} == {False, True}
-    assert all(reader.base is None for reader in found)
+    assert not any(reader.address.at_node for reader in found)
     assert all((reader.code is None) == (len(reader.memories) == 1) for reader in found)
 
 
@@ -44,8 +44,8 @@ def test_no_select_bits_for_one_memory():
 def test_zeros_that_bases_end_with_are_in_no_rom(flits, shift):
     """Bases of blocks of 2^n words end with n zeros, behind which words are counted."""
     (found,) = {
-        reader.base_shift
+        reader.address.shift
         for reader in readers("4", "scatter", "matching", flits=flits)
-        if reader.base is not None
+        if reader.address.at_node
     }
     assert found == shift

@@ -20,7 +20,7 @@ from .symbols import STANDS, UNKNOWN, multiplexed
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import OperandPlan, Placement
+    from ..rtl.placement import Placement, RouterPlan
 
 __all__ = ["SLICE", "Adder", "Operand", "Sums", "adders"]
 
@@ -227,7 +227,7 @@ def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]
     }
 
 
-def _adder(fabric: Fabric, plan: OperandPlan, sums: Sums) -> Adder:
+def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
     """The operators of a shape."""
     sources, crossbar = fabric.program.loop.sources, plan.crossbar
     operands = tuple(

@@ -235,7 +235,7 @@ class EndpointBuilder:
         enable = delayed(m, choose([NEVER, *phases], which), 1, f"store_{memory.number}")
         ends_block = None
         if self._settings.windows.skip_bits:
-            ends = [self._inputs.ends_block(ago) for _, ago in memory.phases]
+            ends = map(self._inputs.ends_block, memory.phases)
             ends_block = delayed(m, choose([NEVER, *ends], which), 1, f"ends_block_{memory.number}")
         pointer = Signal(
             range(max(memory.depth, 2)),
@@ -298,7 +298,7 @@ class EndpointBuilder:
 
     def _passes_host(self, readers: list[Reader]) -> bool:
         """Whether the address of the host comes by way of the sequencer's column."""
-        central = all(reader.shape.base is None for reader in readers)
+        central = not any(reader.shape.address.at_node for reader in readers)
         one = len({reader.shape.column for reader in readers}) == 1
         direct = not (self._settings.private or self._settings.half or self._host.waits)
         return central and one and direct

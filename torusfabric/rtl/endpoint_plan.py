@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.fields import IDLE, NEUTRAL, Action, Order
+from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
 from .cascade import select_code
-from .endpoint_columns import ReadColumns, StoreColumns
+from .endpoint_points import Points
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
-from .loops import Loops
 from .place import Column, Location, Table
-from .windows import Phase, Windows
+from .windows import Windows
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -92,43 +91,45 @@ def plan_endpoints(program: Program) -> EndpointPlan:
     >>> len(plan.shapes), plan.shapes[0].row_bits, sorted(plan.columns)
     (1, 0, ['read_0', 'store_0', 'store_1', 'write_0'])
     """
-    loops = Loops.of(program)
-    reads, stores = ReadColumns(loops), StoreColumns(program, loops)
+    points = Points(program)
     groups: dict[object, list[int]] = {}
-    for variant in range(loops.variants):
+    for variant in range(points.loops.variants):
         # By offset, every node may have to do what any other does.
-        key = None if program.by_offset else _structure(program, reads, stores, variant)
+        key = None if program.by_offset else _structure(program, points, variant)
         groups.setdefault(key, []).append(variant)
-    shape_of = np.empty(loops.variants, int)
+    shape_of = np.empty(points.loops.variants, int)
     shapes: list[EndpointShape] = []
     rows: dict[int, tuple[int, ...]] = {}
     used: set[int] = set()
     for number, members in enumerate(groups.values()):
         shape_of[members] = number
-        planner = _ShapePlanner(program, reads, stores, members)
+        planner = _ShapePlanner(program, points, members)
         shapes.append(planner.shape())
         used |= planner.table.used
         rows |= {variant: planner.table.rows(k) for k, variant in enumerate(members)}
-    every = {"read": reads.columns, "write": stores.addresses, "store": stores.strobes}
     return EndpointPlan(
         shapes=tuple(shapes),
         shape_of=shape_of,
-        rows=tuple(rows[variant] for variant in range(loops.variants)),
-        columns={f"{name}_{k}": c for name, all_ in every.items() for k, c in enumerate(all_.all)},
+        rows=tuple(rows[variant] for variant in range(points.loops.variants)),
+        columns={
+            f"{name}_{k}": column
+            for name, columns in points.columns.items()
+            for k, column in enumerate(columns.all)
+        },
         used=frozenset(used),
-        windows=stores.windows,
+        windows=points.windows,
     )
 
 
-def _structure(program: Program, reads: ReadColumns, stores: StoreColumns, variant: int) -> object:
+def _structure(program: Program, points: Points, variant: int) -> object:
     """What a variant has in common with all of its shape."""
     depth = program.depth[variant].tolist()
     memories = tuple(
-        (_size(program, number, words), *stores.own(number, [variant]))
+        (_size(program, number, words), *map(tuple, points.own(number, [variant])))
         for number, words in enumerate(depth)
     )
-    readers = range(reads.loops.first.sources.readers)
-    return memories, tuple(reads.structure(reader, variant) for reader in readers)
+    readers = range(points.loops.first.sources.readers)
+    return memories, tuple(points.reads(reader, variant) for reader in readers)
 
 
 def _size(program: Program, number: int, depth: int) -> int:
@@ -147,19 +148,35 @@ def _size(program: Program, number: int, depth: int) -> int:
 class _ShapePlanner:
     """Plans the shape of some variants of the same structure, and their tables."""
 
-    def __init__(
-        self, program: Program, reads: ReadColumns, stores: StoreColumns, members: list[int]
-    ) -> None:
-        self._program, self._reads, self._stores = program, reads, stores
-        self._loops, self._members = reads.loops, members
-        self.table = Table(len(members), [span for _, span in self._loops.spans()])
+    def __init__(self, program: Program, points: Points, members: list[int]) -> None:
+        self._program, self._points, self._members = program, points, members
+        self._spans = [span for _, span in points.loops.spans()]
+        self.table = Table(len(members), self._spans)
         # Readers that only ever read the word that changes nothing are none.
-        self._readers = [
-            number
-            for number in range(self._loops.first.sources.readers)
-            if reads.memories(number, members) - {NEUTRAL}
+        found = [
+            (number, memories)
+            for number in range(points.loops.first.sources.readers)
+            if (memories := self._numbers(Action.MEMORY, number)) - {NEUTRAL}
         ]
+        self._readers = [number for number, _ in found]
+        self._read = [memories for _, memories in found]
         self._host_reads = _memories_host_reads(program, members)
+
+    def _values(self, action: Action, number: int) -> IntArray:
+        """The values of a control point, by member and row."""
+        chosen: IntArray = self._points.loops.values(Point(action, number))[:, self._members].T
+        return chosen
+
+    def _numbers(self, action: Action, number: int) -> set[int]:
+        """The different values of a control point that matter."""
+        return {*np.unique(self._values(action, number)).tolist()} - {IDLE}
+
+    def _codes(self, values: IntArray, order: Sequence[int]) -> Location:
+        """A place for the select bits of numbers of which there are some, by member and row."""
+        codes = np.full_like(values, IDLE)
+        for index, number in enumerate(order):
+            codes[values == number] = select_code(len(order), index)
+        return self.table.place(codes)
 
     def shape(self) -> EndpointShape:
         """The shape."""
@@ -167,40 +184,29 @@ class _ShapePlanner:
         # The order of memories and readers is that of what tables hold.
         memories = tuple(self._memory(number, sets) for number, sets in enumerate(groups))
         readers = tuple(
-            self._reader(number, _rivals(index, groups))
-            for index, number in enumerate(self._readers)
+            self._reader(index, _rivals(index, groups)) for index in range(len(self._readers))
         )
         injections = tuple(
             tuple(self._readers.index(reader) for reader in group if reader in self._readers)
-            for group in self._loops.first.sources.injections
+            for group in self._points.loops.first.sources.injections
         )
         return EndpointShape(memories, readers, injections, self.table.width)
 
     def _groups(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Which readers can share a read port of a memory; see `sharing`."""
-        loops = self._loops.loops
-        reading = {
-            index: [
-                loop.values(Action.MEMORY, reader)[:, self._members] == number for loop in loops
-            ]
-            for index, reader in enumerate(self._readers)
-            if number in self._reads.memories(reader, self._members)
-        }
-        return sharing(reading, [loop.order for loop in loops])
-
-    def _values(self, action: Action, number: int) -> IntArray:
-        """The values of a control point of all modes, by member and row."""
-        values = [loop.values(action, number) for loop in self._loops.loops]
-        chosen: IntArray = self._loops.joined(values)[:, self._members].T
-        return chosen
+        reading = {}
+        for index, reader in enumerate(self._readers):
+            if number in self._read[index]:
+                there = self._values(Action.MEMORY, reader) == number
+                reading[index] = [there[:, span] for span in self._spans]
+        return sharing(reading, [loop.order for loop in self._points.loops.loops])
 
     def _memory(self, number: int, groups: tuple[tuple[int, ...], ...]) -> EndpointMemory:
         """A memory."""
-        memory = self._program.memories[number]
+        memory, points = self._program.memories[number], self._points
         depths = self._program.depth[self._members, number].tolist()
-        stored, phases = self._stores.own(number, self._members)
-        central = {source for (_, at), source in self._stores.sources.items() if at == number}
-        sources = tuple(sorted({*stored, *central}))
+        sources, phases = points.own(number, self._members)
+        stored = points.source[number][:, self._members].T
         own = [
             k
             for k, other in enumerate(self._program.memories)
@@ -212,106 +218,60 @@ class _ShapePlanner:
             own=own.index(number) if memory.own else None,
             layout=memory.layout,
             sources=sources,
-            columns=self._stores.columns_of.get(number),
+            columns=points.columns_of.get(number),
             phases=phases,
-            enable=self.table.place(self._enables(number, phases)) if phases else None,
-            source=self._source(number, sources) if len(sources) > 1 else None,
+            enable=self._enable(number, phases) if phases else None,
+            source=self._codes(stored, sources) if len(sources) > 1 else None,
             start=self._start(number),
             groups=groups,
             host_reads=number in self._host_reads,
         )
 
-    def _enables(self, number: int, phases: tuple[Phase, ...]) -> IntArray:
-        """Of each row, the number of the phase that counts, from 1; 0 for none."""
-        values = np.zeros((len(self._members), self._loops.rows), int)
-        for mode, (_, span) in enumerate(self._loops.spans()):
-            own = self._stores.of_mode(number, mode)
-            for code, (window, ago) in enumerate(phases, 1) if own else ():
-                assert own is not None
-                chosen = (own.window == window) & (own.ago == ago)
-                values[:, span][chosen[:, self._members].T] = code
-        return values
-
-    def _source(self, number: int, sources: tuple[int, ...]) -> Location:
-        """Of each row, the select bits of the source."""
-        codes = np.full((len(self._members), self._loops.rows), IDLE)
-        for mode, (_, span) in enumerate(self._loops.spans()):
-            given = self._stores.sources.get((mode, number))
-            own = self._stores.of_mode(number, mode)
-            for index, source in enumerate(sources):
-                code = select_code(len(sources), index)
-                if given == source:
-                    codes[:, span] = code
-                elif own:
-                    codes[:, span][source == own.source[:, self._members].T] = code
-        return self.table.place(codes)
+    def _enable(self, number: int, phases: tuple[int, ...]) -> Location:
+        """A place for the number of the phase that counts in a row, from 1; 0 for none."""
+        phase = self._points.phase[number][:, self._members].T
+        counted = np.searchsorted(phases, phase) + 1
+        return self.table.place(np.where(phase >= 0, counted, 0))
 
     def _start(self, number: int) -> tuple[int, ...]:
         """Where the pointer of a memory starts in each mode."""
-        starts = []
-        for mode, loop in enumerate(self._loops.loops):
-            known = np.zeros(0, int)
-            if self._stores.of_mode(number, mode):
-                base = loop.values(Action.WRITE, number)[:, self._members]
-                known = base[base >= 0]
-            starts.append(int(known.min()) if len(known) else -1)
-        first = max(next((s for s in starts if s >= 0), 0), 0)
-        return tuple(first if s < 0 else s for s in starts)
+        base, own = self._values(Action.WRITE, number), self._points.phase[number] >= 0
+        known = [
+            base[:, span][base[:, span] >= 0] if own[span].any() else () for span in self._spans
+        ]
+        starts = [int(min(first)) if len(first) else None for first in known]
+        any_ = next((start for start in starts if start is not None), 0)
+        return tuple(any_ if start is None else start for start in starts)
 
-    def _reader(self, number: int, rivals: set[int]) -> EndpointReader:
+    def _reader(self, index: int, rivals: set[int]) -> EndpointReader:
         """A reader; `rivals` share read ports with it."""
-        found = self._reads.memories(number, self._members)
+        number, points = self._readers[index], self._points
         # What changes nothing comes after all memories.
-        memories = tuple(sorted(found, key=lambda memory: (memory == NEUTRAL, memory)))
-        based = self._reads.based(number, self._members)
-        code = base = shift = None
+        memories = tuple(sorted(self._read[index], key=lambda k: (k == NEUTRAL, k)))
+        code = None
         if len(memories) > 1:
-            code = self.table.place(self._codes(number, memories))
-        if any(based):
-            shift, bases = self._bases(number, based)
-            base = self.table.place(bases)
-        return EndpointReader(
-            number=number,
-            column=self._reads.column_of[number],
-            memories=memories,
-            code=code,
-            base=base,
-            base_shift=shift,
-            joins=True in based and False in based,
-            sending=self.table.place(self._sending(number, rivals)) if rivals else None,
+            code = self._codes(self._values(Action.MEMORY, number), memories)
+        address = self.table.place(
+            self._values(Action.READ, number),
+            columns=points.columns["read"],
+            column=points.addresses[number],
+            given=points.given[number],
+            words=points.words,
         )
+        sending = self._sending(index, rivals) if rivals else None
+        return EndpointReader(number, address, memories, code, sending)
 
-    def _sending(self, number: int, rivals: set[int]) -> IntArray:
-        """Of each row, whether a reader reads; always in modes in which it has no rival."""
-        values = (self._values(Action.READ, number) >= 0).astype(int)
-        for mode, (_, span) in enumerate(self._loops.spans()):
-            mine = self._reads.memories(number, self._members, mode)
-            others = (
-                self._reads.memories(self._readers[rival], self._members, mode) for rival in rivals
-            )
-            if mine and not mine & set().union(*others):
-                values[:, span] = 1
-        return values
-
-    def _codes(self, number: int, memories: tuple[int, ...]) -> IntArray:
-        """Of each row, the select bits of the memory; -1 where they do not matter."""
+    def _sending(self, index: int, rivals: set[int]) -> Location:
+        """A place for whether a reader reads; always in modes in which it has no rival."""
+        number = self._readers[index]
+        reads = (self._values(Action.READ, number) >= 0).astype(int)
         memory = self._values(Action.MEMORY, number)
-        codes = np.full_like(memory, IDLE)
-        for index, each in enumerate(memories):
-            codes[memory == each] = select_code(len(memories), index)
-        return codes
-
-    def _bases(self, number: int, based: list[bool | None]) -> tuple[int | None, IntArray]:
-        """How many zeros bases end with, and their other bits: see `EndpointReader`."""
-        values, longest = self._values(Action.READ, number).copy(), 1
-        for own, (loop, span) in zip(based, self._loops.spans(), strict=True):
-            if own:
-                reading = (values[:, span] >= 0).any(axis=0)
-                longest = max(longest, int(loop.blocks[reading].max()) * loop.flits)
-            else:
-                values[:, span] = IDLE if own is None else 0
-        shift = _shift(values[values > 0], longest)
-        return shift, np.where(values > 0, values >> (shift or 0), values)
+        others = [self._values(Action.MEMORY, self._readers[rival]) for rival in rivals]
+        for span in self._spans:
+            mine = memory[:, span][memory[:, span] != IDLE]
+            if len(mine) and not np.isin(mine, [other[:, span] for other in others]).any():
+                reads[:, span] = 1
+        return self.table.place(reads)
 
 
 def _memories_host_reads(program: Program, members: list[int]) -> set[int]:
@@ -330,12 +290,6 @@ def _rivals(index: int, groups: Sequence[tuple[tuple[int, ...], ...]]) -> set[in
     """Other readers with which a reader shares a read port, by their index."""
     shared = (set(s) for sets in groups for s in sets if index in s)
     return set().union(*shared) - {index}
-
-
-def _shift(bases: IntArray, length: int) -> int | None:
-    """How many low bits are 0 in all bases, if so many count the words of a burst; else None."""
-    bits = (length - 1).bit_length()
-    return None if (bases & ((1 << bits) - 1)).any() else bits
 
 
 def sharing(

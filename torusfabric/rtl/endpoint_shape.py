@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from ..program.fields import NEUTRAL
 from .place import Location
-from .windows import Phase
 
 __all__ = ["STAGE_INPUTS", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape", "bank_name",
            "banks_of", "wide_memories"]  # fmt: skip
@@ -37,8 +36,8 @@ class EndpointMemory:
         Whose words it stores, by the numbers of `Sources`.
     columns : (int, int) or None
         Those of the sequencer for where, and whether, it stores what is the same at all nodes.
-    phases : tuple of Phase
-        Where it is not, those in which it stores.
+    phases : tuple of int
+        Where it is not, the phases in which it stores: bits of that input.
     enable : Location or None
         Which of the phases counts in a row: 0 for none.
     source : Location or None
@@ -57,7 +56,7 @@ class EndpointMemory:
     layout: int
     sources: tuple[int, ...]
     columns: tuple[int, int] | None
-    phases: tuple[Phase, ...]
+    phases: tuple[int, ...]
     enable: Location | None
     source: Location | None
     start: tuple[int, ...]
@@ -77,36 +76,32 @@ class EndpointReader:
     ----------
     number : int
         In the program.
-    column : int
-        The read column of the sequencer, in modes with a base one that counts words.
+    address : Location
+        First addresses, where the column also counts words: where it gives those, they are whole.
     memories : tuple of int
         What it reads; `NEUTRAL` among them for the word that changes nothing.
     code : Location or None
         Select bits of the memory; None for one memory.
-    base : Location or None
-        That of the node, where it has any of its own.
-    base_shift : int or None
-        How many zeros follow the bits of the base that the row ROM gives, with no word count ever
-        beyond them; None where base and word count have to be added.
-    joins : bool
-        Whether in some modes the sequencer gives whole addresses, and the base is 0.
     sending : Location or None
         Whether it reads anything in a row, where that matters.
     """
 
     number: int
-    column: int
+    address: Location
     memories: tuple[int, ...]
     code: Location | None = None
-    base: Location | None = None
-    base_shift: int | None = None
-    joins: bool = False
     sending: Location | None = None
+
+    @property
+    def column(self) -> int:
+        """The column of the sequencer that gives addresses, or counts words."""
+        assert self.address.column is not None
+        return self.address.column
 
     @property
     def locations(self) -> tuple[Location, ...]:
         """Everything that may depend on the mode."""
-        locations = self.code, self.base, self.sending
+        locations = self.code, self.address, self.sending
         return tuple(each for each in locations if each is not None)
 
 
@@ -248,7 +243,7 @@ def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointM
         alone = (
             private
             or len(readers) > 1
-            or any(reader.base is not None for reader in readers)
+            or any(reader.address.at_node for reader in readers)
             or any(reader.code is not None for reader in readers)
             or bool(memory.phases)
             or () in memory.groups

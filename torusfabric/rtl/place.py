@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..topology import IntArray
+    from ..topology import BoolArray, IntArray
     from .loops import Loops
 
 __all__ = ["Column", "ColumnSet", "Delays", "KeptRows", "Location", "Shown", "Table", "columns_of"]
@@ -85,27 +85,19 @@ class ColumnSet:
 
     Examples
     --------
-    >>> columns = ColumnSet(Shown.ADDRESS)
+    >>> columns = ColumnSet()
     >>> wanted = ([4, -1], [3, 8], [-1, 8])
-    >>> [columns.add(np.array(values), (3,)) for values in wanted]
+    >>> [columns.add(Column(np.array(values), (3,), Shown.ADDRESS)) for values in wanted]
     [0, 1, 0]
     >>> [column.values.tolist() for column in columns.all]
     [[4, 8], [3, 8]]
     """
 
-    def __init__(self, shown: Shown = Shown.VALUE) -> None:
-        self._shown, self._known = shown, list[Column]()
+    def __init__(self) -> None:
+        self._known: list[Column] = []
 
-    def add(
-        self,
-        values: IntArray,
-        delays: Delays,
-        pitches: Delays = (),
-        *,
-        shown: Shown | None = None,
-    ) -> int:
-        """The number of a column, shown as all are by default; values below 0 do not matter."""
-        column = Column(np.asarray(values), delays, shown or self._shown, pitches)
+    def add(self, column: Column) -> int:
+        """The number of a column; its values below 0 do not matter."""
         for number, known in enumerate(self._known):
             both = known.with_other(column)
             if both:
@@ -136,6 +128,11 @@ class Location:
         Of the sequencer.
     strobe : int or None
         The column that says when bits of the table count; else they always do.
+    shift : int or None
+        Of a first address, how many zeros follow its bits, with no word count of the column ever
+        beyond them; None where both have to be added.
+    joins : bool
+        Of a first address, whether in some modes the column gives whole ones, and the rest is 0.
     """
 
     width: int
@@ -143,6 +140,13 @@ class Location:
     start: int | None = None
     column: int | None = None
     strobe: int | None = None
+    shift: int | None = None
+    joins: bool = False
+
+    @property
+    def at_node(self) -> bool:
+        """Whether anything of it lies at the node."""
+        return self.start is not None or any(self.constants)
 
     @property
     def columns(self) -> frozenset[int]:
@@ -184,8 +188,9 @@ class Table:
     >>> table = Table(members=2, spans=[slice(0, 3)])
     >>> table.place(np.array([[3, -1, 3], [3, 3, 3]])).constants
     (3,)
-    >>> table.place(np.array([[0, 1, 2], [2, 1, 0]]))
-    Location(width=2, constants=(0,), start=0, column=None, strobe=None)
+    >>> at = table.place(np.array([[0, 1, 2], [2, 1, 0]]))
+    >>> at.width, at.constants, at.start
+    (2, (0,), 0)
     >>> table.width, table.rows(1)
     (2, (2, 1, 0))
 
@@ -215,9 +220,9 @@ class Table:
         values: IntArray,
         *,
         columns: ColumnSet | None = None,
-        delays: Delays = (),
+        column: Column | None = None,
         given: Sequence[bool] = (),
-        shown: Shown = Shown.VALUE,
+        words: IntArray | None = None,
     ) -> Location:
         """Find a place for values.
 
@@ -227,32 +232,47 @@ class Table:
             -1 where they do not matter.
         columns : ColumnSet, optional
             Those of the sequencer.
-        delays : Delays
-            Of a column.
+        column : Column, optional
+            What the sequencer would give.
         given : sequence of bool
-            In which modes all nodes that look at it have the same value, be it in other shapes.
-        shown : Shown
-            How a column shows it.
+            In which modes it does, for all nodes that look have the same value, be it in other
+            shapes. Where the value lies elsewhere, the column is 0 as early: nothing of the run
+            before shows.
+        words : ndarray of int, shape (rows,)
+            Of first addresses, how many words follow from each.
         """
+        number, shift, joins = None, None, False
+        if columns is not None and column is not None:
+            here = self._rows_of(given)
+            number = columns.add(replace(column, values=np.where(here, column.values, 0)))
+            if words is not None:
+                looked = (values >= 0).any(axis=0)
+                joins = bool((here & looked).any())
+                shift = _free_bits(values[:, ~here], words[~here & looked].max(initial=1))
+            values = np.where(here, np.minimum(values, 0), values)
+        if shift:
+            values = np.where(values > 0, values >> shift, values)
+        at = self._at_node(values, given=number is not None)
+        return replace(at, column=number, shift=shift, joins=joins)
+
+    def _rows_of(self, modes: Sequence[bool]) -> BoolArray:
+        """Whether each row is one of some modes."""
+        counts = [span.stop - span.start for span in self._spans]
+        return np.repeat(np.asarray(modes), counts)
+
+    def _at_node(self, values: IntArray, *, given: bool) -> Location:
+        """A place at the nodes, which is none where all is given."""
         constants = [_constant(values[:, span]) for span in self._spans]
         width = max(int(values.max(initial=0)).bit_length(), 1)
         if None not in constants and self._by_mode:
             return Location(width, tuple(max(c or 0, 0) for c in _agreed(constants)))
         known = tuple(max(c or 0, 0) if self._by_mode else 0 for c in constants)
-        here, column = np.maximum(values, 0), None
+        here = np.maximum(values, 0)
         for constant, span in zip(known, self._spans, strict=True):
             if constant:
                 here[:, span] = 0
-        if columns and any(given):
-            # Where the value lies elsewhere, the column is 0 as early: nothing of the run before
-            # shows.
-            central = np.zeros_like(here[0])
-            for span, everywhere in zip(self._spans, given, strict=True):
-                if everywhere:
-                    central[span], here[:, span] = here[0, span], 0
-            column = columns.add(central, delays, shown=shown)
-        start = self._start(here, width) if here.any() or column is None else None
-        return Location(width, known, start, column)
+        start = self._start(here, width) if here.any() or not given else None
+        return Location(width, known, start)
 
     def _start(self, values: IntArray, width: int) -> int:
         """Where values lie in the rows of the table."""
@@ -280,6 +300,12 @@ def _constant(values: IntArray) -> int | None:
     if not len(known):
         return -1
     return int(known[0]) if (known == known[0]).all() else None
+
+
+def _free_bits(bases: IntArray, words: int) -> int | None:
+    """How many bits count so many words, if these bits are 0 in all bases; else None."""
+    bits = (int(words) - 1).bit_length()
+    return None if (bases[bases > 0] & ((1 << bits) - 1)).any() else bits
 
 
 def _agreed(constants: list[int | None]) -> list[int | None]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .place import Column, ColumnSet, Delays, KeptRows, Location, Shown, Table, 
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["OperandPlan", "Placement", "RouterPlan", "combiner_name", "place"]
+__all__ = ["Placement", "RouterPlan", "combiner_name", "place"]
 
 #: Cycles from the value of a table to the register that acts on it.
 TABLE = 1
@@ -34,12 +34,13 @@ TABLE = 1
 
 @dataclass(frozen=True, eq=False)
 class RouterPlan:
-    """A router module, and the tables of its nodes.
+    """A router module, or what is in front of the operators behind in-ports, and its tables.
 
     Parameters
     ----------
     crossbar : Crossbar
-        Its inputs are in-ports, registers behind them, then injection ports.
+        Its inputs are in-ports, registers behind them, then injection ports; in front of operators
+        results, registers behind them, injection ports, and the word that changes nothing.
     injections : dict of int to (tuple of int)
         Of each variant of this shape, the injection port of the program that each of its inputs is.
     given : dict of str to (tuple of Location)
@@ -68,25 +69,6 @@ class RouterPlan:
         return self.given["select"]
 
 
-class OperandPlan(NamedTuple):
-    """What is in front of the operators behind the in-ports of some nodes.
-
-    Parameters
-    ----------
-    crossbar : Crossbar
-        Its inputs are results, registers behind them, injection ports, and the word that changes
-        nothing.
-    columns : tuple of int
-        The columns of `Placement.selects` of its select registers.
-    injections : dict of int to (tuple of int)
-        Of each variant of this shape, the injection port of the program that each of its inputs is.
-    """
-
-    crossbar: Crossbar
-    columns: tuple[int, ...]
-    injections: dict[int, tuple[int, ...]]
-
-
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Where what a program says lies: in the sequencer, or at the nodes.
@@ -97,7 +79,7 @@ class Placement:
         Select bits that the sequencer gives to routers and operators.
     columns : dict of str to Column
         All else that it gives row by row, by the names of its outputs.
-    operands : tuple of OperandPlan
+    operands : tuple of RouterPlan
         In front of the operators, if there are any: one of each shape.
     operands_of : ndarray of int, shape (variants,)
     routers : tuple of RouterPlan
@@ -109,7 +91,7 @@ class Placement:
 
     selects: tuple[Column, ...]
     columns: dict[str, Column]
-    operands: tuple[OperandPlan, ...]
+    operands: tuple[RouterPlan, ...]
     operands_of: IntArray
     routers: tuple[RouterPlan, ...]
     router_of: IntArray
@@ -309,7 +291,8 @@ class _RouterTable(Table):
         shown: Shown = Shown.VALUE,
     ) -> Location:
         """Find a place for a bit, given its values by member and row; `given` as of `place`."""
-        at = self.place(values, columns=self._columns, delays=delays, given=given, shown=shown)
+        column = Column(values[0], delays, shown) if any(given) else None
+        at = self.place(values, columns=self._columns, column=column, given=given)
         looked_up = [delay for delay, whole in zip(delays, given, strict=True) if not whole]
         assert at.start is None or {*looked_up} <= {SETTING, None}, "tables show what is set next"
         return at
@@ -326,7 +309,7 @@ class _RouterTable(Table):
             at = self.bit(bit[:, self.members].T, delays, given, shown)
             if acts and at.start is not None:
                 anywhere = np.any(values > 0, axis=1).astype(int)
-                strobe = self._columns.add(anywhere, delays, shown=shown)
+                strobe = self._columns.add(Column(anywhere, delays, shown))
                 at = replace(at, strobe=strobe)
             found.append(at)
         return tuple(found)
@@ -362,7 +345,7 @@ def _router(
     return RouterPlan(plan.crossbar, injections, given, table.width, rows)
 
 
-def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[OperandPlan, ...], IntArray]:
+def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...], IntArray]:
     """The different crossbars in front of operators, and which of them each variant has."""
     if not any(loop.combining for loop in loops.loops):
         return (), np.zeros(loops.variants, int)
@@ -379,14 +362,17 @@ def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[OperandPlan, ...]
     else:
         alike = [_named(loops, operand[:, variant]) for variant in range(loops.variants)]
     shape_of, first = number_equal(values.tobytes() for values, _ in alike)
-    plans = []
+    plans, everywhere = [], [True] * len(loops.loops)
     for number, variant in enumerate(first.tolist()):
         crossbar = plan_crossbar(alike[variant][0], _delays(loops, Action.OPERAND, None))
-        columns = tuple(
-            selects.add(crossbar.rom[:, k], delays) for k, delays in enumerate(crossbar.delays)
-        )
         members = np.flatnonzero(shape_of == number).tolist()
-        plans.append(OperandPlan(crossbar, columns, {v: alike[v][1] for v in members}))
+        table = _RouterTable(loops, members, selects)
+        bits = tuple(
+            table.bit(crossbar.rom[:, k][None], delays, everywhere)
+            for k, delays in enumerate(crossbar.delays)
+        )
+        injections = {member: alike[member][1] for member in members}
+        plans.append(RouterPlan(crossbar, injections, {"select": bits}, 0, {}))
     return tuple(plans), shape_of
 
 

@@ -12,7 +12,6 @@ from .endpoint_shape import EndpointReader
 from .memories import choose
 from .place import Location
 from .registers import delayed
-from .windows import Phase
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -62,19 +61,17 @@ class Inputs:
             return Const(constants[0], width)
         return choose([Const(value, width) for value in constants], self.value("mode"))
 
-    def phase(self, phase: Phase) -> Value:
+    def phase(self, number: int) -> Value:
         """Whether a flit within a window was read some cycles ago."""
-        window, ago = phase
-        return self.value("phase")[window * self._endpoint.settings.windows.phases + ago]
+        return self.value("phase")[number]
 
     def advance(self, ends_block: Value | None) -> Value | int:
         """By how much an address grows, given whether its word is the last of a block."""
         return 1 if ends_block is None else Mux(ends_block, self.value("skip"), 1)
 
-    def ends_block(self, ago: int) -> Value | None:
-        """Whether the last flit of a block was read so many cycles ago; None if of no matter."""
-        windows = self._endpoint.settings.windows
-        return self.phase(Phase(windows.count, ago)) if windows.skip_bits else None
+    def ends_block(self, phase: int) -> Value:
+        """Whether the last flit of a block was read as many cycles ago as one in a phase."""
+        return self.phase(self._endpoint.settings.windows.ends(phase))
 
 
 @dataclass
@@ -114,13 +111,14 @@ def add_reader(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Rea
 
 def _given_address(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Value:
     """The address that follows from a column of the sequencer, and a base if there is one."""
+    where = shape.address
     address = inputs.value(f"read_{shape.column}")
-    if shape.base is None:
+    if not where.at_node:
         return address
-    base, shift = inputs.at(shape.base), shape.base_shift
+    base, shift = inputs.at(where), where.shift
     if shift is None:
         address = base + address
     else:
         # The sequencer gives whole addresses in modes in which the base is 0.
-        address = Cat(address[:shift], base | address[shift:] if shape.joins else base)
+        address = Cat(address[:shift], base | address[shift:] if where.joins else base)
     return address[: endpoint.settings.address_bits]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from .combiner import Combiner
@@ -14,11 +15,11 @@ from .router import Router
 __all__ = ["add_combiners", "add_routers"]
 
 
-def _select(build: FabricBuilder, node: int, columns: tuple[int, ...]) -> tuple[Part, ...]:
+def _select(build: FabricBuilder, node: int, columns: Sequence[int | None]) -> tuple[Part, ...]:
     """Some of the select bits that the sequencer gives, as a node is given them."""
     (whole,) = build.distribution.near("select", node)
     assert isinstance(whole, Part)
-    return tuple(Part(whole.net, column, 1) for column in columns)
+    return tuple(Part(whole.net, column, 1) for column in columns if column is not None)
 
 
 def add_combiners(build: FabricBuilder) -> None:
@@ -46,8 +47,8 @@ def add_combiners(build: FabricBuilder) -> None:
         }
         if injected := build.injected(node, plan.injections[shown]):
             inputs["inject"] = injected
-        if plan.columns:
-            inputs["select"] = _select(build, node, plan.columns)
+        if plan.bits:
+            inputs["select"] = _select(build, node, [bit.column for bit in plan.bits])
         if unit.bits:
             inputs["operator_code"] = build.distribution.near("operator_code", node)
         outputs = {"result": (f"result_{node}", bits)}

@@ -3,7 +3,7 @@
 What a row sends arrives while the rows after it are under way, up to the pause that ends the round.
 So nodes are told nothing by rows but by *windows*: window k says in which rows of each round those
 nodes store that have it. The sequencer signals to all, cycle by cycle, whether a flit within a
-window was read, and how many cycles ago: a *phase*.
+window was read, and how many cycles ago: a *phase*. Those of a window have numbers in a row.
 """
 
 from __future__ import annotations
@@ -20,16 +20,9 @@ from .loops import Loops
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..topology import BoolArray, IntArray
+    from ..topology import IntArray
 
-__all__ = ["OwnStores", "Phase", "Windows"]
-
-
-class Phase(NamedTuple):
-    """A window, and how many cycles ago a flit within it was read, as nodes are told."""
-
-    window: int
-    ago: int
+__all__ = ["OwnStores", "Windows"]
 
 
 class OwnStores(NamedTuple):
@@ -39,17 +32,13 @@ class OwnStores(NamedTuple):
 
     Parameters
     ----------
-    stores : ndarray of bool, shape (rows, variants)
-        Whether anything is stored in the row itself.
-    window, ago : ndarray of int, shape (rows, variants)
+    phase : ndarray of int, shape (rows, variants)
         The phase in which words are stored; -1 where none is in the round.
     source : ndarray of int, shape (rows, variants)
         Of these words.
     """
 
-    stores: BoolArray
-    window: IntArray
-    ago: IntArray
+    phase: IntArray
     source: IntArray
 
 
@@ -131,7 +120,11 @@ class Windows:
         ago, source = (_of_rounds(loop, np.where(stores, values, -1)) for values in facts)
         assert ((ago == facts[0]) | ~stores).all(), "a round is stored as it comes"
         assert ((source == facts[1]) | ~stores).all(), "a round is stored as it comes"
-        return OwnStores(stores, window, ago, source)
+        return OwnStores(np.where(window >= 0, window * self.phases + ago, -1), source)
+
+    def ends(self, phase: int) -> int:
+        """The phase in which the last flit of a block was read, if a flit was in another."""
+        return self.count * self.phases + phase % self.phases
 
 
 def _ago(loop: Loop, memory: int) -> IntArray:
