@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -213,7 +214,15 @@ class Fabric(wiring.Component):
         from .bus.attach import add_bus  # a guest
 
         latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
-        return add_bus(build, bus, self.layouts, flits=self.flits, latencies=latencies)
+        return add_bus(
+            build, bus, self.layouts, flits=self.flits, digest=self.digest, latencies=latencies
+        )
+
+    @property
+    def digest(self) -> int:
+        """A number of 32 bits that tells which fabric it is: of the program and the width."""
+        text = f"{self.program.digest} {self.width}"
+        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
     @property
     def predicted_cycles(self) -> int:

@@ -24,6 +24,7 @@ def add_bus(
     layouts: Sequence[HostLayout],
     *,
     flits: int,
+    digest: int,
     latencies: Mapping[str, int],
 ) -> RegisterMap:
     """Put a fabric with a host port, complete as it is, behind a bus.
@@ -36,11 +37,14 @@ def add_bus(
         Of each mode.
     flits : int
         The most flits of a message.
+    digest : int
+        What tells which fabric it is.
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency``.
     """
     width = net.outputs["host_rdata"]
-    registers = register_map(net.inputs | net.outputs, layouts, width=width, flits=flits)
+    ports = net.inputs | net.outputs
+    registers = register_map(ports, layouts, width=width, flits=flits, digest=digest)
     inputs, outputs = net.enclose()
     bits = registers.address_bits
     bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)

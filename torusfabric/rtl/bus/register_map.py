@@ -19,13 +19,17 @@ from .protocol import BYTES, DATA_BITS
 if TYPE_CHECKING:
     from ..host_layout import HostLayout
 
-__all__ = ["Access", "Field", "Register", "RegisterMap", "Window", "register_map"]
+__all__ = ["DIGEST_OFFSET", "IDENTIFICATION", "Access", "Field", "Register", "RegisterMap",
+           "Window", "register_map"]  # fmt: skip
 
 #: What the first register reads as: "toru".
 IDENTIFICATION = 0x746F7275
 
 #: The version of the map: it grows when something goes or means something else.
 VERSION = 1
+
+#: Where every fabric says which one it is.
+DIGEST_OFFSET = 0x30
 
 #: Bus words of the registers, rounded up to a power of two.
 REGISTER_WORDS = 16
@@ -179,7 +183,12 @@ class RegisterMap:
 
 
 def register_map(
-    ports: Mapping[str, int], layouts: Sequence[HostLayout], *, width: int, flits: int
+    ports: Mapping[str, int],
+    layouts: Sequence[HostLayout],
+    *,
+    width: int,
+    flits: int,
+    digest: int,
 ) -> RegisterMap:
     """The register map of a fabric.
 
@@ -193,6 +202,8 @@ def register_map(
         Bits of a flit.
     flits : int
         The most flits of a message: what `length` is after reset.
+    digest : int
+        What the register `digest` reads as.
 
     Raises
     ------
@@ -217,16 +228,18 @@ def register_map(
         Window("send", quarter, Access.WRITE, SEND, flits=sent, **common),
         Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=received, **common),
     )
-    registers = tuple(_fitted(register, ports, flits) for register in REGISTERS)
+    registers = tuple(_fitted(register, ports, flits, digest) for register in REGISTERS)
     there = tuple(register for register in registers if register.fields)
     return RegisterMap(there, windows, quarter_bits, flit_bits, parts)
 
 
-def _fitted(register: Register, ports: Mapping[str, int], flits: int) -> Register:
+def _fitted(register: Register, ports: Mapping[str, int], flits: int, digest: int) -> Register:
     """A register with the fields that a fabric has, each as wide as its port."""
     fields = []
     for field in register.fields:
-        if not field.port:
+        if register.name == "digest":
+            fields.append(replace(field, reset=digest))
+        elif not field.port:
             fields.append(field)
         elif field.port in ports:
             reset = flits if field.port == "length" else field.reset
@@ -279,4 +292,5 @@ REGISTERS = (
         "interrupt_pending", 0x2C, Access.CLEAR, "what there was since it was cleared",
         (Field("done", 0, 1, "a run has come to its end"),),
     ),
+    _constant("digest", DIGEST_OFFSET, 0, "tells which fabric this is: of its program and width"),
 )  # fmt: skip
