@@ -22,7 +22,7 @@ from .throughput import throughput, throughput_bound
 if TYPE_CHECKING:
     from .streams import StreamEngine, StreamReport
 
-__all__ = ["SimulationReport", "WrongWord", "simulate", "simulate_runs"]
+__all__ = ["SimulationReport", "WrongWord", "report_of_runs", "simulate", "simulate_runs"]
 
 
 class Comparison(NamedTuple):
@@ -151,17 +151,40 @@ def simulate_runs(
     ]
     began = time.perf_counter()
     runs = engine.run_many(batches, jobs=each, progress=progress)
-    seconds = time.perf_counter() - began
-    compared = [_compare(fabric, *done) for done in zip(each, batches, runs, strict=True)]
+    seconds = round(time.perf_counter() - began, 3)
+    return report_of_runs(
+        fabric, each, batches, runs, engine=engine.name, repeat=repeat, seconds=seconds
+    )
+
+
+def report_of_runs(
+    fabric: Fabric,
+    jobs: Sequence[Job],
+    batches: Sequence[np.ndarray],
+    runs: Sequence[EngineRun],
+    **others: Any,
+) -> SimulationReport:
+    """Compare every word of some runs, and the cycles.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    jobs : sequence of Job
+        What each run chose, everything said.
+    batches : sequence of ndarray
+        What nodes sent in each.
+    runs : sequence of EngineRun
+    **others
+        ``engine``, ``repeat`` and ``seconds`` of the report.
+    """
+    compared = [_compare(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
     return _report(
         fabric,
         runs,
         compared,
-        engine=engine.name,
-        roots=tuple(sorted({job.root for job in tried if job.root is not None})),
-        jobs=_job_reports(fabric, each, runs, compared),
-        repeat=repeat,
-        seconds=round(seconds, 3),
+        roots=tuple(sorted({job.root for job in jobs if job.root is not None})),
+        jobs=_job_reports(fabric, jobs, runs, compared),
+        **others,
     )
 
 
