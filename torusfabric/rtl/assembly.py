@@ -68,7 +68,7 @@ class Assembly(wiring.Component):
     """
 
     def __init__(self, netlist: Netlist, *, gated: bool = False) -> None:
-        self._netlist = netlist
+        self._netlist, self._defined_above = netlist, False
         super().__init__(
             {name: In(width) for name, width in netlist.inputs.items()}
             | {name: Out(width) for name, width in netlist.outputs.items()}
@@ -92,6 +92,17 @@ class Assembly(wiring.Component):
         """The signal of a net."""
         return self._nets[name]
 
+    def define_domains(self, m: Module) -> None:
+        """Define the clocks, where gated, in a design that this is a part of, not in here."""
+        self._defined_above = True
+        self._define_domains(m)
+
+    def _define_domains(self, m: Module) -> None:
+        for node, domain in self.domains.items():
+            m.domains += domain
+            if node is not None:
+                m.d.comb += domain.rst.eq(self.domains[None].rst)
+
     def _part(self, part: Part | Fixed) -> Value:
         if isinstance(part, Fixed):
             return Const(part.value, part.width)
@@ -102,10 +113,8 @@ class Assembly(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Connect the instances."""
         m = Module()
-        for node, domain in self.domains.items():
-            m.domains += domain
-            if node is not None:
-                m.d.comb += domain.rst.eq(self.domains[None].rst)
+        if not self._defined_above:
+            self._define_domains(m)
         for instance in self._netlist.instances:
             leaf = self.leaves[instance.name]
             gate = self.domains and instance.node is not None
