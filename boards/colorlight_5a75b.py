@@ -13,8 +13,8 @@ BOARDS = {
     "colorlight-5a75b": Board(
         title="Colorlight 5A-75B r7.0, LFE5U-25F",
         platform=Colorlight_5A75B_R70Platform,
-        program=("openFPGALoader", "-c", "ft232", "-m", "selftest.bit"),
-        products=("selftest.bit",),
+        program=("openFPGALoader", "-c", "ft232", "-m", "fabric.bit"),
+        products=("fabric.bit",),
         packer=("nextpnr-ecp5", "ecppack"),
         pins="an adapter of 3.3 V on J19: KEY+ receives, DATA_LED- sends",
         options=COMPACT,

@@ -1,9 +1,9 @@
 """ECPIX-5 by LambdaConcept: ECP5-5G at 100 MHz; the serial line is on its USB plug.
 
-The first of its coloured lamps is blue while something runs, green after a pass and red after a
-failure. For its clock it takes nextpnr's first router: on the 45F, it brought a 10x10 all-gather of
-8 bits to 117 MHz, the second one only to 95. 11x11 needs more block RAMs than there are. What the
-85F holds is an estimate from its block RAMs; its clock may set a lower limit.
+The first of its coloured lamps is blue during a run, green after it. For its clock it takes
+nextpnr's first router: on the 45F, it brought a 10x10 all-gather of 8 bits to 117 MHz, the second
+one only to 95. 11x11 needs more block RAMs than there are. What the 85F holds is an estimate from
+its block RAMs; its clock may set a lower limit.
 """
 
 from typing import Any
@@ -17,15 +17,11 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
     return Board(
         title=f"LambdaConcept ECPIX-5, LFE5UM5G-{size}",
         platform=platform,
-        program=("openFPGALoader", "-c", "ft2232", "-m", "selftest.bit"),
-        products=("selftest.bit",),
+        program=("openFPGALoader", "-c", "ft2232", "-m", "fabric.bit"),
+        products=("fabric.bit",),
         packer=("nextpnr-ecp5", "ecppack"),
         port="/dev/ttyUSB1",
-        lamps={
-            "running": ("rgb_led", 0, "b"),
-            "passed": ("rgb_led", 0, "g"),
-            "failed": ("rgb_led", 0, "r"),
-        },
+        lamps={"running": ("rgb_led", 0, "b"), "done": ("rgb_led", 0, "g")},
         options=COMPACT,
         routers=("router1",),
         limit=limit,

@@ -1,7 +1,7 @@
 """iCE40-HX8K breakout board by Lattice: iCE40HX8K at 12 MHz; the serial line is on its USB plug.
 
-Its first three lamps show that something runs, a pass and a failure. It is loaded into the device
-itself (jumpers J6 as for `iceprog -S`), and lost when the power goes.
+Its first two lamps show that a run is under way, or over. It is loaded into the device itself
+(jumpers J6 as for `iceprog -S`), and lost when the power goes.
 """
 
 from amaranth_boards.ice40_hx8k_b_evn import ICE40HX8KBEVNPlatform
@@ -12,12 +12,12 @@ BOARDS = {
     "ice40-hx8k": Board(
         title="Lattice iCE40-HX8K breakout board, iCE40HX8K",
         platform=ICE40HX8KBEVNPlatform,
-        program=("iceprog", "-S", "selftest.bin"),
-        products=("selftest.bin",),
+        program=("iceprog", "-S", "fabric.bin"),
+        products=("fabric.bin",),
         packer=("nextpnr-ice40", "icepack"),
         port="/dev/ttyUSB1",
-        lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
-        limit=Limit(side=3, measured="ice40-hx8k"),
+        lamps={"running": ("led", 0), "done": ("led", 1)},
+        limit=Limit(side=4, measured="ice40-hx8k"),
         minutes=15,
     ),
 }

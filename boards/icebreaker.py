@@ -1,6 +1,6 @@
 """iCEBreaker by 1BitSquared: iCE40UP5K at 12 MHz; the serial line is on its USB plug.
 
-Its red and green lamps show a failure and a pass.
+Its red lamp is lit during a run, its green one after it.
 """
 
 from amaranth_boards.icebreaker import ICEBreakerPlatform
@@ -11,11 +11,11 @@ BOARDS = {
     "icebreaker": Board(
         title="1BitSquared iCEBreaker, iCE40UP5K",
         platform=ICEBreakerPlatform,
-        program=("iceprog", "selftest.bin"),
-        products=("selftest.bin",),
+        program=("iceprog", "fabric.bin"),
+        products=("fabric.bin",),
         packer=("nextpnr-ice40", "icepack"),
         port="/dev/ttyUSB1",
-        lamps={"passed": ("led_g", 0), "failed": ("led_r", 0)},
+        lamps={"running": ("led_r", 0), "done": ("led_g", 0)},
         limit=Limit(side=3, measured="icebreaker"),
         minutes=15,
     ),

@@ -1,8 +1,8 @@
 """OrangeCrab r0.2: ECP5 at 48 MHz.
 
 Its USB plug is wired to the device itself, so the serial line takes an adapter of 3.3 V: pin 0 of
-the board (RX) receives, pin 1 (TX) sends. The lamp is blue while something runs, green after a pass
-and red after a failure. To load it, hold the button while plugging it in.
+the board (RX) receives, pin 1 (TX) sends. The lamp is blue during a run, green after it. To load
+it, hold the button while plugging it in.
 """
 
 from typing import Any
@@ -26,15 +26,11 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
     return Board(
         title=f"OrangeCrab r0.2, LFE5U-{size}",
         platform=WithoutSuffix,
-        program=("dfu-util", "-d", "1209:5af0", "-a", "0", "-D", "selftest.bit"),
-        products=("selftest.bit",),
+        program=("dfu-util", "-d", "1209:5af0", "-a", "0", "-D", "fabric.bit"),
+        products=("fabric.bit",),
         packer=("nextpnr-ecp5", "ecppack"),
         pins="an adapter of 3.3 V: pin 0 (RX) receives, pin 1 (TX) sends",
-        lamps={
-            "running": ("rgb_led", 0, "b"),
-            "passed": ("rgb_led", 0, "g"),
-            "failed": ("rgb_led", 0, "r"),
-        },
+        lamps={"running": ("rgb_led", 0, "b"), "done": ("rgb_led", 0, "g")},
         resources=(
             UARTResource(
                 0,

@@ -1,7 +1,7 @@
 """TinyFPGA BX: iCE40LP8K at 16 MHz.
 
 Its USB plug is wired to the device itself, so the serial line takes an adapter of 3.3 V: pin 1 of
-the board receives, pin 2 sends. The only lamp is lit after a pass and blinks after a failure.
+the board receives, pin 2 sends. The only lamp is lit after a run.
 """
 
 from amaranth.build import Attrs
@@ -14,11 +14,11 @@ BOARDS = {
     "tinyfpga-bx": Board(
         title="TinyFPGA BX, iCE40LP8K",
         platform=TinyFPGABXPlatform,
-        program=("tinyprog", "-p", "selftest.bin"),
-        products=("selftest.bin",),
+        program=("tinyprog", "-p", "fabric.bin"),
+        products=("fabric.bin",),
         packer=("nextpnr-ice40", "icepack"),
         pins="an adapter of 3.3 V: pin 1 receives, pin 2 sends",
-        lamps={"status": ("led", 0)},
+        lamps={"done": ("led", 0)},
         resources=(
             UARTResource(
                 0,
@@ -28,7 +28,7 @@ BOARDS = {
                 attrs=Attrs(IO_STANDARD="SB_LVCMOS", PULLUP=1),
             ),
         ),
-        limit=Limit(side=3, measured="tinyfpga-bx"),
+        limit=Limit(side=4, measured="tinyfpga-bx"),
         minutes=15,
     ),
 }

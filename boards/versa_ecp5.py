@@ -1,8 +1,8 @@
 """ECP5 Versa board by Lattice: LFE5UM-45F at 100 MHz; the serial line is on its USB plug.
 
-The first three of its lamps show that something runs, a pass and a failure. What it holds is an
-estimate from its block RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose device is
-as large, but another one.
+The first two of its lamps show that a run is under way, or over. What it holds is an estimate from
+its block RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose device is as large, but
+another one.
 """
 
 from amaranth_boards.versa_ecp5 import VersaECP5Platform
@@ -16,14 +16,14 @@ BOARDS = {
         program=(
             "openocd",
             "-f",
-            "selftest-openocd.cfg",
+            "fabric-openocd.cfg",
             "-c",
-            "transport select jtag; init; svf -quiet selftest.svf; exit",
+            "transport select jtag; init; svf -quiet fabric.svf; exit",
         ),
-        products=("selftest.bit", "selftest.svf", "selftest-openocd.cfg"),
+        products=("fabric.bit", "fabric.svf", "fabric-openocd.cfg"),
         packer=("nextpnr-ecp5", "ecppack"),
         port="/dev/ttyUSB1",
-        lamps={"running": ("led", 0), "passed": ("led", 1), "failed": ("led", 2)},
+        lamps={"running": ("led", 0), "done": ("led", 1)},
         options=COMPACT,
         routers=("router1",),
         limit=Limit(side=10),

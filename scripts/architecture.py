@@ -18,7 +18,7 @@ BLUE, GREEN, AMBER, GREY = "#eaf2fb", "#edf6ea", "#fdf3df", "#f1f3f4"
 ROOMS = (
     ("cli", "commands", GREY),
     ("sweep", "grids of work, comparisons, results, Dask", GREY),
-    ("fpga", "synthesis, boards, self-test", AMBER),
+    ("fpga", "synthesis, boards, bridges to them", AMBER),
     ("simulation", "runs and engines, waveforms", AMBER),
     ("proof", "what is proved of the text", AMBER),
     ("verilog", "text and manifest", AMBER),
@@ -37,7 +37,7 @@ ROOMS = (
 #: What a user names becomes a bitstream: each value, the room whose value it is, and what is known
 #: of it.
 VALUES = (
-    ("bitstream", "fpga", "placed, routed, tests itself"),
+    ("bitstream", "fpga", "placed, routed, behind a bridge"),
     ("Verilog text", "verilog", "a module for each shape, ROM contents"),
     ("Fabric, netlist", "rtl", "modules, roles, nodes"),
     ("Program", "program", "rows, settings, addresses, timing"),

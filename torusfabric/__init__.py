@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .algorithms import register as register_algorithm
     from .analysis.bounds import bound
     from .analysis.check import check
+    from .cli.connect import connect
     from .collective import Collective, Operator, parse_collective, register_operator
     from .errors import (
         InputError,
@@ -75,6 +76,7 @@ __all__ = [
     "check",
     "compare",
     "compile",
+    "connect",
     "emit",
     "export_schedule",
     "import_schedule",
@@ -98,6 +100,7 @@ _exported = exported(
         ".analysis.bounds": ("bound",),
         ".planning.choice": ("Candidate", "compare"),
         ".analysis.check": ("check",),
+        ".cli.connect": ("connect",),
         ".collective": ("Collective", "Operator", "parse_collective", "register_operator"),
         ".errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
         ".fpga.synthesis.synthesize": ("synthesize",),

@@ -127,7 +127,7 @@ def test_completion_without_the_library(monkeypatch, capsys):
         ("prove 2x2 allgather", "amaranth", "prove"),
         ("build --board icestick 2x2 allgather --width 8 -o out", "amaranth", "boards"),
         ("boards", "amaranth_boards", "boards"),
-        ("monitor /dev/null", "serial", "boards"),
+        ("run 2x2 allgather --port /dev/null", "serial", "boards"),
         ("import plan.xml --topology 2x2", "defusedxml", "foreign"),
     ],
 )

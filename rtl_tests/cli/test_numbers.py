@@ -15,14 +15,14 @@ HUGE = "9" * 310
 WORDS = {
     "import": ["plan.json"],
     "boards": [],
-    "monitor": ["/dev/null"],
-    "run": ["/dev/null", "data.npy"],
     "sweep": ["grid.toml"],
 }
 MORE = {
     "verilog": ["-o", "out"],
     "build": ["--board", "icebreaker"],
     "flash": ["--board", "icebreaker"],
+    "monitor": ["--port", "/dev/null"],
+    "run": ["--port", "/dev/null"],
     "synth": ["--target", "ice40-hx8k"],
 }
 

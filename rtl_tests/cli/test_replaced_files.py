@@ -47,7 +47,7 @@ def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
 #: Commands whose files are not compressed, and what these are called.
 PLAIN = {
     "sweep grid.toml -o": ("Results", "rows.jsonl"),
-    "run port data.npy -o": ("Array", "words.npy"),
+    "run --port sim --data data.npy -o": ("Array", "words.npy"),
 }
 
 

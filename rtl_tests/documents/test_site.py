@@ -36,7 +36,7 @@ print(6 * 7)
 
 <!-- not run: takes a board -->
 ```sh
-torusfabric monitor /dev/ttyUSB1
+torusfabric monitor --board icebreaker
 ```
 
 <!-- status: 1 -->

@@ -34,7 +34,7 @@ MINE = """\
 from torusfabric.fpga.board import Board
 from amaranth_boards.icebreaker import ICEBreakerPlatform
 BOARDS = {"mine": Board(title="Mine", platform=ICEBreakerPlatform, program=("iceprog", "x"),
-                        products=("selftest.bin",), packer=("icepack",))}
+                        products=("fabric.bin",), packer=("icepack",))}
 """
 
 
@@ -64,7 +64,7 @@ def test_plan_of_a_build(name, small):
     plan, platform = plan_build(small(), board)
     script = plan.files[f"{plan.script}.sh"]
     assert all(f"${tools.env_var(tool)}" in script for tool in ("yosys", *board.packer))
-    design = plan.files["selftest.il"]
+    design = plan.files["fabric.il"]
     ports = {board.uart[0], *(lamp[0] for lamp in board.lamps.values())}
     for port in ports:
         assert re.search(rf"wire .*\\{port}_", design), port
@@ -86,7 +86,7 @@ def test_programmer_is_the_platforms_own(name, monkeypatch):
         def extract(self, *names):
             return _Context(names if len(names) > 1 else names[0])
 
-    board.make_platform().toolchain_program(Products(), "selftest")
+    board.make_platform().toolchain_program(Products(), "fabric")
     theirs = [word for argument in called[0] for word in shlex.split(str(argument))
               if "svf" not in word and "transport" not in word]  # fmt: skip
     ours = shlex.split(flash_command(board).replace("'", ""))
@@ -131,8 +131,8 @@ def test_list_of_boards(capsys):
 
 def test_stages_of_a_build(tmp_path):
     """What a build is doing is read off the logs of its tools."""
-    log = tmp_path / "selftest.tim"
-    now = lambda: stage(tmp_path, "selftest", "selftest.bin")
+    log = tmp_path / "fabric.tim"
+    now = lambda: stage(tmp_path, "fabric", "fabric.bin")
     assert now() == (0, "synthesis")
     log.write_text("Info: Packing constants..\n")
     assert now() == (1, "placing")
@@ -161,9 +161,9 @@ def test_stages_of_a_build(tmp_path):
 @pytest.fixture
 def built(tmp_path):
     """A build that is done."""
-    (tmp_path / "selftest.bin").write_bytes(b"bits")
+    (tmp_path / "fabric.bin").write_bytes(b"bits")
     digest = hashlib.sha256(b"bits").hexdigest()
-    return Built(tmp_path, {"bitstream": "selftest.bin", "sha256": digest}, True)
+    return Built(tmp_path, {"bitstream": "fabric.bin", "sha256": digest}, True)
 
 
 def programmer(folder, monkeypatch, script):
@@ -218,16 +218,16 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
     assert first["fmax_mhz"] > 12
     assert 0 < first["resources"]["ICESTORM_LC"]["used"] <= 1280
     report = (tmp_path / "out" / "report.json").read_bytes()
-    bitstream = (tmp_path / "out" / "selftest.bin").read_bytes()
+    bitstream = (tmp_path / "out" / "fabric.bin").read_bytes()
     logs = {path.suffix for path in (tmp_path / "out" / "build").iterdir()}
     assert {".tim", ".rpt", ".log"} <= logs
     assert main(["flash", *what, "--dry-run", "--json"]) == 0
     second = json.loads(capsys.readouterr().out)
     assert second["cached"] if "cached" in second else not second["flashed"]
-    assert second["command"] == f"cd {tmp_path / 'out'} && iceprog selftest.bin"
+    assert second["command"] == f"cd {tmp_path / 'out'} && iceprog fabric.bin"
     assert main(["build", *what, "--force"]) == 0
     assert "built" in capsys.readouterr().out
-    assert (tmp_path / "out" / "selftest.bin").read_bytes() == bitstream
+    assert (tmp_path / "out" / "fabric.bin").read_bytes() == bitstream
     again = json.loads((tmp_path / "out" / "report.json").read_text())
     assert json.loads(report)["sha256"] == again["sha256"]
 
@@ -235,9 +235,9 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("present", "tool", "makes"),
     [
-        ([], "yosys", "selftest.json"),
-        (["selftest.json"], "nextpnr-ice40", "selftest.report.json"),
-        (["selftest.json", "selftest.report.json"], "icepack", "selftest.bin"),
+        ([], "yosys", "fabric.json"),
+        (["fabric.json"], "nextpnr-ice40", "fabric.report.json"),
+        (["fabric.json", "fabric.report.json"], "icepack", "fabric.bin"),
     ],
 )
 def test_tool_that_makes_nothing(small, tmp_path, monkeypatch, present, tool, makes):
@@ -298,4 +298,4 @@ def test_fabric_that_is_too_large(tmp_path):
     message = "^Fabric must fit into icestick, not be larger than what does: .* fits up to 2x2"
     with pytest.raises(Misfit, match=message):
         build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
-    assert not (tmp_path / "selftest.bin").exists()
+    assert not (tmp_path / "fabric.bin").exists()

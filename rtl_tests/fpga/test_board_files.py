@@ -23,10 +23,10 @@ BOARDS = {
     "mine": Board(
         title="Mine",
         platform=ICEBreakerPlatform,
-        program=("iceprog", "selftest.bin"),
-        products=("selftest.bin",),
+        program=("iceprog", "fabric.bin"),
+        products=("fabric.bin",),
         packer=("nextpnr-ice40", "icepack"),
-        lamps={"passed": ("led_g", 0), "failed": ("led_r", 0)},
+        lamps={"running": ("led_r", 0), "done": ("led_g", 0)},
     ),
 }
 """
@@ -74,8 +74,8 @@ def test_file_that_is_right(file_of):
         ('"mine"', "3", 5, "Name of a board must be a text, not 3"),
         ("BOARDS = {", 'BOARDS = {"x": 5}\nX = {', 4, "Board x must be a Board, not 5"),
         (
-            '("selftest.bin",)',
-            '"selftest.bin"',
+            '("fabric.bin",)',
+            '"fabric.bin"',
             9,
             "Entry products of board mine must be a tuple of",
         ),
@@ -88,18 +88,18 @@ def test_file_that_is_right(file_of):
             "Entry lamps of board mine must be a dictionary of running",
         ),
         (
-            '"passed"',
+            '"done"',
             '"works"',
             11,
-            "Entry lamps of board mine must be a dictionary of running, pas",
+            "Entry lamps of board mine must be a dictionary of running, don",
         ),
         (
             '"led_g", 0',
             '"led_x", 0',
             11,
-            "Resource of lamp passed must be one of the platform, not ",
+            "Resource of lamp done must be one of the platform, not ",
         ),
-        ('"led_g", 0', '"led_g", 0, "r"', 11, "Part of lamp passed must be left out, not r"),
+        ('"led_g", 0', '"led_g", 0, "r"', 11, "Part of lamp done must be left out, not r"),
         (
             "        lamps",
             '        uart=("uart", 7), lamps',
@@ -128,7 +128,7 @@ def test_file_that_is_right(file_of):
             '"led_g", 0',
             '"spi_flash_1x", 0',
             11,
-            "Part of lamp passed must be one of cs, .* not left",
+            "Part of lamp done must be one of cs, .* not left",
         ),
         (
             "        lamps",

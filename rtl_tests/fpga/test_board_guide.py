@@ -2,28 +2,24 @@
 
 import json
 import shlex
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers import fabric_of
 
+import torusfabric as tf
 from torusfabric.cli import main, make_parser
-from torusfabric.fpga.board import Built, find_board, lamp_meanings, load_boards, steps_of
-from torusfabric.fpga.selftest.data import send_data
-from torusfabric.fpga.selftest.facts import facts_of
+from torusfabric.fpga.board import Built, Step, find_board, lamp_meanings, load_boards, steps_of
+from torusfabric.fpga.board.report import fabric_facts
 
 
 @pytest.mark.parametrize(
     ("board", "meanings"),
     [
-        ("icebreaker", ["led_g 0 green after a pass", "led_r 0 red after a failure"]),
+        ("icebreaker", ["led_r 0 red during a run", "led_g 0 green after a run"]),
         ("colorlight-5a75b", []),
-        ("tinyfpga-bx", ["led 0 after a pass; blinking after a failure"]),
-        (
-            "orangecrab-25f",
-            ["rgb_led 0 blue while it runs, green after a pass, red after a failure"],
-        ),
+        ("tinyfpga-bx", ["led 0 after a run"]),
+        ("orangecrab-25f", ["rgb_led 0 blue during a run, green after a run"]),
     ],
 )
 def test_lamps(board, meanings):
@@ -40,7 +36,7 @@ def test_list_of_boards_says_lamps_and_ports(capsys):
     assert set(rows) == set(load_boards())
     assert main(["boards"]) == 0
     said = capsys.readouterr().out
-    assert "led_g 0 green after a pass" in said
+    assert "led_g 0 green after a run" in said
     assert "/dev/ttyUSB1" in said
     assert len(said.splitlines()) == 1 + len(rows)
 
@@ -48,21 +44,20 @@ def test_list_of_boards_says_lamps_and_ports(capsys):
 def test_steps_are_commands_that_there_are(tmp_path, monkeypatch):
     """Each command parses, and the data that one of them makes are right for the fabric."""
     fabric = fabric_of("3x3", "alltoall", width=8)
-    facts = facts_of(fabric)
-    board = replace(find_board("icebreaker"), port="/dev/my port")
-    steps = steps_of(board, "torusfabric flash --board icebreaker 2x2 allgather", "iceprog x",
-                     facts, baud=9600)  # fmt: skip
-    assert steps[0].does == "load it (iceprog x); it tests itself at once"
+    load = Step("torusfabric flash --board icebreaker 2x2 allgather", "load it (iceprog x)")
+    steps = steps_of([load], "--board icebreaker --baud 9600", fabric_facts(fabric))
+    assert steps[0] == load
     for step in steps:
         program, *words = shlex.split(step.command)
         if program == "torusfabric":
             arguments = make_parser().parse_args(words)
-            assert getattr(arguments, "port", board.port) == board.port
+            assert arguments.board == "icebreaker"
             assert words[0] == "flash" or arguments.baud == 9600
         else:
             monkeypatch.chdir(tmp_path)
             exec(words[1])
-    assert send_data(np.load(tmp_path / "data.npy"), facts).shape == (9, 9)
+    data = np.load(tmp_path / "data.npy")
+    assert tf.connect("sim", fabric).carry(data)[1].passed
 
 
 @pytest.fixture
@@ -70,9 +65,9 @@ def built(monkeypatch, tmp_path):
     """Put a build of ours in the place of the tools."""
 
     def build(fabric, board, folder, *, baud, command, **_):
-        report = facts_of(fabric) | {
+        report = fabric_facts(fabric) | {
             "title": board.title, "resources": {}, "clock_mhz": 12.0, "fmax_mhz": 20.0,
-            "baud": baud, "uart": board.pins, "bitstream": "selftest.bin", "sha256": "0",
+            "baud": baud, "uart": board.pins, "bitstream": "fabric.bin", "sha256": "0",
             "command": command,
         }  # fmt: skip
         return Built(folder, report, False)
@@ -88,13 +83,15 @@ def test_end_of_a_build(built, capsys):
     assert main(["build", *what, "-o", str(built)]) == 0
     said = capsys.readouterr().out.splitlines()
     start = said.index("next:")
-    assert said[start + 1].startswith(f"  # load it (cd {built} && iceprog selftest.bin); it tests")
+    assert said[start + 1] == f"  # load it (cd {built} && iceprog fabric.bin)"
     assert said[start + 2].startswith("  torusfabric flash 2x2 allgather ")
     assert "--board icebreaker --baud 9600" in said[start + 2]
-    assert "  torusfabric monitor /dev/ttyUSB1 --baud 9600" in said
-    assert said[-2] == "lamps lit: led_g 0 green after a pass; led_r 0 red after a failure"
+    at = f"--board icebreaker --baud 9600 --build {built}"
+    assert f"  torusfabric run {at}" in said
+    assert f"  torusfabric monitor {at}" in said
+    assert said[-2] == "lamps lit: led_r 0 red during a run; led_g 0 green after a run"
     assert said[-1].startswith("port: /dev/ttyUSB1 on Linux, if nothing else is attached; py")
     assert main(["flash", *what, "-o", str(built), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["next"][0]["command"] == "torusfabric monitor /dev/ttyUSB1 --baud 9600"
+    assert result["next"][0]["command"] == f"torusfabric run {at}"
     assert (result["flashed"], result["port"]) == (True, "/dev/ttyUSB1")

@@ -48,16 +48,16 @@ def attempts(monkeypatch, tmp_path, clock):
             ways.append(tuple(way))
             clock.starts.append(clock.seconds)
             said = says.get(ways[-1], PLACED)
-            (folder / "selftest.json").touch()
-            (folder / "selftest.tim").write_text(said)
+            (folder / "fabric.json").touch()
+            (folder / "fabric.tim").write_text(said)
             for _ in range(looks):
                 look()
                 clock.seconds += takes
             if "ERROR" in said:
                 raise WorkFailed("nextpnr failed")
             used = {"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}}
-            (folder / "selftest.report.json").write_text(json.dumps(used))
-            for product in ("selftest.bit", "selftest.svf"):
+            (folder / "fabric.report.json").write_text(json.dumps(used))
+            for product in ("fabric.bit", "fabric.svf"):
                 (folder / product).touch()
 
         monkeypatch.setattr(tools, "run", run)

@@ -24,7 +24,7 @@ PLACED = json.dumps({"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}})
 
 def image_of(plan):
     """What the tools below make of a plan."""
-    return hashlib.sha256(plan.files["selftest.il"].encode()).hexdigest().encode()
+    return hashlib.sha256(plan.files["fabric.il"].encode()).hexdigest().encode()
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ def board(monkeypatch, waits):
     """A board, and tools of ours: the first works until somebody waits for it, if one does."""
 
     def run(plan, work, *_):
-        (work / "selftest.il").write_bytes(image_of(plan))
+        (work / "fabric.il").write_bytes(image_of(plan))
         if threading.current_thread() is not threading.main_thread():
             waits.wait(PATIENCE)
-        image = (work / "selftest.il").read_bytes()
-        (work / "selftest.report.json").write_text(PLACED)
-        for name in ("selftest.bin", "selftest.rpt", "selftest.tim", "build.log", SCRIPT):
+        image = (work / "fabric.il").read_bytes()
+        (work / "fabric.report.json").write_text(PLACED)
+        for name in ("fabric.bin", "fabric.rpt", "fabric.tim", "build.log", SCRIPT):
             (work / name).write_bytes(image)
 
     monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
@@ -77,9 +77,9 @@ def test_each_gets_its_own_image(board, waits, tmp_path):
     assert waits.is_set()
     assert built[3].report["sha256"] != built[5].report["sha256"]
     report = json.loads((out / "report.json").read_text())
-    assert hashlib.sha256((out / "selftest.bin").read_bytes()).hexdigest() == report["sha256"]
+    assert hashlib.sha256((out / "fabric.bin").read_bytes()).hexdigest() == report["sha256"]
     found = sorted(path.name for path in out.glob("[!.]*"))
-    assert found == ["build", "report.json", "selftest.bin"]
+    assert found == ["build", "fabric.bin", "report.json"]
     for width, cache in caches.items():
         again = build(fabric(width), board, tmp_path / "again", cache=cache)
         assert again.cached
@@ -90,7 +90,7 @@ def test_damaged_entry_is_built_again(board, tmp_path):
     """An image that was changed in the cache does not get onto a board."""
     cache = Cache(tmp_path / "cache")
     built = build(fabric(3), board, tmp_path / "out", cache=cache)
-    kept = next(cache.folder.rglob("selftest.bin"))
+    kept = next(cache.folder.rglob("fabric.bin"))
     kept.write_bytes(b"the image of another")
     again = build(fabric(3), board, tmp_path / "out", cache=cache)
     assert not again.cached
@@ -102,11 +102,11 @@ def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
     """The folder of the tools is there after a failure, by the name in the message."""
 
     def fail(plan, work, *_):
-        (work / "selftest.tim").write_text("ERROR: no")
-        raise WorkFailed(f"Build failed: no (log: {work / 'selftest.tim'})")
+        (work / "fabric.tim").write_text("ERROR: no")
+        raise WorkFailed(f"Build failed: no (log: {work / 'fabric.tim'})")
 
     monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", fail)
-    log = tmp_path / "out" / "build" / "selftest.tim"
+    log = tmp_path / "out" / "build" / "fabric.tim"
     with pytest.raises(WorkFailed) as caught:
         build(fabric(3), board, tmp_path / "out", cache=Cache(tmp_path / "cache"))
     assert str(caught.value) == f"Build failed: no (log: {log})"
@@ -117,10 +117,10 @@ def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
 def test_folder_of_somebody_else_stays(board, tmp_path):
     """A folder `build` beside the image is replaced only if it is ours."""
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "thesis-selftest.tex").write_text("years of work")
+    (tmp_path / "build" / "thesis-fabric.tex").write_text("years of work")
     with pytest.raises(InputError, match=r"^Folder \S+/build must be missing, empty or as"):
         build(fabric(3), board, tmp_path, cache=Cache(tmp_path / "cache"))
-    assert (tmp_path / "build" / "thesis-selftest.tex").exists()
+    assert (tmp_path / "build" / "thesis-fabric.tex").exists()
 
 
 def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
@@ -140,7 +140,7 @@ def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
     assert not (tmp_path / "out" / "loaded").exists()
 
 
-@pytest.mark.parametrize("name", ["report.json", "selftest.bin"])
+@pytest.mark.parametrize("name", ["report.json", "fabric.bin"])
 def test_files_of_somebody_else_stay(board, name, tmp_path):
     """Beside the image too, before and after a build; a user may say otherwise."""
     cache = Cache(tmp_path / "cache")
@@ -168,6 +168,6 @@ def test_what_was_added_to_the_files_of_tools_stays(board, tmp_path):
 @pytest.mark.parametrize("name", ["../thesis.tex", "/thesis.tex", "a/b", "..", "report.json"])
 def test_products_lie_beside_the_report(board, name):
     """So that a build removes nothing anywhere else."""
-    fault = fault_of("mine", replace(board, products=("selftest.bin", name)))
+    fault = fault_of("mine", replace(board, products=("fabric.bin", name)))
     assert fault is not None
     assert fault.field == "products"

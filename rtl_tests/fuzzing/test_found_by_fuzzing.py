@@ -1,13 +1,9 @@
 """Input that once was not answered as it must be, each found by a fuzzer."""
 
-import json
-
 import pytest
 
-import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.errors import MissingTool, WorkFailed
-from torusfabric.fpga.selftest.facts import checked_facts, facts_of
+from torusfabric.errors import MissingTool
 from torusfabric.toolchain import tools
 
 
@@ -73,42 +69,3 @@ def test_folders_without_files(words, tmp_path, monkeypatch, capsys):
 def test_latencies_beyond_reason(latency, capsys):
     line = refused(capsys, ["plan", "2", "scatter", "--latency", str(latency)])
     assert line == f"torusfabric: Latency must be at most 65536 steps, not {latency}"
-
-
-ALONE = tf.compile(tf.plan("2x2", "allreduce"), flits=4)
-SEVERAL = tf.compile([tf.plan("2x2", name) for name in ("allgather", "allreduce")], max_flits=4)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("root", None, None),
-        ("root", "any", None),
-        ("root", -1, "its root, a node, null or any, not -1"),
-        ("operators", None, "its operators, a list of names, not None"),
-        ("operators", [1], r"its operators, a list of names, not \[1\]"),
-        ("schedule_digest", 1, "its schedule_digest, a text, not 1"),
-        ("cycles", [], r"its cycles, a list of three numbers each, not \[\]"),
-        ("cycles", [0], r"not \[0\]"),
-        ("cycles", [[1, 2, 3, 4]], r"not \[\[1, 2, 3, 4\]\]"),
-        ("cycles", [[2, 3, 4]], r"not \[\[2, 3, 4\]\]"),
-    ],
-)
-def test_modes_of_boards(name, value, message):
-    facts = json.loads(json.dumps(facts_of(tf.Fabric(SEVERAL, width=8))))
-    facts["modes"][1][name] = value
-    if message is None:
-        checked_facts(facts)
-        return
-    with pytest.raises(WorkFailed, match=rf"^Board must say .*{message}$"):
-        checked_facts(facts)
-    del facts["modes"][1][name]
-    with pytest.raises(WorkFailed, match=rf"^Board must say its {name}, "):
-        checked_facts(facts)
-
-
-@pytest.mark.parametrize("root", ["any", -1, 1.5])
-def test_roots_of_boards(root):
-    facts = facts_of(tf.Fabric(ALONE, width=8)) | {"root": root}
-    with pytest.raises(WorkFailed, match=r"^Board must say its root, a node or null, not"):
-        checked_facts(facts)

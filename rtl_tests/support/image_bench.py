@@ -1,4 +1,4 @@
-"""The self-test image as bitstream or placed netlist, taken back to Verilog and simulated."""
+"""The image of a board as bitstream or placed netlist, taken back to Verilog and simulated."""
 
 import json
 import re
@@ -9,27 +9,26 @@ from torusfabric.toolchain import tools
 
 __all__ = [
     "DIVISOR",
-    "bench",
+    "BenchPort",
     "from_bitstream",
     "from_ecp5_layout",
     "from_gowin_netlist",
-    "run_bench",
 ]
 
 #: Clock cycles a bit, so few that a line takes little time to simulate.
 DIVISOR = 4
 
-#: Sends some bytes once the image has sent its first line, and prints the lines that it sends.
+#: Does what standard input says: sends a byte (0 to 255), or waits until so many more bytes have
+#: come (256 and so many). Prints the bytes that come, or that no more do.
 BENCH = """\
 `timescale 1ns/1ps
 module bench;
   reg clk = 0, rx = 1;
   wire tx;
-  {top} dut ({clock}, .{rx}(rx), .{tx}(tx));
+  {top} dut (.{clock}(clk), .{rx}(rx), .{tx}(tx));
   always #5 clk = ~clk;
-  integer lines = 0, heard, k, b, c;
+  integer heard = 0, wanted = 0, waited, word, k, c;
   reg [7:0] code;
-  reg [8*{size}-1:0] sent = {bytes};
   always begin : listen
     @(negedge tx);
     #({half});
@@ -37,83 +36,88 @@ module bench;
       #({bit}) code[k] = tx;
     end
     #({bit});
-    if (tx !== 1) $display("\\nframing error");
-    $write("%c", code);
-    if (code == 10) begin
-      lines = lines + 1;
-      if (lines == {lines}) $finish(0);
-    end
+    if (tx !== 1) $display("framing error");
+    $display("%0d", code);
+    $fflush;
+    heard = heard + 1;
   end
   initial begin
-    heard = 1;
-    wait (lines == heard);
-    for (b = {count} - 1; b >= 0; b = b - 1)
-      if (sent[8*b+:8] == 10) begin
-        heard = heard + 1;
-        wait (lines == heard);
-      end else begin
+    while ($fscanf(32'h8000_0000, "%d", word) == 1)
+      if (word < 256) begin
         #({bit}) rx = 0;
-        for (c = 0; c < 8; c = c + 1) #({bit}) rx = sent[8*b+c];
+        for (c = 0; c < 8; c = c + 1) #({bit}) rx = word >> c & 1;
         #({bit}) rx = 1;
-        #(2*{bit});
+        #({bit});
+      end else begin
+        wanted = wanted + word - 256;
+        for (waited = 0; heard < wanted && waited < {limit}; waited = waited + 1) #({bit});
+        if (heard < wanted) $display("silent");
+        $fflush;
       end
-  end
-  initial #({limit}) begin
-    $display("\\nno end");
     $finish(0);
   end
 endmodule
 """
 
 
-def bench(top, *, clock="clk", rx, tx, send="", lines=1, cycles=60_000):
-    """A Verilog bench that sends bytes to an image and prints what it sends.
+class BenchPort:
+    """The port of an image that iverilog simulates.
 
     Parameters
     ----------
+    folder : path
+    files : sequence of path
+        Its Verilog.
     top : str
         The module.
     clock, rx, tx : str
         Its ports.
-    send : str
-        At the end of a line the bench waits until the image has sent one.
-    lines : int
-        After how many lines to end.
-    cycles : int
-        After how many clock cycles to give up.
     """
-    return BENCH.format(
-        top=top,
-        clock=f".{clock}(clk)",
-        rx=rx,
-        tx=tx,
-        size=max(len(send), 1),
-        count=len(send),
-        bytes="{" + ", ".join(f"8'd{ord(c)}" for c in send) + "}" if send else "8'd0",
-        bit=10 * DIVISOR,
-        half=5 * DIVISOR,
-        lines=lines,
-        limit=10 * cycles,
-    )
 
+    name = "bench"
 
-def run_bench(folder, files, text, *, defines=()):
-    """Simulate a bench with iverilog; returns the lines that the image sent."""
-    Path(folder, "bench.v").write_text(text)
-    flags = [f"-D{name}" for name in defines]
-    names = ["bench.v", *map(str, files)]
-    args = ["-g2012", "-o", "bench.vvp", "-s", "bench", *flags, *names]
-    tools.run("iverilog", args, folder=folder, log="iverilog.log")
-    said = tools.run("vvp", ["-n", "bench.vvp"], folder=folder, log="vvp.log")
-    return [line for line in said.splitlines() if line and "$finish" not in line]
+    def __init__(self, folder, files, top, *, clock, rx, tx, defines=()):
+        text = BENCH.format(
+            top=top, clock=clock, rx=rx, tx=tx, bit=10 * DIVISOR, half=5 * DIVISOR, limit=400
+        )
+        Path(folder, "bench.v").write_text(text)
+        flags = [f"-D{name}" for name in defines]
+        names = ["bench.v", *map(str, files)]
+        args = ["-g2012", "-o", "bench.vvp", "-s", "bench", *flags, *names]
+        tools.run("iverilog", args, folder=folder, log="iverilog.log")
+        self._process = subprocess.Popen(
+            [tools.require("vvp"), "-n", "bench.vvp"], cwd=folder, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._said, self._heard = self._process.stdin, self._process.stdout
+
+    def write(self, data):
+        """Send bytes, when the next ones are waited for."""
+        self._said.write("".join(f"{byte}\n" for byte in data))
+
+    def read(self, size):
+        """So many bytes, or fewer if no more come."""
+        self._said.write(f"{256 + size}\n")
+        self._said.flush()
+        said: list[int] = []
+        while len(said) < size and (line := self._heard.readline().strip()) != "silent":
+            said.append(int(line))
+        return bytes(said)
+
+    def close(self):
+        """End the simulation."""
+        self._process.kill()
+        self._process.communicate()
 
 
 def from_bitstream(folder):
     """The Verilog that the bits of an iCE40 bitstream amount to, with the names of its pins."""
-    tools.run("iceunpack", ["selftest.bin", "unpacked.asc"], folder=folder, log="iceunpack.log")
+    tools.run("iceunpack", ["fabric.bin", "unpacked.asc"], folder=folder, log="iceunpack.log")
     # The constraints name pins by net; the tool knows no frequencies.
     pins = [
-        line for line in Path(folder, "selftest.pcf").read_text().splitlines() if "set_io" in line
+        line for line in Path(folder, "fabric.pcf").read_text().splitlines() if "set_io" in line
     ]
     Path(folder, "pins.pcf").write_text("\n".join(pins) + "\n")
     text = subprocess.run(
@@ -129,72 +133,17 @@ def from_bitstream(folder):
 
 def from_ecp5_layout(folder):
     """The Verilog of an ECP5 netlist after place and route; its top module is ``top``."""
-    netlist = json.loads(Path(folder, "selftest.pnr.json").read_text())
-    roms: list[str] = []
-    for cell in netlist["modules"]["top"]["cells"].values():
-        if cell["type"] == "DP16KD":
-            roms.append(_ecp5_rom(cell, f"rom_{len(roms)}"))
-    Path(folder, "named.json").write_text(json.dumps(netlist))
-    script = "read_json named.json; write_verilog -noattr layout.v"
+    script = "read_json fabric.pnr.json; write_verilog -noattr layout.v"
     tools.run("yosys", ["-q", "-p", script], folder=folder, log="layout.log")
-    Path(folder, "roms.v").write_text("".join(roms))
     return "top"
 
 
-def _ecp5_rom(cell, name):
-    """The module of a block RAM that is only read, by its first port, nine bits at a time."""
-    settings = cell["parameters"]
-    assert int(settings["DATA_WIDTH_A"], 2) == 9
-    assert "WEA" not in cell["connections"] or not cell["connections"]["WEA"]
-    rows = [int(settings.get(f"INITVAL_{n:02X}", "0"), 2) for n in range(64)]
-    words = [row >> (20 * (k // 2) + 9 * (k % 2)) & 0x1FF for row in rows for k in range(32)]
-    address = [f"ADA{n}" for n in range(13, 2, -1)]
-    outputs = [f"DOA{n}" for n in range(8, -1, -1)]
-    ports = [*address, "CLKA", "CEA", *outputs]
-    cell.update(type=name, parameters={})
-    cell["connections"] = {p: bits for p, bits in cell["connections"].items() if p in ports}
-    cell["port_directions"] = {p: cell["port_directions"][p] for p in cell["connections"]}
-    lines = "".join(f"    words[{n}] = {word};\n" for n, word in enumerate(words))
-    return (
-        f"module {name} (input tri0 {', '.join(address)}, input CLKA, input tri1 CEA,\n"
-        f"  output {', '.join(outputs)});\n"
-        "  reg [8:0] words [0:2047], word;\n"
-        f"  assign {{{', '.join(outputs)}}} = word;\n"
-        f"  always @(posedge CLKA) if (CEA) word <= words[{{{', '.join(address)}}}];\n"
-        f"  initial begin\n{lines}  end\nendmodule\n"
-    )
-
-
 def from_gowin_netlist(folder):
-    """The Verilog of a Gowin netlist after synthesis; its top module is ``selftest``."""
-    netlist = json.loads(Path(folder, "selftest.syn.json").read_text())
-    roms: list[str] = []
-    for cell in netlist["modules"]["selftest"]["cells"].values():
-        if cell["type"] == "SPX9":
-            roms.append(_gowin_rom(cell, f"rom_{len(roms)}"))
+    """The Verilog of a Gowin netlist after synthesis; its top module is ``fabric``."""
+    netlist = json.loads(Path(folder, "fabric.syn.json").read_text())
     # Only this module: the models of the cells come from a file.
-    netlist["modules"] = {"selftest": netlist["modules"]["selftest"]}
+    netlist["modules"] = {"fabric": netlist["modules"]["fabric"]}
     Path(folder, "named.json").write_text(json.dumps(netlist))
     script = "read_json named.json; write_verilog -noattr netlist.v"
     tools.run("yosys", ["-q", "-p", script], folder=folder, log="netlist.log")
-    Path(folder, "roms.v").write_text("".join(roms))
-    return "selftest"
-
-
-def _gowin_rom(cell, name):
-    """The module of a block RAM that is only read, nine bits at a time."""
-    settings = cell["parameters"]
-    assert int(settings["BIT_WIDTH"], 2) == 9
-    rows = [int(settings[f"INIT_RAM_{n:02X}"].replace("x", "0"), 2) for n in range(64)]
-    words = [row >> 9 * k & 0x1FF for row in rows for k in range(32)]
-    ports = {"AD", "CLK", "CE", "DO"}
-    cell.update(type=name, parameters={})
-    for part in ("connections", "port_directions"):
-        cell[part] = {port: value for port, value in cell[part].items() if port in ports}
-    lines = "".join(f"    words[{n}] = {word};\n" for n, word in enumerate(words))
-    return (
-        f"module {name} (input [13:0] AD, input CLK, CE, output [35:0] DO);\n"
-        "  reg [8:0] words [0:2047], word;\n  assign DO = word;\n"
-        "  always @(posedge CLK) if (CE) word <= words[AD[13:3]];\n"
-        f"  initial begin\n{lines}  end\nendmodule\n"
-    )
+    return "fabric"

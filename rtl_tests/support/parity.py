@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from amaranth.hdl import Cat, ClockDomain, Module
 from amaranth.lib.wiring import In, Out
-from selftest_bench import run
+from bridge_bench import run
 
 import torusfabric as tf
 from torusfabric.program.trace import arrivals

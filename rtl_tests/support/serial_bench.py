@@ -1,4 +1,4 @@
-"""The self-test image behind a pseudo-terminal: compiled, clocked, and spoken to bit by bit."""
+"""The image of a board behind a pseudo-terminal: compiled, clocked, and spoken to bit by bit."""
 
 import contextlib
 import os
@@ -9,11 +9,14 @@ import tty
 from amaranth.back import rtlil
 from image_bench import DIVISOR
 
-from torusfabric.fpga.selftest.image import self_test
+from torusfabric.fpga.bridge.image import Image
 from torusfabric.simulation.engines.cxxrtl import include_folder
 from torusfabric.toolchain import tools
 
 __all__ = ["compiled", "on_terminal"]
+
+#: Cycles without a byte after which a command is dropped.
+TIMEOUT = 1 << 17
 
 #: Reads bytes from standard input and sends them to the image, and the other way round; sleeps
 #: while neither side has anything to say.
@@ -72,7 +75,7 @@ write_cxxrtl -g0 image.cc
 
 def compiled(fabric, folder):
     """Compile the image of a fabric; returns the path of the program."""
-    image = self_test(fabric, DIVISOR)
+    image = Image(fabric, DIVISOR, TIMEOUT)
     (folder / "image.il").write_text(rtlil.convert(image, name="image", emit_src=False))
     (folder / "script.ys").write_text(SCRIPT)
     (folder / "main.cc").write_text(MAIN.replace("DIVISOR", str(DIVISOR)))

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
-from ..fpga.selftest import BAUD
+from ..fpga.bridge import BAUD
 from ..toolchain.notices import say
 from ..toolchain.quoting import shell_command
 from .arguments import folder, positive
 from .command import Commands, add_command
+from .connect import BUILDS
 from .fabric import make_fabric
 from .hardware_options import add_fabric_options
 from .monitor import add_baud
@@ -65,11 +66,12 @@ def _add_build(parser: ArgumentParser) -> None:
 
 
 class _Made(NamedTuple):
-    """What was built, for which board, and the command that loads it."""
+    """What was built, for which board, the command that loads it, and the options to reach it."""
 
     built: "Built"
     board: "Board"
     flash: str
+    connection: str
 
     @property
     def loads(self) -> str:
@@ -80,11 +82,10 @@ class _Made(NamedTuple):
 
     def steps(self, *, flashed: bool) -> list["Step"]:
         """What to do next."""
-        from ..fpga.board import steps_of
+        from ..fpga.board import Step, steps_of
 
-        report = self.built.report
-        load = None if flashed else self.flash
-        return steps_of(self.board, load, self.loads, report, baud=report["baud"])
+        load = [] if flashed else [Step(self.flash, f"load it ({self.loads})")]
+        return steps_of(load, self.connection, self.built.report)
 
 
 def _build(arguments: Namespace) -> _Made:
@@ -97,7 +98,7 @@ def _build(arguments: Namespace) -> _Made:
         board = replace(board, minutes=arguments.minutes)
     if arguments.force:
         board = replace(board, limit=None)
-    folder = Path(arguments.output or Path("build", board.name))
+    folder = Path(arguments.output or BUILDS / board.name)
     _check_selection(arguments, board)
     made = make_fabric(arguments, any_root=True)
     options = _options(arguments)
@@ -112,8 +113,10 @@ def _build(arguments: Namespace) -> _Made:
             progress=_announced(bar, board, made.fabric, folder),
             force=arguments.force,
         )
-    flash = made.command_line("flash", **options, **_folder(arguments))
-    return _Made(built, board, flash)
+    flash = made.command_line("flash", **options, **_folder(arguments, "output"))
+    words = {name: str(value) for name, value in options.items()} | _folder(arguments, "build")
+    pairs = [word for name, value in words.items() for word in (f"--{name}", value)]
+    return _Made(built, board, flash, shell_command(pairs))
 
 
 def _options(arguments: Namespace) -> dict[str, object]:
@@ -122,9 +125,9 @@ def _options(arguments: Namespace) -> dict[str, object]:
     return {"board": arguments.board, **baud}
 
 
-def _folder(arguments: Namespace) -> dict[str, object]:
-    """The option that says where it goes, where it is given."""
-    return {"output": arguments.output} if arguments.output else {}
+def _folder(arguments: Namespace, name: str) -> dict[str, str]:
+    """The option of a name that says where it goes, where it is given."""
+    return {name: arguments.output} if arguments.output else {}
 
 
 def _check_selection(arguments: Namespace, board: "Board") -> None:
@@ -189,14 +192,7 @@ def _facts(built: "Built") -> dict[str, Any]:
 
 def _carried_out(report: dict[str, Any]) -> str:
     """What a fabric carries out, in words."""
-    if "modes" in report:
-        return ", ".join(f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"])
-    what = report["collective"]
-    if "operator" in report:
-        from ..fpga.selftest.facts import operator_of
-
-        what += f" ({operator_of(report)})"
-    return f"{what} by {report['algorithm']}"
+    return ", ".join(f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"])
 
 
 def _print_next(made: _Made, *, flashed: bool) -> None:
@@ -209,7 +205,7 @@ def _print_next(made: _Made, *, flashed: bool) -> None:
     for command, does in made.steps(flashed=flashed):
         print_line(f"  # {does}")
         print_line(f"  {command}")
-    print_line(f"lamps lit: {'; '.join(meanings) or 'none: ask the monitor'}")
+    print_line(f"lamps lit: {'; '.join(meanings) or 'none'}")
     print_line(
         f"port: {made.board.port} on Linux, if nothing else is attached; {LIST_PORTS} lists all"
     )

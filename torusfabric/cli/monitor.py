@@ -1,21 +1,29 @@
-"""The commands that talk to a board on its serial line: monitor, run."""
+"""The commands that run the fabric on a board, over its bridge: monitor, run."""
 
-import contextlib
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, WorkFailed
-from ..fpga.selftest import BAUD
+from ..errors import InputError
+from ..fpga.bridge import BAUD
+from ..toolchain.hints import no_such
 from .arguments import add_force, check_output, natural, positive
 from .command import Commands, add_command
+from .connect import BUILDS, connect, select_engine
+from .hardware_options import add_fabric_options
 from .output import print_facts, print_json, print_line, progress_bar
+from .selection_options import add_selection
+from .simulated import raise_if_wrong
 
 if TYPE_CHECKING:
-    from ..fpga.selftest.client import BoardClient
-    from ..fpga.selftest.facts import Facts
+    from ..fpga.bridge.board import ConnectedBoard
+    from ..rtl.fabric import Fabric
+    from ..simulation.engines import Job
+    from ..simulation.report import SimulationReport
 
 __all__ = ["add_baud", "add_commands"]
+
+#: Runs that a monitor watches.
+WATCHED = 20
 
 
 def add_commands(commands: Commands) -> None:
@@ -23,43 +31,58 @@ def add_commands(commands: Commands) -> None:
     monitor = add_command(commands, "monitor", run_monitor)
     run = add_command(commands, "run", run_run)
     for parser in (monitor, run):
-        parser.add_argument("port", metavar="PORT", help="serial port of the board")
-        add_baud(parser)
+        _add_connection(parser)
+        parser.add_argument(
+            "--data-seed",
+            metavar="N",
+            type=natural,
+            default=1,
+            help="seed of the random words (default 1)",
+        )
     monitor.add_argument(
-        "-c",
-        "--do",
-        metavar="COMMAND",
+        "--jobs",
+        metavar="N",
+        type=positive,
+        default=WATCHED,
+        help=f"runs, each of a length, a root and an operator that are drawn (default {WATCHED})",
+    )
+    run.add_argument(
+        "--job",
+        metavar="CHOICES",
         action="append",
         default=[],
-        help="what to do, may be repeated: info, test [RUNS], status, write NODE ADDRESS WORD.., "
-        "read NODE ADDRESS [COUNT], start [mode=NAME] [length=L] [root=NODE] [operation=NAME] "
-        "(words in hexadecimal); by default it is asked for, or, away from a terminal, info and "
-        "test",
+        help="what a run chooses, where the fabric leaves it open, may be repeated: "
+        "mode=NAME,length=L,root=NODE,operation=NAME; by default the usual lengths, roots and "
+        "operators of each mode",
     )
     run.add_argument(
-        "data",
-        metavar="DATA",
-        help="numpy array of unsigned integers, a row for each node: what it sends (flits; for "
-        "scatter, alltoall and reduce-scatter destinations, flits)",
+        "--data",
+        metavar="FILE",
+        help="numpy array of unsigned integers to send in place of random words, a row for each "
+        "node (flits; for scatter, alltoall and reduce-scatter destinations, flits)",
     )
     run.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="array of what each node received"
+        "-o", "--output", metavar="FILE", help="with --data: array of what each node received"
     )
     add_force(run)
-    _add_choices(run)
 
 
-def _add_choices(parser: ArgumentParser) -> None:
-    """Add what a run chooses on a board that leaves a choice."""
-    add = parser.add_argument_group("choices, where the board leaves them").add_argument
+def _add_connection(parser: ArgumentParser) -> None:
+    """Add which fabric is at which port."""
+    add_selection(parser, several=True)
+    add_fabric_options(parser, any_length=True)
+    group = parser.add_argument_group("board")
+    add = group.add_argument
+    add("--board", metavar="NAME", help="see the boards command; or a .py file")
+    add("--port", metavar="PORT", help="serial port (default that of the board), or sim to simulate"
+        " it")  # fmt: skip
     add(
-        "--mode",
-        metavar="NAME",
-        help="which of several collectives: allreduce, allreduce:matching, or its number",
+        "--build",
+        metavar="DIR",
+        help="folder that the image was built in, where nothing is selected (default the one in "
+        f"{BUILDS}/ whose fabric is on the board)",
     )
-    add("--length", metavar="L", type=positive, help="flits of a message (default those of DATA)")
-    add("--root", metavar="NODE", type=natural, help="node that sends or receives (default 0)")
-    add("--operation", metavar="NAME", help="add, max, .. or its number (default the first)")
+    add_baud(group)
 
 
 def add_baud(parser: Any) -> None:
@@ -73,81 +96,143 @@ def add_baud(parser: Any) -> None:
     )
 
 
-def _client(arguments: Namespace) -> "BoardClient":
-    """The board at the other end of the serial line."""
-    from ..fpga.selftest.client import BoardClient
-    from ..fpga.selftest.serial_line import open_port
+def _connected(arguments: Namespace) -> "ConnectedBoard":
+    """The fabric that is selected, or was built, behind its bridge."""
+    port, fabric = arguments.port, arguments.build
+    if arguments.board:
+        from ..fpga.board import find_board
 
-    return BoardClient(open_port(arguments.port, baud=arguments.baud))
-
-
-def run_monitor(arguments: Namespace) -> int:
-    """Do what is asked for on a board; returns 2 after a failed test."""
-    client = _client(arguments)
-    asked = arguments.do
-    if not asked:
-        if sys.stdin.isatty() and not arguments.json:
-            return _ask(client)
-        asked = ["info", "test"]
-    return _do_all(client, asked, as_json=arguments.json)
+        board = find_board(arguments.board)
+        port = port or board.port
+        if fabric is None and (BUILDS / board.name / "report.json").exists():
+            fabric = BUILDS / board.name
+    if port is None:
+        raise InputError("Port must be given, by --port or --board")
+    if arguments.topology or arguments.plan:
+        fabric = select_engine(arguments)
+    return connect(port, fabric, baud=arguments.baud)
 
 
-def _do_all(client: "BoardClient", asked: list[str], *, as_json: bool) -> int:
-    """Do some commands, and print each result as soon as it is there."""
-    from ..fpga.selftest.monitor import perform
-
-    results = []
-    for text in asked:
-        result, said = perform(client, text)
-        results.append({"command": text, **result})
-        if not as_json:
-            print_line(said)
-    if as_json:
-        print_json({"results": results})
-    return 2 if any(result.get("result") not in (None, "pass") for result in results) else 0
-
-
-def _ask(client: "BoardClient") -> int:
-    """Do what is typed, until there is no more."""
-    from ..fpga.selftest.monitor import COMMANDS, perform
-
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 (its import makes lines editable)
-    print(perform(client, "info")[1])
-    print(f"commands: {COMMANDS}; quit")
-    while True:
-        try:
-            text = input("torusfabric> ").strip()
-        except EOFError:
-            print()
-            return 0
-        if text in ("quit", "exit"):
-            return 0
-        try:
-            if text:
-                print(perform(client, text)[1])
-        except (InputError, WorkFailed) as error:
-            print(error)
+def _mode(fabric: "Fabric", text: str) -> int:
+    """The number of the mode that a user names: by it, a collective, or COLLECTIVE:ALGORITHM."""
+    schedules = [mode.schedule for mode in fabric.program.modes]
+    names = [f"{schedule.collective.name}:{schedule.algorithm}" for schedule in schedules]
+    found = [
+        number
+        for number, name in enumerate(names)
+        if text in (str(number), name, name.partition(":")[0])
+    ]
+    if len(found) != 1:
+        raise no_such("Mode", text, names)
+    return found[0]
 
 
-def _job(arguments: Namespace, facts: "Facts", data: Any) -> dict[str, int]:
-    """What the run chooses: as is asked for, and the length of the data."""
-    from ..fpga.selftest.data import data_length
-    from ..fpga.selftest.job_facts import asked_job, choices_in, job_facts
+def _operation(fabric: "Fabric", mode: int, text: str) -> int:
+    """The number of the operation that a user names."""
+    names = [operator.name for operator in fabric.program.modes[mode].operators]
+    if text in names:
+        return names.index(text)
+    if text in map(str, range(len(names))):
+        return int(text)
+    raise no_such("Operation", text, names)
 
-    names = ("mode", "length", "root", "operation")
-    job = asked_job(facts, **{name: getattr(arguments, name) for name in names})
-    if "length" in choices_in(facts) and "length" not in job:
-        job["length"] = data_length(data, job_facts(facts, job))
+
+def _job(fabric: "Fabric", text: str) -> "Job":
+    """The job that a user writes: ``mode=allreduce,length=3``."""
+    from ..simulation.engines import Job
+    from ..simulation.jobs import check_jobs
+    from ..toolchain import values
+
+    chosen = {part.partition("=")[0]: part.partition("=")[2] for part in text.split(",") if part}
+    for name in chosen:
+        if name not in Job._fields:
+            raise no_such("Choice of a job", name, Job._fields)
+    numbers: dict[str, int] = {}
+    if "mode" in chosen:
+        numbers["mode"] = _mode(fabric, chosen["mode"])
+    if "operation" in chosen:
+        numbers["operation"] = _operation(fabric, numbers.get("mode", 0), chosen["operation"])
+    for name in {"length", "root"} & set(chosen):
+        numbers[name] = values.natural(name.capitalize(), chosen[name])
+    job = Job(**numbers)
+    check_jobs(fabric, [job])
     return job
 
 
+def _in_words(fabric: "Fabric", job: "Job") -> str:
+    """A run in words: ``allreduce by max, 3 flits``."""
+    mode = fabric.program.modes[job.mode or 0]
+    words = str(mode.schedule.collective.name)
+    if mode.operators:
+        words += f" by {mode.operators[job.operation or 0]}"
+    if job.root is not None:
+        words += f", root {job.root}"
+    length = fabric.program.length_of(job.length)
+    return f"{words}, {length} flit{'s' * (length > 1)}"
+
+
+def run_monitor(arguments: Namespace) -> None:
+    """Run jobs one after another, each on other words; the status is 2 after the first fault."""
+    from ..simulation.jobs import random_jobs
+
+    board, results = _connected(arguments), []
+    jobs = random_jobs(board.fabric, arguments.jobs, seed=arguments.data_seed)
+    for number, job in enumerate(jobs):
+        report = board.run([job], seed=arguments.data_seed + number)
+        results.append({"run": number, **job.inputs, **_found(report)})
+        if not arguments.json:
+            print_line(
+                f"run {number}: {_in_words(board.fabric, job)}: {report.cycles} cycles, predicted "
+                f"{report.predicted_cycles}; {report.words_wrong} of {report.words_checked} words "
+                "wrong"
+            )
+        if not report.passed:
+            break
+    if arguments.json:
+        print_json({"runs": results, "passed": report.passed})
+    raise_if_wrong(report)
+
+
+def _found(report: "SimulationReport") -> dict[str, Any]:
+    """What came of runs, in numbers."""
+    names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
+    return {name: getattr(report, name) for name in names}
+
+
 def run_run(arguments: Namespace) -> None:
-    """Send data through a board; returns 2 if what arrives is not what must."""
+    """Run jobs on random words, or one on words of a file; the status is 2 if any is wrong."""
+    if (arguments.data is None) != (arguments.output is None):
+        raise InputError("Data must be given with --output, and that with --data")
+    if arguments.data:
+        return _run_data(arguments)
+    board = _connected(arguments)
+    jobs = [_job(board.fabric, text) for text in arguments.job]
+    with progress_bar("running") as progress:
+        report = board.run(jobs or None, seed=arguments.data_seed, progress=progress)
+    if arguments.json:
+        print_json(report.to_json() | {"port": board.access.name})
+    else:
+        runs = {
+            f"run {number}": f"{job.collective}, {job.length} flits: {job.cycles} cycles, "
+            f"predicted {job.predicted_cycles}"
+            for number, job in enumerate(report.jobs)
+        }
+        shown = {"topology": report.topology, "algorithm": report.algorithm, **runs}
+        print_facts(_spaced(shown | _found(report)))
+    raise_if_wrong(report)
+    return None
+
+
+def _spaced(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts by names for people."""
+    return {name.replace("_", " "): value for name, value in facts.items()}
+
+
+def _run_data(arguments: Namespace) -> None:
+    """Send an array through the fabric, and compare what comes with what must."""
     import numpy as np
 
-    from ..fpga.selftest.data import expected_data, send_data
-    from ..fpga.selftest.job_facts import job_facts
+    from ..simulation.engines import Job
     from ..toolchain.destinations import require_plain
     from ..toolchain.files import writing
     from ..toolchain.reading import read_array
@@ -155,32 +240,18 @@ def run_run(arguments: Namespace) -> None:
     require_plain("Array", arguments.output)
     check_output(arguments, arguments.output, b"\x93NUMPY")
     data = read_array(arguments.data, "Data")
-    client = _client(arguments)
-    job = _job(arguments, client.facts, data)
-    facts = job_facts(client.facts, job)
-    messages = send_data(data, facts)
-    with progress_bar("sending") as progress:
-        words, cycles = client.run(messages, job, progress=progress)
-    expected, receives = expected_data(messages, facts)
+    if len(arguments.job) > 1:
+        raise InputError(f"Job must be one with --data, not {len(arguments.job)}")
+    board = _connected(arguments)
+    if (width := board.fabric.width) > 64:
+        raise InputError(f"Data must be for a fabric of up to 64 bits a flit, not {width}")
+    job = _job(board.fabric, arguments.job[0]) if arguments.job else Job()
+    words, report = board.carry(data, job)
     with writing(arguments.output) as file:
-        np.save(file, words)
-    wrong = np.argwhere((words != expected) & receives[:, None])
-    checked = int(receives.sum()) * expected.shape[1]
-    result = facts["job"] | {
-        "output": arguments.output,
-        "nodes": len(words),
-        "words": int(words.shape[1]),
-        "cycles": cycles,
-        "words_checked": checked,
-        "words_wrong": len(wrong),
-    }
+        np.save(file, words.astype(np.min_scalar_type((1 << width) - 1)))
+    result = {"output": arguments.output, **_found(report)}
     if arguments.json:
-        print_json(facts | result)
+        print_json(result)
     else:
-        print_facts(result)
-    if len(wrong):
-        node, address = (int(x) for x in wrong[0])
-        raise WorkFailed(
-            f"{len(wrong)} of {checked} words are wrong; first: node {node} holds "
-            f"{words[node, address]:#x} at {address}, not {expected[node, address]:#x}"
-        )
+        print_facts(_spaced(result))
+    raise_if_wrong(report)

@@ -89,7 +89,7 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
         ),
         "build": Command(
             "board",
-            "make a bitstream that tests a fabric on a board",
+            "make a bitstream of a fabric behind a bridge for a board",
             "torusfabric build --board icebreaker 2x2 allgather --width 8 -o out/",
             "boards",
         ),
@@ -101,13 +101,15 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
         ),
         "monitor": Command(
             "monitor",
-            "talk to a board",
-            "torusfabric monitor /dev/ttyUSB1 -c 'write 3 0 a5' -c start -c 'read 0 8 4'",
+            "watch a board run jobs that are drawn",
+            "torusfabric monitor --board icebreaker --jobs 100",
+            "boards",
         ),
         "run": Command(
             "monitor",
-            "send data through the fabric on a board",
-            "torusfabric run /dev/ttyUSB1 data.npy -o gathered.npy",
+            "run jobs, or data, on a board, and compare words and cycles",
+            "torusfabric run 4x4 allreduce --port sim --job length=3",
+            "boards",
         ),
     },
     "other systems": {

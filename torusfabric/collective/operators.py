@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -121,15 +121,6 @@ class Operator:
         """Its name as an identifier: ``max_signed``."""
         return self.name.replace(":", "_")
 
-    @cached_property
-    def hides(self) -> bool:
-        """Whether a word may hide what another is: it cannot be told from the result."""
-        if self.widths:
-            return True
-        every = np.arange(8, dtype=np.uint64)
-        rows = [self.combine(np.full_like(every, word), every, 3) for word in every]
-        return any(len(np.unique(row)) < len(every) for row in rows)
-
     def check_width(self, width: int) -> None:
         """See to it that it takes words of so many bits.
 
@@ -202,8 +193,8 @@ def register_operator(operator: Operator) -> Operator:
     ... )
     >>> register_operator(xnor)
     Operator(name='xnor')
-    >>> Operator.parse("xnor").hides
-    False
+    >>> Operator.parse("xnor").label
+    'xnor'
     """
     if not isinstance(operator, Operator):
         raise InputError(f"Operator must be a torusfabric.Operator, not {shown(operator)}")

@@ -15,7 +15,7 @@ from .top import BoardTop
 __all__ = ["Wrong", "fault_of", "platform_fault", "reason_of"]
 
 #: What a lamp may show.
-LAMPS = ("running", "passed", "failed", "status")
+LAMPS = ("running", "done")
 
 
 class Wrong(NamedTuple):
@@ -165,10 +165,10 @@ def _resource_fault(
 
 
 class _NoImage(Elaboratable):
-    """What has the pins of a self-test image, and nothing else."""
+    """What has the pins of an image, and nothing else."""
 
     def __init__(self) -> None:
-        for name in ("rx", "tx", "running", "passed", "failed"):
+        for name in ("rx", "tx", *LAMPS):
             setattr(self, name, Signal(name=name))
 
     def elaborate(self, platform: Any) -> Module:

@@ -15,7 +15,7 @@ from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, writable
 from ...toolchain.folders import locked_folder, made_folder, private_folder
 from ...toolchain.owned import remove_owned, require_owned, write_owned
-from ..selftest import BAUD
+from ..bridge import BAUD
 from .catalogue import Board
 from .plan import REPORT, SCRIPT, plan_build
 from .report import report_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Built", "build"]
 
 #: Counted up when what is kept under the same key changes its form or meaning.
-_FORMAT = 2
+_FORMAT = 3
 
 #: What writes the files.
 _MAKER = "build"
@@ -69,7 +69,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     progress: Progress | None = None,
     force: bool = False,
 ) -> Built:
-    """Make the bitstream of the self-test image of a fabric.
+    """Make the bitstream of a fabric behind its bridge.
 
     Parameters
     ----------

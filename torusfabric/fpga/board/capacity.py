@@ -23,7 +23,7 @@ _NOT_PLACED = re.compile(
 )
 
 #: Cells of routers, endpoints and the multiplexers that gather what nodes read.
-_OF_NODES = re.compile(r"image\.fabric\.(?!host_port|sequencer)")
+_OF_NODES = re.compile(r"image\.bridge\.fabric\.(?!the_bus|host_port|sequencer)")
 
 #: From this share on, that is for want of room: flip-flops share a tile only with those of the same
 #: enable and reset, so that many locations stay empty.
@@ -101,7 +101,7 @@ def _common_share(netlist: Path | None) -> float:
     except (OSError, TypeError, ValueError, KeyError, StopIteration):
         return 0.0
     nodes = sum(bool(_OF_NODES.match(name)) for name in top["cells"])
-    return 1 - nodes / max(len(top["cells"]), 1)
+    return 1 - nodes / len(top["cells"]) if nodes else 0.0
 
 
 def largest_sides(sides: Sequence[int], share: float, common: float = 0.0) -> list[int] | None:

@@ -22,7 +22,7 @@ ECP5_ROUTERS = ("router2", "router1")
 
 @dataclass(frozen=True)
 class Board:
-    """A board that can carry the self-test image.
+    """A board that can carry a fabric behind its bridge.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Board:
     port : str
         What Linux calls it, where nothing else is attached.
     lamps : dict of str to tuple
-        The resource, (name, number) or (name, number, subsignal), that shows each of ``running``,
-        ``passed`` and ``failed``; or ``status``: lit after a pass, blinking after a failure.
+        The resource, (name, number) or (name, number, subsignal), that shows each of ``running``
+        and ``done``: whether a run is under way, or has come to its end.
     resources : tuple of Resource
         Resources that the platform itself does not have.
     options : dict of str to str

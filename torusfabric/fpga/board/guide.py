@@ -1,11 +1,8 @@
 """What a person does with a board once there is an image for it, and what its lamps say."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ...toolchain.quoting import shell_command
-from ..selftest import BAUD
-from ..selftest.facts import Facts
-from ..selftest.job_facts import choices_in, job_facts
 from .catalogue import Board
 
 __all__ = ["LIST_PORTS", "Step", "lamp_meanings", "steps_of"]
@@ -13,12 +10,7 @@ __all__ = ["LIST_PORTS", "Step", "lamp_meanings", "steps_of"]
 #: Lists the serial ports of this machine.
 LIST_PORTS = "python -m serial.tools.list_ports"
 
-_SHOWN = {
-    "running": "while it runs",
-    "passed": "after a pass",
-    "failed": "after a failure",
-    "status": "after a pass; blinking after a failure",
-}
+_SHOWN = {"running": "during a run", "done": "after a run"}
 
 _COLOURS = {"r": "red", "g": "green", "b": "blue"}
 
@@ -39,46 +31,27 @@ def lamp_meanings(board: Board) -> list[str]:
     return [f"{lamp} {', '.join(shown)}" for lamp, shown in meanings.items()]
 
 
-def steps_of(
-    board: Board, flash: str | None, loads: str, facts: Facts, *, baud: int = BAUD
-) -> list[Step]:
+def steps_of(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -> list[Step]:
     """What to do after a build.
 
     Parameters
     ----------
-    board : Board
-    flash : str or None
-        The command that loads the image; None where that is done.
-    loads : str
-        The command of the programmer that it runs.
-    facts : dict
-        What the image is.
-    baud : int
-        Bits a second of the serial line.
+    load : sequence of Step
+        What loads the image, if that is to be done.
+    connection : str
+        The options that say which board it is.
+    report : mapping
+        Of the build.
     """
-    options = "" if baud == BAUD else f" --baud {baud}"
-    port = shell_command([board.port])
-    make = f"import numpy as np; np.save('data.npy', {_data(job_facts(facts))})"
-    first = [Step(flash, f"load it ({loads}); it tests itself at once")] if flash else []
-    run = f"torusfabric run {port}{options}{_mode(facts)} data.npy -o received.npy"
-    return [
-        *first,
-        Step(f"torusfabric monitor {port}{options}", "ask for the result, and test again"),
-        Step(f'python -c "{make}"', "data: a row of words for each node"),
-        Step(run, "send it through"),
-    ]
-
-
-def _data(facts: Facts) -> str:
-    """An array of words that every node can send, in Python."""
-    nodes, words, most = facts["nodes"], facts["send_words"], 1 << facts["width"]
+    nodes, words = report["nodes"], report["modes"][0]["send_words"]
+    most = 1 << report["width"]
     within = f" % {most}" if nodes * words > most else ""
-    return f"np.arange({nodes * words}).reshape({nodes}, {words}){within}"
-
-
-def _mode(facts: Facts) -> str:
-    """The option that chooses the first of several collectives."""
-    if "mode" not in choices_in(facts):
-        return ""
-    names = [mode["collective"] for mode in facts["modes"]]
-    return f" --mode {names[0] if names.count(names[0]) == 1 else 0}"
+    data = f"np.arange({nodes * words}).reshape({nodes}, {words}){within}"
+    make = f"import numpy as np; np.save('data.npy', {data})"
+    return [
+        *load,
+        Step(f"torusfabric run {connection}", "run it, and compare every word and the cycles"),
+        Step(f"torusfabric monitor {connection}", "watch it run whatever is drawn"),
+        Step(f'python -c "{make}"', "data: a row of words for each node"),
+        Step(f"torusfabric run {connection} --data data.npy -o received.npy", "send it through"),
+    ]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ...errors import WorkFailed
-from ..selftest.jobs import choices_of
+from ...rtl.run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -25,7 +25,7 @@ class Misfit(WorkFailed):
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest square torus whose self-test image fits onto a board.
+    """The largest square torus whose image fits onto a board.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Limit:
         sides = getattr(schedule.topology, "sides", ())
         return (
             len(sides) == 2
-            and not choices_of(fabric)
+            and not RunChoices.of(fabric.program).inputs
             and (schedule.collective.name, schedule.algorithm) == (self.collective, self.algorithm)
             and (fabric.width, fabric.flits) == (self.width, schedule.chunks)
         )

@@ -1,7 +1,7 @@
 """What a fabric needs at least of a device, known in a second: before any tool runs.
 
 A lower bound: the registers that Amaranth makes, and the bits of the memories, of which a block RAM
-holds at most so much. Tables, and all of the self-test beside the fabric, come on top of it.
+holds at most so much. Tables, and the bridge in front of the fabric, come on top of it.
 """
 
 import re

@@ -6,9 +6,9 @@ from amaranth.build import Platform
 from amaranth.build.run import BuildPlan
 
 from ...rtl.leaf import given_names
-from ..selftest import BAUD
-from ..selftest.image import self_test
-from ..selftest.uart import divisor_for
+from ..bridge import BAUD
+from ..bridge.image import PATIENCE, Image
+from ..bridge.uart import divisor_for
 from .catalogue import Board
 from .top import BoardTop
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "REPORT", "SCRIPT", "plan_build"]
 
 #: The name of all files of a build.
-NAME = "selftest"
+NAME = "fabric"
 
 #: The report of place and route.
 REPORT = f"{NAME}.report.json"
@@ -55,7 +55,8 @@ def plan_build(
     platform : Platform
     """
     platform = board.make_platform()
-    image = self_test(fabric, divisor_for(platform.default_clk_frequency, baud))
+    frequency = platform.default_clk_frequency
+    image = Image(fabric, divisor_for(frequency, baud), round(PATIENCE * frequency))
     arguments = [f"--report {REPORT}"]
     if router := router or next(iter(board.routers), None):
         arguments.append(f"--router {router}")

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from amaranth.build import Platform
 
-from ..selftest.facts import facts_of
+from ...verilog.manifest import manifest
+from ..bridge.image import behind_bus
 from .catalogue import Board
 from .plan import REPORT, SCRIPT
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["report_of"]
+__all__ = ["fabric_facts", "report_of"]
+
+#: What stands in a report as in the manifest of the fabric behind its bus.
+FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes")
 
 
 def report_of(
@@ -54,10 +58,24 @@ def report_of(
         "fmax_mhz": _slowest_clock(placed),
         **_tried_last(work),
         "resources": {k: v for k, v in placed["utilization"].items() if v["used"]},
-        **facts_of(fabric),
+        **fabric_facts(fabric),
         "bitstream": bitstream,
         "sha256": hashlib.sha256((work / bitstream).read_bytes()).hexdigest(),
         "tools": dict(versions),
+    }
+
+
+def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
+    """What a report says of the fabric: which it is, and how the bus reaches it."""
+    facts = manifest(behind_bus(fabric), command="", files=[])
+    schedules = [mode.schedule for mode in fabric.program.modes]
+    return {
+        "topology": str(fabric.program.topology),
+        "collective": ",".join(schedule.collective.name for schedule in schedules),
+        "algorithm": ",".join(schedule.algorithm for schedule in schedules),
+        "digest": f"{fabric.digest:08x}",
+        "predicted_cycles": fabric.predicted_cycles,
+        **{name: facts[name] for name in FACTS if name in facts},
     }
 
 

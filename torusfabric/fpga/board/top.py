@@ -3,15 +3,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import io
 
 from .catalogue import Board
 
 __all__ = ["BoardTop"]
-
-#: A failure makes a single lamp change every 2^22 clock cycles: about three times a second.
-BLINK = 23
 
 
 class BoardTop(Elaboratable):
@@ -20,7 +17,7 @@ class BoardTop(Elaboratable):
     Parameters
     ----------
     image : Elaboratable
-        A `SelfTest`, or what has its pins.
+        An `Image`, or what has its pins.
     board : Board
     """
 
@@ -42,14 +39,5 @@ class BoardTop(Elaboratable):
             group = groups[name, number]
             port = getattr(group, part[0]) if part else group
             m.submodules[f"{lamp}_buffer"] = buffer = io.Buffer("o", port)
-            m.d.comb += buffer.o.eq(self._state(m, lamp))
+            m.d.comb += buffer.o.eq(getattr(image, lamp))
         return m
-
-    def _state(self, m: Module, lamp: str) -> Any:
-        """What a lamp shows."""
-        image = self._image
-        if lamp != "status":
-            return getattr(image, lamp)
-        blink = Signal(BLINK, name="blink")
-        m.d.sync += blink.eq(blink + 1)
-        return image.passed | (image.failed & blink[-1])

@@ -1,4 +1,4 @@
-"""For tests of the self-test image: small fabrics of all collectives, and running a testbench."""
+"""For tests of the bridge: small fabrics of all collectives, and running a testbench."""
 
 from amaranth.sim import Simulator
 

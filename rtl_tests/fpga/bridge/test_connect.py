@@ -1,0 +1,278 @@
+"""Boards that are connected: simulated behind their bridges, and compared with what must come."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from bridge_bench import COLLECTIVES, REDUCTIONS
+from helpers import delay_end, fabric_of, few, forgetful, misrouted
+
+import torusfabric as tf
+from torusfabric.cli.connect import BUILDS
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.fpga.bridge import board as connected
+from torusfabric.fpga.bridge import bus_access
+from torusfabric.fpga.bridge.bus_access import BURST, BusAccess
+from torusfabric.fpga.bridge.simulated_port import SimulatedPort
+from torusfabric.fpga.bridge.uart_bone import Command
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"),
+    [*few(4, COLLECTIVES), *few(3, REDUCTIONS)],
+)
+def test_every_collective(topology, collective, algorithm, options):
+    """Every word arrives, in the cycles predicted, run after run."""
+    fabric = fabric_of(topology, collective, algorithm, width=8, **options)
+    report = tf.connect("sim", fabric).run(repeat=2)
+    assert report.passed
+    assert report.cycles == fabric.predicted_cycles
+    assert report.words_checked == tf.simulate(fabric, repeat=2).words_checked
+    assert (report.engine, report.direct_words) == ("bridge", 0)
+
+
+@pytest.mark.parametrize("width", [1, 33, 70])
+def test_words_of_other_widths(width):
+    """Words of a bit, and of two and three words of the bus, the second and fourth of four."""
+    board = tf.connect("sim", fabric_of("2x2", "allgather", "hamiltonian", width=width, flits=2))
+    report = board.run(seed=7)
+    assert report.passed
+    words = [[(1 << width) - 1, k & 1] for k in range(4)]
+    got, report = board.carry(words)
+    assert report.passed
+    assert got[3].tolist() == [word for row in words for word in row]
+
+
+def test_jobs_of_an_engine():
+    """What runs choose is written into the registers; each takes the cycles predicted."""
+    plans = [tf.plan("2x2", name) for name in ("allgather", "allreduce")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=4, operators=["add", "max"]), width=8)
+    board = tf.connect("sim", fabric)
+    jobs = [tf.Job(mode=1, length=3, operation=1), tf.Job(mode=0, length=1)]
+    report = board.run(jobs)
+    assert report.passed
+    assert [(job.mode, job.length, job.operation) for job in report.jobs] == [
+        (1, 3, 1),
+        (0, 1, None),
+    ]
+    assert [job.cycles for job in report.jobs] == [
+        fabric.program.cycles(3, mode=1), fabric.program.cycles(1, mode=0)
+    ]  # fmt: skip
+    words, report = board.carry([[1, 5], [2, 6], [9, 7], [4, 8]], tf.Job(mode=1, operation=1))
+    assert words.tolist() == [[9, 8]] * 4
+    assert (report.passed, report.jobs[0].length) == (True, 2)
+
+
+def test_any_root():
+    """A root that runs choose is one more register."""
+    program = tf.compile(tf.plan("2x3", "broadcast"), max_flits=3, root="any")
+    report = tf.connect("sim", tf.Fabric(program, width=8)).run([tf.Job(length=2, root=4)])
+    assert report.passed
+    assert report.roots == (4,)
+
+
+def test_operators_with_registers():
+    """What proofs refuse is compared as well: it is the host that combines words."""
+    add = tf.Operator.parse("add")
+    plan = tf.plan("3", "allreduce")
+    fabric = tf.Fabric(tf.compile(plan, operators=[add]), width=8)
+    assert tf.connect("sim", fabric).run().passed
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "fault"),
+    [("allgather", "hamiltonian", misrouted), ("reduce-scatter", "matching", forgetful)],
+)
+def test_wrong_words(collective, algorithm, fault):
+    """A wrong bit in the settings, and a sum that lacks a contribution, are found and named."""
+    fabric = fabric_of("2x2", collective, algorithm, width=8, flits=2, fault=fault)
+    report = tf.connect("sim", fabric).run()
+    found = tf.simulate(fabric)
+    assert not report.passed
+    assert report.words_wrong == found.words_wrong > 0
+    assert report.first_wrong == found.first_wrong
+    assert report.cycles == report.predicted_cycles
+
+
+def test_wrong_cycles():
+    """A run that ends later than predicted fails, though its words are right."""
+    good = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
+    fabric = tf.Fabric(good.program, width=good.width, bus="wishbone")
+    delay_end(fabric)
+    report = tf.connect("sim", fabric).run()
+    assert not report.passed
+    assert report.cycles > report.predicted_cycles == good.predicted_cycles
+
+
+def test_run_without_an_end(monkeypatch):
+    """A run that does not end is given up."""
+    monkeypatch.setattr(connected, "LONGEST", 0)
+    fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=2), width=8, bus="wishbone")
+    delay_end(fabric, flits=4000)
+    with pytest.raises(WorkFailed, match=r"^Board must end a run within 0 s, not be at work still"):
+        tf.connect("sim", fabric).run()
+
+
+def test_start_that_is_refused():
+    """A start that begins no run is one line with the reason; so is a job that there is not."""
+    board = tf.connect("sim:2x2 allgather --max-flits 5 --width 8")
+    with pytest.raises(InputError, match=r"^Length must be from 1 to 5 flits, not 6$"):
+        board.run([tf.Job(length=6)])
+    length = board.registers.register("length").offset
+    board.access.write_word(length, 7)
+    board.access.write_word(board.registers.register("start").offset, 1)
+    assert board.access.read_word(board.registers.register("status").offset) >> 4 == 3
+    engine = connected.BoardEngine(board.fabric, board.registers, board.access)
+    refused = r"^Board must carry out Job\(.*\), not refuse it \(length\)$"
+    with pytest.raises(WorkFailed, match=refused):
+        engine.run(np.zeros((4, 5), np.uint64), job=tf.Job())
+    assert board.run([tf.Job(length=5)]).passed
+
+
+def test_another_fabric():
+    """A board with another fabric is refused, with the digests of both."""
+    other, expected = (fabric_of("2x2", "allgather", "hamiltonian", width=w) for w in (8, 9))
+    message = f"of 9 bits ({expected.digest:08x}), not another fabric ({other.digest:08x})"
+    with pytest.raises(WorkFailed, match=re.escape(message)):
+        connected.ConnectedBoard(expected, BusAccess(SimulatedPort(other)))
+
+
+def test_torn_command():
+    """A host that goes away in the middle of a command does not keep the next one out."""
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
+    port = SimulatedPort(fabric)
+    port.write(bytes([Command.WRITE, 200, 0, 0, 0, 64, 1]))
+    assert connected.ConnectedBoard(fabric, BusAccess(port)).run().passed
+
+
+class Port:
+    """A port at whose other end is something else than a bridge, or nothing."""
+
+    name = "ttyX"
+
+    def __init__(self, answer=b"", *, talks=False):
+        self._answer, self._left, self._talks = answer, b"", talks
+
+    def read(self, size):
+        if self._talks and not self._left:
+            self._left = self._answer
+        first, self._left = self._left[:size], self._left[size:]
+        return first
+
+    def write(self, data):
+        self._left += self._answer
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [
+        (Port(), "identify itself as 0x746f7275, not be silent: is the image on it"),
+        (Port(b"OK\r\n"), "identify itself as 0x746f7275, not answer 0x4f4b0d0a: is the image"),
+        (Port(b"hello", talks=True), r"fall silent to be asked what it is, not keep talking \(b'"),
+        (Port(b"toru"), r"carry <Program 2x2 allgather .*> of 8 bits \(\w+\), not another fabric"),
+    ],
+)
+def test_port_without_a_board(monkeypatch, port, message):
+    """Nothing at the other end, something else, and somebody who never stops are one line each."""
+    monkeypatch.setattr(bus_access, "PATIENCE", 0.02)
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8)
+    with pytest.raises(WorkFailed, match=rf"^Board on ttyX must {message}"):
+        connected.ConnectedBoard(fabric, BusAccess(port))
+
+
+class Echo:
+    """A port that keeps what is sent, and answers the address of each word that is read."""
+
+    name = "echo"
+
+    def __init__(self):
+        self.sent, self._left = [], b""
+
+    def write(self, data):
+        self.sent.append(data)
+        if data[0] == Command.READ:
+            first = int.from_bytes(data[2:6], "big")
+            self._left += b"".join((first + k).to_bytes(4, "big") for k in range(data[1]))
+
+    def read(self, size):
+        first, self._left = self._left[: size - 1 or 1], self._left[size - 1 or 1 :]
+        return first
+
+
+def test_bursts():
+    """Words that follow one another are moved together, up to so many."""
+    port = Echo()
+    addresses = [*range(0, 4 * 150, 4), 4000, 4004, 800]
+    assert (BusAccess(port).read(addresses) == np.array(addresses) // 4).all()
+    assert [data[1] for data in port.sent] == [BURST, BURST, 150 - 2 * BURST, 2, 1]
+    port.sent.clear()
+    BusAccess(port).write([8, 12, 4], [1, 2, 3])
+    assert port.sent == [
+        bytes([1, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]), bytes([1, 1, 0, 0, 0, 1, 0, 0, 0, 3])
+    ]  # fmt: skip
+    assert BusAccess(port).read([]).size == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (np.zeros((4, 2)), "Words must be unsigned integers, not float64"),
+        (np.zeros((3, 2), int), "Words must be of shape (4, 2), a row a node, not (3, 2)"),
+        (np.zeros(8, int), "Words must be of shape (4, 2), a row a node, not (8,)"),
+        (np.full((4, 2), 4096), "Words must be from 0 to 4095, not 4096"),
+        (np.full((4, 2), -1), "Words must be from 0 to 4095, not -1"),
+        (3, "Words must be of shape (4, 2), a row a node, not ()"),
+    ],
+)
+def test_words_that_do_not_fit(words, message):
+    """Words that do not fit the fabric are refused before one is sent."""
+    board = tf.connect("sim", fabric_of("2x2", "allgather", "hamiltonian", width=12, flits=2))
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        board.carry(words)
+
+
+def test_selections():
+    """What is simulated is selected as for a build; the length is open unless it is given."""
+    board = tf.connect("sim:4x4 allreduce")
+    assert board.fabric.flits == 16
+    assert board.run([tf.Job(length=3)]).passed
+    assert repr(board).startswith("<ConnectedBoard sim: <Program 4x4 allreduce by ")
+    fixed = tf.connect("sim:2x3 allgather:matching --flits 2 --width 12").fabric
+    assert (fixed.program.any_length, fixed.flits, fixed.width) == (False, 2, 12)
+    for port, message in {
+        "sim:4x4": "COLLECTIVE must be given",
+        "sim:4x4 allreduce --wdith 3": "Unrecognized arguments: --wdith",
+        "sim": "Port must be sim:SELECTION where no fabric is given, not sim",
+    }.items():
+        with pytest.raises(InputError, match=f"^{message}"):
+            tf.connect(port)
+    with pytest.raises(InputError, match=r"^Fabric must be left out for sim:2x2 allgather, not"):
+        tf.connect("sim:2x2 allgather", fixed)
+
+
+def report_in(folder, **values):
+    """A folder with the report of a build."""
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_text(json.dumps(values))
+    return folder
+
+
+def test_folders_of_builds(tmp_path, monkeypatch):
+    """A board is known by the report of its build: of the folder, or by what it says it is."""
+    monkeypatch.chdir(tmp_path)
+    command = "torusfabric build 2x2 allgather --width 8 --flits 2 --board icestick --baud 9600"
+    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
+    folder = report_in(tmp_path / "out", command=command, digest=f"{fabric.digest:08x}")
+    assert tf.connect("sim", folder).fabric.digest == fabric.digest
+    from torusfabric.fpga.bridge import serial_port
+
+    monkeypatch.setattr(serial_port, "open_port", lambda path, *, baud: SimulatedPort(fabric))
+    with pytest.raises(InputError, match=rf"^Fabric on sim \({fabric.digest:08x}\) must be one of"):
+        tf.connect("/dev/ttyUSB7")
+    report_in(BUILDS / "another", command=command, digest="0")
+    shutil.move(folder, BUILDS / "icestick")
+    assert tf.connect("/dev/ttyUSB7").run().passed
+    with pytest.raises(InputError, match=r"^Folder must be that of a build, with its report\.json"):
+        tf.connect("sim", tmp_path)

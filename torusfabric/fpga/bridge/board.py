@@ -1,0 +1,283 @@
+"""A board that is connected: a fabric that is run and compared over its bridge."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, WorkFailed
+from ...rtl.bus import DATA_BITS, RegisterMap, Window
+from ...rtl.bus.register_map import DIGEST_OFFSET, IDENTIFICATION
+from ...rtl.fabric import Fabric
+from ...rtl.run_choices import RunError
+from ...simulation.engines import Engine, EngineRun, Job, PhaseTimes, longest_job
+from ...simulation.engines.base import PATIENCE, Messages, Progress
+from ...simulation.engines.words import as_words
+from ...simulation.jobs import check_jobs, completed
+from ...simulation.report import SimulationReport
+from ...simulation.simulate import report_of_runs, simulate
+from .bus_access import ADVICE, BusAccess, NoAnswer
+from .image import behind_bus
+
+__all__ = ["ConnectedBoard", "digest_on"]
+
+#: How often a port is asked what is there: it may be in the middle of a command.
+ATTEMPTS = 3
+
+#: Seconds that a run may take, whatever the clock.
+LONGEST = 2.0
+
+
+#: Why a start is refused, by the number that the register has.
+_ERRORS = {error.value: error.name.lower() for error in RunError}
+
+
+def digest_on(access: BusAccess) -> int:
+    """What tells which fabric is on a board; see `Fabric.digest`.
+
+    Raises
+    ------
+    WorkFailed
+        If there is none.
+    """
+    found = None
+    for _ in range(ATTEMPTS):
+        with contextlib.suppress(NoAnswer):
+            found = access.read_word(0)
+        if found == IDENTIFICATION:
+            return access.read_word(DIGEST_OFFSET)
+        access.drain()
+    instead = "be silent" if found is None else f"answer {found:#x}"
+    raise WorkFailed(
+        f"Board on {access.name} must identify itself as {IDENTIFICATION:#x}, not {instead}: "
+        f"{ADVICE}"
+    )
+
+
+class BoardEngine(Engine):
+    """Runs a fabric over its bridge: all words, and the choice of a run, go over the bus.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        As it is without a bus.
+    registers : RegisterMap
+        Of the same behind its bus.
+    access : BusAccess
+    """
+
+    name = "bridge"
+
+    def __init__(self, fabric: Fabric, registers: RegisterMap, access: BusAccess) -> None:
+        super().__init__(fabric)
+        self._map, self._access = registers, access
+
+    def measure(self, runs: int) -> tuple[int, float]:
+        """Run collectives on whatever is in memory; see `Engine.measure`."""
+        began = time.perf_counter()
+        cycles = sum(self._carry_out(longest_job(self.fabric)) for _ in range(runs))
+        return cycles, time.perf_counter() - began
+
+    def run_many(
+        self,
+        batches: Iterable[Messages],
+        *,
+        jobs: Sequence[Job] = (),
+        progress: Progress | None = None,
+    ) -> list[EngineRun]:
+        """Run several collectives one after another; see `Engine.run_many`."""
+        batches, runs = list(batches), []
+        for number, messages in enumerate(batches):
+            job = jobs[number] if jobs else longest_job(self.fabric)
+            runs.append(self._run(as_words(self.fabric, messages), job))
+            if progress:
+                progress(number + 1, len(batches))
+        return runs
+
+    def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:
+        """Write what nodes send, run, and read what they have received."""
+        send, receive = self._map.windows
+        times = [time.perf_counter()]
+        addresses = self._addresses(send, messages.shape[1], job)
+        parts = [messages >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
+        self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
+        times.append(time.perf_counter())
+        cycles = self._carry_out(job)
+        times.append(time.perf_counter())
+        layout = self.fabric.layouts[job.mode or 0]
+        count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
+        addresses = self._addresses(receive, count, job)
+        got = self._access.read(addresses.ravel()).reshape(addresses.shape)
+        words = as_words(self.fabric, np.zeros(got.shape[:2], int))
+        for k in range(self._map.parts):
+            words |= as_words(self.fabric, got[..., k]) << (DATA_BITS * k)
+        times.append(time.perf_counter())
+        phases = PhaseTimes(*np.diff(times).tolist())
+        return EngineRun(words, cycles, cycles, cycles, phases, messages.size + words.size)
+
+    def _addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
+        """Where the words of each node lie, shape (nodes, words, bus words of a flit)."""
+        part, flit = np.divmod(np.arange(words), self.fabric.program.length_of(job.length))
+        places = window.flit_bytes * (part * self.fabric.flits + flit)
+        nodes = window.offset + window.stride * np.arange(window.nodes)
+        bus_words = DATA_BITS // 8 * np.arange(self._map.parts)
+        addresses: NDArray[np.int64] = nodes[:, None, None] + places[:, None] + bus_words
+        return addresses
+
+    def _carry_out(self, job: Job) -> int:
+        """Start a run and wait for its end; returns the cycles that it took."""
+        offset = {register.name: register.offset for register in self._map.registers}
+        for name, value in job.inputs.items():
+            self._access.write_word(offset[name], value)
+        self._access.write_word(offset["start"], 1)
+        most = self.fabric.program.cycles(job.length, mode=job.mode) + PATIENCE
+        reads, end = 0, time.monotonic() + LONGEST
+        while not (status := self._access.read_word(offset["status"])) & 2 or status >> 4:
+            reads += 1  # each takes at least a cycle
+            if status >> 4:
+                error = _ERRORS.get(status >> 4, hex(status))
+                raise WorkFailed(f"Board must carry out {job}, not refuse it ({error})")
+            if reads > most and time.monotonic() > end:
+                raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
+        return self._access.read_word(offset["cycles"])
+
+
+class ConnectedBoard:
+    """A fabric behind its bridge, on a board or simulated; `torusfabric.connect` makes it.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        What must be there.
+    access : BusAccess
+
+    Attributes
+    ----------
+    fabric : Fabric
+        As it is without a bus.
+    registers : RegisterMap
+        What lies at which address of the bus.
+    access : BusAccess
+        Reads and writes words at these addresses.
+
+    Raises
+    ------
+    WorkFailed
+        If there is no fabric, or another one.
+    """
+
+    def __init__(self, fabric: Fabric, access: BusAccess) -> None:
+        self.fabric, self.access = Fabric(fabric.program, width=fabric.width), access
+        registers = behind_bus(fabric).register_map
+        assert registers is not None
+        self.registers = registers
+        self._engine = BoardEngine(self.fabric, registers, access)
+        digest = digest_on(access)
+        if digest != self.fabric.digest:
+            raise WorkFailed(
+                f"Board on {access.name} must carry {fabric.program!r} of {fabric.width} bits "
+                f"({fabric.digest:08x}), not another fabric ({digest:08x}): build and load it"
+            )
+
+    def run(
+        self,
+        jobs: Sequence[Job] | int | None = None,
+        *,
+        seed: int = 1,
+        repeat: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> SimulationReport:
+        """Run jobs on random words, and compare every word and the cycles of every run.
+
+        Parameters
+        ----------
+        jobs : sequence of Job or int, optional
+            As of `torusfabric.simulate`.
+        seed, repeat : int
+        progress : function of (done, total), optional
+
+        Raises
+        ------
+        InputError
+            If a job chooses what the fabric is not made for.
+        WorkFailed
+            If the board does not answer, or a run does not end.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> board = tf.connect("sim:2x2 allgather --width 8")
+        >>> report = board.run([tf.Job(length=3)])
+        >>> report.passed, report.words_checked, report.jobs[0].cycles
+        (True, 48, 10)
+        """
+        report = simulate(
+            self.fabric, jobs=jobs, seed=seed, repeat=repeat, engine=self._engine, progress=progress
+        )
+        assert isinstance(report, SimulationReport)
+        return report
+
+    def carry(
+        self, words: ArrayLike, job: Job | None = None
+    ) -> tuple[NDArray[Any], SimulationReport]:
+        """Run a job on words of one's own.
+
+        Parameters
+        ----------
+        words : array of int, shape (nodes, words)
+            What each node sends: as many messages as it has, one after another.
+        job : Job, optional
+            By default the length is that of the words.
+
+        Returns
+        -------
+        words : ndarray, shape (nodes, words)
+            What each node has received.
+        report : SimulationReport
+            As of `run`.
+
+        Raises
+        ------
+        InputError
+            If the words are not as many as the job has, or do not fit into flits.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> board = tf.connect("sim:2x2 allreduce --width 8")
+        >>> words, report = board.carry([[1, 20], [2, 30], [3, 40], [4, 50]])
+        >>> words[0].tolist(), report.passed
+        ([10, 140], True)
+        """
+        given, job = np.asarray(words), job or Job()
+        check_jobs(self.fabric, [job])
+        parts = self.fabric.layouts[job.mode or 0].send_words // self.fabric.flits
+        if self.fabric.program.any_length and job.length is None and given.shape:
+            job = job._replace(length=given.size // (self.fabric.nodes * parts))
+        job = completed(self.fabric, job)
+        check_jobs(self.fabric, [job])
+        messages = self._checked(given, parts * self.fabric.program.length_of(job.length))
+        run = self._engine.run(messages, job=job)
+        seconds = round(sum(run.phases), 3)
+        report = report_of_runs(
+            self.fabric, [job], [messages], [run], engine="bridge", repeat=1, seconds=seconds
+        )
+        return np.asarray(run.words), report
+
+    def _checked(self, given: NDArray[Any], words: int) -> NDArray[Any]:
+        """What nodes send, so many words each, as the engine takes it."""
+        shape, largest = (self.fabric.nodes, words), (1 << self.fabric.width) - 1
+        if given.size != np.prod(shape) or given.shape[:1] != shape[:1]:
+            raise InputError(f"Words must be of shape {shape}, a row a node, not {given.shape}")
+        if given.dtype.kind not in "iuO":
+            raise InputError(f"Words must be unsigned integers, not {given.dtype}")
+        for word in (given.min(), given.max()):
+            if not 0 <= int(word) <= largest:
+                raise InputError(f"Words must be from 0 to {largest}, not {word}")
+        return as_words(self.fabric, given.reshape(shape))
+
+    def __repr__(self) -> str:
+        return f"<ConnectedBoard {self.access.name}: {self.fabric.program!r}>"

@@ -1,0 +1,142 @@
+"""The computer's side of the bridge: words of the bus are read and written at their addresses."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import WorkFailed
+from .serial_port import BytePort
+from .uart_bone import BYTES, Command
+
+__all__ = ["ADVICE", "BusAccess", "NoAnswer"]
+
+#: Words of a command: few enough for bridges that count all of its time, as LiteX's do.
+BURST = 64
+
+#: Seconds without a byte after which a board is taken for dead.
+PATIENCE = 2.0
+
+#: What to look at where the other end is not what it must be.
+ADVICE = "is the image on it, and are port and baud rate right?"
+
+
+class NoAnswer(WorkFailed):
+    """A board was silent."""
+
+
+class BusAccess:
+    """Reads and writes words of a bus through a bridge.
+
+    Parameters
+    ----------
+    port : BytePort
+        From `open_port`, or anything else that reads, writes and has a `name`.
+    """
+
+    def __init__(self, port: BytePort) -> None:
+        self._port = port
+
+    @property
+    def name(self) -> str:
+        """The name of the port."""
+        return self._port.name
+
+    def drain(self) -> None:
+        """Drop what has come, and what comes until nothing more does."""
+        end = time.monotonic() + PATIENCE
+        with self._attached():
+            while said := self._port.read(1 << 12):
+                if time.monotonic() > end:
+                    raise WorkFailed(
+                        f"Board on {self.name} must fall silent to be asked what it is, not keep "
+                        f"talking ({said[:40]!r}): {ADVICE}"
+                    )
+
+    def read_word(self, address: int) -> int:
+        """Read a word; an address counts bytes."""
+        return int(self.read([address])[0])
+
+    def write_word(self, address: int, word: int) -> None:
+        """Write a word; an address counts bytes."""
+        self.write([address], [word])
+
+    def read(self, addresses: ArrayLike) -> NDArray[np.uint32]:
+        """Read words.
+
+        Parameters
+        ----------
+        addresses : array of int, shape (words,)
+            In bytes; those that follow one another are read in bursts.
+
+        Raises
+        ------
+        WorkFailed
+            If the board does not answer.
+        """
+        answers = [self._burst(Command.READ, part) for part in _bursts(addresses)]
+        return np.concatenate([np.zeros(0, np.uint32), *answers])
+
+    def write(self, addresses: ArrayLike, words: ArrayLike) -> None:
+        """Write words; addresses as of `read`.
+
+        Raises
+        ------
+        WorkFailed
+            If the board does not take them.
+        """
+        words = np.asarray(words, np.uint32)
+        done = 0
+        for part in _bursts(addresses):
+            data = words[done : done + len(part)]
+            self._burst(Command.WRITE, part, data)
+            done += len(part)
+
+    def _burst(
+        self, command: Command, addresses: NDArray[Any], words: Sequence[int] | NDArray[Any] = ()
+    ) -> NDArray[np.uint32]:
+        """Send a command; returns the words that are read."""
+        head = bytes([command, len(addresses)]) + int(addresses[0] // BYTES).to_bytes(BYTES, "big")
+        with self._attached():
+            self._port.write(head + np.asarray(words, ">u4").tobytes())
+            size = BYTES * len(addresses) if command is Command.READ else 0
+            return np.frombuffer(self._answer(size), ">u4").astype(np.uint32)
+
+    def _answer(self, size: int) -> bytes:
+        """So many bytes that the board answers."""
+        answer, last = bytearray(), time.monotonic()
+        while len(answer) < size:
+            found = self._port.read(size - len(answer))
+            now = time.monotonic()
+            last = now if found else last
+            answer += found
+            if now - last > PATIENCE:
+                raise NoAnswer(
+                    f"Board on {self.name} must answer within {PATIENCE:g} s, not be silent: "
+                    f"{ADVICE}"
+                )
+        return bytes(answer)
+
+    @contextlib.contextmanager
+    def _attached(self) -> Iterator[None]:
+        """Report a port that fails, because the board is pulled out or takes nothing."""
+        try:
+            yield
+        except OSError as error:
+            raise WorkFailed(
+                f"Board on {self.name} must stay attached and take what it is sent, but its port "
+                f"failed ({error}): {ADVICE}"
+            ) from None
+
+
+def _bursts(addresses: ArrayLike) -> Iterator[NDArray[np.int64]]:
+    """Addresses that follow one another, a burst at a time."""
+    each = np.asarray(addresses, np.int64)
+    ends = [*(1 + np.flatnonzero(np.diff(each) != BYTES)), len(each)]
+    for first, end in pairwise([0, *ends]):
+        for start in range(first, end, BURST):
+            yield each[start : min(start + BURST, end)]

@@ -1,0 +1,136 @@
+"""The protocol of LiteX's UARTBone in gateware: bytes in, accesses of a Wishbone bus out.
+
+A command is a byte that says what to do, a byte with the number of words (0 are 256), four bytes
+with the address of a word, and, to write, four bytes a word; what is read is answered with four
+bytes a word. The highest byte comes first. Source: ``litex/soc/cores/uart.py``, Stream2Wishbone.
+"""
+
+import enum
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ...rtl.bus import DATA_BITS, Bus
+from ...rtl.bus.protocol import bus_inputs, bus_outputs
+
+__all__ = ["BYTES", "Command", "UartBone"]
+
+#: Bytes of an address, and of a word.
+BYTES = 4
+
+
+class Command(enum.IntEnum):
+    """The first byte of a command."""
+
+    WRITE = 1
+    READ = 2
+    #: All words of these are at the same address.
+    WRITE_FIXED = 3
+    READ_FIXED = 4
+
+
+class UartBone(wiring.Component):
+    """Carries out commands on a Wishbone bus.
+
+    A command whose bytes do not come is dropped, so that the next one is heard; so is a first byte
+    that is none of `Command`. A read that the bus answers with an error gives a word of ones.
+
+    Parameters
+    ----------
+    address_bits : int
+        Of the address of a word; what an address has above them has no effect.
+    timeout : int
+        After how many cycles without a byte a command is dropped, at least.
+
+    Members
+    -------
+    received : In(stream of 8 bits)
+    answer : Out(stream of 8 bits)
+    wb_cyc, wb_stb, wb_we, wb_adr, wb_sel, wb_dat_w : Out
+    wb_dat_r, wb_ack, wb_err : In
+        The bus; errors end an access as well.
+    """
+
+    def __init__(self, address_bits: int, timeout: int) -> None:
+        self._timeout = timeout
+        gives, given = bus_inputs(Bus.WISHBONE, address_bits), bus_outputs(Bus.WISHBONE)
+        super().__init__(
+            {"received": In(stream.Signature(8)), "answer": Out(stream.Signature(8))}
+            | {name: Out(width) for name, width in gives.items()}
+            | {name: In(width) for name, width in given.items()}
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the state machine."""
+        m = Module()
+        byte, heard = self.received.payload, self.received.valid
+        writing, fixed = Signal(name="writing"), Signal(name="fixed")
+        left = Signal(8, name="left")  # words after this one; all ones after the last
+        count, data = Signal(range(BYTES), name="count"), Signal(DATA_BITS, name="data")
+        last = count == BYTES - 1
+        m.d.comb += [
+            self.wb_dat_w.eq(data),
+            self.wb_sel.eq(-1),
+            self.wb_we.eq(writing),
+            self.wb_stb.eq(self.wb_cyc),
+            self.answer.payload.eq(data[-8:]),
+        ]
+        with m.FSM() as states:
+            receiving = [states.ongoing(name) for name in ("LENGTH", "ADDRESS", "WORD")]
+            late = self._late(m, Cat(receiving).any() & ~heard)
+            m.d.comb += self.received.ready.eq(Cat(receiving, states.ongoing("COMMAND")).any())
+            with m.State("COMMAND"):
+                m.d.sync += [count.eq(0), writing.eq(byte[0]), fixed.eq(byte > Command.READ)]
+                with m.If(heard & (byte >= Command.WRITE) & (byte <= Command.READ_FIXED)):
+                    m.next = "LENGTH"
+            with m.State("LENGTH"):
+                with m.If(heard):
+                    m.d.sync += left.eq(byte - 1)
+                    m.next = "ADDRESS"
+                with m.Elif(late):
+                    m.next = "COMMAND"
+            with m.State("ADDRESS"):
+                with m.If(heard):
+                    m.d.sync += [self.wb_adr.eq(Cat(byte, self.wb_adr)), count.eq(count + 1)]
+                    with m.If(last):
+                        m.next = "ACCESS"
+                    with m.If(last & writing):
+                        m.next = "WORD"
+                with m.Elif(late):
+                    m.next = "COMMAND"
+            with m.State("WORD"):
+                with m.If(heard):
+                    m.d.sync += [data.eq(Cat(byte, data)), count.eq(count + 1)]
+                    with m.If(last):
+                        m.next = "ACCESS"
+                with m.Elif(late):
+                    m.next = "COMMAND"
+            with m.State("ACCESS"):
+                m.d.comb += self.wb_cyc.eq(1)
+                with m.If(self.wb_ack | self.wb_err):
+                    m.d.sync += [left.eq(left - 1), self.wb_adr.eq(self.wb_adr + ~fixed)]
+                    m.d.sync += data.eq(self.wb_dat_r | self.wb_err.replicate(DATA_BITS))
+                    with m.If(~writing):
+                        m.next = "ANSWER"
+                    with m.Elif(left == 0):
+                        m.next = "COMMAND"
+                    with m.Else():
+                        m.next = "WORD"
+            with m.State("ANSWER"):
+                m.d.comb += self.answer.valid.eq(1)
+                with m.If(self.answer.ready):
+                    m.d.sync += [data.eq(data << 8), count.eq(count + 1)]
+                    with m.If(last):
+                        m.next = "ACCESS"
+                    with m.If(last & left.all()):
+                        m.next = "COMMAND"
+        return m
+
+    def _late(self, m: Module, waits: Value) -> Value:
+        """Whether a byte has been waited for as long as a command is."""
+        bits = (self._timeout - 1).bit_length()
+        waited = Signal(bits + 1, name="waited")
+        m.d.sync += waited.eq(Mux(waits, waited + 1, 0))
+        return waited[-1]
