@@ -30,7 +30,6 @@ def test_largest_torus_that_may_fit(sides, share, largest):
     """Sides shrink from the longest on until the nodes are few enough."""
     numbers = [int(side) for side in sides.split("x")]
     assert largest_sides(numbers, share) == largest
-    assert (largest_sides(numbers, 2.0, common=0.5) or [2])[0] <= 2  # no room for a single node
     assert largest_sides((), share) is None
 
 
@@ -44,7 +43,7 @@ Info: \t        ICESTORM_RAM:     1/   16    6%
 
 def message(log, fabric, board):
     """The message of a misfit, or nothing."""
-    return over_capacity(log, fabric, board) or ""
+    return over_capacity(log, fabric.program.topology, board) or ""
 
 
 def test_message_of_a_fabric_that_is_too_large():
@@ -64,27 +63,20 @@ def test_message_of_a_fabric_that_is_too_large():
 
 
 def test_message_names_what_was_measured():
-    """The figure on record for a board is in the message: alone where it was of such fabrics."""
+    """The figure on record for a board is in the message, after the estimate by the totals."""
     board = replace(find_board("icestick"), limit=Limit(5, "icestick"))
-    like = fabric_of("6x6", "allgather", "hamiltonian", width=8)
+    fabric = fabric_of("6x6", "allgather", "hamiltonian", width=8)
     log = LOG.format(used=2560, error="ERROR: no")
-    said = message(log, like, board)
-    assert said.endswith("(200 %); place and route fits up to 5x5 allgather of 8 bits")
-    wider = fabric_of("6x6", "allgather", "hamiltonian", width=9)
-    estimate = "(200 %); by these totals up to 4x4 may fit; "
-    said = message(log, wider, board)
-    assert said.endswith(f"{estimate}place and route fits up to 5x5 allgather of 8 bits")
-    other = replace(board, limit=Limit(4, "icebreaker", width=2))
-    assert message(log, like, other).endswith(
-        f"{estimate}place and route on icebreaker, which has the same device, fits up to 4x4 "
-        "allgather of 2 bits"
-    )
-    guess = replace(board, limit=Limit(5))
-    assert message(log, like, guess).endswith(
-        f"{estimate}5x5 allgather of 8 bits fits by an estimate"
-    )
-    unknown = replace(board, limit=None)
-    assert message(log, like, unknown).endswith("by these totals up to 4x4 may fit")
+    estimate = "(200 %); by these totals up to 4x4 may fit"
+    limits = {
+        Limit(5, "icestick"): "; place and route fits up to 5x5 allgather of 8 bits",
+        Limit(4, "icebreaker", width=2): "; place and route on icebreaker, which has the same "
+        "device, fits up to 4x4 allgather of 2 bits",
+        Limit(5): "; 5x5 allgather of 8 bits fits by an estimate",
+        None: "",
+    }
+    for limit, said in limits.items():
+        assert message(log, fabric, replace(board, limit=limit)).endswith(estimate + said)
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ...errors import WorkFailed
-from ...rtl.run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -55,17 +54,6 @@ class Limit:
     def fabric(self) -> str:
         """The fabric that fits, in words."""
         return f"{self.sides} {self.collective} of {self.width} bits"
-
-    def holds_for(self, fabric: "Fabric") -> bool:
-        """Whether a fabric differs from those of this limit in its sides alone."""
-        schedule = fabric.program.schedule
-        sides = getattr(schedule.topology, "sides", ())
-        return (
-            len(sides) == 2
-            and not RunChoices.of(fabric.program).inputs
-            and (schedule.collective.name, schedule.algorithm) == (self.collective, self.algorithm)
-            and (fabric.width, fabric.flits) == (self.width, schedule.chunks)
-        )
 
     def excludes(self, fabric: "Fabric") -> bool:
         """Whether a fabric is at least as large as the first that was measured not to fit."""

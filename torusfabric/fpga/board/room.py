@@ -42,7 +42,7 @@ def check_selection(
     device = device_of(board.make_platform())
     if device is not None:
         needs = least_needs(topology, collective, flits=flits or 1, width=width)
-        _check(needs, device, board, getattr(topology, "sides", ()))
+        _check(needs, device, board, topology)
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
@@ -61,11 +61,10 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
         )
     device = device_of(board.make_platform())
     if device is not None:
-        sides = getattr(fabric.program.topology, "sides", ())
-        _check(needs_of(fabric), device, board, sides)
+        _check(needs_of(fabric), device, board, fabric.program.topology)
 
 
-def _check(needs: Needs, device: Device, board: Board, sides: tuple[int, ...]) -> None:
+def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> None:
     """Compare what is needed with what there is."""
     amounts = (
         (needs.bits, device.bits, "bits of memory and registers"),
@@ -73,11 +72,9 @@ def _check(needs: Needs, device: Device, board: Board, sides: tuple[int, ...]) -
     )
     for needed, most, unit in amounts:
         if needed > most:
-            limit = board.limit
-            hint = limit.describe(board.name) if limit else advice(sides, needed / most, board)
             raise Misfit(
                 f"Fabric must fit into {board.name}, not need at least {needed} of {most} {unit}; "
-                f"{hint}"
+                f"{advice(topology, needed / most, board)}"
             )
 
 

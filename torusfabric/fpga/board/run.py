@@ -174,12 +174,11 @@ def run_plan(
 def _too_slow(work: Path, fabric: "Fabric", board: Board, doing: str) -> Misfit:
     """What a build was doing when its time was over, and what may be done about it."""
     used = crowding(read_log(work / ROUTING_LOG))
-    sides = getattr(fabric.program.topology, "sides", ())
     state = f"{doing}; it takes {used}" if used else doing
     return Misfit(
         f"Build for {board.name} must end within {board.minutes:g} min, not still be at work "
-        f"({state}): --minutes allows more, but fewer nodes, bits or "
-        f"flits are routed sooner; {advice(sides, 1.0, board)} (log: {work / ROUTING_LOG})"
+        f"({state}): --minutes allows more, but fewer nodes, bits or flits are routed sooner; "
+        f"{advice(fabric.program.topology, 1.0, board)} (log: {work / ROUTING_LOG})"
     )
 
 
@@ -208,9 +207,8 @@ def read_log(path: Path) -> str:
 
 def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
     """Why a build failed: by how much the image is too large, or the line of the error."""
-    netlist = next((work / name for name in NETLISTS if (work / name).exists()), None)
     for path in (work / ROUTING_LOG, work / "build.log"):
-        if found := over_capacity(read_log(path), fabric, board, netlist):
+        if found := over_capacity(read_log(path), fabric.program.topology, board):
             return TooLarge(f"{found} (log: {path})")
     for path in (work / ROUTING_LOG, work / f"{NAME}.rpt", work / "build.log"):
         output = read_log(path)
