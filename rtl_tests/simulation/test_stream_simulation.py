@@ -14,9 +14,10 @@ from torusfabric.simulation.streams.amaranth_streams import AmaranthStreams
 from torusfabric.simulation.streams.choice import choose_stream_engine
 from torusfabric.simulation.streams.compiled_streams import CompiledStreams
 from torusfabric.simulation.streams.limits import sustained_rate
-from torusfabric.simulation.streams.messages import Exchange, Packet, draw_exchange
+from torusfabric.simulation.streams.messages import Exchange, draw_exchange
 from torusfabric.simulation.streams.traffic import Beat
 from torusfabric.toolchain import cxx
+from torusfabric.verilog.bench.packets import Packet
 
 
 def stream_fabric(topology="2x2", collective="allgather", *, fault=None, width=8, **lengths):

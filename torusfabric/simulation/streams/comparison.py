@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, islice, zip_longest
 
 from ...rtl.streams.ports import STATUS
-from .messages import Exchange, Packet
+from ...verilog.bench.packets import Packet
+from .messages import Exchange
 from .traffic import STATUS_SINK, Arrival, Log
 
 __all__ = ["Comparison"]

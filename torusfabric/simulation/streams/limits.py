@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .messages import Exchange, Packet
+from ...verilog.bench.packets import Packet
+from .messages import Exchange
 
 __all__ = ["Rate", "sustained_rate"]
 

@@ -9,23 +9,10 @@ import numpy as np
 
 from ...collective import random_messages
 from ...rtl.fabric import Fabric
+from ...verilog.bench.packets import Packet
 from ..engines.base import Job
 
-__all__ = ["Exchange", "Packet", "draw_exchange", "exchange_of", "is_barrier"]
-
-
-class Packet(NamedTuple):
-    """A packet of a stream.
-
-    Parameters
-    ----------
-    number : int
-        Its destination, or its origin: a position in the group.
-    words : tuple of int
-    """
-
-    number: int
-    words: tuple[int, ...]
+__all__ = ["Exchange", "draw_exchange", "exchange_of", "is_barrier"]
 
 
 class Exchange(NamedTuple):

@@ -1,12 +1,11 @@
 """Simulation of a fabric with streams: random packets, random stalls, every word compared."""
 
 import math
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from ...analysis.bounds import bound
 from ...errors import InputError
@@ -20,7 +19,7 @@ from ..report import JobReport
 from .amaranth_streams import AmaranthStreams
 from .comparison import Comparison
 from .engine import StreamEngine
-from .faults import Planned, spoiled
+from .faults import Planned, spoiled_run
 from .limits import sustained_rate
 from .messages import Exchange, draw_exchange, is_barrier
 from .report import StreamReport
@@ -199,12 +198,13 @@ def _planned_runs(
     fabric: Fabric, jobs: Sequence[Job], *, faults: float, seed: int
 ) -> list[Planned]:
     """What is sent for each job, and what has to become of it."""
-    random = np.random.default_rng(seed)
+    generator = random.Random(seed)
     runs = []
     for number, job in enumerate(jobs):
         exchange = draw_exchange(fabric, job, seed=seed + number)
-        good = random.random() >= faults
-        runs.append(Planned(job, exchange) if good else spoiled(fabric, job, exchange, random))
+        bad = generator.random() < faults
+        planned = spoiled_run(fabric, job, exchange, generator) if bad else Planned(job, exchange)
+        runs.append(planned)
     return runs
 
 

@@ -8,9 +8,9 @@ from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
 from ...rtl.streams import needs_commands
 from ...rtl.streams.ports import COMMAND, STATUS
+from ...verilog.bench.packets import Packet
 from ..engines.base import Job
 from .faults import Planned
-from .messages import Packet
 
 __all__ = [
     "STATUS_SINK",

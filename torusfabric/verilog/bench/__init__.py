@@ -17,7 +17,7 @@ PORTS = {
     "stream": {
         "test_fabric.py": "test_streams.py",
         "stream_port.py": "stream_port.py",
-        "faults.py": "faults.py",
+        "packets.py": "../packets.py",
     },
     "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},

@@ -1,19 +1,13 @@
 """Streams: packets are sent and received, and every port rests at random."""
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 from cocotb.triggers import RisingEdge
+from packets import Packet
 from stalls import Stalls
 
-__all__ = ["Packet", "Sink", "Source"]
-
-
-class Packet(NamedTuple):
-    """A packet, with its destination or its origin."""
-
-    number: int
-    words: tuple[int, ...]
+__all__ = ["Sink", "Source"]
 
 
 class Stream:

@@ -10,16 +10,16 @@ import os
 import random
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from collectives import Words
-from faults import Spoiled, spoiled
+from packets import Choices, Packet, Spoiled, spoiled
 from runs import MANIFEST, RUNS, SEED, Run, choose, cycles_of_a_run, delivered, draw_words, members
 from stalls import Stalls
-from stream_port import Packet, Sink, Source
+from stream_port import Sink, Source
 
 PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
 
@@ -110,10 +110,23 @@ def barrier() -> Run:
     return Run(mode | {"operators": []}, 1, 0, 0)
 
 
-def command(sent: Spoiled, tag: int) -> Packet:
+class Drawn(NamedTuple):
+    """A run, what is sent in it, and what each node must receive."""
+
+    run: Run
+    sent: Spoiled
+    received: list[list[Packet]]
+
+    @property
+    def error(self) -> int:
+        """Its number; 0 of a run that is good."""
+        return int(self.sent.error)
+
+
+def command(drawn: Drawn, tag: int) -> Packet:
     """The command of a run; every second one leaves the length to the packets."""
-    run = sent.run
-    words = run.inputs | {"length": run.length * (tag % 2), "tag": tag} | sent.chosen
+    run = drawn.run
+    words = run.inputs | {"length": run.length * (tag % 2), "tag": tag} | drawn.sent.command
     return Packet(0, tuple(words[name] for name in MANIFEST["command_words"]))
 
 
@@ -145,27 +158,43 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
     ]
 
 
-def draw(generator: random.Random) -> list[tuple[Spoiled, list[list[Packet]]]]:
+def choices_of(run: Run) -> Choices:
+    """What there is to be chosen for a run."""
+    size, most = len(members(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
+    commands: dict[str, int] = {}
+    if COMMANDED:
+        commands = {"mode": len(MANIFEST["modes"]) + (BARRIER is not None), "length": most + 1}
+        if run.mode.get("root") == "any":
+            commands["root"] = size
+        if len(run.mode["operators"]) > 1:
+            commands["operation"] = len(run.mode["operators"])
+    personal = run.mode["collective"] in ("scatter", "alltoall", "reduce-scatter")
+    bits = PORTS["s_axis_0_tdest"]["width"] if personal else 0
+    return Choices(most, "max_flits" in MANIFEST, commands, size * personal, bits)
+
+
+def draw(generator: random.Random) -> list[Drawn]:
     """Runs in any order, good ones and others: what is sent, and what must be received."""
-    bad = math.ceil(FAULTS * RUNS)
+    extra = math.ceil(FAULTS * RUNS)
     modes = len(MANIFEST["modes"]) + (BARRIER is not None)
-    cycles = cycles_of_a_run(modes * (RUNS + bad))
+    cycles = cycles_of_a_run(modes * (RUNS + extra))
     runs = [
         (choose(generator, mode, k, cycles), k < RUNS)
         for mode in MANIFEST["modes"]
-        for k in range(RUNS + bad)
+        for k in range(RUNS + extra)
     ]
     if BARRIER is not None:
-        runs += [(barrier(), k < RUNS) for k in range(RUNS + bad)]
+        runs += [(barrier(), k < RUNS) for k in range(RUNS + extra)]
     generator.shuffle(runs)
-    drawn: list[tuple[Spoiled, list[list[Packet]]]] = []
+    drawn: list[Drawn] = []
     for run, good in runs:
         words = draw_words(generator, run)
         packets = sent_packets(run, words, generator)
         if good:
-            drawn.append((Spoiled(run, 0, packets, {}), received_packets(run, words)))
+            drawn.append(Drawn(run, Spoiled(0, packets, {}), received_packets(run, words)))
         else:
-            drawn.append((spoiled(generator, run, packets), [[] for _ in NODES]))
+            bad = spoiled(generator, choices_of(run), packets)
+            drawn.append(Drawn(run, bad, [[] for _ in NODES]))
     return drawn
 
 
@@ -178,21 +207,20 @@ async def random_packets(dut: Any) -> None:
     generator = random.Random(SEED)
     bench = Bench(dut)
     await bench.start()
-    drawn = draw(generator)
-    runs = [sent for sent, _ in drawn]
+    runs = draw(generator)
     expected: list[list[Packet]] = [[] for _ in NODES]
     for source in bench.commands:
         source.packets.extend(command(run, tag) for tag, run in enumerate(runs))
-    for run, received in drawn:
-        for source, packets in zip(bench.sources, run.packets, strict=True):
+    for run in runs:
+        for source, packets in zip(bench.sources, run.sent.sent, strict=True):
             source.packets.extend(packets)
-        for node, packets in enumerate(received):
+        for node, packets in enumerate(run.received):
             expected[node] += packets
     await bench.settle(expected)
     for node, sink in enumerate(bench.sinks):
         check_packets(node, sink.packets, expected[node])
     check_errors(bench, runs)
-    good = [sent.run for sent in runs if not sent.error]
+    good = [drawn.run for drawn in runs if not drawn.error]
     right = [run.cycles for run in good if run.mode["mode"] != BARRIER]
     assert bench.cycles == right, f"runs take {bench.cycles} cycles, not {right}"
     count = sum(len(packet.words) for packets in expected for packet in packets)
@@ -200,16 +228,16 @@ async def random_packets(dut: Any) -> None:
     cocotb.log.info("%d runs: %d words; %d dropped", len(good), count, dropped)
 
 
-def check_errors(bench: Bench, runs: list[Spoiled]) -> None:
+def check_errors(bench: Bench, runs: list[Drawn]) -> None:
     """Compare what is said of each run."""
     for sink in bench.statuses:
         said = [
-            Packet(0, (tag, sent.error, 0 if sent.error else sent.run.cycles))
-            for tag, sent in enumerate(runs)
+            Packet(0, (tag, drawn.error, 0 if drawn.error else drawn.run.cycles))
+            for tag, drawn in enumerate(runs)
         ]
         assert sink.packets == said, f"statuses are {sink.packets}, not {said}"
     if not bench.statuses:
-        errors = [error for error, _ in groupby([0, *(sent.error for sent in runs)])]
+        errors = [error for error, _ in groupby([0, *(drawn.error for drawn in runs)])]
         assert bench.errors == errors, f"errors are {bench.errors}, not {errors}"
 
 
